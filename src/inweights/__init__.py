@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from inweights.training import Stop as Stop
     from inweights.training import learners as learners
     from inweights.training import train as train
+    from inweights.worlds import Facts as Facts
     from inweights.worlds import Statements as Statements
     from inweights.worlds import Triples as Triples
     from inweights.worlds import TwoHop as TwoHop

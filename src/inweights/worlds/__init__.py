@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from inweights.worlds.knowledge.knowledge import Knowledge as Knowledge
     from inweights.worlds.knowledge.knowledge import Remark as Remark
     from inweights.worlds.knowledge.knowledge import read_knowledge as read_knowledge
+    from inweights.worlds.knowledge.triples import Facts as Facts
     from inweights.worlds.knowledge.triples import Triples as Triples
     from inweights.worlds.knowledge.wording import Wording as Wording
     from inweights.worlds.readers.edge_lists import EdgeList as EdgeList

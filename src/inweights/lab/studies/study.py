@@ -110,7 +110,8 @@ class StudyFile(Config):
     """What a file may say.
 
     Attributes:
-        world: Table with the ``kind`` of the world and its settings.
+        world: Table with the ``kind`` of the world and its settings; or ``facts = "facts.csv"``
+            and settings of :class:`~inweights.worlds.Triples`.
         function: Instead of a world, ``module:function`` of a plugin, whose first argument is
             ``seed``, or ``seeds`` if it takes them together; its other arguments are varied.
         model: The same of the model; a GPT sized to the largest world if left out. Or
@@ -235,6 +236,8 @@ def _part(part: str, values: Mapping[str, Any]) -> Any:
     from inweights.worlds.registry import world_kind
 
     about = dict(values)
+    if part == "world" and "facts" in about and "kind" not in about:
+        about |= {"kind": "triples", "path": about.pop("facts")}
     kind = about.get("kind")
     if part == "model" and isinstance(about.get("wrap"), str):
         return wrap_named(about)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from inweights.config import Config, to_dict
-from inweights.errors import ConfigError
+from inweights.errors import ConfigError, unknown_name
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_world
-from inweights.worlds.world import Statements, Vocabulary, World
+from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
 __all__ = ["Hops"]
 
@@ -22,6 +22,8 @@ class Hops(Config, tag_field="kind", tag="hops"):
         n: Number of chains, at least 2.
         hops: Facts of a chain, at least 2.
         identity: Whether identities of the entities in between are trained, or for which fraction.
+            Or levels: ``bridge`` (the second entity of a chain), ``second bridge``, ``third
+            bridge``, ….
 
     Example:
         >>> world = Hops(n=4, hops=3).build()
@@ -31,13 +33,23 @@ class Hops(Config, tag_field="kind", tag="hops"):
 
     n: int = 20
     hops: int = 3
-    identity: bool | float = True
+    identity: bool | float | tuple[str, ...] = True
 
     def __post_init__(self) -> None:
         if self.n < 2 or self.hops < 2:
             raise ConfigError(f"hops: n and hops must be at least 2, got {self.n} and {self.hops}")
-        if not 0.0 <= float(self.identity) <= 1.0:
+        if isinstance(self.identity, tuple):
+            for level in self.identity:
+                if level not in self.bridges:
+                    raise unknown_name("level in identity of hops", level, self.bridges)
+        elif not 0.0 <= float(self.identity) <= 1.0:
             raise ConfigError(f"hops: identity must be a fraction from 0 to 1, got {self.identity}")
+
+    @property
+    def bridges(self) -> tuple[str, ...]:
+        """Names of the levels in between, from the start of a chain."""
+        ordinals = ("", "second ", "third ", *(f"{n}th " for n in range(4, self.hops)))
+        return tuple(f"{ordinal}bridge" for ordinal in ordinals[: self.hops - 1])
 
     def build(self, seed: int = 0) -> World:
         """Make the world; which entities follow each other, and the fraction, follow the seed."""
@@ -51,9 +63,7 @@ class Hops(Config, tag_field="kind", tag="hops"):
         chains = [vocabulary["level_1"]]
         chains += [rng.permutation(vocabulary[f"level_{k + 2}"]) for k in range(hops)]
         path, relations = np.stack(chains, axis=1), vocabulary["relation"]
-        middle = np.sort(path[:, 1:-1].ravel())
-        chosen = rng.permutation(len(middle))[: round(float(self.identity) * len(middle))]
-        bridges = middle[np.sort(chosen)][:, None]
+        bridges = self._chosen(path[:, 1:-1], rng)[:, None]
         prompts = np.concatenate(
             [np.stack([path[:, k], np.full(n, relations[k])], axis=1) for k in range(hops)]
         )
@@ -73,3 +83,12 @@ class Hops(Config, tag_field="kind", tag="hops"):
             seed=seed,
             why_out_of_distribution="no chain of two facts is trained",
         )
+
+    def _chosen(self, between: Ids, rng: np.random.Generator) -> Ids:
+        """Entities in between, ``[n, hops - 1]``, that get an identity; sorted."""
+        if isinstance(self.identity, tuple):
+            levels = [self.bridges.index(level) for level in dict.fromkeys(self.identity)]
+            return np.sort(between[:, levels].ravel())
+        middle = np.sort(between.ravel())
+        chosen = rng.permutation(len(middle))[: round(float(self.identity) * len(middle))]
+        return middle[np.sort(chosen)]

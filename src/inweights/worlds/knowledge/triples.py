@@ -22,19 +22,20 @@ from inweights.worlds.knowledge.knowledge import Knowledge, read_knowledge
 from inweights.worlds.knowledge.questions import KINDS, Kind, names_of, questions
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
-__all__ = ["Triples", "bridges_of", "identities_of", "world_of"]
+__all__ = ["Facts", "Triples", "bridges_of", "identities_of", "world_of"]
 
 
-class Triples(Config, tag_field="kind", tag="triples"):
-    r"""Facts from a file.
+class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
+    r"""Facts from a file, ``Facts("facts.csv")``; the two names mean the same.
 
     Attributes:
         path: A CSV or TSV file with three columns (with or without a header), or a JSONL file with
             objects of three fields: ``subject``, ``relation``, ``object``. ``@people`` and
             ``@chemistry`` are small sets of real facts that come with the package.
         identity: Whether identities ``b → b`` of bridges are facts, or for which fraction of them.
-            A bridge is the object of a triple and the subject of another. Those that the file
-            states are facts anyway.
+            A bridge is the object of a triple and the subject of another. Or names of relations:
+            identities of the bridges that they lead to. Those that the file states are facts
+            anyway.
         questions: Kinds of questions, with commas between: ``composition``, ``chain``,
             ``reversal``, ``implication``, ``unstated``; or ``all``.
         query: What to ask, where the path is a database's address.
@@ -53,7 +54,7 @@ class Triples(Config, tag_field="kind", tag="triples"):
     later = {"questions": "composition", "query": "", "download": False}
 
     path: str = ""
-    identity: bool | float = False
+    identity: bool | float | tuple[str, ...] = False
     questions: str = "composition"
     query: str = ""
     download: bool = False
@@ -62,9 +63,10 @@ class Triples(Config, tag_field="kind", tag="triples"):
         for kind in self.kinds:
             if kind not in KINDS:
                 raise unknown_name("kind of question", kind, (*KINDS, "all"))
-        if not 0.0 <= float(self.identity) <= 1.0:
+        if not isinstance(self.identity, tuple) and not 0.0 <= float(self.identity) <= 1.0:
             raise ConfigError(
-                f"triples: identity must be a fraction from 0 to 1, got {self.identity}"
+                "triples: identity must be a fraction from 0 to 1, or names of relations, got "
+                f"{self.identity}"
             )
 
     @property
@@ -100,8 +102,11 @@ class Triples(Config, tag_field="kind", tag="triples"):
     def world(self, facts: Knowledge, seed: int = 0) -> World:
         """Build the world of facts that are read already, or of a part of them."""
         bridges = bridges_of(facts)
-        chosen = Streams(seed).numpy(WORLD, "triples").permutation(len(bridges))
-        kept = bridges[np.sort(chosen[: round(float(self.identity) * len(bridges))])]
+        if isinstance(self.identity, tuple):
+            kept = np.intersect1d(bridges, _ends(facts, self.identity))
+        else:
+            chosen = Streams(seed).numpy(WORLD, "triples").permutation(len(bridges))
+            kept = bridges[np.sort(chosen[: round(float(self.identity) * len(bridges))])]
         return world_of(
             facts,
             identity=kept.tolist(),
@@ -109,6 +114,20 @@ class Triples(Config, tag_field="kind", tag="triples"):
             settings=to_dict(self),
             seed=seed,
         )
+
+
+#: The name under which own facts are found first.
+Facts = Triples
+
+
+def _ends(facts: Knowledge, relations: Sequence[str]) -> Ids:
+    """Entities to which the relations lead."""
+    known = list(facts.relations)
+    for relation in relations:
+        if relation not in known:
+            raise unknown_name("relation in identity", relation, known)
+    _, relation, thing = facts.triples.T
+    return thing[np.isin(relation, [known.index(name) for name in relations])]
 
 
 def identities_of(facts: Knowledge) -> NDArray[np.bool_]:

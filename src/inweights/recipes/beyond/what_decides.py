@@ -1,0 +1,177 @@
+"""What decides whether a GPT composes: a fractional factorial study of nine settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import inweights as iw
+from inweights.config import Config
+from inweights.lab import Curriculum, Measure, Plan, Trial, number
+from inweights.models.configs import GPTConfig, Init
+from inweights.recipes.papers import recipe
+from inweights.recipes.shared.derived import compositions, where_known
+from inweights.seeds import Streams
+from inweights.training.curriculum import Optimizer, Phase, Schedule
+from inweights.worlds.families.two_hop import TwoHop
+
+__all__ = ["FACTORS", "RECIPE", "Settings", "design"]
+
+#: Low and high value of each factor, as they are shown.
+FACTORS: dict[str, tuple[Any, Any]] = {
+    "rate": (0.5, 2.0),  # times 0.064 / width
+    "random offset": (False, True),
+    "tied head": (False, True),
+    "small initialisation": (False, True),
+    "decay": (0.0, 0.1),
+    "layers": (2, 4),
+    "width": (32, 64),
+    "steps": (280, 560),
+    "facts": (10, 20),
+}
+#: Cells of the design, each trained with every seed, and resamplings for the intervals.
+CELLS, DRAWS = 32, 400
+#: Columns of the design: five are crossed, the others are products of them. No main effect is then
+#: aliased with another one or with a pair: resolution IV (Box, Hunter and Hunter, Table 6.22).
+_PRODUCTS = ("BCDE", "ACDE", "ABDE", "ABCE")
+
+
+def design() -> dict[str, list[int]]:
+    """Return the level, -1 or 1, of each factor in each of the 32 cells of the design.
+
+    Example:
+        >>> levels = np.array(list(design().values()))
+        >>> levels.shape, bool((levels @ levels.T == 32 * np.eye(9)).all())
+        ((9, 32), True)
+    """
+    crossed = {
+        letter: [1 if cell >> place & 1 else -1 for cell in range(CELLS)]
+        for place, letter in enumerate("ABCDE")
+    }
+    products = [
+        np.prod([crossed[letter] for letter in word], axis=0).tolist() for word in _PRODUCTS
+    ]
+    return dict(zip(FACTORS, [*crossed.values(), *products], strict=True))
+
+
+class Settings(Config):
+    """Settings of the study.
+
+    Attributes:
+        shrink: Divides layers, widths and facts, and by its square the steps, for tests.
+    """
+
+    shrink: int = 1
+
+
+def plan(settings: Settings) -> Plan:
+    """Every cell of the design."""
+    levels = design()
+    trials = []
+    for cell in range(CELLS):
+        chosen = {name: FACTORS[name][levels[name][cell] > 0] for name in FACTORS}
+        trials.append(_trial(cell, chosen, settings.shrink))
+    return Plan(trials=trials, measures=[Measure(name="accuracy", probe=iw.probes.accuracy)])
+
+
+def _trial(cell: int, chosen: Mapping[str, Any], shrink: int) -> Trial:
+    width = chosen["width"] // shrink
+    model = GPTConfig(
+        layers=max(1, chosen["layers"] // shrink),
+        width=width,
+        tied=chosen["tied head"],
+        init=Init(gamma=1.25) if chosen["small initialisation"] else Init(),
+    )
+    phase = Phase(
+        steps=chosen["steps"] // shrink**2,
+        random_offset=chosen["random offset"],
+        schedule=Schedule(kind="cosine"),
+        optimizer=Optimizer(rate=chosen["rate"] * 0.064 / width, weight_decay=chosen["decay"]),
+    )
+    return Trial(
+        labels={"cell": cell, **{name.replace(" ", "_"): chosen[name] for name in FACTORS}},
+        world=TwoHop(n=max(2, chosen["facts"] // shrink)),
+        model=model,
+        learner=Curriculum(phases=(phase,)),
+    )
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Effect of each factor for each seed, and the shares of variance with intervals."""
+    queries = compositions(tables["accuracy"])
+    known = where_known(queries, tables["accuracy"], ["cell"])
+    effects = _effects(queries)
+    return {
+        "composed": queries,
+        "recall": known.select("cell", "seed", "recall"),
+        "effects": effects,
+        "main_effects": effects.filter(order=1).with_columns(what=pl.lit("settings")),
+        "shares": _shares(effects),
+    }
+
+
+def _effects(queries: pl.DataFrame) -> pl.DataFrame:
+    """Mean accuracy at the high level less that at the low, of factors and pairs, for each seed."""
+    levels = design()
+    terms: dict[tuple[str, ...], Any] = {
+        (name,): np.array(column) for name, column in levels.items()
+    }
+    seen = {tuple(column.tolist()) for column in terms.values()}
+    for pair in combinations(FACTORS, 2):
+        product = np.array(levels[pair[0]]) * np.array(levels[pair[1]])
+        if tuple(product.tolist()) not in seen:  # pairs that are one column are told as the first
+            seen.add(tuple(product.tolist()))
+            terms[pair] = product
+    rows = []
+    for (seed,), part in queries.group_by(["seed"], maintain_order=True):
+        part = part.sort("cell")  # noqa: PLW2901
+        cells, answers = part["cell"].to_numpy(), part["accuracy"].to_numpy()
+        for term, signs in terms.items():
+            rows.append(
+                (" × ".join(term), len(term), seed, float(2 * np.mean(signs[cells] * answers)))
+            )
+    return pl.DataFrame(rows, schema=["term", "order", "seed", "effect"], orient="row")
+
+
+def _shares(effects: pl.DataFrame) -> pl.DataFrame:
+    """Share of the variance between cells that each term explains; low and high by a bootstrap."""
+    wide = effects.pivot(on="term", index="seed", values="effect").sort("seed")
+    names, values = wide.columns[1:], wide.drop("seed").to_numpy()
+    order = dict(effects.select("term", "order").unique().rows())
+    squares = values.mean(0) ** 2
+    total = squares.sum() or 1.0
+    rng = Streams(0).numpy("bootstrap", "what-decides")
+    picked = values[rng.integers(len(values), size=(DRAWS, len(values)))].mean(1) ** 2
+    resampled = picked / np.maximum(picked.sum(1, keepdims=True), 1e-12)
+    low, high = np.quantile(resampled, [0.025, 0.975], axis=0)
+    table = pl.DataFrame(
+        {"term": names, "order": [order[n] for n in names], "share": squares / total}
+    )
+    return table.with_columns(low=pl.Series(low), high=pl.Series(high)).sort(
+        "share", descending=True
+    )
+
+
+effect = number("effects", "effect")
+
+SCORES = {
+    "random-offset-helps": effect.at(term="random offset") >= 0.1,
+    "layers-help": effect.at(term="layers") >= 0.1,
+    "tied-head-hurts": effect.at(term="tied head") <= -0.05,
+    "rate-helps": effect.at(term="rate") >= 0.1,
+    "facts-are-known": number("recall", "recall").over("cell") >= 0.99,
+}
+
+
+RECIPE = recipe(
+    __name__,
+    scales={"smoke": Settings(shrink=4), "cpu": Settings(), "paper": Settings()},
+    seeds={"smoke": 2, "cpu": 8, "paper": 32},
+    plan=plan,
+    derive=derive,
+    scores=SCORES,
+)
