@@ -129,7 +129,7 @@ class StudyFile(Config):
         controls: Names of controls, such as ``untrained``.
     """
 
-    later = {"controls": ()}
+    later = {"controls": (), "function": ""}
 
     world: dict[str, Any] = {}
     function: str = ""
