@@ -111,6 +111,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "effects": effects,
         "main_effects": effects.filter(order=1).with_columns(what=pl.lit("settings")),
         "shares": _shares(effects),
+        "shares_by_seed": _shares_by_seed(effects),
     }
 
 
@@ -154,6 +155,17 @@ def _shares(effects: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(low=pl.Series(low), high=pl.Series(high)).sort(
         "share", descending=True
     )
+
+
+def _shares_by_seed(effects: pl.DataFrame, most: int = 12) -> pl.DataFrame:
+    """The same within each seed, of the terms that explain most over all of them."""
+    square = pl.col("effect") ** 2
+    whole = square.sum().over("seed")
+    share = pl.when(whole > 0).then(square / whole).otherwise(0.0)
+    table = effects.select("term", "seed", share=share, what=pl.lit("settings and pairs"))
+    means = table.group_by("term", maintain_order=True).agg(pl.col("share").mean())
+    largest = means.sort("share", descending=True, maintain_order=True).head(most).drop("share")
+    return largest.join(table, on="term", maintain_order="left_right")
 
 
 effect = number("effects", "effect")
