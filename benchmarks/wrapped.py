@@ -22,7 +22,7 @@ from transformers import GPTNeoXConfig, LlamaConfig, Qwen2Config, RwkvConfig
 
 import inweights as iw
 from inweights.models import pack
-from inweights.models.modules import logits_of
+from inweights.models.outside.modules import logits_of
 from inweights.training.steps.flat_parameters import FlatParameters
 from inweights.training.steps.machine import keep_memory
 from inweights.training.steps.optimizers import build_optimizer

@@ -41,7 +41,7 @@ ROOMS = {
         "feature_resemblance",
     ),
     "training": ("batches", "steps"),
-    "probes": ("geometry",),
+    "probes": ("geometry", "interventions"),
     "lm": ("model", "exams", "tuning"),
     "lab": ("grammar", "engine", "ledger", "studies"),
     "report": ("base", "figures", "living", "pages"),
@@ -127,7 +127,7 @@ def test_what_is_heavy_is_loaded_late(module: str, absent: str) -> None:
 
 
 #: Modules of others draw their start from global generators, which are seeded and put back there.
-LENT = ("models/modules.py",)
+LENT = ("models/outside/modules.py",)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))

@@ -1,7 +1,8 @@
 """A run that version 0.1.0 stored is read back: where the code stands is no part of its name.
 
 ``tests/data/earlier`` was written by ``inweights sweep bridges.toml --keep-models`` before modules
-moved into sub-packages. What stands there is never made anew.
+moved into sub-packages. What stands there is never made anew. Versions that were raised since are
+set aside here: a raised one is another run on purpose.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ import pytest
 import inweights as iw
 from inweights.lab.engine import task
 from inweights.probes import accuracy
+from inweights.support import sources
 
 EARLIER = Path(__file__).parents[1] / "data" / "earlier"
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> Path:
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in list(sources.RAISED):
+        monkeypatch.delitem(sources.RAISED, name)
     return Path(shutil.copytree(EARLIER / "kept", tmp_path / "runs"))
 
 
@@ -31,6 +35,13 @@ def test_the_run_is_found_whole(runs: Path) -> None:
     outcome = iw.run(study(), runs=runs)
     assert outcome.cached
     assert outcome.tables["accuracy"]["seed"].unique().sort().to_list() == [0, 1]
+
+
+def test_with_a_raised_version_it_is_another_run(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sources.RAISED, "Curriculum", 2)
+    assert not iw.run(study(), runs=runs).cached
 
 
 def test_its_single_runs_are_not_trained_again(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

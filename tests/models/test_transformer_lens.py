@@ -15,7 +15,7 @@ import inweights as iw
 from inweights.errors import ConfigError
 from inweights.models import to_transformer_lens
 from inweights.probes import patch
-from inweights.probes.interchange import _pairs
+from inweights.probes.interventions.interchange import _pairs
 
 pytest.importorskip("transformer_lens", reason="needs inweights[lens]")
 pytestmark = pytest.mark.slow  # importing it takes seconds

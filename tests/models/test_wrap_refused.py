@@ -166,7 +166,7 @@ def test_a_file_names_a_factory_that_is_loaded_and_unchanged(
         del sys.modules["own_factory"]
         with pytest.raises(ConfigError, match="import own_factory first, or name it with --plugin"):
             decode_model(content)
-        file.write_text(FACTORY.replace("WIDTH = 8", "WIDTH = 4"))
+        file.write_text(FACTORY.replace("WIDTH = 8", "WIDTH = 16"))
         load_plugins(["./own_factory.py"])
         with pytest.raises(ConfigError, match="source of own_factory:make is not what it was"):
             decode_model(content)

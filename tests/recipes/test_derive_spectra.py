@@ -151,13 +151,13 @@ def test_fig9_is_held_beside_random_vectors() -> None:
         (f"{fig9.UNTIED}, grid", "without", 1, 0.4),
         (f"{NN}, grid", loops, 5, 0.3),
     ]
-    judged = "condition self_edges over margin stored"
-    first = (BF16, False, "min", 0.2, 1.0)
-    assert rows(made["cycle_margins"], judged) == [first, (CODE, True, "max", -0.1, 0.0)]
+    judged = "condition self_edges over margin"
+    first = (BF16, False, "min", 0.2)
+    assert rows(made["cycle_margins"], judged) == [first, (CODE, True, "max", -0.1)]
     assert rows(made["least"], f"loops {judged}") == [
-        ("without", *first), ("without", BF16, False, "min", 0.0, 0.0),
+        ("without", *first), ("without", BF16, False, "min", 0.0),
     ]  # fmt: skip
-    assert rows(made["cycle_own"], "p beats_chance") == [(0.05, 1.0)]
+    assert rows(made["cycle_own"], "p") == [(0.05,)]
     assert rows(made["stored"], "model") == [(fig9.UNTIED,), (NN,)]
 
 
@@ -184,6 +184,6 @@ def test_what_makes_a_cycle_geometric() -> None:
     holds(found["correlations"], setting=["a", "a", "b", "random vectors", "random vectors"])
     holds(found["correlations"], graph=["cycle"] * 5, spearman=[-0.6, -0.5, 0.3, 0.1, 0.2])
     names = ["largest neighbour", "smallest neighbour", "smallest neighbour"]
-    holds(found["margins"], neighbour=names, stored=[1, 0, 0])
+    holds(found["margins"], neighbour=names, margin=[0.5, 0.0, -0.5])
     holds(found["zigzags"], bottom=[0.7])
     holds(found["spectra"], model=["TinyNN"] * 2, number=[1, 2], energy=[0.2, 0.8])

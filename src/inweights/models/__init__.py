@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from inweights.models.mamba import Mamba as Mamba
     from inweights.models.node2vec import Node2Vec as Node2Vec
     from inweights.models.one_layer import OneLayer as OneLayer
+    from inweights.models.outside.wrapped import Wrapped as Wrapped
+    from inweights.models.outside.wrapping import WrapConfig as WrapConfig
+    from inweights.models.outside.wrapping import wrap as wrap
     from inweights.models.packing import Packed as Packed
     from inweights.models.packing import pack as pack
     from inweights.models.registry import model_names as model_names
@@ -40,8 +43,5 @@ if TYPE_CHECKING:
     from inweights.models.save import load_model as load_model
     from inweights.models.save import save_model as save_model
     from inweights.models.tiny_nn import TinyNN as TinyNN
-    from inweights.models.wrapped import Wrapped as Wrapped
-    from inweights.models.wrapping import WrapConfig as WrapConfig
-    from inweights.models.wrapping import wrap as wrap
 
 lazily(__name__)

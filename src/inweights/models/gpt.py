@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["GPT"]
 
+#: What may replace a part of a block: its name and its state ``[R, S, D]``, to the same shape.
+PartHook = Callable[[str, Tensor], Tensor]
 Positions = Literal["learned", "sinusoidal", "none"]
 Mixing = Literal["causal", "uniform", "none"]
 
@@ -147,7 +149,7 @@ class Block(nn.Module):
         x: Float[Tensor, "R S D"],
         shapes: tuple[tuple[int, int], ...],
         at: Int[Tensor, " n"] | None = None,
-        hook: Callable[[str, Tensor], Tensor] = lambda _, state: state,
+        hook: PartHook = lambda _, state: state,
     ) -> Float[Tensor, "R _ D"]:
         """Return the next state, at positions ``at`` or at all; ``hook`` may replace parts."""
         mixed = None if self.out is None else self._mix(self.qkv(self.norm1(x)), shapes)

@@ -14,7 +14,7 @@ from inweights.models.configs import (
     OneLayerConfig,
     TinyNNConfig,
 )
-from inweights.models.wrapping import WrapConfig
+from inweights.models.outside.wrapping import WrapConfig
 
 __all__ = ["model_kind", "model_names", "register_model"]
 

@@ -12,12 +12,12 @@ from inweights.probes.geometry.known_geometry import known_geometries, skew
 from inweights.probes.geometry.named import named_geometry
 from inweights.probes.geometry.spectrum import spectral_energy, zigzag
 from inweights.probes.inside import attention, cka, logit_lens
-from inweights.probes.interchange import carries
+from inweights.probes.interventions.interchange import carries
+from inweights.probes.interventions.patching import activation_patching, patch
 from inweights.probes.margins import margins
 from inweights.probes.memory import shared_memory
 from inweights.probes.navigation import navigation, stepwise
 from inweights.probes.optimum import direction, nuclear_norm
-from inweights.probes.patching import activation_patching, patch
 from inweights.probes.paths import arm_cosines, path_accuracy
 from inweights.probes.projections import align_frames, bridge_projection, project
 from inweights.probes.recall import accuracy

@@ -26,7 +26,7 @@ from inweights.lab.grammar.trial import Measure, Plan, Probe
 from inweights.lab.studies.cautions import cautions
 from inweights.lab.studies.functions import takes_all_seeds
 from inweights.lab.studies.sweep import Study
-from inweights.models.wrapping import wrap_named
+from inweights.models.outside.wrapping import wrap_named
 from inweights.support.code import Code
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class StudyFile(Config):
         controls: Names of controls, such as ``untrained``.
     """
 
-    later = {"controls": ()}
+    later = {"controls": (), "function": ""}
 
     world: dict[str, Any] = {}
     function: str = ""

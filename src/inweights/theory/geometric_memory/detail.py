@@ -41,7 +41,7 @@ class Detail:
         Example:
             >>> path = np.arange(8), np.arange(1, 9)
             >>> Detail.of(9, *path, most=3).cell.tolist()
-            [0, 0, 0, 1, 1, 1, 1, 2, 2]
+            [0, 0, 0, 1, 1, 1, 2, 2, 2]
         """
         if count <= most:
             return cls(np.arange(count), np.arange(count))

@@ -16,11 +16,11 @@ import torch
 from torch import Tensor, nn
 
 from inweights.errors import ConfigError
-from inweights.models.rowwise import Noise, Rows
+from inweights.models.outside.rowwise import Noise, Rows
 from inweights.seeds import INITIALISATION, Streams
 
 if TYPE_CHECKING:
-    from inweights.models.wrapping import WrapConfig
+    from inweights.models.outside.wrapping import WrapConfig
 
 __all__ = ["Form", "find", "form_of", "logits_of", "made", "numbers", "place", "state_of_output"]
 

@@ -19,7 +19,7 @@ from inweights.seeds import as_seeds
 from inweights.support.code import Code, code_of, first_argument
 
 if TYPE_CHECKING:
-    from inweights.models.wrapped import Wrapped
+    from inweights.models.outside.wrapped import Wrapped
 
 __all__ = ["WrapConfig", "causal_lm", "wrap", "wrap_named"]
 
@@ -61,7 +61,7 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
                 cannot be trained replica by replica; says why.
         """
         del inits, candidates
-        from inweights.models.wrapped import Wrapped
+        from inweights.models.outside.wrapped import Wrapped
 
         return Wrapped(self, vocabulary=vocabulary, seeds=as_seeds(seeds))
 

@@ -20,7 +20,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropout
-from inweights.models.modules import (
+from inweights.models.outside.modules import (
     Form,
     find,
     form_of,
@@ -30,13 +30,13 @@ from inweights.models.modules import (
     place,
     state_of_output,
 )
+from inweights.models.outside.rowwise import Noise, Rows
 from inweights.models.packing import Packed
-from inweights.models.rowwise import Noise, Rows
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-    from inweights.models.wrapping import WrapConfig
+    from inweights.models.outside.wrapping import WrapConfig
 
 __all__ = ["Wrapped"]
 

@@ -1,0 +1,1 @@
+"""Modules of others as models: stacked parameters, one call for all replicas."""

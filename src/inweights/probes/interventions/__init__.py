@@ -1,0 +1,1 @@
+"""Interventions on hidden states: what becomes of the answer. Probes that only read stand above."""
