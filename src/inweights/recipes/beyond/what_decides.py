@@ -165,7 +165,8 @@ def _shares_by_seed(effects: pl.DataFrame, most: int = 12) -> pl.DataFrame:
     table = effects.select("term", "seed", share=share, what=pl.lit("settings and pairs"))
     means = table.group_by("term", maintain_order=True).agg(pl.col("share").mean())
     largest = means.sort("share", descending=True, maintain_order=True).head(most).drop("share")
-    return largest.join(table, on="term", maintain_order="left_right")
+    short = pl.col("term").str.replace(" initialisation", " init").str.replace("random ", "")
+    return largest.join(table, on="term", maintain_order="left_right").with_columns(short)
 
 
 effect = number("effects", "effect")
