@@ -107,6 +107,7 @@ def test_list_and_show_a_recipe(capsys, tmp_path) -> None:
     assert "[/odd]" in printed(capsys)
     done = SimpleNamespace(recipe=odd, scale="smoke", seeds=(1,), seconds=1.0, cached=False)
     done.claims, done.folder = (), SimpleNamespace(path=tmp_path / "[/x]")
+    done.heading, done.cautions = odd.title, ()
     outcome(done, json=False)  # type: ignore[arg-type]
     assert "[/x]\\x1b[2J" in printed(capsys)
 
