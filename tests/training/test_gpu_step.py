@@ -71,6 +71,8 @@ def test_steps_are_captured_on_a_gpu_only() -> None:
 
 
 @pytest.mark.slow
+# Dynamo itself makes an instance of an autograd function that it traces.
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")
 def test_a_compiled_model_trains_as_an_eager_one() -> None:
     """In one piece: a break of the graph is an error. To the last bit, as the kernels are these."""
     ends = []

@@ -7,6 +7,7 @@ Shapes: ``R`` replicas, ``S`` packed tokens, ``N`` pairs of tokens, ``D`` width,
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -41,6 +42,14 @@ def attend_in_pairs(qkv: Float[Tensor, "N 2 _"], heads: int) -> Float[Tensor, "N
     return out
 
 
+def _into(out: Tensor, operation: Callable[..., Tensor], *inputs: Tensor) -> None:
+    """Write a result into a view; what compiles the model wants a result and a copy instead."""
+    if torch.compiler.is_compiling():
+        out.copy_(operation(*inputs))
+    else:
+        operation(*inputs, out=out)
+
+
 class _LayerNorm(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -71,7 +80,7 @@ class _PairAttention(torch.autograd.Function):
         ways = values[:, 1] - values[:, 0]
         out = values.new_empty(values.shape)
         out[:, 0] = values[:, 0]
-        torch.addcmul(values[:, 0], share, ways, out=out[:, 1])
+        _into(out[:, 1], torch.addcmul, values[:, 0], share, ways)
         ctx.save_for_backward(query, apart, share, ways)
         return out.flatten(2)
 
@@ -85,9 +94,10 @@ class _PairAttention(torch.autograd.Function):
         by_score.mul_(1.0 / math.sqrt(query.shape[-1]))
         out = query.new_empty(len(query), 2, 3, *query.shape[1:])
         out[:, 0, 0] = 0.0  # the first token's query decides nothing
-        torch.mul(by_score, apart, out=out[:, 1, 0])
-        torch.mul(by_score, query, out=out[:, 1, 1])
-        torch.neg(out[:, 1, 1], out=out[:, 0, 1])
-        torch.mul(share, second, out=out[:, 1, 2])
-        torch.add(first, second, out=out[:, 0, 2]).sub_(out[:, 1, 2])
+        _into(out[:, 1, 0], torch.mul, by_score, apart)
+        _into(out[:, 1, 1], torch.mul, by_score, query)
+        _into(out[:, 0, 1], torch.neg, out[:, 1, 1])
+        _into(out[:, 1, 2], torch.mul, share, second)
+        _into(out[:, 0, 2], torch.add, first, second)
+        out[:, 0, 2].sub_(out[:, 1, 2])
         return out.flatten(2), None
