@@ -59,7 +59,8 @@ def _openmp() -> ctypes.CDLL | None:
         return None
     try:
         maps = Path("/proc/self/maps").read_text(encoding="utf-8")
-        found = sorted({line.split()[-1] for line in maps.splitlines() if "libgomp" in line})
+        # The path is the sixth field, and may hold spaces.
+        found = sorted({line.split(None, 5)[5] for line in maps.splitlines() if "libgomp" in line})
         # Torch brings its own; another package may have loaded a second one.
         own = [path for path in found if "torch" in path] or found
         library = ctypes.CDLL(None)
