@@ -46,7 +46,7 @@ def test_persons_are_asked_for_by_who(company) -> None:
 def test_no_text_calls_a_person_it(company) -> None:
     made = augment(company, strategies=["derive", "paraphrases", "reversals"])
     assert made.train.filter(role="derived").height
-    assert not made.train["text"].str.contains(r"\b[Ii]t is \w+\.|what it ").any()
+    assert not made.train["text"].str.contains(r"\bit is (Vera|Hugo|Ida)|what it ").any()
 
 
 def test_wordings_of_a_kind_are_changed_by_a_file(company, tmp_path) -> None:
@@ -65,5 +65,5 @@ def test_a_kind_that_is_not_known_is_refused() -> None:
 def test_an_audit_shows_three_of_each(company) -> None:
     counts = dict(audit(company, forecast=False).samples["role"].value_counts().iter_rows())
     assert counts["fact: office"] == 3
-    assert counts["composition"] == 2
+    assert counts["composition"] == 3
     assert counts["reversal"] == 3
