@@ -43,8 +43,6 @@ from inweights.training.steps.optimizers import build_optimizer, load_state, sta
 from inweights.training.steps.recorded import Losses, RecordedLosses
 from inweights.worlds.world import World
 
-__all__ = ["Result", "train"]
-
 #: Recording the kernels of a step takes about as long as twenty steps.
 MOST_STEPS_AS_EVER = 50
 #: Parameters times tokens of a step above which kernels take so long that Python does not count,

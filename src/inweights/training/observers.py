@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from inweights.models.base import Model
 
-__all__ = ["Observer", "Step", "telling"]
-
 
 @dataclass(frozen=True)
 class Step:

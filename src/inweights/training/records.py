@@ -25,16 +25,6 @@ from inweights.worlds.world import World
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
-__all__ = [
-    "LOSSES",
-    "mark_stopped",
-    "measure_due",
-    "record",
-    "record_end",
-    "standing_still",
-    "tell_step",
-]
-
 LOSSES = {"phase": pl.String, "step": pl.Int64, "replica": pl.Int64, "loss": pl.Float64}
 
 

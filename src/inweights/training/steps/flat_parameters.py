@@ -22,8 +22,6 @@ from inweights.seeds import Streams
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["FlatParameters"]
-
 
 class FlatParameters:
     """The parameters of ``model`` as two matrices with a row a replica.
