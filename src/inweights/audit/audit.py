@@ -22,8 +22,6 @@ from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.triples import identities_of
 from inweights.worlds.knowledge.wording import Wording
 
-__all__ = ["Audit", "audit"]
-
 _PARTS = ("chains", "compositions", "leaks and analogies", "shortcuts", "forecast")
 
 

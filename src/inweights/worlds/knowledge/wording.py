@@ -14,8 +14,6 @@ from inweights.errors import ConfigError, unknown_name
 from inweights.worlds.english import Sense, a, question, sense
 from inweights.worlds.knowledge.knowledge import Knowledge
 
-__all__ = ["DERIVED", "IDENTITY", "REVERSE", "TABLE_6", "KindOfRelation", "Wording", "ended"]
-
 #: The six templates of Feature Resemblance, Table 6.
 TABLE_6 = {
     "AtLocation": "{subject} is found in {object}.",
