@@ -21,7 +21,16 @@ if TYPE_CHECKING:
     from inweights.lab.ledger.lines import Ledger, Line, Stated
     from inweights.support.progress import Progress
 
-__all__ = ["board", "history", "record", "results_root", "state", "stated", "withdraw"]
+__all__ = [
+    "board",
+    "history",
+    "record",
+    "results_root",
+    "state",
+    "stated",
+    "stored_root",
+    "withdraw",
+]
 
 #: Name of the ledger in the folder of results.
 _LEDGER = "ledger.jsonl"
@@ -32,6 +41,15 @@ def results_root() -> Path:
     return Path(os.environ.get("INWEIGHTS_RESULTS", "results"))
 
 
+def stored_root() -> Path:
+    """Return where results are read: :func:`results_root`, or what came with the library."""
+    own, package = results_root(), Path(__file__).parents[1]
+    if "INWEIGHTS_RESULTS" in os.environ:
+        return own
+    places = (own, package / "results", package.parents[1] / "results")
+    return next((place for place in places if (place / _LEDGER).exists()), own)
+
+
 def board(scale: str = "cpu", *, only: str = "", results: str | Path | None = None) -> Board:
     """Return the verdict on every claim that the ledger holds, from the ledger and the scores.
 
@@ -40,14 +58,14 @@ def board(scale: str = "cpu", *, only: str = "", results: str | Path | None = No
     Args:
         scale: Of the runs.
         only: Recipes whose name contains this.
-        results: Folder of the results; :func:`results_root` if left out.
+        results: Folder of the results; :func:`stored_root` if left out.
 
     Raises:
         DataError: Ledger or scores are damaged.
     """
     from inweights.lab.ledger.board import read_board
 
-    place = results_root() if results is None else Path(results)
+    place = stored_root() if results is None else Path(results)
     return read_board(place, scale, recipes_like(only) if only else None)
 
 
@@ -109,7 +127,7 @@ def history(claim: str, scale: str = "cpu", *, results: str | Path | None = None
     """
     from inweights.errors import unknown_name
 
-    _, ledger = _open(results)
+    _, ledger = _open(stored_root() if results is None else results)
     known = dict(ledger.of_scale(scale))
     found = [name for name in known if claim in (name, name.rpartition("/")[2])]
     if len(found) != 1:
