@@ -58,7 +58,7 @@ def test_ask_reads_names_with_spaces() -> None:
 )
 def test_ask_refuses_what_it_does_not_know(trained, question, error, says) -> None:
     with pytest.raises(error, match=says):
-        iw.ask(*trained, question)
+        iw.ask(trained[0], trained[1], question)
 
 
 def test_ask_refuses_more_tokens_than_a_model_reads() -> None:

@@ -5,8 +5,6 @@ A test runs each: those of files in a folder that ``inweights examples .`` has f
 
 from cyclopts import App
 
-__all__ = ["EXAMPLES", "add_examples"]
-
 EXAMPLES = {
     "ask": (
         'inweights ask model.safetensors two-hop "a1 r1 r2"',

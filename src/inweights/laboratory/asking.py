@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from inweights.models.base import Model
     from inweights.worlds.world import World
 
-__all__ = ["ask", "compare_models"]
-
 
 def ask(
     model: Model, world: World | Sequence[World], question: str | Sequence[str], *, best: int = 3

@@ -19,8 +19,6 @@ from inweights.runs import RunFolder, RunStore, remembered
 if TYPE_CHECKING:
     from inweights.lab.engine.outcome import Outcome
 
-__all__ = ["STORED", "add_page", "find", "open_run", "verdicts"]
-
 #: Why a claim has a verdict without a run on this disk.
 STORED = "from the stored board"
 #: First part of the names of studies in files, which are read from their runs.

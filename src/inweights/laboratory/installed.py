@@ -13,8 +13,6 @@ from inweights.runs import RunStore
 from inweights.runs.environment import environment, version_of
 from inweights.support.limits import memory_limit, usable_cores, written
 
-__all__ = ["Finding", "doctor"]
-
 #: What the extras are for that a user may want.
 _EXTRAS = {
     "hf": "pretrained language models",

@@ -12,8 +12,6 @@ from string import Template
 from inweights.errors import ConfigError, WriteError, unknown_name
 from inweights.support.publish import publish_file
 
-__all__ = ["KINDS", "examples", "new"]
-
 #: What :func:`new` writes.
 KINDS = ("recipe", "world", "probe", "study")
 _PLACE = files("inweights") / "examples"

@@ -18,8 +18,6 @@ from inweights.support.showing import Card
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Edit", "Model"]
-
 #: What :meth:`Model.hooks` does to a hidden state: ``[R, S, D]`` to the same shape.
 Edit = Callable[[Tensor], Tensor]
 

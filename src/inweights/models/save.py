@@ -104,11 +104,7 @@ def load_model(
 
 
 def check_savable(model: Model) -> msgspec.Struct:
-    """Return the config of a model that can be saved.
-
-    Raises:
-        ConfigError: It keeps none.
-    """
+    """Return the config of a model that can be saved."""
     config = getattr(model, "config", None)
     if not isinstance(config, msgspec.Struct):
         raise ConfigError(
@@ -119,11 +115,7 @@ def check_savable(model: Model) -> msgspec.Struct:
 
 
 def encode_model(model: Model, replica: int | None = None) -> bytes:
-    """Return a model, or one of its replicas, as the bytes of a file.
-
-    Raises:
-        ConfigError: The model has no config, or no such replica.
-    """
+    """Return a model, or one of its replicas, as the bytes of a file."""
     config = check_savable(model)
     tensors = model.state_dict()
     if replica is not None:
@@ -151,13 +143,7 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
 def decode_model(
     content: bytes, where: str = "the file", kind: type[msgspec.Struct] | None = None
 ) -> Model:
-    """Return the model again; see :func:`load_model`.
-
-    Args:
-        content: What :func:`encode_model` gave.
-        where: Its place, for messages.
-        kind: Class of its config; by its tag if left out.
-    """
+    """Return the model again; see :func:`load_model`."""
     try:
         tensors = load(content)
         header = msgspec.json.decode(content[8 : 8 + int.from_bytes(content[:8], "little")])

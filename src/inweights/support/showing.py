@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Card"]
-
 #: Rows of a table that are shown, and letters of a cell.
 _ROWS, _LETTERS = 10, 90
 

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from inweights.cli.commands.base import Changes, Common, Json, Runs, Whole, app
 
-__all__ = ["ask", "doctor", "examples", "new"]
-
 
 @app.command
 def doctor(*, runs: Runs = None, json: Json = False) -> int:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from inweights.laboratory.installed import Finding
 
-__all__ = ["answers", "doctor"]
-
 _MARKS = {True: ("✓", "green"), None: ("·", "dim"), False: ("✗", "red")}
 
 

@@ -30,19 +30,6 @@ from inweights.support.showing import Card
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "VERDICTS",
-    "ClaimResult",
-    "Verdict",
-    "decide",
-    "first_seeds",
-    "is_open",
-    "judge",
-    "span_of",
-    "tally",
-    "unjudged",
-]
-
 Verdict = Literal["reproduced", "consistent", "not reproduced", "undecided", "not judged"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
