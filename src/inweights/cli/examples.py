@@ -21,8 +21,11 @@ EXAMPLES = {
     ),
     "cite": ("inweights cite", "inweights cite identity-bridge/fig2"),
     "claims": ("inweights claims --help", "inweights claims history fig2/c1-gpt"),
-    "compare": ("inweights compare demo last", "inweights compare last last --json"),
-    "demo": ("inweights demo", "inweights demo --fresh --json"),
+    "compare": (
+        "inweights compare last identity-bridge/fig3 --scale smoke",
+        "inweights compare last last --json",
+    ),
+    "demo": ("inweights demo", "inweights demo --json"),
     "describe": ("inweights describe demo", "inweights describe identity-bridge/fig2 gpt.model"),
     "doctor": ("inweights doctor", "inweights doctor --json"),
     "evaluate": (
@@ -33,7 +36,7 @@ EXAMPLES = {
     "explore": ("inweights explore", "inweights explore bridge --out bridge.html"),
     "export": (
         "inweights export last --csv --out tables",
-        "inweights export demo --pdf --latex --out figures",
+        "inweights export identity-bridge/fig3 --scale smoke --pdf --latex --out figures",
     ),
     "finetune": (
         "inweights finetune @smollm2 training --out tuned",
@@ -51,7 +54,7 @@ EXAMPLES = {
         "inweights run identity-bridge/fig3 --scale smoke --seeds 3 --dry-run",
     ),
     "runs": ("inweights runs", "inweights runs demo --full"),
-    "show": ("inweights show last", "inweights show demo --full"),
+    "show": ("inweights show last", "inweights show identity-bridge/fig3 --scale smoke --full"),
     "status": ("inweights status plan", "inweights status plan --json"),
     "sweep": ("inweights sweep study.toml", "inweights sweep study.toml --seeds 2 --set world.n=4"),
     "verify": ("inweights verify demo", "inweights verify demo --full"),

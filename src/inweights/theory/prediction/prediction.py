@@ -86,7 +86,7 @@ class Prediction:
         about = {
             "status": self.solution.status,
             "queries": len(self.queries),
-            "facts let go": len(self.let_go),
+            "facts left out": len(self.let_go),
         }
         table = self.summary()
         return Card(f"Prediction for {self.world!r}", about, table.columns, table.rows())
