@@ -25,8 +25,6 @@ from inweights.support.progress import Progress
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.wording import Wording
 
-__all__ = ["Augmented", "augment"]
-
 #: Tokens of replayed text for each token of all other texts, at most.
 REPLAYED = 0.25
 

@@ -16,8 +16,6 @@ from inweights.support.limits import check_memory
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.wording import Wording
 
-__all__ = ["fill", "stages_of", "table_of", "text_of", "turn_of", "within"]
-
 #: Bytes that a text of the training set takes, as a row and as a file.
 _ROW = 500.0
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from inweights.models.base import Model
     from inweights.training.batches.worlds import Part
 
-__all__ = ["TrainedForecast", "predict_by_training", "replicas_for", "trained_queries"]
-
 #: Rate of Emb-MLP for each fact, as the loss is a mean over them; and at most.
 RATE, FASTEST = 0.05, 2.0
 #: How often the rate is halved where a replica diverges.

@@ -6,8 +6,6 @@ import torch
 
 from inweights.errors import ConfigError, unknown_name
 
-__all__ = ["check_device"]
-
 
 def check_device(name: str) -> None:
     """Refuse a device that this machine does not have.

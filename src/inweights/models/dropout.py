@@ -22,8 +22,6 @@ from inweights.seeds import Streams
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["DROPOUT", "Dropout", "Dropping"]
-
 DROPOUT: Final = "dropout"
 
 

@@ -16,8 +16,6 @@ from inweights.models.configs import (
 )
 from inweights.models.outside.wrapping import WrapConfig
 
-__all__ = ["model_kind", "model_names", "register_model"]
-
 _KINDS: dict[str, type[msgspec.Struct]] = {
     "gpt": GPTConfig,
     "emb-mlp": EmbMLPConfig,

@@ -22,8 +22,6 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["label_cosines", "predicted_similarity_by_depth"]
-
 
 @torch.no_grad()
 def label_cosines(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:

@@ -23,8 +23,6 @@ from inweights.training.learner import Descent
 from inweights.worlds.families.graph import Graph
 from inweights.worlds.world import World
 
-__all__ = ["along_descent", "off_descent"]
-
 
 def along_descent(
     *,

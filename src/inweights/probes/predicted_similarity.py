@@ -16,8 +16,6 @@ from inweights.theory.feature_resemblance.resemblance import (
 )
 from inweights.worlds.registry import WorldConfig
 
-__all__ = ["predicted_similarity"]
-
 
 def predicted_similarity(
     world: WorldConfig,

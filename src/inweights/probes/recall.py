@@ -18,8 +18,6 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int
 
-__all__ = ["accuracy", "answers_among", "chosen_parts", "slices"]
-
 
 def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     """Accuracy and loss of the first answer token, by role.

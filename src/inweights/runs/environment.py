@@ -14,8 +14,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-__all__ = ["environment", "file_at", "repositories", "version_of"]
-
 #: Seconds that git may take; a run does not wait longer for it.
 _PATIENCE = 5
 _LIBRARY = Path(__file__).resolve().parents[1]

@@ -10,8 +10,6 @@ from inweights.errors import FolderError
 from inweights.runs.files import hash_of, read_json
 from inweights.support.links import files_below
 
-__all__ = ["MANIFEST", "Manifest", "files_of", "is_whole", "verify"]
-
 MANIFEST = "manifest.json"
 
 

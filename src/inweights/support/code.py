@@ -17,8 +17,6 @@ from inweights.config import Config, digest
 from inweights.errors import ConfigError
 from inweights.support.sources import plain
 
-__all__ = ["Code", "code_of", "first_argument"]
-
 #: What :func:`code_of` was given in this process: lambdas and functions of a notebook, too.
 _GIVEN: dict[tuple[str, str], Any] = {}
 

@@ -13,8 +13,6 @@ import msgspec
 
 from inweights.errors import ConfigError, unknown_name
 
-__all__ = ["check_types", "refusal"]
-
 #: Characters of a wrong value that an error repeats.
 _SHOWN = 60
 

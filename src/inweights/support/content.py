@@ -9,8 +9,6 @@ from pathlib import Path
 
 from inweights.errors import DataError
 
-__all__ = ["contents_of", "fingerprint"]
-
 _LENGTH = 16
 #: Nanoseconds for which a file must have been left alone before its hash is remembered: two edits
 #: within one tick of the file system's clock look alike.

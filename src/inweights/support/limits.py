@@ -18,25 +18,6 @@ from pathlib import Path
 
 from inweights.errors import ConfigError, DataError, InweightsError
 
-__all__ = [
-    "MAX_MEMORY",
-    "MAX_NAME",
-    "MAX_ROWS",
-    "at_most",
-    "check_file",
-    "check_memory",
-    "check_name",
-    "launched_by_torchrun",
-    "memory_limit",
-    "missing_file",
-    "open_file",
-    "parse_bytes",
-    "read_bytes",
-    "read_text",
-    "usable_cores",
-    "written",
-]
-
 #: The environment variable with the limit, such as ``8GB``.
 MAX_MEMORY = "INWEIGHTS_MAX_MEMORY"
 #: Share of the memory that is taken at most, where no limit is given.

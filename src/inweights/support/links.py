@@ -14,8 +14,6 @@ from pathlib import Path
 
 from inweights.errors import FolderError
 
-__all__ = ["files_below", "refuse_link", "within"]
-
 
 def within(root: str | Path, name: str) -> Path:
     """Return the place of a name below a folder.

@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["Progress", "SolverProgress", "duration", "plural", "roughly", "shown"]
-
 #: Called with what is done, all there is, and what is being done.
 Progress = Callable[[int, int, str], None]
 #: Called with what is being solved, the iterations made and the certified gap so far.

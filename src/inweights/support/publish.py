@@ -8,8 +8,6 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["PARTIAL", "publish_file", "publish_folder", "remove"]
-
 #: Ending of what is not written to its end yet.
 PARTIAL = ".partial"
 

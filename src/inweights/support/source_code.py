@@ -16,8 +16,6 @@ from typing import Any
 from inweights.errors import ConfigError
 from inweights.support.content import fingerprint
 
-__all__ = ["bytecode", "file_of", "hashed", "is_own", "module_sources"]
-
 _LENGTH = 16
 #: Folders of installed packages: of these a package counts as a whole, and not its neighbours.
 _INSTALLED = ("site-packages", "dist-packages")

@@ -22,17 +22,6 @@ from inweights.errors import ConfigError
 from inweights.support.content import contents_of
 from inweights.support.source_code import bytecode, file_of, hashed, is_own, module_sources
 
-__all__ = [
-    "RAISED",
-    "Outside",
-    "check_sources",
-    "differing",
-    "plain",
-    "public_name",
-    "reached",
-    "sources_of",
-]
-
 #: Versions, from 2 on, of the library's own whose numbers are others than they were: names of
 #: configs (of worlds, models, learners, optimizers) and of functions. A raised one is another key.
 #: ``python -m tests.house.golden`` says where one is due.

@@ -11,8 +11,6 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["MAX_TEXT", "parse_toml", "parse_value"]
-
 #: Characters of a text, characters and parts of a dotted key, and brackets around a value, at most.
 MAX_TEXT, MAX_KEY, MAX_PARTS, MAX_DEPTH = 1_000_000, 1_000, 32, 32
 #: A string that does not end goes to the end of its line or of the text, so that no character is

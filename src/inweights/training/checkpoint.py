@@ -25,8 +25,6 @@ from inweights.support.publish import publish_file
 if TYPE_CHECKING:
     from jaxtyping import Int
 
-__all__ = ["Checkpoint", "DamagedError", "ReplicaState", "State", "StateFile"]
-
 _OPTIMIZER, _TABLE = "optimizer/", "table/"
 
 

@@ -22,16 +22,6 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
-__all__ = [
-    "MOST_LOGITS",
-    "Scores",
-    "answer_blocks",
-    "answer_logits",
-    "answer_ranks",
-    "answer_scores",
-    "answers_of",
-]
-
 #: Logits of a replica that are held at once, 8 MB. What is held at once must not depend on how many
 #: replicas there are: products of other sizes may round otherwise, and a run is the same alone.
 MOST_LOGITS = 2**21

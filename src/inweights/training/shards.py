@@ -29,8 +29,6 @@ from inweights.training.checkpoint import Checkpoint, ReplicaState
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["Shards"]
-
 
 class Shards:
     """The share of this process in a training; ``torch.distributed`` has been started before.

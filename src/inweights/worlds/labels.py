@@ -9,8 +9,6 @@ from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_world
 from inweights.worlds.world import Statements, Vocabulary, World
 
-__all__ = ["Labels"]
-
 
 class Labels(Config, tag_field="kind", tag="labels"):
     """Labels, each of several inputs; every fact is ``x → y``, of role ``category``.

@@ -32,8 +32,6 @@ from inweights.worlds.knowledge.knowledge import is_source
 from inweights.worlds.knowledge.triples import Triples
 from inweights.worlds.world import Statements, World
 
-__all__ = ["Altered", "WorldConfig", "open_world", "register_world", "world_kind", "world_names"]
-
 
 class WorldConfig(Protocol):
     """The interface of a world's config: it builds the world."""

@@ -10,8 +10,6 @@ from inweights.config import check_size
 from inweights.errors import ConfigError
 from inweights.support.limits import check_memory
 
-__all__ = ["check_counts", "check_depth", "check_world"]
-
 #: The largest number of anything that a world is made of.
 MOST_OF = 10**12
 

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from inweights.errors import unknown_name
 
-__all__ = ["ASKED", "MEASURED", "MEASURED_ON", "Choice", "Measured", "choose", "evidence"]
-
 #: What one may want answered, and how it is said.
 ASKED = {
     "recall": "facts in new words",

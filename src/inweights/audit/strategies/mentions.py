@@ -6,8 +6,6 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-__all__ = ["Mentions"]
-
 _PART = re.compile(r"\w+|[^\w\s]")
 
 

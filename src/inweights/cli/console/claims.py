@@ -18,8 +18,6 @@ from inweights.support.progress import plural
 if TYPE_CHECKING:
     from inweights.lab.studies.settle import Settled
 
-__all__ = ["COLOURS", "MARKS", "board", "claims", "counts", "no_run", "settled", "span"]
-
 COLOURS: dict[Verdict, str] = {
     "reproduced": "green",
     "consistent": "green",

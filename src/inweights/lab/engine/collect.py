@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from inweights.models.base import Model
     from inweights.worlds.world import World
 
-__all__ = ["Effort", "KeptModel", "choose_executor", "collect", "kept_models"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:

@@ -24,16 +24,6 @@ from inweights.runs.environment import version_of
 from inweights.runs.tables.store import Store
 from inweights.support.plugins import module_of
 
-__all__ = [
-    "Job",
-    "check_sendable",
-    "from_wire",
-    "installed_version",
-    "open_store",
-    "sendable",
-    "to_wire",
-]
-
 _CONFIG, _FUNCTION = "$config", "$function"
 #: What is sent of a computation.
 _COMPUTATION = ("name", "labels", "compute", "options", "seeded", "together", "effort")

@@ -30,8 +30,6 @@ from inweights.training.shards import Shards
 if TYPE_CHECKING:
     from inweights.lab.engine.schedule import Schedule
 
-__all__ = ["Leader", "joined", "leader"]
-
 #: How long the other ranks wait while the first one looks or draws.
 PATIENCE = timedelta(days=7)
 

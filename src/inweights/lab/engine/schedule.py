@@ -30,8 +30,6 @@ from inweights.errors import RunError, WriteError
 from inweights.lab.engine.plan import LearnTask, Task
 from inweights.support.progress import Progress, plural
 
-__all__ = ["ATTEMPTS", "BUSY", "End", "Failure", "Schedule", "halves"]
-
 #: How often a task is begun whose process is killed each time at the same place.
 ATTEMPTS = 3
 #: Seconds between two looks at a task that another call of the library holds.

@@ -39,15 +39,6 @@ from inweights.training.learner import Curriculum, Descent, Optimum
 from inweights.training.shards import Shards
 from inweights.worlds.world import World
 
-__all__ = [
-    "Joint",
-    "attempt",
-    "attempt_sent",
-    "look",
-    "use_threads",
-    "work_on",
-]
-
 Progress = Callable[[int], None]
 #: Has other processes train runs that this one trains meanwhile, each its share.
 Joint = Callable[[Sequence[Run]], AbstractContextManager[Shards]]

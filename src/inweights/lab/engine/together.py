@@ -27,20 +27,6 @@ from inweights.support.limits import check_memory, memory_limit
 from inweights.training import Curriculum, Phase, Result, Schedule, Stop, train
 from inweights.worlds.world import World
 
-__all__ = [
-    "Member",
-    "best_size",
-    "blocks_of",
-    "brief",
-    "build_model",
-    "capacity",
-    "group_size",
-    "open_model",
-    "parameters_of",
-    "train_runs",
-]
-
-
 #: Bytes that the parameters, gradients and optimizer of runs that train together may take on a CPU.
 MAX_BYTES = 4 * 2**30
 #: Share of the free memory of an accelerator that they may take, with all that a step needs.

@@ -14,8 +14,6 @@ from inweights.lab.grammar.claim import Claim, Score
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Numbers", "diverged_runs", "numbers_of", "tell_divergence"]
-
 _MEASURED = ("phase", "step", "loss")
 
 

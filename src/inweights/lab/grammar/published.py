@@ -16,20 +16,6 @@ if TYPE_CHECKING:
     from inweights.lab.grammar.claim import Claim, Protocol
     from inweights.lab.grammar.verdict import ClaimResult
 
-__all__ = [
-    "FACTOR",
-    "LOST",
-    "NONE_PRINTED",
-    "NO_TEXT",
-    "NO_WORDS",
-    "SIGNS",
-    "Closeness",
-    "Size",
-    "check_sources",
-    "closeness",
-    "printed_number",
-]
-
 #: Whether a measured number has the published size.
 Size = Literal["close", "not close", "undecided"]
 #: Signs of the protocols on pages and boards.

@@ -21,8 +21,6 @@ from inweights.support.sources import RAISED, sources_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SCALES", "Code", "Paper", "Recipe", "choose_seeds", "parse_seeds", "split_ours"]
-
 #: ``smoke`` takes seconds and is in the tests; ``cpu`` minutes on two cores; ``paper`` a GPU.
 SCALES = ("smoke", "cpu", "paper")
 #: Seeds that one run may have: beyond this a number is a slip of the pen.

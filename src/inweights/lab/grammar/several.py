@@ -11,8 +11,6 @@ from inweights.config import to_dict
 from inweights.errors import ConfigError
 from inweights.lab.grammar.axes import Over
 
-__all__ = ["is_several", "named", "with_parts"]
-
 
 def is_several(part: Any) -> bool:
     """Whether a part of a study is given several times: as a list, or by names."""

@@ -19,22 +19,6 @@ from inweights.lab.grammar.claim import Claim
 from inweights.support.limits import check_file, read_bytes
 from inweights.support.publish import publish_file
 
-__all__ = [
-    "BLOCK",
-    "LEDGER",
-    "Earlier",
-    "Entry",
-    "JudgedLine",
-    "Ledger",
-    "Line",
-    "Reworded",
-    "RuleChange",
-    "Stated",
-    "Withdrawn",
-    "ledger_of",
-    "read_ledger",
-]
-
 #: Name of the ledger in the folder of results.
 LEDGER = "ledger.jsonl"
 #: Root seeds of a block: block ``b`` has the seeds from ``b * BLOCK`` on, and no other's.

@@ -15,8 +15,6 @@ from inweights.lab.ledger.lines import BLOCK, Stated
 from inweights.support.limits import check_file
 from inweights.support.publish import publish_file
 
-__all__ = ["SCHEMA", "SCORES", "add_scores", "numbers_in", "read_scores", "rows_of"]
-
 #: Folder of the scores, in the folder of results.
 SCORES = "scores"
 #: ``number`` is null, and ``why`` says the reason, where a run gave none.

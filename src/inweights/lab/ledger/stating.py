@@ -23,8 +23,6 @@ from inweights.lab.ledger.lines import (
     Withdrawn,
 )
 
-__all__ = ["hashes", "on_its_block", "state", "withdraw"]
-
 #: What a claim says beyond what is judged.
 _WORDS = ("text", "place", "source", "published", "check", "condition", "quote", "protocol")
 

@@ -32,8 +32,6 @@ from inweights.training.learner import Curriculum
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Forecast", "forecast"]
-
 #: Steps of each phase that are tried out.
 STEPS = 3
 #: Groups of runs that are tried out, by their place among all by size: the largest, the smallest,

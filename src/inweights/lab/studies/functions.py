@@ -14,8 +14,6 @@ from inweights.lab.grammar.claim import Claim, Judged
 from inweights.lab.grammar.trial import Computation
 from inweights.lab.grammar.verdict import ClaimResult, judge
 
-__all__ = ["claim", "computations_of", "rows_of", "rows_together", "takes_all_seeds"]
-
 
 def computations_of(
     function: Callable[..., Any], over: Over, *, replicated: bool = False

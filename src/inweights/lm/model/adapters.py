@@ -14,8 +14,6 @@ import torch
 from inweights.errors import ConfigError, DataError
 from inweights.seeds import INITIALISATION, Streams
 
-__all__ = ["adapted", "with_adapters"]
-
 
 @contextmanager
 def adapted(

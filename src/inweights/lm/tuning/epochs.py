@@ -23,8 +23,6 @@ from inweights.support.limits import read_text
 from inweights.support.progress import Progress
 from inweights.worlds.readers.new_folder import new_folder
 
-__all__ = ["About", "epochs_of", "keeping", "lock_of", "score_epochs"]
-
 _ABOUT = "about.json"
 
 

@@ -10,8 +10,6 @@ from typing import Any
 
 from inweights.errors import ConfigError, unknown_name
 
-__all__ = ["TRACKERS", "Record", "tracking"]
-
 #: Given the number of an update, and numbers by name.
 Record = Callable[[int, Mapping[str, float]], None]
 #: The module of each tracker; what is installed is called as the tracker is.

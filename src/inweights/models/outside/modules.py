@@ -22,8 +22,6 @@ from inweights.seeds import INITIALISATION, Streams
 if TYPE_CHECKING:
     from inweights.models.outside.wrapping import WrapConfig
 
-__all__ = ["Form", "find", "form_of", "logits_of", "made", "numbers", "place", "state_of_output"]
-
 #: Shape of the batch that a module is tried with: no width of a state is likely to be the same.
 _TRIED = (3, 2)
 

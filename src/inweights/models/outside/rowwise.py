@@ -16,8 +16,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-__all__ = ["Noise", "Rows"]
-
 #: A function of ``[R, ...]`` to the same shape, whose rows do not reach each other.
 Rowwise = Callable[[Tensor], Tensor]
 

@@ -21,8 +21,6 @@ from inweights.support.code import Code, code_of, first_argument
 if TYPE_CHECKING:
     from inweights.models.outside.wrapped import Wrapped
 
-__all__ = ["WrapConfig", "causal_lm", "wrap", "wrap_named"]
-
 _EXAMPLE = "iw.wrap(lambda vocabulary: MyModule(vocabulary, width=64))"
 
 

@@ -27,8 +27,6 @@ from inweights.worlds.world import World
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["agreement", "arrange", "arrangement", "procrustes", "procrustes_align"]
-
 Floats = NDArray[np.float64]
 Method = Literal["pca", "umap"]
 

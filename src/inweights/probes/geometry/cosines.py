@@ -28,19 +28,6 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
-__all__ = [
-    "adjacencies",
-    "cosine_matrix",
-    "cosines",
-    "graph_edges",
-    "graph_recall",
-    "node_vectors",
-    "prefix_of",
-    "random_blocks",
-    "top_hits",
-    "unit",
-]
-
 Floats = NDArray[np.float64]
 #: What a pair of nodes takes in a table while it is made.
 _BYTES = 150

@@ -17,8 +17,6 @@ from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.families.graph import Graph
 from inweights.worlds.world import World
 
-__all__ = ["both_ways", "without_self_edges"]
-
 
 def without_self_edges(
     model: Model,

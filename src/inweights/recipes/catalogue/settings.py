@@ -14,8 +14,6 @@ from inweights.config import to_dict
 from inweights.lab.grammar.recipe import Recipe
 from inweights.lm.tuning.fine_tune import FineTune
 
-__all__ = ["OWN", "Setting", "extras", "is_ours", "meanings", "settings"]
-
 #: What stands as the paper of recipes that no paper has.
 OWN = "inweights"
 #: A field and its text in the section "Attributes:" of a docstring, to the next field.

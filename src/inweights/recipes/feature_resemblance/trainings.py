@@ -14,18 +14,6 @@ from inweights.models.configs import GPTConfig, Init, OneLayerConfig
 from inweights.training import learners
 from inweights.training.curriculum import Optimizer, Phase, Stop
 
-__all__ = [
-    "BRIEF",
-    "BRIEF_GPT",
-    "GPT",
-    "ONE_LAYER",
-    "SUCCEEDS",
-    "EndToEndTraining",
-    "GPTTraining",
-    "OneLayerTraining",
-    "phase_roles",
-]
-
 ONE_LAYER, GPT = "one-layer", "GPT"
 
 #: Every training task of Table 1, and whether the paper says that the conclusion follows.

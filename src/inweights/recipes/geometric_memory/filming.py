@@ -12,8 +12,6 @@ from inweights.recipes.geometric_memory import common as gm
 from inweights.theory.geometric_memory.layout import scene
 from inweights.worlds.families.graph import Graph
 
-__all__ = ["ORDER", "filmed", "more_geometric", "pictures", "size"]
-
 #: From arbitrary to most geometric.
 ORDER = (gm.FROZEN, gm.NN, gm.GPT, gm.SSM, gm.NODE2VEC)
 _RANK = {name: place for place, name in enumerate(ORDER)}

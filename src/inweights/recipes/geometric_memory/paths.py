@@ -16,28 +16,6 @@ from inweights.training.curriculum import Optimizer, Phase, Schedule
 from inweights.worlds.families.own_path_star import OwnPathStar
 from inweights.worlds.families.path_star import PathStar
 
-__all__ = [
-    "ALONE",
-    "EDGES",
-    "FIRST",
-    "FULL",
-    "GEOMETRY",
-    "HEAD_START",
-    "INTERLEAVED",
-    "MINI",
-    "PAPER_STAR",
-    "PAPER_STARS",
-    "PERMUTED",
-    "RANDOM",
-    "STARS",
-    "TWO_PHASE",
-    "Loss",
-    "PathStarTraining",
-    "Way",
-    "curves",
-    "recall",
-]
-
 Way = Literal[
     "interleaved",
     "edges first",

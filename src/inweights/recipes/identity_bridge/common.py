@@ -12,18 +12,6 @@ from inweights.training import learners
 from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
 from inweights.worlds.families.two_hop import TwoHop
 
-__all__ = [
-    "BRIEF",
-    "BRIEF_TIED",
-    "CONDITIONS",
-    "NARROW",
-    "TIED_HEAD",
-    "EmbMLPTraining",
-    "GPTTraining",
-    "trial",
-]
-
-
 #: Models that Figure 2 compares; the last two have a tied head.
 CONDITIONS = ("emb-mlp", "gpt", "gpt-small", "gpt-tied", "gpt-tied-decay")
 

@@ -10,8 +10,6 @@ import polars as pl
 from inweights import lab
 from inweights.theory.identity_bridge import proof, proof_kkt
 
-__all__ = ["SCORES", "computations"]
-
 
 def computations(
     sizes: Sequence[int], small: Sequence[int], worlds: Sequence[tuple[int, int]]

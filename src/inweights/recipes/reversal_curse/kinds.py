@@ -16,17 +16,6 @@ from inweights.recipes.shared.derived import memorised
 from inweights.theory import predicted_queries
 from inweights.training.curriculum import Curriculum, Optimizer, Phase
 
-__all__ = [
-    "BRIEF",
-    "DECAYED",
-    "EMB_MLP",
-    "GPT",
-    "Training",
-    "common_scores",
-    "derive",
-    "plan",
-]
-
 EMB_MLP, DECAYED, GPT = "Emb-MLP", "Emb-MLP, decay", "GPT, small"
 
 

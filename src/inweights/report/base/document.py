@@ -15,8 +15,6 @@ from importlib import resources
 
 from inweights.report.base.html import escape, tag
 
-__all__ = ["asset", "document"]
-
 #: The style element of every SVG of matplotlib.
 _STYLES = ("*{stroke-linejoin: round; stroke-linecap: butt}",)
 

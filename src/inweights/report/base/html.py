@@ -18,22 +18,6 @@ from inweights.report.base.tidy import csv_text, plain
 from inweights.support.progress import plural
 from inweights.support.publish import publish_file
 
-__all__ = [
-    "data_uri",
-    "disclosure",
-    "escape",
-    "in_order",
-    "meta",
-    "nav",
-    "preview",
-    "prose",
-    "script_json",
-    "sortable",
-    "tag",
-    "tree",
-    "write_page",
-]
-
 PREVIEW_ROWS = 50
 #: Rows of a table that can be sorted.
 SORTABLE_ROWS = 200

@@ -11,8 +11,6 @@ from matplotlib.lines import Line2D
 from inweights.report.base import style
 from inweights.report.base.paint import text_width
 
-__all__ = ["add_legend", "columns_that_fit", "handles", "text_of"]
-
 
 def text_of(name: str, labels: Mapping[str, str] | None) -> str:
     """Return the text for a value; the value itself where it has none."""

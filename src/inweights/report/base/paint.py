@@ -16,8 +16,6 @@ from matplotlib.textpath import TextPath
 from inweights.report.base import style
 from inweights.report.base.matrix import Matrix
 
-__all__ = ["LEGIBLE", "Labels", "paint", "plan_labels", "text_width", "wrap"]
-
 #: Inches that a row needs so that its label can be read.
 LEGIBLE = 0.105
 _TICK = 6.5  # points

@@ -13,8 +13,6 @@ from inweights.errors import ConfigError, DataError, unknown_name
 if TYPE_CHECKING:
     from inweights.lab.grammar.figure import Figure
 
-__all__ = ["DRAWINGS", "PLAYERS", "Drawing", "arguments", "drawing", "find", "player"]
-
 Drawing = Callable[..., Any]
 Player = Callable[..., str]
 D = TypeVar("D", bound=Callable[..., Any])

@@ -17,8 +17,6 @@ from matplotlib.figure import Figure
 from inweights.report.base import style
 from inweights.report.base.html import data_uri, escape, in_order, tag
 
-__all__ = ["Still", "inline", "png", "show_inline", "svg"]
-
 _Canvas = TypeVar("_Canvas", bound=FigureCanvasBase)
 
 _ID = re.compile(r'(\bid="|href="#|url\(#)')

@@ -17,30 +17,6 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.rcsetup import cycler
 
-__all__ = [
-    "CYCLE",
-    "DIVERGING",
-    "FULL_WIDTH",
-    "GREY",
-    "INK",
-    "LABEL",
-    "NAMED",
-    "PHONE_WIDTH",
-    "SMALL",
-    "Mark",
-    "bare",
-    "blank",
-    "context",
-    "full_width",
-    "grid_shape",
-    "marks",
-    "on_a_phone",
-    "panel_title",
-    "plain_text",
-    "shade",
-    "tint",
-]
-
 #: Width in inches of a figure across the page, and across a phone: there a card has 328 of 390
 #: pixels, so that the smallest type, 6.5 points, comes out larger than 9 pixels.
 FULL_WIDTH, PHONE_WIDTH = 7.6, 3.2

@@ -14,20 +14,6 @@ from inweights.errors import DataError, unknown_name
 from inweights.lab.grammar.controls import CONTROL, NO_CONTROL
 from inweights.support.intervals import interval
 
-__all__ = [
-    "SEED",
-    "Spread",
-    "as_polars",
-    "controls_apart",
-    "csv_text",
-    "distinct",
-    "in_order",
-    "panels",
-    "plain",
-    "require",
-    "spread",
-]
-
 #: The column that tells replicates apart; what a probe returns has REPLICA instead.
 SEED = "seed"
 REPLICA = "replica"

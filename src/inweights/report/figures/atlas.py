@@ -16,8 +16,6 @@ from inweights.errors import DataError, unknown_name
 from inweights.report.base import style, tidy
 from inweights.report.base.registry import drawing
 
-__all__ = ["PACKED", "PALETTES", "atlas", "check"]
-
 Floats = NDArray[np.float64]
 _DARK = ("#a9d6ff", "#4d9de0", "#2b5f8c", "#1b1f26", "#8a5330", "#e07b39", "#ffc79a")
 #: Colours by name, as stops of equal distance. ``place`` ends where it starts.

@@ -17,8 +17,6 @@ from inweights.report.base.registry import drawing
 from inweights.report.figures.lines import Lines
 from inweights.report.figures.sweeps import Sweeps
 
-__all__ = ["Auto", "UndeclaredError"]
-
 #: Values of an integer column, at most, that may tell lines apart; and of any column, panels.
 _MOST = 12
 #: An axis is logarithmic from this ratio of its ends on, with three values at least.

@@ -12,8 +12,6 @@ from inweights.errors import DataError
 from inweights.report.base import tidy
 from inweights.report.base.matrix import Matrix, matrix_of
 
-__all__ = ["Film"]
-
 
 @dataclass(frozen=True, eq=False)
 class Film:

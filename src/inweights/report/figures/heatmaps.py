@@ -15,8 +15,6 @@ from inweights.report.base.matrix import Matrix, matrix_of, scale_of
 from inweights.report.base.paint import LEGIBLE, paint, plan_labels, text_width, wrap
 from inweights.report.base.registry import drawing
 
-__all__ = ["Heatmaps"]
-
 _SMALLEST, _LARGEST = 0.032, 0.22  # inches, side of a cell
 _TALLEST = 4.5  # inches, height of a panel
 _BAR = 0.72  # inches that the colour bar takes

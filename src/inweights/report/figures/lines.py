@@ -19,8 +19,6 @@ from inweights.report.base.legend import add_legend, handles, text_of
 from inweights.report.base.paint import text_width, wrap
 from inweights.report.base.registry import drawing
 
-__all__ = ["Lines", "Panel"]
-
 _PANEL_HEIGHT = 2.7
 _DODGE = 0.08  # of the distance between two positions of a discrete axis
 _REACH = 0.012  # of the whole axis, at most

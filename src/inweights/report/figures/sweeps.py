@@ -16,8 +16,6 @@ from inweights.report.base.legend import add_legend, text_of
 from inweights.report.base.paint import text_width, wrap
 from inweights.report.base.registry import drawing
 
-__all__ = ["Sweeps"]
-
 _PANEL = 1.95  # inches, height of a panel
 _DODGE = 0.16  # of the distance between two values
 

@@ -19,8 +19,6 @@ from inweights.report.base.document import asset
 from inweights.report.base.html import escape, script_json, tag
 from inweights.report.figures.atlas import PACKED, PALETTES, check
 
-__all__ = ["build_content", "build_fragment", "pack"]
-
 #: Films play at so many frames a second.
 _SPEED = 6
 _SCRIPTS = ("atlas_film.js", "atlas_scene.js", "atlas_panels.js", "atlas.js")

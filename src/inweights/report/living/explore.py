@@ -15,8 +15,6 @@ from inweights.report.base.document import asset, document
 from inweights.report.base.html import escape, prose, script_json, tag
 from inweights.report.figures.atlas import PALETTES
 
-__all__ = ["EXPLORATIONS", "Exploration", "explore_page"]
-
 Exploration = Literal["geometry", "bridge"]
 EXPLORATIONS: tuple[Exploration, ...] = get_args(Exploration)
 

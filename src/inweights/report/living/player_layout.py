@@ -11,8 +11,6 @@ from inweights.report.base import style
 from inweights.report.base.matrix import Matrix
 from inweights.report.figures.film import Film
 
-__all__ = ["build_layout", "words"]
-
 _SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
 _LABEL = {"size": 13, "color": style.INK}
 _LEGIBLE = 30  # rows or columns whose names are shown, at most

@@ -10,8 +10,6 @@ from matplotlib.ticker import MaxNLocator
 from inweights.report.base import style
 from inweights.report.base.legend import columns_that_fit
 
-__all__ = ["chains_figure", "outlook_figure"]
-
 #: Pairs, and relations, that are drawn at most.
 PAIRS, RELATIONS = 14, 18
 _NAME = 22

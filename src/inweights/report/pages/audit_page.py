@@ -20,8 +20,6 @@ from inweights.theory.prediction.trust import trust
 if TYPE_CHECKING:
     from inweights.audit import Audit
 
-__all__ = ["build_audit_page"]
-
 _LEVELS = {"act": "To do", "good": "Good", "note": "To know"}
 
 

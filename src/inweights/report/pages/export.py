@@ -18,8 +18,6 @@ from inweights.report.figures.draw import draw
 from inweights.support.progress import plural
 from inweights.support.publish import publish_file
 
-__all__ = ["claims_csv", "claims_latex", "write_export"]
-
 _SPECIAL = {
     "\\": r"\textbackslash{}",
     **{mark: f"\\{mark}" for mark in "&%$#_{}"},

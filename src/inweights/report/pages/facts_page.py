@@ -10,8 +10,6 @@ from inweights.report.base.document import asset, document
 from inweights.report.base.html import disclosure, escape, meta, nav, prose, sortable, tag
 from inweights.support.progress import plural
 
-__all__ = ["facts_page", "finding", "findings_list", "tables_list"]
-
 
 def facts_page(
     about: str,

@@ -15,8 +15,6 @@ from inweights.theory.prediction.trust import trust
 if TYPE_CHECKING:
     from inweights.theory import Prediction
 
-__all__ = ["build_forecast_page"]
-
 #: Statements of each outcome that stand on the page by themselves; all are in the table.
 _SHOWN = 12
 _LEVELS = {"asserted": ("Asserted", "act"), "fails": ("Fails", "act"), "tied": ("Tied", "note"),

@@ -19,8 +19,6 @@ from inweights.support.limits import read_bytes
 from inweights.support.links import files_below, within
 from inweights.support.publish import PARTIAL, publish_file
 
-__all__ = ["Files", "Folder", "ObjectStore", "open_files"]
-
 #: Seconds that one waits for a store that does not answer.
 PATIENCE = 600.0
 #: What a folder of another machine says while that is away, and may stop to say.

@@ -22,8 +22,6 @@ import msgspec
 from inweights.errors import InweightsError, RunError
 from inweights.runs.tables.files import Files
 
-__all__ = ["Hold", "Lease", "Leases", "LostError"]
-
 _FOLDER = "leases"
 #: Beats in the time that a lease runs.
 _BEATS = 4

@@ -19,8 +19,6 @@ from inweights.theory.geometric_memory.spectral import Floats, Spectrum, eigensp
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["by_space", "outside", "propositions"]
-
 
 def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:
     """Follow ``C`` and ``V`` within each eigenspace of the graph (Fig. 8).

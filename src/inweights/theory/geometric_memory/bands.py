@@ -21,8 +21,6 @@ from inweights.worlds.world import Ids
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["BANDS", "Bands"]
-
 Floats = NDArray[np.float64]
 #: Bands, narrow at both ends of the spectrum, where the quadrature is fine, too.
 BANDS = 32

@@ -24,8 +24,6 @@ from inweights.theory.geometric_memory.storage import (
 )
 from inweights.worlds.families.graph import Graph
 
-__all__ = ["constructions", "costs", "one_step", "squeezed_star"]
-
 
 def costs(world: Graph, *, dimensions: int, cells: int, seed: int = 0) -> pl.DataFrame:
     """Cost of storing a graph associatively and geometrically (Propositions 1 and 2).

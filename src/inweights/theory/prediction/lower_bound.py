@@ -32,8 +32,6 @@ from inweights.theory.programs.splitting import Splitting, multipliers
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["Bound", "lower_bound", "prove"]
-
 Array = NDArray[np.float64]
 
 #: Iterations between two looks at a bound, and how many are made at most for one size of the term.

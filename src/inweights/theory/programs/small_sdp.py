@@ -20,8 +20,6 @@ from inweights.errors import SolverError
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["SmallSolution", "least_norms"]
-
 Array = NDArray[np.floating[Any]]
 
 

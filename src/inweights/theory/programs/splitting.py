@@ -20,8 +20,6 @@ from inweights.theory.programs.program import Program
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
 
-__all__ = ["Splitting", "coupled_inverse", "multipliers"]
-
 Array = NDArray[np.float64]
 
 #: Matrices with a side of at least so much are large.

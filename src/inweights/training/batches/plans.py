@@ -29,8 +29,6 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Batch", "Batches"]
-
 # Offsets are drawn for this many steps at once.
 _CHUNK = 64
 

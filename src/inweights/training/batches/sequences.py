@@ -25,8 +25,6 @@ from inweights.worlds.world import Ids
 if TYPE_CHECKING:
     from jaxtyping import Float, Int, Num
 
-__all__ = ["Labels", "Pool", "Sequences", "sequences_of", "stacked", "take"]
-
 
 @dataclass(frozen=True)
 class Labels:

@@ -17,8 +17,6 @@ from inweights.worlds.world import Ids, Statements, World
 if TYPE_CHECKING:
     from jaxtyping import Int
 
-__all__ = ["ShapeGroup", "as_worlds", "shape_groups"]
-
 Part = Literal["facts", "queries"]
 
 

@@ -17,8 +17,6 @@ from inweights.training.batches.plans import Batch
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["CapturedUpdate", "Update"]
-
 #: Moves the parameters by a batch, and returns the loss of each replica, ``[R]``.
 Update = Callable[[Batch], Tensor]
 #: Updates before the capture, in which libraries choose their kernels and memory is found.

@@ -12,8 +12,6 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-__all__ = ["Kernels", "NotRecordable"]
-
 #: Bytes of which the start of each buffer is a multiple.
 ALIGNED = 64
 #: Kernels that PyTorch's own functions call faster than its table of operators does.

@@ -20,8 +20,6 @@ from inweights.training.steps.kernels import Kernels, NotRecordable
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["Losses", "RecordedLosses"]
-
 #: Computes the loss of each replica, ``[R]``, and writes their gradients to where they belong.
 Losses = Callable[[Batch], Tensor]
 

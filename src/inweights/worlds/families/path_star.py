@@ -18,8 +18,6 @@ from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_depth, check_world
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
-__all__ = ["PathStar", "check_task", "told_edges", "told_paths", "words_of"]
-
 
 class _Task(Protocol):
     """How edges and paths are told, whatever the graph."""

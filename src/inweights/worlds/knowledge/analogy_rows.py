@@ -17,8 +17,6 @@ from inweights.seeds import WORLD, Streams
 from inweights.support.limits import check_name, read_text
 from inweights.worlds.knowledge.wording import TABLE_6
 
-__all__ = ["COLUMNS", "AnalogyRow", "read_analogies", "shuffled"]
-
 COLUMNS = ("subject_1", "subject_2", "aspect", "relation", "category")
 _OWN = Path(__file__).parents[1] / "facts" / "analogies.tsv"
 _CATEGORY = "{subject} is classified as {object}."

@@ -34,8 +34,6 @@ from inweights.worlds.readers.published import (
 from inweights.worlds.readers.rdf import FORMATS, rdf_facts
 from inweights.worlds.readers.wikidata import is_wikidata, wikidata_facts
 
-__all__ = ["read_rows"]
-
 _EXPECTED = "expected subject, relation and object"
 _KINDS = "CSV, TSV, JSONL, JSON, Parquet, Turtle, N-Triples, a dataset folder, or a database"
 #: What is not read, and what to make of it.

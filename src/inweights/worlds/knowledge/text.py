@@ -22,10 +22,6 @@ from inweights.worlds.readers.published import (
     two_hop_facts,
 )
 
-__all__ = [
-    "COLUMNS", "STAGE", "Row", "fields_at", "places_of", "record_rows", "row_of", "text_rows",
-]  # fmt: skip
-
 #: What a header may call subject, relation and object.
 COLUMNS = (
     ("subject", "head", "source", "s", "h"),

@@ -15,8 +15,6 @@ from typing import Any
 from inweights.errors import ConfigError, DataError
 from inweights.support.limits import MAX_ROWS, check_file
 
-__all__ = ["database_rows", "is_database"]
-
 _SQLITE = "sqlite:///"
 #: What a query on SQLite may do: read.
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}

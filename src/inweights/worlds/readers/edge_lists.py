@@ -19,8 +19,6 @@ from xml.parsers import expat
 from inweights.errors import DataError
 from inweights.support.limits import check_file, check_name, read_text
 
-__all__ = ["EdgeList", "from_graph", "own_graphs", "read_edges", "read_paths"]
-
 _HEADERS = {"source", "from", "u", "src"}, {"target", "to", "v", "dst"}
 
 

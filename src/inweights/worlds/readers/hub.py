@@ -8,8 +8,6 @@ from typing import Any
 
 from inweights.errors import ConfigError, DataError
 
-__all__ = ["hub_rows", "is_hub_name"]
-
 
 def is_hub_name(source: str) -> bool:
     """Whether a source may be a data set of the hub: an owner and a name.

@@ -13,8 +13,6 @@ import polars as pl
 from inweights.errors import DataError
 from inweights.support.limits import MAX_ROWS, check_file, check_memory
 
-__all__ = ["read_parquet"]
-
 #: Bytes of a cell beside its content.
 _CELL = 24
 

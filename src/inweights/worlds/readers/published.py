@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 
 from inweights.errors import DataError
 
-__all__ = ["Fact", "is_mquake", "is_two_hop", "mquake_facts", "two_hop_facts"]
-
 _ENTITIES = ("e1.value", "e2.value", "e3.value")
 #: Columns that name a relation, the best first.
 _RELATION = ("category", "template_id")

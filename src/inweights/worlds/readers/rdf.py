@@ -14,8 +14,6 @@ from inweights.errors import ConfigError, DataError
 from inweights.support.limits import check_file, read_text
 from inweights.worlds.readers.published import Fact
 
-__all__ = ["FORMATS", "rdf_facts"]
-
 #: Suffixes and what rdflib calls them. XML (entities) and JSON-LD (remote contexts) are not read.
 FORMATS = {".ttl": "turtle", ".nt": "nt"}
 _CALLED = {"turtle": "Turtle", "nt": "N-Triples"}

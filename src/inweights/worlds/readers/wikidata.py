@@ -21,8 +21,6 @@ from inweights.errors import DataError
 from inweights.support.limits import MAX_ROWS, check_file, written
 from inweights.worlds.readers.published import Fact
 
-__all__ = ["is_wikidata", "wikidata_facts"]
-
 #: Bytes of a line, at most: the largest items have some megabytes.
 LINE = 64 * 2**20
 #: Languages of names, the best first; ``mul`` is Wikidata's own for all.

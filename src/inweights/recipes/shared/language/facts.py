@@ -20,17 +20,6 @@ from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge.knowledge import Knowledge, read_knowledge
 from inweights.worlds.knowledge.wording import Wording
 
-__all__ = [
-    "Facts",
-    "TrainingMix",
-    "asked_of",
-    "facts_of",
-    "fill_budget",
-    "statements",
-    "trained_bridges",
-    "without_bridge",
-]
-
 #: How the real facts are told: of people and of substances. No relation is both a first hop and a
 #: second one, so that second hops can be told without any first.
 _REAL = Wording(
