@@ -1,7 +1,7 @@
-"""Configs as plain dictionaries, for tools that keep settings themselves: Hydra, OmegaConf, Ray Tune.
+"""Configs as plain dictionaries, for tools that keep settings: Hydra, OmegaConf, Ray Tune.
 
-A world, a model and a learner are named by their ``kind``, as in the TOML file of a study; any other
-config by its class, as ``type``.
+A world, a model and a learner are named by their ``kind``, as in the TOML file of a study; any
+other config by its class, as ``type``.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from inweights.models.registry import model_kind, model_names
 from inweights.training.learner import Descent, Optimum
 from inweights.worlds.labels import Labels
 from inweights.worlds.registry import Altered, world_kind, world_names
-
-__all__ = ["from_dict", "to_dict"]
 
 #: Kinds of configs that are in neither registry.
 _OTHERS: dict[str, type[Config]] = {
@@ -126,7 +124,7 @@ def _of_type(name: str) -> type[Config]:
             found = getattr(found, step) if ours else vars(found)[step]
     except (ImportError, AttributeError, KeyError, TypeError):
         if not colon:
-            raise unknown_name("type of config", name, inweights.__all__) from None
+            raise unknown_name("type of config", name, dir(inweights)) from None
         hint = "" if ours else f"; import {module} first"
         raise ConfigError(f"there is no config '{name}'{hint}") from None
     if not (isinstance(found, type) and issubclass(found, Config)):
