@@ -97,7 +97,7 @@ def figures_section(
 ) -> tuple[str, bool]:
     """Return the figures, and whether one of them plays through time, which takes plotly.
 
-    Where plotly is not installed, that figure stands still, and a note says so. Where claims are
+    Where plotly is not installed, a still figure is shown, and a note says so. Where claims are
     ``open_`` a note says that captions are expectations.
     """
     if not figures:
