@@ -236,9 +236,6 @@ def _marked(
 
     Those whose very prompt is trained, as it is where a relation is called what a chain of others
     is, are left out.
-
-    Raises:
-        DataError: A text gives an answer away that no strategy has marked.
     """
     number = {name: i for i, name in enumerate(facts.entities)}
     roles: defaultdict[tuple[int, int], dict[str, None]] = defaultdict(dict)

@@ -62,11 +62,7 @@ def within(rows: list[Row], room: int, count: Counter) -> list[Row]:
 
 
 def fill(facts: list[Row], added: list[Row], goal: int, count: Counter, seed: int) -> list[Row]:
-    """Facts once, what is added in a drawn order, then all again, as long as the goal.
-
-    Raises:
-        ConfigError: The facts alone are longer.
-    """
+    """Facts once, what is added in a drawn order, then all again, as long as the goal."""
     rows = [*facts, *added]
     lengths = np.array(count([text_of(row) for row in rows]), dtype=np.int64)
     left = goal - int(lengths[: len(facts)].sum())

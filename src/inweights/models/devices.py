@@ -10,12 +10,6 @@ from inweights.errors import ConfigError, unknown_name
 def check_device(name: str) -> None:
     """Refuse a device that this machine does not have.
 
-    Args:
-        name: As torch names it: ``cpu``, ``cuda``, ``cuda:1``, ``mps``.
-
-    Raises:
-        ConfigError: There is no such device, here or at all.
-
     Example:
         >>> check_device("cpu")
         >>> check_device("cdua")

@@ -30,12 +30,6 @@ class Dropout(nn.Module):
 
     It does so only within :meth:`Dropping.at`.
 
-    Args:
-        rate: Probability, from 0 to below 1.
-
-    Raises:
-        ConfigError: The rate is out of range.
-
     Example:
         >>> x = torch.ones(1, 2, 3)
         >>> torch.equal(Dropout(0.4)(x), x)  # nobody trains
@@ -66,10 +60,6 @@ class Dropout(nn.Module):
 
 class Dropping:
     """The dropout of a model while it trains.
-
-    Args:
-        model: Any module; its :class:`Dropout` layers are found by their names.
-        seeds: Root seed of each replica.
 
     Example:
         >>> layers = nn.Sequential(Dropout(0.5))

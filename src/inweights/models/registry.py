@@ -35,9 +35,6 @@ def model_names() -> tuple[str, ...]:
 def model_kind(name: str) -> type[msgspec.Struct]:
     """Return the config class of a kind.
 
-    Raises:
-        ConfigError: There is none of the name; says which comes closest.
-
     Example:
         >>> model_kind("gpt").__name__
         'GPTConfig'

@@ -37,9 +37,6 @@ def label_cosines(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame
         of two inputs of one label), ``other`` (mean over inputs of different labels) and
         ``other_size`` (mean of its absolute value: alone a high ``same`` could be a common cone).
 
-    Raises:
-        DataError: The world has no categories, or no two inputs share a label.
-
     Example:
         >>> from inweights.models import DeepLinearConfig
         >>> from inweights.worlds.labels import Labels

@@ -45,10 +45,6 @@ def along_descent(
         record: Steps that ``look`` sees, besides the last one.
         options: Further keyword arguments of ``look``.
 
-    Raises:
-        DataError: The world is no graph, or a step to record does not exist.
-        SolverError: The vectors diverged.
-
     Example:
         >>> from inweights.theory.feature_resemblance.stabilisation import propositions
         >>> how = {"descent": Descent(steps=5), "model": Node2VecConfig(), "seed": 0}
@@ -78,10 +74,6 @@ def off_descent(
     Returns:
         A row for each replica: ``replica, distance``, the norm of the difference of both vectors
         over that of the closed form's; and ``travelled``, the same to the start.
-
-    Raises:
-        ConfigError: The model is no tied Node2Vec.
-        DataError: A world is no graph, or its degrees differ.
 
     Example:
         >>> ring = Graph(shape="cycle").build(3)

@@ -49,10 +49,6 @@ def predicted_similarity(
         (:func:`~inweights.theory.feature_resemblance.resemblance.curriculum_cosine`), and with
         ``by_pair`` the entities ``one`` and ``two``.
 
-    Raises:
-        ConfigError: A number is out of its range, or the course is unknown.
-        DataError: The world lacks a role, or has no pairs of entities.
-
     Example:
         >>> from inweights.worlds import Analogy
         >>> joint = {"category": 3.0, "similarity": 3.0, "attribution": 1.0}

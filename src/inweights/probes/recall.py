@@ -73,10 +73,6 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
 def chosen_parts(world: World, parts: Sequence[str]) -> tuple[Part, ...]:
     """Return the parts of a world that a probe was told to look at, after checking them.
 
-    Raises:
-        ConfigError: One is neither ``facts`` nor ``queries``.
-        DataError: The world has no statement in them.
-
     Example:
         >>> from inweights.worlds import TwoHop
         >>> chosen_parts(TwoHop(n=4).build(), ["querys"])

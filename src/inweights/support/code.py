@@ -78,14 +78,7 @@ class Code(Config):
         return self.at.rpartition(":")[2]
 
     def load(self, *first: str) -> Callable[..., Any]:
-        """Return what it names.
-
-        Args:
-            first: Names that the first argument of what a file names may have.
-
-        Raises:
-            ConfigError: It is not loaded, its source is another, or it takes other arguments.
-        """
+        """Return what it names."""
         given = _GIVEN.get((self.at, self.source))
         if given is not None:
             return partial(given, **self.options) if self.options else given
@@ -112,10 +105,6 @@ class Code(Config):
 
 def code_of(thing: Any) -> Code:
     """Return a function, a class or a partial of one as plain data; this process can load it again.
-
-    Raises:
-        ConfigError: It is none of these, a partial binds more than plain keyword arguments, or it
-            uses something whose content cannot be identified.
 
     Example:
         >>> def halved(step, steps):

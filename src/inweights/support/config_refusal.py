@@ -25,11 +25,6 @@ def refusal(
 ) -> Exception:
     """Return the error that says what does not fit, where, and which name comes nearest.
 
-    Args:
-        error: What msgspec says.
-        kind: Class of the config that was to be built.
-        values: What it was to be built from.
-
     Example:
         >>> class Ring(msgspec.Struct, forbid_unknown_fields=True):
         ...     nodes: int = 15

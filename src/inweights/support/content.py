@@ -21,9 +21,6 @@ def fingerprint(path: str | Path) -> str:
 
     A large file is read once as long as it does not change.
 
-    Raises:
-        DataError: It is missing or cannot be read.
-
     Example:
         >>> import tempfile
         >>> file = Path(tempfile.mkdtemp()) / "facts.csv"

@@ -22,9 +22,6 @@ def shown(progress: Progress | bool) -> Iterator[Progress | None]:
 
     The line has an estimate. On a terminal it is written on the error stream, over and over;
     elsewhere, in a log, there is one each half minute.
-
-    Args:
-        progress: What to call; ``True`` for the line, ``False`` for nothing.
     """
     if not isinstance(progress, bool):
         yield progress

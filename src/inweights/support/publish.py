@@ -22,10 +22,6 @@ def publish_file(path: Path, content: bytes, *, new: bool = False, sync: bool = 
         sync: Whether the disk has the content before the file has its name. Only who checks what
             is read does without.
 
-    Raises:
-        FileExistsError: There is such a file, and it should be a new one.
-        OSError: It cannot be written (a full disk, say); what was there is as it was.
-
     Example:
         >>> import tempfile
         >>> file = Path(tempfile.mkdtemp()) / "a" / "b.txt"
@@ -56,9 +52,6 @@ def publish_folder(made: Path, path: Path, *, replace: bool = False) -> None:
 
     With ``replace`` a folder that is there makes room: it is ``<path>.old`` until the new one has
     its name, and then removed.
-
-    Raises:
-        OSError: It cannot be written, or there is a folder that should stay.
     """
     for file in filter(Path.is_file, made.rglob("*") if os.name == "posix" else ()):
         with file.open("rb") as opened:  # which Windows does not sync

@@ -33,10 +33,6 @@ _TOKEN = re.compile(
 def parse_toml(text: str) -> dict[str, Any]:
     r"""Return what a TOML text says.
 
-    Raises:
-        ValueError: It is no TOML, or larger than a file of settings may be; says which. It is a
-            ``tomllib.TOMLDecodeError`` where the text is at fault.
-
     Example:
         >>> parse_toml("[gpt]\nwidth = 9")
         {'gpt': {'width': 9}}

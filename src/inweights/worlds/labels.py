@@ -19,9 +19,6 @@ class Labels(Config, tag_field="kind", tag="labels"):
         labels: Number of labels, at least 2.
         per_label: Inputs that share a label.
 
-    Raises:
-        ConfigError: There are fewer than 2 labels, or no input.
-
     Example:
         >>> world = Labels(labels=3, per_label=2).build()
         >>> world

@@ -132,12 +132,6 @@ def choose(wanted: Sequence[str]) -> list[Choice]:
     That with the largest mean gain of those whose whole interval is above the control; else the
     best in the mean, if it gains .1; else none.
 
-    Args:
-        wanted: Names of ``ASKED``.
-
-    Raises:
-        ConfigError: There is no such kind.
-
     Example:
         >>> for choice in choose(["composition", "reverse"]):
         ...     print(choice.asked, choice.strategy, choice.why[:50])

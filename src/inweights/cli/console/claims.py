@@ -109,10 +109,6 @@ def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
     """Print claims: verdict, measured value and target.
 
     A reason that all of them share is said once. Where there are many, each has one line.
-
-    Args:
-        results: Claims with their verdicts.
-        full: Whether all that is known of each is printed.
     """
     if full:
         _in_full(results)

@@ -55,12 +55,7 @@ class Leader:
 
     @contextmanager
     def training(self, runs: Sequence[Run]) -> Iterator[Shards]:
-        """Have the other ranks train the runs that this one trains in the block.
-
-        Raises:
-            RunError: A training failed before.
-            ConfigError: Other processes would not find what the runs name.
-        """
+        """Have the other ranks train the runs that this one trains in the block."""
         if self.apart:
             raise RunError(
                 "not trained, as the processes of torchrun are out of step after an error"

@@ -97,15 +97,7 @@ def _is_memory(error: Exception) -> bool:
 def work_on(
     task: Task, store: Store, device: str, progress: Progress, joint: Joint | None = None
 ) -> None:
-    """Do a task and store its tables.
-
-    Args:
-        task: Runs that learn, or a computation.
-        store: Where tables go, and where an interrupted training is resumed from.
-        device: Where models live.
-        progress: Told how many updates are done, of all replicas together.
-        joint: Has other processes train along.
-    """
+    """Do a task and store its tables."""
     if _stored(task, store):
         return  # by who held it until just now
     if isinstance(task, ComputeTask):
@@ -225,11 +217,7 @@ def _look_at_wanted(measure: Measure, members: Sequence[Member], model: Model) -
 
 
 def look(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFrame:
-    """Measure a model, a replica a world.
-
-    Raises:
-        RunError: Its weights are no numbers any more, and the probe cannot do with them.
-    """
+    """Measure a model, a replica a world."""
     try:
         table: pl.DataFrame = measure.probe(model, worlds, **measure.options)
     except Exception as error:

@@ -116,11 +116,7 @@ def printed_number(text: str | None) -> float | None:
 
 
 def check_sources(claim: Claim, file: str) -> None:
-    """Check that a claim of a paper says what the paper says and how near it is judged to it.
-
-    Raises:
-        ConfigError: It has no quote, published number or protocol, or the quote is long.
-    """
+    """Check that a claim of a paper says what the paper says and how near it is judged to it."""
     missing = {
         "quote": (claim.quote, f"the paper's own words, '{NO_WORDS}' or '{NO_TEXT}'"),
         "published": (

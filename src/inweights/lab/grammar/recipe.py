@@ -255,9 +255,6 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
 def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
     """Return the seeds: a number of them from ``first`` on, or the given ones.
 
-    Raises:
-        ConfigError: There is none, one is given twice, or there are too many.
-
     Example:
         >>> choose_seeds(3, 100), choose_seeds((7, 9), 100)
         ((100, 101, 102), (7, 9))

@@ -112,14 +112,6 @@ def forecast(
 
     Two to six groups of runs are tried, spread over all by size, in a few processor seconds; the
     cost of a step of the others lies between these, by parameters times facts.
-
-    Args:
-        plan: Trials, measures and computations.
-        seeds: Root seeds of every trial.
-        store: What is there already.
-        effort: With what it would be done; ``progress`` is told how many groups are tried.
-        version: The recipe's.
-        budget: Processor seconds after which no further group is tried.
     """
     effort = effort or Effort()
     device = effort.device

@@ -50,15 +50,6 @@ def model_card(
 ) -> str:
     """Return the card of a model, as Markdown.
 
-    Args:
-        base: What it was fine-tuned from.
-        data: The folder that ``inweights augment`` wrote, or a file.
-        part: Which part of it.
-        config: How.
-        chat: Whether in its chat template.
-        losses: Of :func:`inweights.lm.finetune`.
-        tokens: Tokens that it read.
-
     Example:
         >>> losses = pl.DataFrame({"stage": [0, 0], "step": [1, 2], "loss": [4.0, 0.5]})
         >>> told = {"chat": False, "losses": losses, "tokens": 9}

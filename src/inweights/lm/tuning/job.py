@@ -129,11 +129,7 @@ def finetune_to(
 
 @contextmanager
 def _alone(target: Path) -> Iterator[None]:
-    """Work on a folder that is not there yet, and that no other process works on.
-
-    Raises:
-        DataError: It is there, or another process is at work on it.
-    """
+    """Work on a folder that is not there yet, and that no other process works on."""
     if not _first():
         yield
         return

@@ -28,14 +28,6 @@ def tracking(tracker: str, run: Path, settings: Mapping[str, Any]) -> Iterator[R
     Each tracker decides by its own settings where it writes: TensorBoard into the folder
     ``<run>.tensorboard``, the others where their environment says.
 
-    Args:
-        tracker: A name of ``TRACKERS``, or empty.
-        run: The folder that is made; its name is the run's.
-        settings: What the run is described by.
-
-    Raises:
-        ConfigError: There is no such tracker, or its package is not installed.
-
     Example:
         >>> with tracking("", Path("tuned"), {}) as record:
         ...     record is None

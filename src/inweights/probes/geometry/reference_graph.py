@@ -37,9 +37,6 @@ def without_self_edges(
         inner: ``inner(model, worlds, **options)``, such as :func:`~inweights.probes.zigzag`.
         options: Further keyword arguments of ``inner``.
 
-    Raises:
-        DataError: A world is no graph.
-
     Example:
         >>> from inweights.models import Node2VecConfig
         >>> from inweights.probes import zigzag
@@ -69,9 +66,6 @@ def both_ways(
         worlds: Worlds of :class:`~inweights.worlds.families.graph.Graph`: one, or one a replica.
         inner: ``inner(model, worlds, **options)``, such as :func:`~inweights.probes.zigzag`.
         options: Further keyword arguments of ``inner``.
-
-    Raises:
-        DataError: A world is no graph.
 
     Example:
         >>> from inweights.models import Node2VecConfig

@@ -43,10 +43,6 @@ class Setting:
 def settings(recipe: Recipe, part: str = "") -> list[Setting]:
     """Return every setting of a recipe, in their order.
 
-    Args:
-        recipe: Whose.
-        part: Only the settings of this path, and below it.
-
     Example:
         >>> from inweights.recipes import get_recipe
         >>> first = settings(get_recipe("identity-bridge/fig2"))[0]

@@ -43,9 +43,6 @@ def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
     A count is a weight of the loss; weights are normalised, so that a full batch is that of the
     multiset of ``ρ`` copies.
 
-    Raises:
-        ConfigError: The course is unknown, or ``ρ`` is below 1.
-
     Example:
         >>> phase_roles("joint", rho=3.0)
         ({'category': 3.0, 'similarity': 3.0, 'attribution': 1.0},)
@@ -129,14 +126,7 @@ class OneLayerTraining(Config):
         roles: Mapping[str, float],
         **options: Any,
     ) -> lab.Computation:
-        """The table ``foretold``: the similarity that follows from the facts of stage 1.
-
-        Args:
-            labels: Columns beside ``model``.
-            world: An analogy, or two hops as one.
-            roles: Facts of stage 1, with how often each counts.
-            options: ``course`` and ``rho``, so that the closed form stands beside; ``by_pair``.
-        """
+        """The table ``foretold``: the similarity that follows from the facts of stage 1."""
         from inweights.probes.predicted_similarity import predicted_similarity
 
         return lab.Computation(

@@ -27,16 +27,7 @@ def filmed(
     draws: int,
     conditions: Sequence[str | None] = (None,),
 ) -> Plan:
-    """Let every architecture learn every graph, and film the first seed of each.
-
-    Args:
-        graphs: By name.
-        training: How an architecture is trained on a graph, by both names.
-        descent: How Node2Vec, which is not trained, descends.
-        looks: Frames that are taken on the way, about.
-        draws: Random embeddings in each null distribution.
-        conditions: Under which conditions; the first one is filmed.
-    """
+    """Let every architecture learn every graph, and film the first seed of each."""
     trials, films = [], []
     for name, world in graphs.items():
         for architecture in ORDER:

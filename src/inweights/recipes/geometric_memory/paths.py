@@ -119,14 +119,7 @@ class PathStarTraining(Config):
         loss: Loss = FULL,
         task: PathStar | OwnPathStar = PathStar(),  # noqa: B008
     ) -> Trial:
-        """Return a trial.
-
-        Args:
-            labels: For the tables.
-            how: One of the ways above.
-            loss: Where the loss of a path is.
-            task: What is asked, and which edges are told; the graph is this one, or a user's own.
-        """
+        """Return a trial."""
         own = isinstance(task, OwnPathStar)
         world = structs.replace(
             task,

@@ -135,9 +135,6 @@ def trial(
 
     ``emb-mlp``; ``gpt``: standard initialisation; ``gpt-small``: small initialisation;
     ``gpt-tied``: standard initialisation, tied head; ``gpt-tied-decay``: and strong weight decay.
-
-    Raises:
-        ConfigError: There is no such condition.
     """
     if name not in CONDITIONS:
         raise unknown_name("model", name, CONDITIONS)

@@ -114,11 +114,7 @@ def _plain_settings() -> dict[Any, Any]:
 
 @contextmanager
 def context(salt: str = "inweights") -> Iterator[None]:
-    """Hold the style while drawing or saving; what was set before comes back after.
-
-    Args:
-        salt: Makes the ids within an SVG; the same salt gives the same file.
-    """
+    """Hold the style while drawing or saving; what was set before comes back after."""
     settings: dict[Any, Any] = {**_plain_settings(), **_RC, "svg.hashsalt": salt}
     with mpl.rc_context(settings), plain_text():
         yield
@@ -159,10 +155,6 @@ def on_a_phone() -> Iterator[None]:
 
 def grid_shape(count: int, most: int) -> tuple[int, int]:
     """Return rows and columns for a number of panels: rows of about equal length.
-
-    Args:
-        count: Panels.
-        most: Panels side by side at most; fewer where there is no room for them.
 
     Example:
         >>> grid_shape(5, most=4)

@@ -52,10 +52,6 @@ class Auto:
         y_limits: Least and greatest value shown; 0 and 1 where all values lie between.
         x_log: Whether ``x`` is drawn on a logarithmic axis, if not chosen.
 
-    Raises:
-        DataError: A column is missing, or the table has no rows or no numbers.
-        UndeclaredError: It has several numbers, and no probe declares which one to draw.
-
     Example:
         >>> table = pl.DataFrame({"n": [4, 8, 4, 8], "seed": [0, 0, 1, 1], "accuracy": [0.5] * 4})
         >>> axes = Auto(table).draw().axes[0]

@@ -41,9 +41,6 @@ class Heatmaps:
         limit: Greatest size on the colour scale; the greatest in the table if left out.
         columns: Panels side by side, at most; fewer where their cells would get too small.
 
-    Raises:
-        DataError: A column is missing, or the table has no rows.
-
     Example:
         >>> table = pl.DataFrame({"in": ["a", "a"], "out": ["b", "c"], "logit": [1.0, -2.0]})
         >>> drawn = Heatmaps(table, row="in", column="out", value="logit").draw()

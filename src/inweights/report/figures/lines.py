@@ -126,9 +126,6 @@ class Lines(Panel):
         order: Values of ``series`` and ``facet`` in the order wanted; the others follow.
         columns: Panels side by side, at most.
 
-    Raises:
-        DataError: A column is missing, or the table has no rows.
-
     Example:
         >>> table = pl.DataFrame({"seed": [0, 1], "C": [1, 1], "model": ["gpt"] * 2, "hit": [0, 1]})
         >>> len(Lines(table, x="C", y="hit", series="model").draw().axes)

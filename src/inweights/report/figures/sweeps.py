@@ -42,9 +42,6 @@ class Sweeps:
         columns: Panels side by side, at most.
         order: Values of ``axis`` and ``series`` in the order wanted; the others follow.
 
-    Raises:
-        DataError: A column is missing, or the table has no rows.
-
     Example:
         >>> table = pl.DataFrame({"seed": [0, 0], "axis": ["depth"] * 2, "at": ["2", "4"],
         ...                       "accuracy": [0.4, 0.9]})

@@ -18,10 +18,6 @@ _NAME = 22
 def outlook_figure(outlook: pl.DataFrame) -> Figure:
     """Draw how many questions of each pair of relations follow, tie and fail, as stacked bars.
 
-    Args:
-        outlook: What :func:`inweights.audit.outlook` gives, one pair at least. Without a forecast
-            the bars are cut at the share that is right by chance among a subject's objects.
-
     Example:
         >>> pair = {"first": ["in"], "second": ["on"], "questions": [4], "follow": [1],
         ...         "tied": [0], "fail": [3], "mended": [3], "complexity": [1], "expected": [1.0]}
@@ -72,11 +68,7 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
 
 
 def chains_figure(compositions: pl.DataFrame) -> Figure:
-    """Draw the fact graph by relation: how many chains lead from one into another.
-
-    Args:
-        compositions: Columns ``first``, ``second``, ``chains``; one pair at least.
-    """
+    """Draw the fact graph by relation: how many chains lead from one into another."""
     size = compositions.group_by(relation="first").agg(pl.col("chains").sum())
     other = compositions.group_by(relation="second").agg(pl.col("chains").sum())
     total = pl.concat([size, other]).group_by("relation").agg(pl.col("chains").sum())

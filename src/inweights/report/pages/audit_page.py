@@ -26,10 +26,6 @@ _LEVELS = {"act": "To do", "good": "Good", "note": "To know"}
 def build_audit_page(made: Audit, name: str) -> str:
     """Return the page as HTML; the same audit gives the same bytes except for its time.
 
-    Args:
-        made: What was found.
-        name: What the facts are called.
-
     Example:
         >>> from inweights.audit import audit
         >>> from inweights.worlds import read_knowledge
@@ -153,6 +149,7 @@ def _tables(made: Audit, found: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
         ("Analogies", made.transfers),
         ("Relations and shortcuts", relations),
         ("Leaks", made.leaks),
+        ("Wording of facts and questions", made.samples),
         ("Remarks on the file", remarks),
     ]
     if made.forecast is not None:

@@ -20,16 +20,7 @@ def facts_page(
     answer: Iterable[str],
     sections: Sequence[tuple[str, str, str]],
 ) -> str:
-    """Return the page as HTML.
-
-    Args:
-        about: What kind of page it is.
-        name: What the facts are called.
-        headline: The answer in a sentence.
-        counts: What stands below the name: what is counted, and the number.
-        answer: Paragraphs that explain the headline; blank ones are left out.
-        sections: Key, title and markup of each that follows; those without markup are left out.
-    """
+    """Return the page as HTML."""
     told = [section for section in sections if section[-1]]
     links = [("verdict", "Answer"), *((key, title) for key, title, _ in told)]
     body = tag(

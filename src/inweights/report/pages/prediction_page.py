@@ -28,12 +28,6 @@ def build_forecast_page(
 ) -> str:
     """Return the page as HTML.
 
-    Args:
-        made: The forecast.
-        name: What the facts are called.
-        queries: The table of its queries with more columns, such as what replicas answered.
-        trained: What those columns rest on, in a sentence.
-
     Example:
         >>> from inweights.theory import predict
         >>> from inweights.worlds import TwoHop

@@ -51,11 +51,7 @@ class Hold:
     lost = False
 
     def check(self) -> None:
-        """Raise if the task was taken over.
-
-        Raises:
-            LostError: It was.
-        """
+        """Raise if the task was taken over."""
         if self.lost:
             raise LostError(
                 "another process took over this task, as this one did not renew its lease"

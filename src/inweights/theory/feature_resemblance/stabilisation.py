@@ -33,9 +33,6 @@ def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:
         where Proposition 6 holds), ``energy`` (share of all of ``‖V‖²``), ``length`` (root of
         that energy's mean over the space's vectors).
 
-    Raises:
-        DataError: The run is of several replicas, or of an untied model.
-
     Example:
         >>> from inweights.theory.geometric_memory.node2vec import descend
         >>> ring = np.roll(np.eye(7), 1, 1) + np.roll(np.eye(7), -1, 1)
@@ -84,10 +81,6 @@ def propositions(run: Trajectory, a: Float[Floats, "N N"], *, spaces: int = 1) -
         angle between their eigenvectors and the graph's); ``top`` (share of the energy of ``V``
         in the top eigenspaces, degenerate vectors left out; 10) and ``degenerate``; ``change``
         (``‖CV‖ / ‖V‖``, which is 0 at rest) and ``norm``, ``‖V‖``.
-
-    Raises:
-        DataError: The run is of several replicas, or of an untied model, or there are not so many
-            spaces.
 
     Example:
         >>> from inweights.theory.geometric_memory.node2vec import descend

@@ -70,9 +70,6 @@ def prove(
         functional: ``C``.
         dual: ``U(Λ)``: in each row minus the multipliers of the wrong answers, those
             of the right ones, and a sum of 0.
-
-    Raises:
-        ConfigError: A sign is wrong, or a row does not sum to 0.
     """
     wrong = np.where(program.right, -dual, dual).max() > 0
     if wrong or np.abs(dual.sum(1)).max() > 1e-9 * max(1.0, float(np.abs(dual).max())):

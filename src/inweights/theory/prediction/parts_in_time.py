@@ -22,11 +22,7 @@ SECONDS = 600.0
 
 
 def check_seconds(seconds: float | None) -> None:
-    """Refuse what is no limit of time.
-
-    Raises:
-        ConfigError: It is below 0, infinite or no number.
-    """
+    """Refuse what is no limit of time."""
     if seconds is not None:
         check_size("seconds", seconds, least=0, most=10**7)
 

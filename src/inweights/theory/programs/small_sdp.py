@@ -63,9 +63,6 @@ def least_norms(
         gap: Relative gap asked for.
         iterations: Newton steps allowed.
 
-    Raises:
-        SolverError: The gap was not reached, as where nothing is feasible.
-
     Example:
         >>> one = np.array([[[1.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]])
         >>> solution = least_norms([one])  # w_11 ≥ 1 and w_22 ≥ 1

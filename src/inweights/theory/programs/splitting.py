@@ -37,10 +37,6 @@ class Splitting:
     """The state of the method: ``x`` holds ``Z`` plus its multiplier above ``S`` plus its own.
 
     Who makes one sets ``x`` and the penalty, and splits.
-
-    Args:
-        program: The constraints.
-        inverse: ``(I + κ Xᵀ X)⁻¹`` if it is known.
     """
 
     x: Float[Array, "P+M K"]

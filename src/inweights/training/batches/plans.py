@@ -84,9 +84,6 @@ class Batches:
         phase: Which facts, and where the loss is.
         seeds: Root seed of each replica; the stream is ``data order``.
         index: Place of the phase in the curriculum.
-
-    Raises:
-        DataError: The phase names a role that the world lacks, or has no facts.
     """
 
     def __init__(

@@ -33,9 +33,6 @@ class FlatParameters:
         gradients: Their gradients.
         slots: Views of these in the shapes of the parameters.
         matrices: How many of the ``P`` columns are those of matrices.
-
-    Raises:
-        ConfigError: A parameter does not start with the replica axis.
     """
 
     values: Float[Tensor, "R P"]
@@ -67,15 +64,7 @@ class FlatParameters:
         return zip(self.parameters, self.spans, strict=True)
 
     def moving(self, moves: Sequence[str], freezes: Sequence[str] = ()) -> list[int]:
-        """Return the indices of the parameters that move, and let only those move.
-
-        Args:
-            moves: Patterns of their names.
-            freezes: Patterns of those among them that stand still all the same.
-
-        Raises:
-            ConfigError: A pattern matches none, or nothing is left to move.
-        """
+        """Return the indices of the parameters that move, and let only those move."""
         matched = _matching(self.names, moves)
         frozen = _matching(matched, freezes)
         if len(frozen) == len(matched):

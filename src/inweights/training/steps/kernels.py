@@ -48,16 +48,8 @@ class _Call(NamedTuple):
 class Kernels:
     """The kernels of one call of ``compute``; a call runs them again.
 
-    Args:
-        compute: Reads and writes tensors that stay where they are, and returns one. It is called
-            once.
-
     Attributes:
         bytes: Size of the memory that all intermediate results share.
-
-    Raises:
-        NotRecordable: It reads a number off a tensor, other than an id, draws numbers, or has an
-            LSTM's kernels.
 
     Example:
         >>> x = torch.ones(2)

@@ -36,10 +36,6 @@ class RecordedLosses:
     and batch, such as on how often it was called, is computed as ever from there on. So are batches
     of other shapes than the recorded one.
 
-    Args:
-        losses: Computes them.
-        gradients: Where it writes the gradients.
-
     Example:
         >>> import torch
         >>> from inweights.models import EmbMLPConfig, pack

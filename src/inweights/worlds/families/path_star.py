@@ -191,11 +191,7 @@ def words_of(task: _Task, nodes: Sequence[str]) -> Vocabulary:
 
 
 def check_task(task: _Task, kind: str) -> None:
-    """Refuse a task whose options contradict each other.
-
-    Raises:
-        ConfigError: Says which.
-    """
+    """Refuse a task whose options contradict each other."""
     if task.pauses < 0:
         raise ConfigError(f"{kind}: pauses must be at least 0, got {task.pauses}")
     if not 0 < task.train < 1:

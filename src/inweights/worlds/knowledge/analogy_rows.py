@@ -120,9 +120,6 @@ def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
 
     Every row gets the category of another row, which differs from its own.
 
-    Raises:
-        DataError: One category is that of more than half of the rows.
-
     Example:
         >>> rows = read_analogies()
         >>> mixed = shuffled(rows, seed=0)

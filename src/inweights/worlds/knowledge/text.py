@@ -154,11 +154,7 @@ def _next(reader: Iterator[list[str]], most: int) -> list[str]:
 
 
 def row_of(fields: list[str], stage: str, line: int, where: str) -> Row:
-    """A fact of three fields and a stage.
-
-    Raises:
-        DataError: A field is blank, there are not three, or the stage is no whole number.
-    """
+    """A fact of three fields and a stage."""
     if len(fields) != 3 or not all(field.strip() for field in fields):
         shown = str([field[:40] for field in fields[:8]])
         raise DataError(

@@ -32,16 +32,7 @@ def is_database(source: str) -> bool:
 
 
 def database_rows(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]:
-    """Return the columns of a query, and its rows.
-
-    Args:
-        source: ``sqlite:///facts.db``, or an address that SQLAlchemy knows, without a password.
-        query: Gives rows of a subject, a relation and an object.
-
-    Raises:
-        ConfigError: There is no query, a password is in the address, or SQLAlchemy is missing.
-        DataError: The file is missing, or the database refuses.
-    """
+    """Return the columns of a query, and its rows."""
     if source.startswith(_SQLITE):
         return _sqlite(Path(source.removeprefix(_SQLITE)), query)
     return _other(source, query)

@@ -38,10 +38,6 @@ def rdf_facts(path: Path) -> Iterator[tuple[int, Fact]]:
     English, or without a language) is its name, else the end of its address; of two with one name
     the second is called by its whole address. Blank nodes have no name, and their triples are left
     out.
-
-    Raises:
-        ConfigError: ``rdflib`` is not installed.
-        DataError: The file is damaged.
     """
     try:
         from rdflib import BNode, Literal
