@@ -204,12 +204,6 @@ def ridge_map(
         inputs: ``X``.
         targets: ``Y``.
         ridge: Penalty.
-
-    Example:
-        >>> x = np.random.default_rng(0).normal(size=(50, 3))
-        >>> turn = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-        >>> bool(np.abs(ridge_map(x, x @ turn, 1e-9) - turn).max() < 1e-6)
-        True
     """
     if not ridge > 0 or not len(inputs):
         raise DataError(

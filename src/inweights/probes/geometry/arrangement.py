@@ -48,12 +48,6 @@ def procrustes_align(
 
     Returns:
         ``X Q``, as wide as the wider one.
-
-    Example:
-        >>> x = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0]])
-        >>> quarter = np.array([[0.0, 1.0], [-1.0, 0.0]])
-        >>> np.allclose(procrustes_align(x @ quarter, x), x)
-        True
     """
     from scipy.linalg import orthogonal_procrustes
 
@@ -78,11 +72,6 @@ def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> floa
     Args:
         points: One arrangement.
         onto: The other, of any width.
-
-    Example:
-        >>> x = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0]])
-        >>> round(procrustes(x, 3 * x[:, ::-1] + 7), 6) + 0.0
-        0.0
     """
     if points.ndim != 2 or onto.ndim != 2 or len(points) != len(onto):
         raise DataError(

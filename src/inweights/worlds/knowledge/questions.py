@@ -43,12 +43,6 @@ def questions(rows: Rows, kinds: Sequence[Kind] = KINDS) -> dict[str, tuple[Ids,
     Args:
         rows: Subject, relation and object of the facts, as tokens; no identities.
         kinds: Which to ask.
-
-    Example:
-        >>> ann, bob, rome, italy, home, country = range(6)
-        >>> rows = [(ann, home, rome), (bob, home, rome), (rome, country, italy)]
-        >>> questions(rows, ["composition"])["composition"][0].tolist()
-        [[0, 4, 5], [1, 4, 5]]
     """
     needed = {"implication", "unstated"} & set(kinds)
     reversed_ = {prompt for prompt, _ in _reversals(rows)} if needed else set()
