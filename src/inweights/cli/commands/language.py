@@ -184,7 +184,6 @@ def evaluate(
 
 
 def _watch(model: Path, questions: Path, dtype: str, loading: Loading, *, json: bool) -> None:
-    """Print a line for each epoch as it ends."""
     from inweights.cli import console
     from inweights.lm import score_epochs
 

@@ -185,7 +185,6 @@ def cache_folder() -> Path:
 
 
 def _check_files(place: Path) -> None:
-    """Refuse a folder without weights that are data."""
     if place.is_file():
         if place.suffix != ".gguf":
             raise DataError(
@@ -271,6 +270,5 @@ def _check_chat(name: str, tokenizer: Any, chat: bool) -> None:
 
 
 def _adds_start(tokenizer: Any, first: int) -> bool:
-    """Whether the tokenizer itself begins sequences with that token."""
     ids = tokenizer("a")["input_ids"]
     return bool(ids) and ids[0] == first

@@ -166,7 +166,6 @@ def _nodes(model: Model, worlds: World | Sequence[World]) -> int:
 
 
 def _leading(points: Floats, dimensions: int) -> Floats:
-    """Coordinates in the leading principal directions, ``[N, K]``; all for 0."""
     centred = points - points.mean(0)
     if not dimensions:
         return centred

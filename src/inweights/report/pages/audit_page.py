@@ -111,7 +111,6 @@ def _figures(made: Audit, found: pl.DataFrame) -> str:
 
 
 def _both(picture: Callable[[], Picture], key: str, title: str) -> str:
-    """A figure for wide windows and for a phone."""
     with style.on_a_phone():
         phone = picture()
     return inline(title, Still(picture(), key), Still(phone, f"{key}-phone"))
@@ -152,5 +151,4 @@ def _tables(made: Audit, found: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
 
 
 def _known(table: pl.DataFrame) -> list[str]:
-    """Columns that say anything."""
     return [name for name in table.columns if table[name].null_count() < table.height]

@@ -53,7 +53,6 @@ class Loss:
         self._linear: bool | None = None
 
     def __call__(self, batch: Batch) -> Float[Tensor, " R"]:
-        """Return the loss of each replica, in nats."""
         model = self._model
         if self._emulated:
             with RoundedProducts():

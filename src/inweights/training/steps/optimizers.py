@@ -243,7 +243,6 @@ def _within(spans: Iterable[Span], first: int, last: int) -> list[Span]:
 
 
 def _joined(spans: Iterable[Span]) -> list[Span]:
-    """Join neighbouring spans."""
     joined: list[Span] = []
     for start, end in spans:
         if joined and joined[-1][1] == start:

@@ -49,7 +49,6 @@ class RecordedLosses:
         return 0 if self._kernels is None else len(self._kernels)
 
     def __call__(self, batch: Batch) -> Float[Tensor, " R"]:
-        """Return the loss of each replica."""
         self._done += 1
         if self._done == WARM_UP + 1:
             self._record(batch)

@@ -112,7 +112,6 @@ def spread_chains(triples: Ids, most: int) -> tuple[Ids, int]:
 
 
 def _chains(rows: Rows) -> Iterator[Asked]:
-    """Three steps through four entities."""
     after = _after(rows)
     # A hub has as many pairs as its neighbours on both sides multiply, and most lead no further.
     further = {one: [step for step in steps if step[1] in after] for one, steps in after.items()}
