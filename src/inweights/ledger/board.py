@@ -32,8 +32,6 @@ from inweights.ledger.lines import (
 from inweights.ledger.scores import numbers_in, read_scores
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
 
-__all__ = ["Board", "read_board", "verdict_lines"]
-
 _DECIDED = ("reproduced", "consistent", "not reproduced")
 
 

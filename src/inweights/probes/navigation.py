@@ -29,8 +29,6 @@ from inweights.worlds.world import Ids, Statements, World
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["navigation", "ridge_map", "stepwise"]
-
 Floats = NDArray[np.float64]
 #: Queries whose similarities to all arms are held at once.
 _CHUNK = 1024

@@ -10,8 +10,6 @@ from cyclopts import Parameter
 
 from inweights.cli.commands.base import Changes, Common, Device, Download, Flag, app
 
-__all__ = ["evaluate", "finetune"]
-
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)

@@ -20,18 +20,6 @@ from inweights.support.progress import plural
 from inweights.support.sources import plain, public_name, sources_of
 from inweights.training.learner import Curriculum, Learner
 
-__all__ = [
-    "RECORDS",
-    "Asked",
-    "ComputeTask",
-    "LearnTask",
-    "Run",
-    "Task",
-    "asked_of",
-    "at_the_end",
-    "tasks_of",
-]
-
 #: Raised by hand when the same run would give other numbers: stored results are then made again.
 VERSION = 1
 #: Replicas that train as one program at most. Beyond this nothing is gained on a CPU: measured at

@@ -18,8 +18,6 @@ from inweights.worlds.readers.parquet import read_parquet
 if TYPE_CHECKING:
     from inweights.lm.model.load import LanguageModel
 
-__all__ = ["Encoded", "Example", "batches", "encode", "preview", "read_examples", "read_table"]
-
 
 @dataclass(frozen=True)
 class Example:

