@@ -22,8 +22,6 @@ from inweights.worlds.world import Ids
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
-__all__ = ["cosine_blocks", "last_states"]
-
 #: Positions of a replica that are read at once. As with logits, it does not depend on how many
 #: replicas there are, so that a run is the same alone.
 MOST_POSITIONS = 2**14

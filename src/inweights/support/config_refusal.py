@@ -13,8 +13,6 @@ import msgspec
 
 from inweights.errors import ConfigError, unknown_name
 
-__all__ = ["check_types", "refusal"]
-
 #: Characters of a wrong value that an error repeats.
 _SHOWN = 60
 
@@ -26,11 +24,6 @@ def refusal(
     error: msgspec.ValidationError, kind: type[msgspec.Struct], values: Mapping[str, Any]
 ) -> Exception:
     """Return the error that says what does not fit, where, and which name comes nearest.
-
-    Args:
-        error: What msgspec says.
-        kind: Class of the config that was to be built.
-        values: What it was to be built from.
 
     Example:
         >>> class Ring(msgspec.Struct, forbid_unknown_fields=True):
@@ -121,8 +114,8 @@ def check_types(config: msgspec.Struct) -> None:
             converted = msgspec.convert(plain, kind)
         except msgspec.ValidationError as error:
             where = f"{config.__struct_config__.tag or type(config).__name__}.{name}"
-            known = [str(one) for one in get_args(kind)]
-            if get_origin(kind) is Literal and isinstance(plain, str):
+            known = _names_of(kind)
+            if known and isinstance(plain, str):
                 raise unknown_name("value of " + where, plain, known) from None
             text = str(error).replace("`null`", "`None`")
             raise ConfigError(f"{where}: {text[:1].lower()}{text[1:]}") from None

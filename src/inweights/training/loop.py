@@ -6,6 +6,7 @@ Shapes: ``R`` replicas, ``P`` parameters of one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -13,48 +14,44 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from inweights.errors import ConfigError, RunError
+from inweights.config import Config, to_dict
+from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropping
 from inweights.seeds import as_seeds
+from inweights.support.code import Code
 from inweights.training.batches.plans import Batch, Batches
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.checkpoint import Checkpoint, ReplicaState
-from inweights.training.curriculum import Curriculum, Phase
+from inweights.training.curriculum import Curriculum, Optimizer, Phase
 from inweights.training.learners import named_for
-from inweights.training.scoring import answer_blocks, answers_of
+from inweights.training.observers import Observer, telling
+from inweights.training.records import (
+    LOSSES,
+    mark_stopped,
+    measure_due,
+    record,
+    record_end,
+    standing_still,
+    tell_step,
+    told_by,
+)
 from inweights.training.shards import Shards
 from inweights.training.steps.captured import CapturedUpdate, Update
 from inweights.training.steps.flat_parameters import FlatParameters
 from inweights.training.steps.losses import Loss
 from inweights.training.steps.machine import flushed_denormals, keep_memory
 from inweights.training.steps.optimizers import build_optimizer, load_state, state_of
+from inweights.training.steps.own_loss import OwnLoss
+from inweights.training.steps.own_optimizer import OwnOptimizer
 from inweights.training.steps.recorded import Losses, RecordedLosses
 from inweights.worlds.world import World
-
-__all__ = ["Observer", "Result", "train"]
 
 #: Recording the kernels of a step takes about as long as twenty steps.
 MOST_STEPS_AS_EVER = 50
 #: Parameters times tokens of a step above which kernels take so long that Python does not count,
 #: while a recording holds all intermediate results at once.
 MOST_WORK_RECORDED = 2**33
-_LOSSES = {"phase": pl.String, "step": pl.Int64, "replica": pl.Int64, "loss": pl.Float64}
-
-
-@dataclass(frozen=True)
-class Observer:
-    """Something measured while training: at the start, each ``every`` steps, and at the end.
-
-    Attributes:
-        name: Name of the table.
-        measure: Returns a table with a column ``replica``.
-        every: Steps between two measurements.
-    """
-
-    name: str
-    measure: Callable[[Model], pl.DataFrame]
-    every: int
 
 
 @dataclass(frozen=True)
@@ -100,7 +97,7 @@ def train(
             is :func:`~inweights.training.learners.named_for` of the world and the model.
         seeds: Root seed of each replica; decides its data order. A number counts them from 0.
         every: Steps between two records of the loss.
-        observers: What else is measured while training.
+        observers: Who is told of each step, and what else is measured on the way.
         checkpoint: Where the state is kept; a stored state is resumed.
         progress: Called with the number of steps done.
         shards: This process's share, where several train one model together, each of them with
@@ -132,13 +129,8 @@ def train(
         raise ConfigError(f"{replicas} replicas need as many seeds, got {len(seeds)}")
     plans = _plans(named_for(each[0], model) if curriculum is None else curriculum, replicas)
     flat, dropping = FlatParameters(model), Dropping(model, seeds)
-    noisy = any(phase.optimizer.noise for phase in plans[0].phases)
-    if (shards or cuda_graph) and (dropping.drops or noisy):
-        raise ConfigError(
-            f"{'dropout' if dropping.drops else 'gradient noise'} is drawn for whole batches on "
-            "the CPU, so its steps can be neither divided among processes nor captured; set it "
-            "to 0"
-        )
+    if shards or cuda_graph:
+        _check_divisible(plans[0], dropping)
     columns = None
     if shards:
         checkpoint, columns = shards.keep(checkpoint), shards.columns(flat.values.shape[1])
@@ -146,40 +138,49 @@ def train(
     for phase in plans[0].phases:
         flat.moving(phase.moves, phase.freezes)  # what no phase may do is found before the first
     state = checkpoint.read(flat.values.device) if checkpoint else None
-    if state is None:
-        state = ReplicaState(
+    about = {"steps": plans[0].steps, "seeds": list(seeds), "learner": to_dict(plans[0])}
+    if isinstance(config := getattr(model, "config", None), Config):
+        about["model"] = to_dict(config)
+
+    with telling(observers, about) as tables, ExitStack() as stack:
+        fresh = state is None
+        state = state or ReplicaState(
             phase=0,
             step=0,
             total=0,
             values=flat.values,
             stopped=torch.full((replicas,), -1),
-            tables={"losses": [pl.DataFrame(schema=_LOSSES)]},
+            tables={"losses": [pl.DataFrame(schema=LOSSES)]},
         )
-        _observe(model, observers, state, done=True, last=not plans[0].steps)
-    else:
+        if fresh:
+            measure_due(model, observers, state, done=True, last=not plans[0].steps)
         flat.values.copy_(state.values)
         state.values = flat.values
 
-    keep_memory()
-    with flushed_denormals():
+        keep_memory()
+        stack.enter_context(flushed_denormals())
         while state.phase < len(plans[0].phases):
             phases = [plan.phases[state.phase] for plan in plans]
             phase = phases[0]
             batches = Batches(model, each, phase, seeds, state.phase)
-            loss = Loss(model, phase.precision)
+            loss = _loss(model, phase, state)
             moving = flat.moving(phase.moves, phase.freezes)
-            optimizer = build_optimizer(flat, [p.optimizer for p in phases], moving, columns)
-            load_state(optimizer, flat, state.optimizer)
+            optimizer = _optimizer(flat, [p.optimizer for p in phases], moving, columns)
             rates = [group["lr"] for group in optimizer.param_groups]
+            if isinstance(optimizer, OwnOptimizer):
+                optimizer.load(state.optimizer)
+            else:
+                load_state(optimizer, flat, state.optimizer)
+            seeing = [told_by(code) for code in phase.observers]
 
             shake = partial(_shake, flat, phase, seeds, state) if phase.optimizer.noise else None
             losses_of: Losses = partial(_losses, loss, flat, moving)
-            if _recordable(flat, batches, phase, dropping):
+            if isinstance(loss, Loss) and _recordable(flat, batches, phase, dropping):
                 losses_of = RecordedLosses(losses_of, flat.gradients)
             update: Update = partial(_update, losses_of, flat, optimizer, shards, shake)
-            if cuda_graph:
+            if cuda_graph and not isinstance(optimizer, OwnOptimizer):
                 update = CapturedUpdate(update, optimizer, flat.values.device)
-            still = _standing_still(state, flat)
+            still = standing_still(state, flat)
 
             while state.step < phase.steps:
                 factor = phase.schedule.factor(state.step, phase.steps)
@@ -189,6 +190,7 @@ def train(
                 batch = batches.at(state.step)
                 with dropping.at(state.phase, state.step):
                     losses = update(shards.part(batch) if shards else batch)  # [R]
+                tell_step(seeing, flat, phase, state.total + 1, losses)
                 if kept is not None:
                     flat.values[still] = kept  # a replica that has stopped stands still
 
@@ -196,29 +198,33 @@ def train(
                 recorded = state.total % every == 0
                 if recorded:
                     seen = losses.cpu()  # once: a GPU waits for each copy
-                    _record(seen, going, phase, state)
+                    record(seen, going, phase, state)
                     diverged = going & ~seen.isfinite()
                     state.stopped[diverged] = state.step
                 state.step += 1
                 state.total += 1
+                tell_step(observers, flat, phase, state.total, losses)
 
                 asked = not phase.stop.never and state.step % phase.stop.every == 0
                 if asked:
-                    _stop(model, each, batches, phase, losses, state)
+                    mark_stopped(model, each, batches, phase, losses, state)
                     if not recorded:
-                        _record(losses, going & (state.stopped >= 0), phase, state, ago=1)
+                        record(losses, going & (state.stopped >= 0), phase, state, ago=1)
                 if recorded or asked:
-                    still = _standing_still(state, flat)
+                    still = standing_still(state, flat)
                 done = state.step == phase.steps or len(still) == replicas
                 if done:
                     state.total += phase.steps - state.step
-                    _end(losses, flat.values, phase, state, refused=not keep_diverged)
+                    record_end(losses, flat.values, phase, state, refused=not keep_diverged)
                 last = done and not any(p.steps for p in plans[0].phases[state.phase + 1 :])
-                _observe(model, observers, state, done=done, last=last)
+                measure_due(model, observers, state, done=done, last=last)
                 if progress:
                     progress(state.total)
                 if checkpoint and not done and checkpoint.due(state.total):
-                    state.optimizer = state_of(optimizer, flat)
+                    if isinstance(optimizer, OwnOptimizer):
+                        state.optimizer = optimizer.state()
+                    else:
+                        state.optimizer = state_of(optimizer, flat)
                     if shards:
                         shards.gather(state.optimizer)
                     checkpoint.write(state)
@@ -228,12 +234,10 @@ def train(
             last_stopped = state.stopped
             state.phase, state.step, state.optimizer = state.phase + 1, 0, {}
             state.stopped = torch.full((replicas,), -1)
-    flat.release()
-
-    tables = {name: pl.concat(frames) for name, frames in state.tables.items()}
-    return Result(
-        losses=tables.pop("losses"), observed=tables, stopped=tuple(last_stopped.tolist())
-    )
+        flat.release()
+        tables.update({name: pl.concat(frames) for name, frames in state.tables.items()})
+    observed = {name: table for name, table in tables.items() if name != "losses"}
+    return Result(losses=tables["losses"], observed=observed, stopped=tuple(last_stopped.tolist()))
 
 
 def _plans(curriculum: Curriculum | Sequence[Curriculum], replicas: int) -> list[Curriculum]:
@@ -250,7 +254,25 @@ def _plans(curriculum: Curriculum | Sequence[Curriculum], replicas: int) -> list
     return plans
 
 
-def _losses(loss: Loss, flat: FlatParameters, moving: Sequence[int], batch: Batch) -> Tensor:
+def _loss(model: Model, phase: Phase, state: ReplicaState) -> Loss | OwnLoss:
+    own = isinstance(phase.loss, Code) or phase.penalty is not None
+    return OwnLoss(model, phase, state) if own else Loss(model, phase.precision)
+
+
+def _optimizer(
+    flat: FlatParameters,
+    settings: Sequence[Optimizer],
+    moving: Sequence[int],
+    columns: tuple[int, int] | None,
+) -> torch.optim.Optimizer | OwnOptimizer:
+    if isinstance(settings[0].kind, Code):
+        return OwnOptimizer(flat, settings, moving)
+    return build_optimizer(flat, settings, moving, columns)
+
+
+def _losses(
+    loss: Loss | OwnLoss, flat: FlatParameters, moving: Sequence[int], batch: Batch
+) -> Tensor:
     """Return the loss of each replica, ``[R]``, and write its gradient."""
     losses = loss(batch)
     flat.backward(losses.sum(), moving)
@@ -260,21 +282,49 @@ def _losses(loss: Loss, flat: FlatParameters, moving: Sequence[int], batch: Batc
 def _update(
     losses_of: Losses,
     flat: FlatParameters,
-    optimizer: torch.optim.Optimizer,
+    optimizer: torch.optim.Optimizer | OwnOptimizer,
     shards: Shards | None,
     shake: Callable[[], None] | None,
     batch: Batch,
 ) -> Tensor:
     """Move the parameters once, and return the loss of each replica before that, ``[R]``."""
-    losses = losses_of(batch)
-    if shake:
-        shake()
+
+    def computed() -> Tensor:
+        losses = losses_of(batch)
+        if shake:
+            shake()
+        return losses
+
+    losses = computed()
     if shards:
         shards.reduce(losses, flat.gradients)
-    optimizer.step()
+    if isinstance(optimizer, OwnOptimizer):
+        optimizer.step(computed)
+    else:
+        optimizer.step()
     if shards:
         shards.gather({"values": flat.values})
     return losses
+
+
+def _check_divisible(plan: Curriculum, dropping: Dropping) -> None:
+    """Refuse what the steps of several processes, or captured ones, cannot do.
+
+    Raises:
+        ConfigError: Something is drawn, or one's own.
+    """
+    why = "so its steps can be neither divided among processes nor captured"
+    drawn = "dropout" * dropping.drops or "gradient noise" * any(
+        phase.optimizer.noise > 0 for phase in plan.phases
+    )
+    if drawn:
+        raise ConfigError(f"{drawn} is drawn for whole batches on the CPU, {why}; set it to 0")
+    for phase in plan.phases:
+        if phase.own:
+            raise ConfigError(
+                f"phase '{phase.name}' has {phase.own} of your own, called by Python for whole "
+                f"replicas, {why}; leave out --on torchrun and cuda_graph"
+            )
 
 
 def _recordable(flat: FlatParameters, batches: Batches, phase: Phase, dropping: Dropping) -> bool:
@@ -287,76 +337,3 @@ def _recordable(flat: FlatParameters, batches: Batches, phase: Phase, dropping: 
 def _shake(flat: FlatParameters, phase: Phase, seeds: Sequence[int], state: ReplicaState) -> None:
     """Add the noise of this step to the gradients."""
     flat.add_noise(phase.optimizer.noise, seeds, state.phase, state.step)
-
-
-def _standing_still(state: ReplicaState, flat: FlatParameters) -> Tensor:
-    """Rows of the replicas that have stopped, on the device of the parameters."""
-    return (state.stopped >= 0).nonzero().flatten().to(flat.values.device)
-
-
-def _record(losses: Tensor, which: Tensor, phase: Phase, state: ReplicaState, ago: int = 0) -> None:
-    """Record the losses of some replicas, those of so many steps ago."""
-    values, rows = losses.tolist(), which.nonzero().flatten().tolist()
-    if rows:
-        table = {
-            "phase": [phase.name] * len(rows),
-            "step": [state.total - ago] * len(rows),
-            "replica": rows,
-            "loss": [values[row] for row in rows],
-        }
-        state.tables["losses"].append(pl.DataFrame(table, schema=_LOSSES))
-
-
-@torch.no_grad()
-def _end(
-    losses: Tensor, values: Tensor, phase: Phase, state: ReplicaState, *, refused: bool
-) -> None:
-    """Record replicas that a phase leaves without finite weights, whenever the loss was last.
-
-    What is finite gets no row more, and of what stood still only the weights are looked at, so that
-    the table is the same alone and in company.
-    """
-    finite = values.isfinite().all(1) & (losses.isfinite() | (state.stopped >= 0).to(losses.device))
-    _record(torch.full_like(losses, torch.nan), ~finite, phase, state)
-    if refused and not (finite & losses.isfinite()).any():
-        raise RunError(
-            f"phase '{phase.name}', step {state.step}: the loss of every replica is infinite "
-            "or not a number; lower the rate"
-        )
-
-
-@torch.no_grad()
-def _stop(
-    model: Model,
-    worlds: Sequence[World],
-    batches: Batches,
-    phase: Phase,
-    losses: Tensor,
-    state: ReplicaState,
-) -> None:
-    """Mark the replicas that meet the phase's stop rule."""
-    met = torch.zeros(model.replicas, dtype=torch.bool)
-    if phase.stop.loss_below is not None:
-        met |= losses.cpu() < phase.stop.loss_below
-    if phase.stop.accuracy is not None:
-        answers = answers_of(model, worlds, "facts", batches.facts)
-        right = torch.zeros_like(answers, dtype=torch.bool)
-        for rows, logits in answer_blocks(model, worlds, "facts", batches.facts):
-            right[:, rows] = logits.argmax(-1) == answers[:, rows]
-        met |= right.float().mean(1).cpu() >= phase.stop.accuracy
-    state.stopped = torch.where(met & (state.stopped < 0), state.step, state.stopped)
-
-
-def _observe(
-    model: Model, observers: Sequence[Observer], state: ReplicaState, *, done: bool, last: bool
-) -> None:
-    """Measure what is due; within a phase only of replicas that do not stand still."""
-    still = [] if done else (state.stopped >= 0).nonzero().flatten().tolist()
-    for observer in observers:
-        if state.total % observer.every == 0 or last:
-            with torch.no_grad():
-                table = observer.measure(model)
-            if still:
-                table = table.filter(~pl.col("replica").is_in(still))
-            stamped = table.with_columns(pl.lit(state.total).alias("step"))
-            state.tables.setdefault(observer.name, []).append(stamped)

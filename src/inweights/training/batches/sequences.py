@@ -25,8 +25,6 @@ from inweights.worlds.world import Ids
 if TYPE_CHECKING:
     from jaxtyping import Float, Int, Num
 
-__all__ = ["Labels", "Pool", "Sequences", "sequences_of", "stacked", "take"]
-
 
 @dataclass(frozen=True)
 class Labels:
@@ -143,10 +141,6 @@ def sequences_of(
         phase: Where the loss is taken, and whether facts are pooled.
         column: Logit column of every token, on the model's device.
         blank: Token that the model reads in place of the answer's own, if it may not see them.
-
-    Raises:
-        ConfigError: The loss is taken at a place that answers do not have.
-        DataError: A label is outside the head, or pooled replicas do not fit together.
     """
     whole = torch.cat([group.prompts, group.answers], dim=-1)
     places = _places(group.prompts.shape[-1], group.answers.shape[-1], phase)
@@ -184,18 +178,18 @@ def take(values: Int[Tensor, "*_ m T"], picks: Int[Tensor, "R b"]) -> Int[Tensor
 
 def _places(prompt: int, answer: int, phase: Phase) -> Tensor:
     last = prompt + answer - 2
-    if phase.loss == "every":
+    if phase.place == "every":
         return torch.arange(last + 1)
-    if phase.loss == "last":
+    if phase.place == "last":
         return torch.tensor([last])
-    if phase.loss == "answer":
+    if phase.place == "answer":
         return torch.arange(prompt - 1, last + 1)
-    outside = [p for p in phase.loss if not 0 <= p < answer]
+    outside = [p for p in phase.place if not 0 <= p < answer]
     if outside:
         raise ConfigError(
             f"phase '{phase.name}': an answer of {answer} token(s) has no position {outside[0]}"
         )
-    return torch.tensor([prompt - 1 + p for p in phase.loss])
+    return torch.tensor([prompt - 1 + p for p in phase.place])
 
 
 def _pooled(
