@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from inweights.models.model_config import Init
 
-__all__ = ["Embedding", "Layer", "LayerNorm", "Linear", "initialise"]
+__all__ = ["Embedding", "Layer", "LayerNorm", "Linear", "in_whole_blocks", "initialise"]
 
 Draw = Callable[[str, nn.Parameter, int], None]
 
@@ -33,6 +33,9 @@ Draw = Callable[[str, nn.Parameter, int], None]
 # replica differs alone and in company. It costs nothing measurable, and is read at the first
 # product of a process.
 os.environ.setdefault("MKL_CBWR", "AUTO")
+
+#: Numbers that torch's loops take at once: two of the widest registers.
+_BLOCK = 32
 
 
 class Layer(nn.Module):
@@ -127,6 +130,20 @@ class Embedding(Layer):
 
 def _within(ids: Tensor, end: int) -> bool:
     return 0 <= int(ids.min()) <= int(ids.max()) < end
+
+
+def in_whole_blocks(
+    operation: Callable[[Tensor], Tensor], x: Float[Tensor, "R ..."]
+) -> Float[Tensor, "R ..."]:
+    """Apply an elementwise operation that rounds the rest of a block otherwise than its middle.
+
+    Each replica is padded to whole blocks, so that it is the same alone and in company.
+    """
+    size = x[0].numel()
+    if size % _BLOCK == 0:
+        return operation(x)
+    padded = F.pad(x.flatten(1), (0, -size % _BLOCK))
+    return operation(padded)[:, :size].unflatten(1, x.shape[1:])
 
 
 def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) -> None:

@@ -32,13 +32,13 @@ __all__ = ["Effort", "KeptModel", "choose_executor", "collect", "kept_models"]
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """Who does the work, and with what; no number of a result depends on it.
+    """Who does the work, and with what; of a result only last bits can depend on it (threads, device).
 
     Attributes:
         device: Where models live.
         jobs: Tasks at the same time, each in a process of its own.
         threads: Threads of each process. One by default: two runs on one machine then do not slow
-            each other down tenfold.
+            each other down tenfold, and have the same last bits however runs are grouped.
         plugins: Modules that the processes import first.
         progress: Told about every step.
         on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; this machine if left out.
