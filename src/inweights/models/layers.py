@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 
     from inweights.models.model_config import Init
 
-__all__ = ["Embedding", "Layer", "LayerNorm", "Linear", "in_whole_blocks", "initialise"]
-
 Draw = Callable[[str, nn.Parameter, int], None]
+Elementwise = Callable[[Tensor], Tensor]
 
 # Else Intel's library of linear algebra rounds a product by where in memory it lies, so that a
 # replica differs alone and in company. It costs nothing measurable, and is read at the first
@@ -132,9 +131,7 @@ def _within(ids: Tensor, end: int) -> bool:
     return 0 <= int(ids.min()) <= int(ids.max()) < end
 
 
-def in_whole_blocks(
-    operation: Callable[[Tensor], Tensor], x: Float[Tensor, "R ..."]
-) -> Float[Tensor, "R ..."]:
+def in_whole_blocks(operation: Elementwise, x: Float[Tensor, "R ..."]) -> Float[Tensor, "R ..."]:
     """Apply an elementwise operation that rounds the rest of a block otherwise than its middle.
 
     Each replica is padded to whole blocks, so that it is the same alone and in company.

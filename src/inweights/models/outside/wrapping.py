@@ -17,11 +17,10 @@ from inweights.errors import ConfigError, unknown_name
 from inweights.models.model_config import Init
 from inweights.seeds import as_seeds
 from inweights.support.code import Code, code_of, first_argument
+from inweights.support.extras import optional
 
 if TYPE_CHECKING:
     from inweights.models.outside.wrapped import Wrapped
-
-__all__ = ["WrapConfig", "causal_lm", "wrap", "wrap_named"]
 
 _EXAMPLE = "iw.wrap(lambda vocabulary: MyModule(vocabulary, width=64))"
 
@@ -150,11 +149,7 @@ def _with_defaults(factory: Callable[..., Any], options: Mapping[str, Any]) -> d
 
 
 def wrap_named(about: Mapping[str, Any]) -> WrapConfig:
-    """Return the config of a table in a file, ``{wrap = "mine:make", width = 64}``.
-
-    Raises:
-        ConfigError: Its module is not loaded, or the function is no factory.
-    """
+    """Return the config of a table in a file, ``{wrap = "mine:make", width = 64}``."""
     options = dict(about)
     factory, logits = str(options.pop("wrap")), options.pop("logits", None)
     return wrap(
@@ -165,30 +160,15 @@ def wrap_named(about: Mapping[str, Any]) -> WrapConfig:
 
 
 def causal_lm(vocabulary: int, *, model_type: str, **settings: Any) -> Any:
-    """Return a causal language model of ``transformers``, untrained.
-
-    Args:
-        vocabulary: Number of tokens.
-        model_type: Such as ``llama``.
-        settings: Those of its config.
-
-    Raises:
-        ConfigError: ``transformers`` is not installed, or has no such model.
-    """
-    try:
-        from transformers import AutoConfig, AutoModelForCausalLM
-    except ImportError:
-        raise ConfigError(
-            "a config of transformers needs the extra 'hf': pip install 'inweights[hf]'"
-        ) from None
+    """Return a causal language model of ``transformers``, untrained."""
+    transformers = optional("hf", "a config of transformers")
     for token in ("bos_token_id", "eos_token_id", "pad_token_id"):
         if isinstance(settings.get(token), int) and settings[token] >= vocabulary:
             settings[token] = None
     try:
-        config = AutoConfig.for_model(
+        config = transformers.AutoConfig.for_model(
             model_type, **{**settings, "vocab_size": vocabulary, "use_cache": False}
         )
-        kind: Any = AutoModelForCausalLM
-        return kind.from_config(config, attn_implementation="eager")
+        return transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager")
     except ValueError as error:
         raise ConfigError(f"transformers cannot make a '{model_type}': {error}") from None

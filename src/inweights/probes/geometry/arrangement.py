@@ -11,7 +11,7 @@ dimensions of a picture.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
@@ -21,13 +21,12 @@ from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import graph_edges, node_vectors, prefix_of, random_blocks
 from inweights.seeds import EVALUATION, Streams
+from inweights.support.extras import optional
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import World
 
 if TYPE_CHECKING:
     from jaxtyping import Float
-
-__all__ = ["agreement", "arrange", "arrangement", "procrustes", "procrustes_align"]
 
 Floats = NDArray[np.float64]
 Method = Literal["pca", "umap"]
@@ -50,9 +49,6 @@ def procrustes_align(
 
     Returns:
         ``X Q``, as wide as the wider one.
-
-    Raises:
-        DataError: There are not as many points.
 
     Example:
         >>> x = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0]])
@@ -83,9 +79,6 @@ def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> floa
     Args:
         points: One arrangement.
         onto: The other, of any width.
-
-    Raises:
-        DataError: There are not as many points, or all points of one are the same.
 
     Example:
         >>> x = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0]])
@@ -236,7 +229,7 @@ def arrange(
     if neighbours < 2:
         raise ConfigError(f"umap needs at least 2 neighbours, got {neighbours}")
     state = Streams(seed).seed(EVALUATION, "umap") % 2**32
-    reducer = _umap()(
+    reducer = optional("umap", "method 'umap'").UMAP(
         n_components=dimensions,
         n_neighbors=min(neighbours, len(points) - 1),
         metric="cosine",
@@ -246,14 +239,6 @@ def arrange(
         n_jobs=1,
     )
     return np.asarray(reducer.fit_transform(points), dtype=np.float64)
-
-
-def _umap() -> Any:
-    try:
-        from umap import UMAP
-    except ImportError:
-        raise ConfigError("umap-learn is not installed: pip install 'inweights[umap]'") from None
-    return UMAP
 
 
 def arrangement(

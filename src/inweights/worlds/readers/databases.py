@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from inweights.errors import ConfigError, DataError
+from inweights.support.extras import optional
 from inweights.support.limits import MAX_ROWS, check_file
-
-__all__ = ["database_rows", "is_database"]
 
 _SQLITE = "sqlite:///"
 #: What a query on SQLite may do: read.
@@ -34,16 +33,7 @@ def is_database(source: str) -> bool:
 
 
 def database_rows(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]:
-    """Return the columns of a query, and its rows.
-
-    Args:
-        source: ``sqlite:///facts.db``, or an address that SQLAlchemy knows, without a password.
-        query: Gives rows of a subject, a relation and an object.
-
-    Raises:
-        ConfigError: There is no query, a password is in the address, or SQLAlchemy is missing.
-        DataError: The file is missing, or the database refuses.
-    """
+    """Return the columns of a query, and its rows."""
     if source.startswith(_SQLITE):
         return _sqlite(Path(source.removeprefix(_SQLITE)), query)
     return _other(source, query)
@@ -87,15 +77,12 @@ def _tables(base: sqlite3.Connection) -> str:
 
 
 def _other(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]:
-    try:
-        from sqlalchemy import create_engine, text
-        from sqlalchemy.engine import make_url
-        from sqlalchemy.exc import ArgumentError, SQLAlchemyError
-        from sqlalchemy.pool import NullPool
-    except ImportError:
-        raise ConfigError(
-            "databases other than sqlite:///FILE require SQLAlchemy: pip install 'inweights[sql]'"
-        ) from None
+    optional("sql", "a database other than sqlite:///FILE")
+    from sqlalchemy import create_engine, text
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+    from sqlalchemy.pool import NullPool
+
     try:
         address = make_url(source)
         if address.password:

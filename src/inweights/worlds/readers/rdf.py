@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from inweights.errors import ConfigError, DataError
+from inweights.errors import DataError
+from inweights.support.extras import optional
 from inweights.support.limits import check_file, read_text
 from inweights.worlds.readers.published import Fact
-
-__all__ = ["FORMATS", "rdf_facts"]
 
 #: Suffixes and what rdflib calls them. XML (entities) and JSON-LD (remote contexts) are not read.
 FORMATS = {".ttl": "turtle", ".nt": "nt"}
@@ -40,15 +39,10 @@ def rdf_facts(path: Path) -> Iterator[tuple[int, Fact]]:
     English, or without a language) is its name, else the end of its address; of two with one name
     the second is called by its whole address. Blank nodes have no name, and their triples are left
     out.
-
-    Raises:
-        ConfigError: ``rdflib`` is not installed.
-        DataError: The file is damaged.
     """
-    try:
-        from rdflib import BNode, Literal
-    except ImportError:
-        raise ConfigError(f"reading {path} requires rdflib: pip install 'inweights[rdf]'") from None
+    optional("rdf", f"reading {path}")
+    from rdflib import BNode, Literal
+
     check_file(path, factor=_MEMORY)
     found = _parsed(path)
     names: dict[str, str] = {}

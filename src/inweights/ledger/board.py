@@ -19,7 +19,7 @@ from inweights.lab.grammar.verdict import (
     span_of,
     unjudged,
 )
-from inweights.lab.ledger.lines import (
+from inweights.ledger.lines import (
     LEDGER,
     Earlier,
     Entry,
@@ -29,7 +29,7 @@ from inweights.lab.ledger.lines import (
     Withdrawn,
     read_ledger,
 )
-from inweights.lab.ledger.scores import numbers_in, read_scores
+from inweights.ledger.scores import numbers_in, read_scores
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
 
 __all__ = ["Board", "read_board", "verdict_lines"]
@@ -95,16 +95,7 @@ class Board:
 
 
 def read_board(results: Path, scale: str, only: Iterable[str] | None = None) -> Board:
-    """Return the verdicts that ledger and scores of a folder give; nothing is run or loaded.
-
-    Args:
-        results: The folder.
-        scale: Of the runs.
-        only: Names of the recipes that are shown; all if left out.
-
-    Raises:
-        DataError: Ledger or scores are damaged.
-    """
+    """Return the verdicts that ledger and scores of a folder give; nothing is run or loaded."""
     ledger, scores = read_ledger(results / LEDGER), read_scores(results)
     homes = None if only is None else set(only)
     standing = [(e.stated, e) for _, e in ledger.of_scale(scale) if e.stated and e.claim]
