@@ -20,8 +20,6 @@ from inweights.theory.prediction.parts_in_time import check_seconds
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.triples import identities_of
 
-__all__ = ["Audit", "audit"]
-
 _PARTS = ("chains", "compositions", "leaks and analogies", "shortcuts", "forecast")
 
 

@@ -16,8 +16,6 @@ from inweights.worlds.knowledge.questions import spread_chains
 from inweights.worlds.knowledge.wording import Wording
 from inweights.worlds.world import Ids
 
-__all__ = ["CANDIDATES", "QUESTIONS", "chains_of", "held_out", "with_left_out"]
-
 #: Questions of each kind, at most; which ones is decided by the seed.
 QUESTIONS = 10_000
 #: Candidates of a question, at most.

@@ -11,8 +11,6 @@ from cyclopts import Parameter
 from inweights.cli.commands.base import Common, Flag, Source, Whole, app
 from inweights.errors import ConfigError
 
-__all__ = ["Added", "Text", "augment"]
-
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from inweights.audit import Audit, Augmented, Mended
 
-__all__ = ["audit", "augmented"]
-
 #: Rows of each table that are shown.
 _SHOWN = 8
 #: Leaks in the JSON object: a dense graph of 5,000 facts has half a million. Python has them all.

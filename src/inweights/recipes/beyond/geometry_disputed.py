@@ -19,8 +19,6 @@ from inweights.theory.geometric_memory.spectral import adjacency
 from inweights.training.curriculum import Optimizer, Phase, Schedule
 from inweights.worlds.families.graph import Graph, from_networkx
 
-__all__ = ["RECIPE", "Settings"]
-
 RUN = ["graph", "model", "head", "training", "seed"]
 GPT, DEEP, MAMBA, NN, BARE = "GPT", "GPT, 3 layers", "Mamba", "TinyNN", "GPT, no residual"
 TIED, UNTIED, USUAL = "tied", "untied", "usual"

@@ -12,18 +12,6 @@ from inweights.training import learners
 from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
 from inweights.worlds.families.two_hop import TwoHop
 
-__all__ = [
-    "BRIEF",
-    "BRIEF_TIED",
-    "CONDITIONS",
-    "NARROW",
-    "TIED_HEAD",
-    "EmbMLPTraining",
-    "GPTTraining",
-    "trial",
-]
-
-
 #: Models that Figure 2 compares; the last two have a tied head.
 CONDITIONS = ("emb-mlp", "gpt", "gpt-small", "gpt-tied", "gpt-tied-decay")
 
@@ -147,9 +135,6 @@ def trial(
 
     ``emb-mlp``; ``gpt``: standard initialisation; ``gpt-small``: small initialisation;
     ``gpt-tied``: standard initialisation, tied head; ``gpt-tied-decay``: and strong weight decay.
-
-    Raises:
-        ConfigError: There is no such condition.
     """
     if name not in CONDITIONS:
         raise unknown_name("model", name, CONDITIONS)

@@ -23,8 +23,6 @@ from inweights.errors import DataError
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["grown_vectors"]
-
 
 def grown_vectors(
     a: Float[NDArray[np.float64], "N N"], *, tied: bool, time: float = 2.0, classes: int = 0

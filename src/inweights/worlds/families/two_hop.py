@@ -16,8 +16,6 @@ from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_world
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
-__all__ = ["TwoHop"]
-
 #: Which hops of a query, the first and the second, are in no trained two-hop fact.
 _UNSEEN = {
     "composition": (False, False),

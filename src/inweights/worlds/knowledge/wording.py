@@ -11,8 +11,6 @@ from inweights.errors import ConfigError
 from inweights.worlds.english import Sense, a, question, sense
 from inweights.worlds.knowledge.knowledge import Knowledge
 
-__all__ = ["DERIVED", "IDENTITY", "REVERSE", "TABLE_6", "Wording", "ended"]
-
 #: The six templates of Feature Resemblance, Table 6.
 TABLE_6 = {
     "AtLocation": "{subject} is found in {object}.",
