@@ -54,7 +54,7 @@ def test_on_an_even_cycle_odd_pairs_are_all_the_same() -> None:
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_a_small_node2vec_starts_so(tied: bool) -> None:  # noqa: FBT001
+def test_a_small_node2vec_starts_so(tied: bool) -> None:
     """Gradient descent from small tables, on a graph with triangles and unequal degrees."""
     graph = nx.lollipop_graph(4, 5)
     world = from_networkx(graph).build()

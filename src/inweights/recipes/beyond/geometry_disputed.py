@@ -10,6 +10,7 @@ import polars as pl
 
 import inweights as iw
 from inweights.config import Config
+from inweights.errors import unknown_name
 from inweights.lab import Computation, Curriculum, Measure, Plan, Trial, cosine, number, share
 from inweights.models.configs import GPTConfig, MambaConfig, ModelConfig, TinyNNConfig
 from inweights.recipes.papers import recipe
@@ -53,7 +54,7 @@ class Settings(Config):
     """Settings of the recipe.
 
     Attributes:
-        graphs: Names of graphs, in groups that claims compare.
+        graphs: Names of graphs of :data:`GRAPHS`.
         width: Width of every model.
         steps: Updates of each.
         rate: Peak learning rate; falls as a cosine to 0.
@@ -65,6 +66,11 @@ class Settings(Config):
     steps: int = 500
     rate: float = 0.01
     draws: int = 100
+
+    def __post_init__(self) -> None:
+        for name in self.graphs:
+            if name not in GRAPHS:
+                raise unknown_name("graph", name, GRAPHS)
 
 
 def plan(settings: Settings) -> Plan:
