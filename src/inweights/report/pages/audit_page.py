@@ -149,6 +149,7 @@ def _tables(made: Audit, found: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
         ("Analogies", made.transfers),
         ("Relations and shortcuts", relations),
         ("Leaks", made.leaks),
+        ("Wording of facts and questions", made.samples),
         ("Remarks on the file", remarks),
     ]
     if made.forecast is not None:
