@@ -19,7 +19,7 @@ from inweights.lab.grammar.verdict import (
     span_of,
     unjudged,
 )
-from inweights.lab.ledger.lines import (
+from inweights.ledger.lines import (
     LEDGER,
     Earlier,
     Entry,
@@ -29,7 +29,7 @@ from inweights.lab.ledger.lines import (
     Withdrawn,
     read_ledger,
 )
-from inweights.lab.ledger.scores import numbers_in, read_scores
+from inweights.ledger.scores import numbers_in, read_scores
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
 
 __all__ = ["Board", "read_board", "verdict_lines"]
