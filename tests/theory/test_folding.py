@@ -71,7 +71,7 @@ def test_a_small_node2vec_starts_so(tied: bool) -> None:
     steps = round(time * a.sum() / (largest * rate * (2 if tied else 1)))
     optimizer = Optimizer(kind="sgd", rate=rate)
     train(model, world, Curriculum(phases=(Phase(steps=steps, optimizer=optimizer),)), seeds=seeds)
-    vectors = model.tokens.weight.detach().double().numpy()  # type: ignore[union-attr, operator]
+    vectors = model.tokens.weight.detach().double().numpy()
     found = (vectors @ vectors.swapaxes(1, 2)).mean(0)
     expected = gram(a, tied=tied, time=time)
     assert np.corrcoef(found.ravel(), expected.ravel())[0, 1] > 0.97

@@ -295,7 +295,4 @@ RECIPE = recipe(
         "paper": Settings(draws=1000),
     },
     seeds={"smoke": 2, "cpu": 16, "paper": 32},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )
