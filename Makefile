@@ -30,7 +30,7 @@ $(VENV)/.base: pyproject.toml constraints.txt
 	@echo "setting up $(VENV) (minutes, once)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) install -c constraints.txt $(TORCH)
-	@$(PIP) install -c constraints.txt -e .
+	@$(PIP) install -c constraints.txt -e ".[interactive]"
 	@touch $@
 
 $(VENV)/.stamp: $(VENV)/.base
@@ -42,7 +42,7 @@ $(VENV)/.stamp: $(VENV)/.base
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.base
-	@$(PIP) install -c constraints.txt -e ".[docs]"
+	@$(PIP) install -c constraints.txt -e ".[docs,interactive]"
 	@touch $@
 
 # --- what people do

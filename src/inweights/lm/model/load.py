@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.support.extras import optional
 from inweights.worlds.readers.new_folder import new_folder
 
 if TYPE_CHECKING:
@@ -121,13 +122,9 @@ def load_model(
     """
     if dtype not in ("float32", "bfloat16", "float16"):
         raise unknown_name("dtype", dtype, ("float32", "bfloat16", "float16"))
-    try:
-        import torch
-        import transformers
-    except ImportError:
-        raise ConfigError(
-            "language models require transformers: pip install 'inweights[hf]'"
-        ) from (None)
+    transformers = optional("hf", "a language model")
+    import torch
+
     from inweights.models.devices import check_device
 
     check_device(device)

@@ -39,7 +39,7 @@ def plan(settings: Settings) -> Plan:
     measures = [
         Measure(name="accuracy", probe=iw.probes.accuracy),
         Measure(name="alignment", probe=iw.probes.alignment),
-        Measure(name="states", probe=iw.probes.bridge_projection, first_seed=True),
+        Measure(name="states", probe=iw.probes.bridge_projection, first_seed=True, needs="tsne"),
     ]
     return Plan(trials=trials, measures=measures)
 
