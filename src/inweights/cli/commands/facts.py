@@ -12,8 +12,6 @@ from inweights.cli.commands.base import Changes, Common, Flag, Source, Whole, ap
 from inweights.errors import ConfigError
 from inweights.theory.prediction.solving import Solving
 
-__all__ = ["audit", "predict", "world"]
-
 
 @app.command
 def world(
@@ -48,7 +46,7 @@ def world(
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class HowSolved(Solving):
+class HowSolved(Solving):  # noqa: D101  # what --help says of each is that of Solving
     __doc__ = Solving.__doc__
 
     advise: Annotated[
