@@ -288,7 +288,7 @@ def _advice(made: Prediction, advice: Advice) -> None:
         f"{plural(advice.solutions, 'program')} solved{where})"
     )
     if advice.why:
-        out.print(line((f"of {advice.most[0]} bridges, these only", "yellow"), f": {advice.why}"))
+        out.print(line(("these only", "yellow"), f": {advice.why}"))
 
 
 def _remedy(remedy: Remedy) -> None:

@@ -30,7 +30,7 @@ class Settings(Config):
     Attributes:
         drawn: Facts at random; each family changes some of its settings.
         n: ``N`` of the two-hop worlds of permuted maps.
-        complexity: Their complexity.
+        complexity: Complexity of those that have one above 1.
         families: How many families, in the order of :meth:`worlds`; 0: all.
         replicas: Replicas of each model that are trained on each world.
         share: Length of their training, as a share of that of ``predict --by training``.
@@ -63,7 +63,8 @@ class Settings(Config):
             "three-hop": of(hops=3, bridges=mixed["bridges"]),
             "large": of(**sizes),
             "many relations": of(relations=2 * drawn.relations),
-            "permuted": TwoHop(
+            "permuted": TwoHop(n=self.n, maps="permutation", identity=0.5),
+            "complex": TwoHop(
                 n=self.n, complexity=self.complexity, maps="permutation", identity=0.5
             ),
             "mixed": of(**mixed),

@@ -149,8 +149,9 @@ def advise_identities(
         solved += 1
         column = np.asarray(tokens, dtype=np.int64)[:, None]
         more = world.with_facts("identity", column, column)
-        solution, table, _ = forecast(more, f"with {len(tokens)} identities")
-        return _Trial(tuple(tokens), solution, _with(table, "follows"), unstored(solution) <= lost)
+        solution, table, why = forecast(more, f"with {len(tokens)} identities")
+        stored = unstored(solution) <= lost
+        return _Trial(tuple(tokens), solution, _with(table, "follows"), stored, why)
 
     def time_for_more() -> bool:
         usual = (time.perf_counter() - began) / solved
@@ -172,7 +173,7 @@ def advise_identities(
         status=best.solution.status,
         gap=best.solution.gap,
         solutions=solved,
-        why="" if whole.stored else f"all {len(everything)} cannot be stored with the facts",
+        why="" if whole.stored else f"not all {len(everything)} can be stored: {whole.why}",
         most=(len(everything), len(whole.follows) - len(follows)),
     )
 
@@ -184,6 +185,7 @@ class _Trial(NamedTuple):
     solution: Solution | SoftSolution
     follows: set[int]
     stored: bool
+    why: str
 
 
 def _that_can_be_stored(
