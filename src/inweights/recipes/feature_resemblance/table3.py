@@ -19,13 +19,7 @@ PRINTED: dict[str, tuple[float, str]] = {
 
 
 class Settings(Config):
-    """Settings of Table 3.
-
-    Attributes:
-        n: Number of tuples.
-        rho: Copies of the similarity premise in the joint course.
-        training: Training of the one-layer transformer.
-    """
+    """Settings of Table 3."""
 
     n: int = 100
     rho: float = 3.0
