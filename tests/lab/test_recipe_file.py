@@ -99,7 +99,7 @@ def test_words_and_scores_become_a_recipe(tmp_path: Path) -> None:
         ("published = 0.5", "publisht = 0.5", "did you mean 'published'"),
         ('protocol = "scaled"', 'protocol = "scale"', "did you mean 'scaled'"),
         ('title = "Coins"\n', "", "'title' is missing"),
-        ("[settings]\nn =", "[settings]\nm =", "unknown setting 'm'; did you mean 'n'"),
+        ("[settings]\nn =", "[settings]\nm =", "unknown setting 'm'. Known: n"),
         ('notes = ["mine/luck"]', 'notes = ["mine/luk"]', "did you mean 'mine/luck'"),
         ("title", "= title", "is not a TOML file"),
     ],
