@@ -36,6 +36,7 @@ __all__ = [
     "judge_all",
     "load",
     "refresh",
+    "seeds_to_judge",
     "write_outcome",
 ]
 
@@ -207,6 +208,25 @@ def judge_all(
     return tuple(_judge(recipe, c, tables, scale, len(seeds), own=own) for c in recipe.claims)
 
 
+def seeds_to_judge(recipe: Recipe, scale: str) -> int:
+    """Return how many seeds a recipe runs with: as many as a verdict on each claim takes.
+
+    Those that it states, and more where one of its claims is judged by the share of seeds or is a
+    later version. At ``smoke`` nothing is judged.
+    """
+    stated = recipe.seeds[scale]
+    if scale == "smoke":
+        return stated
+    judged = (claim for claim in recipe.claims if not claim.score.exact)
+    alphas = ((claim, _version(recipe, claim)) for claim in judged)
+    return max([stated, *(first_seeds(c, stated, version_alpha(v or 1)) for c, v in alphas)])
+
+
+def _version(recipe: Recipe, claim: Claim) -> int:
+    """A claim's version; 0 where the ledger does not hold it as it is."""
+    return 1 if recipe.versions is None else recipe.versions.get(claim.id, 0)
+
+
 def _judge(
     recipe: Recipe,
     claim: Claim,
@@ -216,7 +236,7 @@ def _judge(
     *,
     own: bool,
 ) -> ClaimResult:
-    version = 1 if recipe.versions is None else recipe.versions.get(claim.id, 0)
+    version = _version(recipe, claim)
     alpha = version_alpha(version) if own and version else ALPHA
     first = first_seeds(claim, recipe.seeds[scale], alpha)
     result = judge(
