@@ -28,11 +28,13 @@ if TYPE_CHECKING:
     import polars as pl
 
     from inweights.lab.engine.collect import KeptModel
+    from inweights.lab.grammar.figure import Figure
 
 __all__ = [
     "IN_QUESTION",
     "Outcome",
     "Publish",
+    "figures_asked",
     "judge_all",
     "load",
     "refresh",
@@ -80,6 +82,14 @@ class Outcome:
         return title if shown or title.endswith("?") else f"{IN_QUESTION}{title}"
 
     @property
+    def figures(self) -> tuple[Figure, ...]:
+        """The recipe's figures; those whose claims are not all reproduced do not say the finding.
+
+        A figure's claims are those on the tables that it draws, or all where there is none.
+        """
+        return figures_asked(self.recipe, self.claims)
+
+    @property
     def cautions(self) -> Sequence[str]:
         """What a reader has to know of the numbers, in sentences."""
         said = self.recipe.cautions
@@ -105,6 +115,18 @@ class Outcome:
         trials = self.recipe.plan(self._settings).trials
         store = Store(self.store or store_below(self.folder.root))
         return kept_models(trials, self.seeds, store, self.recipe.version, where)
+
+
+def figures_asked(recipe: Recipe, results: Sequence[ClaimResult]) -> tuple[Figure, ...]:
+    """Return the figures of a recipe, in question where results on their tables leave it open."""
+    shown = {claim.id: claim.verdict in ("reproduced", "consistent") for claim in results}
+    of_tables = {c.id: c.score.table for c in recipe.claims if c.id in shown and not c.check}
+    figures = []
+    for figure in recipe.figures:
+        own = [shown[name] for name, table in of_tables.items() if table in figure.sources]
+        known = all(own or [shown[name] for name in of_tables])
+        figures.append(figure if known else figure.in_question)
+    return tuple(figures)
 
 
 class _About(msgspec.Struct):

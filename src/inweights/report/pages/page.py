@@ -34,9 +34,7 @@ def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) 
         DataError: A figure names a table or column that is not there.
     """
     drawn = stills or _stills(content.figures, content.tables)
-    figures, moving = sections.figures_section(
-        content.figures, content.tables, drawn, open_=content.open_
-    )
+    figures, moving = sections.figures_section(content.figures, content.tables, drawn)
     body = tag(
         "main",
         sections.header(content),

@@ -30,13 +30,6 @@ __all__ = [
 ]
 
 
-#: Said of figures while claims are undecided or not reproduced.
-_EXPECTED = (
-    "Titles and captions say what is expected. Not every claim is reproduced by this run: the "
-    "verdicts above say which."
-)
-
-
 def header(content: PageContent) -> str:
     """Return what the page is about, and the way to its sections."""
     seeds = content.seeds
@@ -86,13 +79,8 @@ def figures_section(
     figures: Sequence[Figure],
     tables: Mapping[str, pl.DataFrame],
     stills: Mapping[str, Still],
-    *,
-    open_: bool = False,
 ) -> tuple[str, bool]:
-    """Return the figures, and whether one of them plays through time, which takes plotly.
-
-    Where claims are ``open_`` a note says that captions are expectations.
-    """
+    """Return the figures, and whether one of them plays through time, which takes plotly."""
     if not figures:
         return "", False
     moving = False
@@ -121,8 +109,7 @@ def figures_section(
                 id=f"figure-{figure.id}",
             )
         )
-    note = tag("p", escape(_EXPECTED), class_="note") if open_ else ""
-    return tag("section", tag("h2", "Figures"), note, *drawn, id="figures"), moving
+    return tag("section", tag("h2", "Figures"), *drawn, id="figures"), moving
 
 
 def numbers_section(tables: Mapping[str, pl.DataFrame]) -> str:
