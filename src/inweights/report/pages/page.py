@@ -41,6 +41,7 @@ def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) 
         sections.cautions_section(content.cautions),
         claims_section(content.claims),
         figures,
+        sections.controls_section(content.tables),
         sections.numbers_section(content.tables),
         sections.settings_section(content.config, content.ours),
         sections.again_section(content.command, content.folder, content.environment),

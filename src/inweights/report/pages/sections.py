@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from inweights.lab.grammar.controls import CONTROL, beyond_control
 from inweights.lab.grammar.recipe import split_ours
+from inweights.lab.grammar.shown import shown_in
 from inweights.report.base.html import disclosure, escape, meta, nav, preview, prose, tag, tree
 from inweights.report.base.save import Still, inline
 from inweights.report.figures.draw import draw_for_phone
@@ -23,6 +25,7 @@ __all__ = [
     "again_section",
     "cautions_section",
     "cite_section",
+    "controls_section",
     "figures_section",
     "header",
     "numbers_section",
@@ -110,6 +113,29 @@ def figures_section(
             )
         )
     return tag("section", tag("h2", "Figures"), *drawn, id="figures"), moving
+
+
+def controls_section(tables: Mapping[str, pl.DataFrame]) -> str:
+    """Return how far probes exceed their controls, and why where none was run."""
+    parts, without = [], []
+    for name, table in tables.items():
+        own = table.columns[table.columns.index("seed") + 1 :] if "seed" in table.columns else []
+        shown = shown_in(own) if own else None
+        if shown and CONTROL in table.columns:
+            title = tag("h3", tag("code", escape(name)), f" {escape(shown.label)}")
+            parts += [title, preview(f"{name}-beyond-control", beyond_control(table))]
+        elif shown:
+            fits = f" Controls that fit: {', '.join(shown.controls)}." if shown.controls else ""
+            said = prose(f"{shown.null}{fits}")
+            without.append(tag("li", tag("code", escape(name)), ": ", said))
+    if without:
+        none = tag("p", "No control was run beside these; what chance gives:", class_="note")
+        parts.append(disclosure("Without a control", none, tag("ul", *without)))
+    if not parts:
+        return ""
+    about = "Value less that of the same trial under the control: median over seeds, 95% interval."
+    note = tag("p", escape(about), class_="note") if len(parts) > 1 or not without else ""
+    return tag("section", tag("h2", "Beyond control"), note, *parts, id="controls")
 
 
 def numbers_section(tables: Mapping[str, pl.DataFrame]) -> str:
