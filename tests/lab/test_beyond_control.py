@@ -11,6 +11,9 @@ from inweights.lab import beyond_control
 from inweights.report.pages.sections import controls_section
 from inweights.support.intervals import median_interval
 
+#: Studies of tests are too small to know their facts.
+pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
+
 VALUES = {"none": (0.9, 0.8, 0.7, 0.9, 1.0, 0.6), "untrained": (0.1, 0.2, 0.1, 0.0, 0.3, 0.1)}
 
 

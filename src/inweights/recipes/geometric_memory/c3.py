@@ -67,7 +67,9 @@ def plan(settings: Settings) -> Plan:
         measures.append(replace(recall, where=free.labels))
         trials += [_labelled(free, FREE), _labelled(_frozen(free), FROZEN)]
     alone = _at_its_own_rate(settings)
-    recall = Measure(name="recall", probe=iw.probes.graph_recall, every=max(1, settings.longer // 100))
+    recall = Measure(
+        name="recall", probe=iw.probes.graph_recall, every=max(1, settings.longer // 100)
+    )
     measures.append(replace(recall, where={"architecture": OWN_RATE}))
     return Plan(trials=trials + alone, measures=measures)
 
