@@ -84,6 +84,8 @@ def checked(function: F) -> F:
         if not hints:
             own = inspect.unwrap(function).__globals__
             names = {**vars(jaxtyping), **{name: _class(thing) for name, thing in own.items()}}
+            if "Tensor" not in names:  # of a module that imports torch for type checkers only
+                names["Tensor"] = sys.modules["torch"].Tensor
             hints.update({name: eval(str(text), names) for name, text in said.items()})
         with jaxtyping.jaxtyped("context"):
             try:

@@ -99,8 +99,9 @@ def draw(seed: int, count: int) -> list[Mutant]:
 
 def tests_of(mutant: Mutant) -> list[str]:
     """The module's own examples, and the files of its area that name something public of it."""
-    said = re.search(r"__all__ = \[(.*?)\]", (ROOT / mutant.file).read_text(), re.DOTALL)
-    words = {*re.findall(r'"(\w+)"', said[1] if said else ""), mutant.file.stem}
+    text = (ROOT / mutant.file).read_text(encoding="utf-8")
+    public = re.findall(r"^(?:(?:def |class )[A-Za-z]|[A-Z])\w*", text, re.MULTILINE)
+    words = {*(name.split()[-1] for name in public), mutant.file.stem}
     named = re.compile(rf"\b({'|'.join(sorted(words))})\b")
     globs = [sorted((ROOT / "tests").glob(one)) for one in AREAS[mutant.area].split()]
     files = [file for found in globs for file in found]

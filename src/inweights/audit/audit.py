@@ -13,14 +13,14 @@ import polars as pl
 
 from inweights.audit import counts
 from inweights.audit.forecast import forecast as forecast_of
+from inweights.audit.questions import worded
 from inweights.errors import InweightsError
 from inweights.support.progress import Progress, SolverProgress
 from inweights.theory import Prediction
 from inweights.theory.prediction.parts_in_time import check_seconds
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.triples import identities_of
-
-__all__ = ["Audit", "audit"]
+from inweights.worlds.knowledge.wording import Wording
 
 _PARTS = ("chains", "compositions", "leaks and analogies", "shortcuts", "forecast")
 
@@ -51,6 +51,8 @@ class Audit:
             ``second``, ``answer``, ``fact``, ``line``.
         name_overlap: A row a relation: ``contained``, the share of its triples whose object's name
             is part of the subject's, or the other way round: answers that may be read off the name.
+        samples: Three facts of each relation and three questions of each kind, as ``augment`` would
+            word them: ``role``, ``text``, ``answer``.
         entity_positions: How many entities only begin triples, only end them, or do both; and how
             many dates and numbers end triples, which are no entities.
         forecast: What :func:`inweights.predict` says, of a part where there are many facts; or
@@ -67,6 +69,7 @@ class Audit:
     transfers: pl.DataFrame
     leaks: pl.DataFrame
     name_overlap: pl.DataFrame
+    samples: pl.DataFrame
     entity_positions: dict[str, int]
     forecast: Prediction | None
     why_no_forecast: str
@@ -78,6 +81,7 @@ def audit(
     *,
     forecast: bool = True,
     seconds: float = 60.0,
+    wording: Wording | None = None,
     progress: SolverProgress | None = None,
     watch: Progress | None = None,
 ) -> Audit:
@@ -87,6 +91,7 @@ def audit(
         knowledge: The facts, as :func:`inweights.worlds.read_knowledge` reads them.
         forecast: Whether to forecast what follows, from a part where there are many facts.
         seconds: Time limit of the forecast.
+        wording: Words of relations, for the samples; those of the file, or plain ones, if left out.
         progress: Told about the forecast.
         watch: Told about the rest: parts done, all parts, and what comes next.
 
@@ -128,6 +133,7 @@ def audit(
     return Audit(
         knowledge=knowledge, relations=relations, compositions=compositions, listed=listed,
         bridges=bridges, transfers=transfers, leaks=leaks, name_overlap=overlap,
+        samples=worded(knowledge, wording or Wording()),
         entity_positions=counts.entity_positions(knowledge), forecast=prediction,
         why_no_forecast=why, seconds=time.perf_counter() - began,
     )  # fmt: skip

@@ -25,8 +25,6 @@ from inweights.support.progress import Progress
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.wording import Wording
 
-__all__ = ["Augmented", "augment"]
-
 #: Tokens of replayed text for each token of all other texts, at most.
 REPLAYED = 0.25
 
@@ -238,9 +236,6 @@ def _marked(
 
     Those whose very prompt is trained, as it is where a relation is called what a chain of others
     is, are left out.
-
-    Raises:
-        DataError: A text gives an answer away that no strategy has marked.
     """
     number = {name: i for i, name in enumerate(facts.entities)}
     roles: defaultdict[tuple[int, int], dict[str, None]] = defaultdict(dict)

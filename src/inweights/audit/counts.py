@@ -7,11 +7,6 @@ import polars as pl
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.names import literals
 
-__all__ = [
-    "bridges", "chain_counts", "chains_in", "compositions", "entity_positions", "leaks",
-    "name_overlap", "relations", "transfers",
-]  # fmt: skip
-
 #: Chains that are listed at most. Beyond, those of some subjects stand for all.
 LISTED = 1_000_000
 #: Seed of the choice of subjects.

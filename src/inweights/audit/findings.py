@@ -10,8 +10,6 @@ import polars as pl
 from inweights.audit.audit import Audit
 from inweights.theory.prediction.trust import trust
 
-__all__ = ["Finding", "findings", "headline", "outlook"]
-
 Level = Literal["good", "act", "note"]
 #: An answer is a shortcut where so many share it, of at least so many subjects.
 _COMMON, _SUBJECTS = 0.3, 5

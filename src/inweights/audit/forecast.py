@@ -22,8 +22,6 @@ from inweights.worlds.knowledge.triples import Triples, identities_of
 from inweights.worlds.registry import open_world
 from inweights.worlds.world import Ids
 
-__all__ = ["failing_chains", "forecast", "predict_source"]
-
 #: Facts by whose forecast chains are put in order, at most: no limit of time decides, as the same
 #: facts are to give the same order anywhere.
 _FACTS = 1000

@@ -20,8 +20,6 @@ from inweights.worlds.knowledge.remarks import contradictions
 from inweights.worlds.readers.new_folder import new_folder
 from inweights.worlds.world import Ids
 
-__all__ = ["Mended", "mend", "write_mended"]
-
 _CHANGES: dict[str, Any] = {
     "line": pl.Int64, "change": pl.String, "before": pl.String, "after": pl.String,
     "why": pl.String,

@@ -16,12 +16,14 @@ from inweights.worlds.knowledge.questions import spread_chains
 from inweights.worlds.knowledge.wording import Wording
 from inweights.worlds.world import Ids
 
-__all__ = ["CANDIDATES", "QUESTIONS", "chains_of", "held_out", "with_left_out"]
-
 #: Questions of each kind, at most; which ones is decided by the seed.
 QUESTIONS = 10_000
 #: Candidates of a question, at most.
 CANDIDATES = 50
+#: Facts whose questions are shown, at most.
+_WORDED = 1000
+#: Share of the facts whose value nobody else has, above which a relation is one-to-one, by kind.
+SINGLE = {"person": 0.5, "other": 0.9}
 _SCHEMA: dict[str, Any] = {
     "role": pl.String, "prompt": pl.String, "answer": pl.String,
     "candidates": pl.List(pl.String), "label": pl.Int64, "accepted": pl.List(pl.String),
@@ -117,6 +119,30 @@ def with_left_out(
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row"), left_out
 
 
+def worded(facts: Knowledge, words: Wording, shown: int = 3) -> pl.DataFrame:
+    """Return how some facts and questions are worded: ``role``, ``text``, ``answer``.
+
+    Of each relation and role so many at most; questions are those of up to 1,000 facts.
+
+    Example:
+        >>> from inweights.worlds import read_knowledge
+        >>> worded(read_knowledge("@people"), Wording(), shown=1)["text"].to_list()[-2:]
+        ['What is the country of the birthplace of Mozart?', 'What has the birthplace Salzburg?']
+    """
+    part = facts.take(facts.part(_WORDED)) if len(facts) > _WORDED else facts
+    words = words.over(part)
+    rows = []
+    for _, few in part.frame().group_by("relation", maintain_order=True):
+        for k, (s, r, o) in enumerate(few.select("subject", "relation", "object").rows()[:shown]):
+            prompt, answer = words.state(r, s, o, k)
+            rows.append((f"fact: {r}", prompt, answer.strip()))
+    asked = held_out(part, words, reverse=True)
+    few = asked.group_by("role", maintain_order=True).head(shown)
+    rows += few.select("role", "question", "answer").rows()
+    schema = ("role", "text", "answer")
+    return pl.DataFrame(rows, schema=dict.fromkeys(schema, pl.String), orient="row")
+
+
 def _compositions(
     facts: Knowledge, words: Wording, objects: dict[int, list[str]], rng: np.random.Generator
 ) -> Iterator[tuple[int, int, _Asked]]:
@@ -167,6 +193,7 @@ def _analogies(
         if s != o:
             has[s].setdefault(r, []).append((i, o))
             alike[r, o].append((i, s))
+    single = _of_one_each(facts, words)
     plain = literals(names, facts.triples)  # a number that two share makes neither like the other
     groups = [(r, m) for (r, value), m in alike.items() if len(m) > 1 and not plain[value]]
     asked: set[tuple[int, int]] = set()
@@ -181,7 +208,7 @@ def _analogies(
                 if len(told) > 1 or (known and known[0] != o):
                     shared_facts[relation] = None
         for attribute, agreed in shared_facts.items():
-            if attribute == shared or agreed is None:
+            if attribute == shared or agreed is None or attribute in single:
                 continue
             o, i, j, a = agreed
             for k_own, b in members:
@@ -194,6 +221,22 @@ def _analogies(
                     names[b], relations[shared], names[a], relations[attribute],
                     words.ask([relations[attribute]], names[b]),
                 )  # fmt: skip
+
+
+def _of_one_each(facts: Knowledge, words: Wording) -> set[int]:
+    """Relations whose values tell one subject from the others, so that nobody else's suggest them.
+
+    They are names (a nickname), or nearly each value has one subject; of persons (a mentor), most.
+    """
+    found = set()
+    for relation, name in enumerate(facts.relations):
+        values = facts.triples[facts.triples[:, 1] == relation, 2]
+        kind, counts = words.kind(name), np.unique(values, return_counts=True)[1]
+        alone = (counts == 1).sum() / max(len(values), 1)
+        few = kind != "person" and len(values) < 3
+        if kind == "name" or (not few and alone > SINGLE.get(kind, SINGLE["other"])):
+            found.add(relation)
+    return found
 
 
 def _reversals(

@@ -16,8 +16,6 @@ from inweights.support.limits import check_memory
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.wording import Wording
 
-__all__ = ["fill", "stages_of", "table_of", "text_of", "turn_of", "within"]
-
 #: Bytes that a text of the training set takes, as a row and as a file.
 _ROW = 500.0
 
@@ -64,11 +62,7 @@ def within(rows: list[Row], room: int, count: Counter) -> list[Row]:
 
 
 def fill(facts: list[Row], added: list[Row], goal: int, count: Counter, seed: int) -> list[Row]:
-    """Facts once, what is added in a drawn order, then all again, as long as the goal.
-
-    Raises:
-        ConfigError: The facts alone are longer.
-    """
+    """Facts once, what is added in a drawn order, then all again, as long as the goal."""
     rows = [*facts, *added]
     lengths = np.array(count([text_of(row) for row in rows]), dtype=np.int64)
     left = goal - int(lengths[: len(facts)].sum())

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from inweights.errors import ConfigError, DataError
 
-__all__ = ["Counter", "token_counter", "words_of"]
-
 #: Gives the length of each text.
 Counter = Callable[[Sequence[str]], list[int]]
 

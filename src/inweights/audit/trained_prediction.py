@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from inweights.models.base import Model
     from inweights.training.batches.worlds import Part
 
-__all__ = ["TrainedForecast", "predict_by_training", "replicas_for", "trained_queries"]
-
 #: Rate of Emb-MLP for each fact, as the loss is a mean over them; and at most.
 RATE, FASTEST = 0.05, 2.0
 #: How often the rate is halved where a replica diverges.
@@ -91,18 +89,6 @@ def predict_by_training(
 ) -> TrainedForecast:
     """Train small replicas on a world's facts, and count how many answer each of its queries.
 
-    Args:
-        world: Facts and queries with answers of one token.
-        models: Config and curriculum by name; :func:`replicas_for` if left out.
-        replicas: How many of each, with a start of their own.
-        seed: Decides their starts.
-        progress: Told about the updates.
-
-    Raises:
-        ConfigError: There is no replica.
-        RunError: A replica diverges, whatever the rate.
-        DataError: Answers have several tokens, or there are no facts.
-
     Example:
         >>> from inweights.models import EmbMLPConfig
         >>> from inweights.training import Curriculum, Optimizer, Phase
@@ -154,14 +140,7 @@ def predict_by_training(
 def trained_queries(
     world: WorldConfig, *, replicas: int = 4, share: float = 1.0, seed: int = 0
 ) -> pl.DataFrame:
-    """Return the shares of a world from its config, with its prompts and answers in words.
-
-    Args:
-        world: Makes the world.
-        replicas: How many of each model.
-        share: Length of their training, as a share of the usual one.
-        seed: Of the world, and of the replicas.
-    """
+    """Return the shares of a world from its config, with its prompts and answers in words."""
     made = world.build(seed)
     names, queries = made.vocabulary.names, made.queries
     models = replicas_for(len(made.facts), share)

@@ -14,8 +14,6 @@ from inweights.worlds.readers.new_folder import new_folder
 if TYPE_CHECKING:
     from inweights.audit.augment import Augmented
 
-__all__ = ["write_augmented"]
-
 #: The forms that people train with. Each has files of its own: TRL takes a row that holds several
 #: for prompt and completion, but ends the text, so that the end of an answer is never learnt.
 FORMS = {"": ("prompt", "completion"), "_text": ("text",), "_chat": ("messages",)}

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from inweights.lab.engine.outcome import Outcome
     from inweights.lab.grammar.verdict import ClaimResult
 
-__all__ = ["Comparison", "compare"]
-
 
 @dataclass(frozen=True)
 class Comparison:

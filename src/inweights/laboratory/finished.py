@@ -19,8 +19,6 @@ from inweights.runs import RunFolder, RunStore, remembered
 if TYPE_CHECKING:
     from inweights.lab.engine.outcome import Outcome
 
-__all__ = ["add_page", "find", "open_run", "verdicts"]
-
 #: First part of the names of studies in files, which are read from their runs.
 _STUDY = "study/"
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from inweights.lab.studies.settle import Settled
     from inweights.support.progress import Progress
 
-__all__ = ["Cost", "asked_for", "costs", "forecast", "run", "settle"]
-
 
 @dataclass(frozen=True)
 class Cost:

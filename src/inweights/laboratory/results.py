@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from inweights.lab.ledger.lines import Ledger, Line, Stated
     from inweights.support.progress import Progress
 
-__all__ = ["board", "history", "record", "results_root", "state", "stated", "withdraw"]
-
 #: Name of the ledger in the folder of results.
 _LEDGER = "ledger.jsonl"
 

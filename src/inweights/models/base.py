@@ -17,8 +17,6 @@ from inweights.support.progress import plural
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Edit", "Model"]
-
 #: What :meth:`Model.hooks` does to a hidden state: ``[R, S, D]`` to the same shape.
 Edit = Callable[[Tensor], Tensor]
 

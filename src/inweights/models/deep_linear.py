@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from inweights.models.configs import DeepLinearConfig
 
-__all__ = ["DeepLinear"]
-
 
 class DeepLinear(Model):
     """States ``layer1`` (``W_1 x``) to ``layerL``. A prompt's input is the sum of its tokens'.

@@ -6,17 +6,9 @@ import torch
 
 from inweights.errors import ConfigError, unknown_name
 
-__all__ = ["check_device"]
-
 
 def check_device(name: str) -> None:
     """Refuse a device that this machine does not have.
-
-    Args:
-        name: As torch names it: ``cpu``, ``cuda``, ``cuda:1``, ``mps``.
-
-    Raises:
-        ConfigError: There is no such device, here or at all.
 
     Example:
         >>> check_device("cpu")

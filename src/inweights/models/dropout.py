@@ -22,8 +22,6 @@ from inweights.seeds import Streams
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["DROPOUT", "Dropout", "Dropping"]
-
 DROPOUT: Final = "dropout"
 
 
@@ -31,12 +29,6 @@ class Dropout(nn.Module):
     """Sets each entry to 0 with probability ``rate`` and divides the others by ``1 - rate``.
 
     It does so only within :meth:`Dropping.at`.
-
-    Args:
-        rate: Probability, from 0 to below 1.
-
-    Raises:
-        ConfigError: The rate is out of range.
 
     Example:
         >>> x = torch.ones(1, 2, 3)
@@ -68,10 +60,6 @@ class Dropout(nn.Module):
 
 class Dropping:
     """The dropout of a model while it trains.
-
-    Args:
-        model: Any module; its :class:`Dropout` layers are found by their names.
-        seeds: Root seed of each replica.
 
     Example:
         >>> layers = nn.Sequential(Dropout(0.5))

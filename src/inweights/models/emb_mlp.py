@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from inweights.models.configs import EmbMLPConfig
 
-__all__ = ["EmbMLP"]
-
 
 class EmbMLP(Model):
     """The sum of the prompt's embeddings, times a projection. Position ``t`` sums the first ``t``.

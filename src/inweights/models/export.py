@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from transformer_lens.model_bridge import TransformerBridge
     from transformers import GPT2LMHeadModel
 
-__all__ = ["from_transformers", "to_transformer_lens", "to_transformers"]
-
 _EPSILON = 1e-5  # of F.layer_norm, which LayerNorm calls
 
 # GPT-2 of Hugging Face can do more than ours: what each setting must be.

@@ -16,8 +16,6 @@ from torch import Tensor
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["attend_in_pairs", "layer_norm"]
-
 
 def layer_norm(
     x: Float[Tensor, "R S D"], weight: Float[Tensor, "R D"], bias: Float[Tensor, "R D"]

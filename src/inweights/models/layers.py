@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from inweights.models.model_config import Init
 
-__all__ = ["Embedding", "Layer", "LayerNorm", "Linear", "initialise"]
-
 Draw = Callable[[str, nn.Parameter, int], None]
 
 # Else Intel's library of linear algebra rounds a product by where in memory it lies, so that a

@@ -17,8 +17,6 @@ from inweights.seeds import as_seeds
 if TYPE_CHECKING:
     from inweights.models.base import Model
 
-__all__ = ["Init", "ModelConfig", "Start", "built", "check_rate"]
-
 M = TypeVar("M", bound="Model")
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from inweights.models.configs import Node2VecConfig
 
-__all__ = ["Node2Vec"]
-
 
 class Node2Vec(Model):
     """Inner products of node vectors; layers ``embedding`` and ``final`` are the same vectors.

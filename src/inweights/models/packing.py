@@ -20,8 +20,6 @@ from inweights.errors import DataError
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Packed", "pack", "running_sums"]
-
 
 @dataclass(frozen=True)
 class Packed:

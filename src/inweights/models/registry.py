@@ -16,8 +16,6 @@ from inweights.models.configs import (
 )
 from inweights.models.outside.wrapping import WrapConfig
 
-__all__ = ["model_kind", "model_names", "register_model"]
-
 _KINDS: dict[str, type[msgspec.Struct]] = {
     "gpt": GPTConfig,
     "emb-mlp": EmbMLPConfig,
@@ -36,9 +34,6 @@ def model_names() -> tuple[str, ...]:
 
 def model_kind(name: str) -> type[msgspec.Struct]:
     """Return the config class of a kind.
-
-    Raises:
-        ConfigError: There is none of the name; says which comes closest.
 
     Example:
         >>> model_kind("gpt").__name__

@@ -105,11 +105,7 @@ def load_model(
 
 
 def check_savable(model: Model) -> msgspec.Struct:
-    """Return the config of a model that can be saved.
-
-    Raises:
-        ConfigError: It keeps none.
-    """
+    """Return the config of a model that can be saved."""
     config = getattr(model, "config", None)
     if not isinstance(config, msgspec.Struct):
         raise ConfigError(
@@ -120,11 +116,7 @@ def check_savable(model: Model) -> msgspec.Struct:
 
 
 def encode_model(model: Model, replica: int | None = None) -> bytes:
-    """Return a model, or one of its replicas, as the bytes of a file.
-
-    Raises:
-        ConfigError: The model has no config, or no such replica.
-    """
+    """Return a model, or one of its replicas, as the bytes of a file."""
     config = check_savable(model)
     tensors = model.state_dict()
     if replica is not None:
@@ -152,13 +144,7 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
 def decode_model(
     content: bytes, where: str = "the file", kind: type[msgspec.Struct] | None = None
 ) -> Model:
-    """Return the model again; see :func:`load_model`.
-
-    Args:
-        content: What :func:`encode_model` gave.
-        where: Its place, for messages.
-        kind: Class of its config; by its tag if left out.
-    """
+    """Return the model again; see :func:`load_model`."""
     try:
         tensors = load(content)
         header = msgspec.json.decode(content[8 : 8 + int.from_bytes(content[:8], "little")])
@@ -229,9 +215,6 @@ def join_replicas(models: Sequence[Model]) -> Model:
 
 def take_replicas(model: Model, rows: Sequence[int]) -> Model:
     """Return some replicas as a model of their own, which shares nothing with the whole.
-
-    Raises:
-        ConfigError: The model has no config, or numbers without the replica axis.
 
     Example:
         >>> from inweights.models import EmbMLPConfig

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from inweights.models.configs import TinyNNConfig
 
-__all__ = ["FrozenEmbedding", "TinyNN"]
-
 
 class FrozenEmbedding(Embedding):
     """An embedding that no optimizer moves and no weight decay shrinks: a buffer, not a parameter.

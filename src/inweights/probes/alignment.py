@@ -20,8 +20,6 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
-__all__ = ["alignment", "bridge_pairs"]
-
 # The two places at which a subject can meet its bridge: after the first relation, where the paper
 # looks, and after the second, where the answer is read.
 _PLACES = ("first_hop", "query")

@@ -19,8 +19,6 @@ from inweights.training.scoring import MOST_LOGITS
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
-__all__ = ["cosine_blocks"]
-
 
 def cosine_blocks(
     one: Float[Tensor, "R m D"],

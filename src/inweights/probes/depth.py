@@ -22,8 +22,6 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["label_cosines", "predicted_similarity_by_depth"]
-
 
 @torch.no_grad()
 def label_cosines(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
@@ -38,9 +36,6 @@ def label_cosines(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame
         A row for each replica and layer: ``replica, layer, depth`` (from 1), ``same`` (mean cosine
         of two inputs of one label), ``other`` (mean over inputs of different labels) and
         ``other_size`` (mean of its absolute value: alone a high ``same`` could be a common cone).
-
-    Raises:
-        DataError: The world has no categories, or no two inputs share a label.
 
     Example:
         >>> from inweights.models import DeepLinearConfig

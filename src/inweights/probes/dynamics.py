@@ -23,8 +23,6 @@ from inweights.training.learner import Descent
 from inweights.worlds.families.graph import Graph
 from inweights.worlds.world import World
 
-__all__ = ["along_descent", "off_descent"]
-
 
 def along_descent(
     *,
@@ -46,10 +44,6 @@ def along_descent(
         seed: Root seed of world and start.
         record: Steps that ``look`` sees, besides the last one.
         options: Further keyword arguments of ``look``.
-
-    Raises:
-        DataError: The world is no graph, or a step to record does not exist.
-        SolverError: The vectors diverged.
 
     Example:
         >>> from inweights.theory.feature_resemblance.stabilisation import propositions
@@ -80,10 +74,6 @@ def off_descent(
     Returns:
         A row for each replica: ``replica, distance``, the norm of the difference of both vectors
         over that of the closed form's; and ``travelled``, the same to the start.
-
-    Raises:
-        ConfigError: The model is no tied Node2Vec.
-        DataError: A world is no graph, or its degrees differ.
 
     Example:
         >>> ring = Graph(shape="cycle").build(3)

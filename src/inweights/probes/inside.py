@@ -24,8 +24,6 @@ from inweights.worlds.world import World
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["attention", "cka", "logit_lens"]
-
 
 @torch.no_grad()
 def logit_lens(

@@ -12,8 +12,6 @@ from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import answer_scores
 from inweights.worlds.world import World
 
-__all__ = ["margins"]
-
 
 def margins(
     model: Model, worlds: World | Sequence[World], *, parts: Sequence[str] = ("queries",)

@@ -19,8 +19,6 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["shared_memory"]
-
 
 @torch.no_grad()
 def shared_memory(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:

@@ -205,9 +205,6 @@ def ridge_map(
         targets: ``Y``.
         ridge: Penalty.
 
-    Raises:
-        DataError: The penalty is not positive, or there is nothing to fit.
-
     Example:
         >>> x = np.random.default_rng(0).normal(size=(50, 3))
         >>> turn = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
@@ -226,11 +223,7 @@ def ridge_map(
 
 
 def paths_of(part: Statements) -> Int[Ids, "d p"]:
-    """Return the nodes of every path, from the root to the leaf.
-
-    Raises:
-        DataError: There are no paths, or they differ in length.
-    """
+    """Return the nodes of every path, from the root to the leaf."""
     indices = part.with_role("path")
     shapes = [answers for _, _, answers in part.by_shape(indices)]
     if len(shapes) != 1:

@@ -19,8 +19,6 @@ from inweights.theory.programs.program import Program
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import World
 
-__all__ = ["direction", "nuclear_norm"]
-
 
 @torch.no_grad()
 def direction(model: Model, worlds: World | Sequence[World], *, gap: float = 1e-4) -> pl.DataFrame:

@@ -22,8 +22,6 @@ from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import answer_ranks
 from inweights.worlds.world import World
 
-__all__ = ["arm_cosines", "path_accuracy"]
-
 
 @torch.no_grad()
 def path_accuracy(

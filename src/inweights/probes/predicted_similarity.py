@@ -16,8 +16,6 @@ from inweights.theory.feature_resemblance.resemblance import (
 )
 from inweights.worlds.registry import WorldConfig
 
-__all__ = ["predicted_similarity"]
-
 
 def predicted_similarity(
     world: WorldConfig,
@@ -50,10 +48,6 @@ def predicted_similarity(
         with a course ``closed_form``
         (:func:`~inweights.theory.feature_resemblance.resemblance.curriculum_cosine`), and with
         ``by_pair`` the entities ``one`` and ``two``.
-
-    Raises:
-        ConfigError: A number is out of its range, or the course is unknown.
-        DataError: The world lacks a role, or has no pairs of entities.
 
     Example:
         >>> from inweights.worlds import Analogy

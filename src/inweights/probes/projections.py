@@ -21,8 +21,6 @@ from inweights.worlds.world import World
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["align_frames", "bridge_projection", "project"]
-
 Method = Literal["pca", "tsne"]
 
 

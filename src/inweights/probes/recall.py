@@ -18,8 +18,6 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int
 
-__all__ = ["accuracy", "answers_among", "chosen_parts", "slices"]
-
 
 def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     """Accuracy and loss of the first answer token, by role.
@@ -74,10 +72,6 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
 
 def chosen_parts(world: World, parts: Sequence[str]) -> tuple[Part, ...]:
     """Return the parts of a world that a probe was told to look at, after checking them.
-
-    Raises:
-        ConfigError: One is neither ``facts`` nor ``queries``.
-        DataError: The world has no statement in them.
 
     Example:
         >>> from inweights.worlds import TwoHop

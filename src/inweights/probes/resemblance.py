@@ -21,8 +21,6 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Prompt", "entity_pairs", "resemblance"]
-
 #: What is read before the states are compared; see :func:`resemblance`.
 Prompt = Literal["entity", "premise", "query"]
 

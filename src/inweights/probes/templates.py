@@ -17,8 +17,6 @@ from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import MOST_LOGITS
 from inweights.worlds.world import Ids, World
 
-__all__ = ["templates", "winners"]
-
 #: What a cell of the table takes while it is made, with its names.
 _BYTES = 150
 _GROUP_ORDER = ("first_relation", "second_relation", "subject", "bridge", "object")

@@ -62,10 +62,6 @@ def recipe(
         module: The module's ``__name__``; its folder says the paper.
         scores: The judged score of each claim of the file, by the claim's id.
         code: ``scales``, ``seeds``, ``plan``; ``derive`` and ``version`` where there are such.
-
-    Raises:
-        ConfigError: The file is not a recipe file, or a claim lacks its score, its sentence or, as
-            a claim of a paper, its quote, published number or protocol.
     """
     folder, name = module.split(".")[-2:]
     source = folder.replace("_", "-")

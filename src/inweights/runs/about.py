@@ -13,8 +13,6 @@ from inweights.errors import FolderError
 if TYPE_CHECKING:
     from inweights.runs.folder import RunFolder
 
-__all__ = ["About", "about", "remembered", "when", "written"]
-
 
 class About(msgspec.Struct):
     """What was asked of a run, as its folder remembers it."""

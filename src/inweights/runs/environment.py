@@ -14,8 +14,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-__all__ = ["environment", "file_at", "repositories", "version_of"]
-
 #: Seconds that git may take; a run does not wait longer for it.
 _PATIENCE = 5
 _LIBRARY = Path(__file__).resolve().parents[1]
@@ -87,12 +85,7 @@ def repositories() -> dict[str, dict[str, Any]]:
 
 
 def file_at(commit: str, path: Path) -> bytes | None:
-    """Return a file as a commit of its repository has it; none without git, or where it has not.
-
-    Args:
-        commit: Its hash, or a name such as ``HEAD``.
-        path: The file.
-    """
+    """Return a file as a commit of its repository has it; none without git, or where it has not."""
     folder = path.resolve().parent
     if not folder.is_dir() or not re.fullmatch(r"[0-9a-f]{7,64}|HEAD", commit):
         return None

@@ -16,15 +16,6 @@ from inweights.support.limits import open_file, read_bytes
 from inweights.support.links import refuse_link
 from inweights.support.publish import PARTIAL, publish_file, publish_folder, remove
 
-__all__ = [
-    "hash_of",
-    "read_json",
-    "read_tables",
-    "told",
-    "write_json",
-    "write_tables",
-]
-
 if TYPE_CHECKING:
     import polars as pl
 

@@ -39,8 +39,6 @@ from inweights.support.publish import PARTIAL, publish_folder, remove
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["CONFIG", "RunFolder"]
-
 #: Name of the config in a run folder.
 CONFIG = "config.json"
 

@@ -10,8 +10,6 @@ from inweights.errors import FolderError
 from inweights.runs.files import hash_of, read_json
 from inweights.support.links import files_below
 
-__all__ = ["MANIFEST", "Manifest", "files_of", "is_whole", "verify"]
-
 MANIFEST = "manifest.json"
 
 
@@ -22,11 +20,7 @@ class Manifest(msgspec.Struct):
 
 
 def verify(path: Path) -> None:
-    """Check that no file of a complete run is missing, was changed, or was added.
-
-    Raises:
-        FolderError: Names the file, and says how to run it again.
-    """
+    """Check that no file of a complete run is missing, was changed, or was added."""
     again = "run it again with --fresh"
     there = files_of(path)
     try:

@@ -15,8 +15,6 @@ from inweights.runs.files import read_json
 from inweights.runs.folder import CONFIG, RunFolder
 from inweights.support.links import refuse_link, within
 
-__all__ = ["RunStore", "default_root"]
-
 
 def default_root() -> Path:
     """Return where runs are kept: ``$INWEIGHTS_RUNS``, or ``runs`` in the working folder."""

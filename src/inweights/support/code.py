@@ -17,8 +17,6 @@ from inweights.config import Config, digest
 from inweights.errors import ConfigError
 from inweights.support.sources import plain
 
-__all__ = ["Code", "code_of", "first_argument"]
-
 #: What :func:`code_of` was given in this process: lambdas and functions of a notebook, too.
 _GIVEN: dict[tuple[str, str], Any] = {}
 
@@ -41,14 +39,7 @@ class Code(Config):
         return {self.at: self.source if found is None else _source(found)}
 
     def load(self, *first: str) -> Callable[..., Any]:
-        """Return what it names.
-
-        Args:
-            first: Names that the first argument of what a file names may have.
-
-        Raises:
-            ConfigError: It is not loaded, its source is another, or it takes other arguments.
-        """
+        """Return what it names."""
         given = _GIVEN.get((self.at, self.source))
         if given is not None:
             return given
@@ -73,9 +64,6 @@ class Code(Config):
 
 def code_of(thing: Any) -> Code:
     """Return a function or class as plain data; it can be loaded again in this process.
-
-    Raises:
-        ConfigError: It is neither, or uses something whose content cannot be identified.
 
     Example:
         >>> def halved(step, steps):

@@ -13,8 +13,6 @@ import msgspec
 
 from inweights.errors import ConfigError, unknown_name
 
-__all__ = ["check_types", "refusal"]
-
 #: Characters of a wrong value that an error repeats.
 _SHOWN = 60
 
@@ -26,11 +24,6 @@ def refusal(
     error: msgspec.ValidationError, kind: type[msgspec.Struct], values: Mapping[str, Any]
 ) -> Exception:
     """Return the error that says what does not fit, where, and which name comes nearest.
-
-    Args:
-        error: What msgspec says.
-        kind: Class of the config that was to be built.
-        values: What it was to be built from.
 
     Example:
         >>> class Ring(msgspec.Struct, forbid_unknown_fields=True):

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from inweights.errors import DataError
 
-__all__ = ["contents_of", "fingerprint"]
-
 _LENGTH = 16
 #: Nanoseconds for which a file must have been left alone before its hash is remembered: two edits
 #: within one tick of the file system's clock look alike.
@@ -22,9 +20,6 @@ def fingerprint(path: str | Path) -> str:
     """Return the hash of a file's bytes, or of the names and bytes of all files below a folder.
 
     A large file is read once as long as it does not change.
-
-    Raises:
-        DataError: It is missing or cannot be read.
 
     Example:
         >>> import tempfile

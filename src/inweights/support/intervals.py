@@ -18,18 +18,6 @@ from functools import lru_cache
 from statistics import NormalDist, median
 from typing import Any
 
-__all__ = [
-    "ALPHA",
-    "alpha_of",
-    "bounded_interval",
-    "fewest_one_sided",
-    "interval",
-    "median_interval",
-    "quantile",
-    "share_interval",
-    "version_alpha",
-]
-
 #: Share of true means that an interval may miss.
 ALPHA = 0.05
 #: Degrees of freedom from which the expansion is exact to ten digits.

@@ -12,8 +12,6 @@ from importlib import import_module
 from pkgutil import get_data
 from typing import Any
 
-__all__ = ["lazily"]
-
 
 def lazily(package: str, *own: str) -> None:
     """Make public what a package imports below ``if TYPE_CHECKING`` as ``import name as name``.

@@ -18,25 +18,6 @@ from pathlib import Path
 
 from inweights.errors import ConfigError, DataError, InweightsError
 
-__all__ = [
-    "MAX_MEMORY",
-    "MAX_NAME",
-    "MAX_ROWS",
-    "at_most",
-    "check_file",
-    "check_memory",
-    "check_name",
-    "launched_by_torchrun",
-    "memory_limit",
-    "missing_file",
-    "open_file",
-    "parse_bytes",
-    "read_bytes",
-    "read_text",
-    "usable_cores",
-    "written",
-]
-
 #: The environment variable with the limit, such as ``8GB``.
 MAX_MEMORY = "INWEIGHTS_MAX_MEMORY"
 #: Share of the memory that is taken at most, where no limit is given.
@@ -54,9 +35,6 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 def parse_bytes(text: str) -> int:
     """Return a number of bytes that is written with or without a unit.
-
-    Raises:
-        ConfigError: It is not.
 
     Example:
         >>> parse_bytes("8GB"), parse_bytes("1.5 m"), parse_bytes("1000000")
@@ -84,11 +62,7 @@ def written(size: float) -> str:
 
 
 def memory_limit() -> int:
-    """Return the bytes that may be used.
-
-    Raises:
-        ConfigError: The environment variable holds no size.
-    """
+    """Return the bytes that may be used."""
     given = os.environ.get(MAX_MEMORY, "")
     return parse_bytes(given) if given else int(SHARE * _machine())
 
@@ -112,11 +86,7 @@ def usable_cores() -> int:
 
 @contextmanager
 def at_most(size: str) -> Iterator[None]:
-    """Hold this process, and those that it starts, to a size of memory for a while.
-
-    Raises:
-        ConfigError: It is no size.
-    """
+    """Hold this process, and those that it starts, to a size of memory for a while."""
     parse_bytes(size)
     before = os.environ.get(MAX_MEMORY)
     os.environ[MAX_MEMORY] = size
@@ -140,9 +110,6 @@ def check_memory(
         error: What is raised.
         hint: What would be smaller.
 
-    Raises:
-        InweightsError: It would; says both numbers.
-
     Example:
         >>> with at_most("1GB"):
         ...     check_memory("two-hop with n = 10^9", 8.1e11, hint="take a smaller n")
@@ -160,11 +127,7 @@ def check_memory(
 
 
 def check_name(name: str, where: str) -> None:
-    """Refuse a name that is too long.
-
-    Raises:
-        DataError: It is.
-    """
+    """Refuse a name that is too long."""
     if len(name) > MAX_NAME:
         raise DataError(
             f"{where}: a name has {len(name):,} characters, '{name[:40]}…'; names have at most "
@@ -175,16 +138,7 @@ def check_name(name: str, where: str) -> None:
 def check_file(
     path: Path, *, error: type[InweightsError] = DataError, factor: float = _TEXT
 ) -> None:
-    """Refuse what is no file that ends, such as a folder, a pipe or a device, or is too large.
-
-    Args:
-        path: The file.
-        error: What is raised.
-        factor: Bytes of memory that a byte of the file takes.
-
-    Raises:
-        InweightsError: It is missing, no file, or too large for the memory.
-    """
+    """Refuse what is no file that ends, such as a folder, a pipe or a device, or is too large."""
     try:
         found = path.stat()
     except (OSError, ValueError) as why:
@@ -209,12 +163,7 @@ def _no_file(path: str | Path, found: os.stat_result) -> str:
 
 
 def missing_file(path: str | Path, hint: str) -> DataError:
-    """Return the error for a name that is not a file's: nothing is there, or something else.
-
-    Args:
-        path: The name.
-        hint: What follows where nothing is there.
-    """
+    """Return the error for a name that is not a file's: nothing is there, or something else."""
     try:
         return DataError(_no_file(path, Path(path).stat()))
     except (OSError, ValueError):
@@ -231,15 +180,7 @@ def _has_something(path: Path) -> bool:
 
 
 def open_file(path: Path, *, links: bool = True) -> io.BufferedReader:
-    """Open a file to read its bytes, and nothing that may keep a reader waiting.
-
-    Args:
-        path: The file.
-        links: Whether it may be a link.
-
-    Raises:
-        OSError: It cannot be read, or is a pipe, a device, or a link that should not be.
-    """
+    """Open a file to read its bytes, and nothing that may keep a reader waiting."""
     more = getattr(os, "O_NONBLOCK", 0) | (0 if links else getattr(os, "O_NOFOLLOW", 0))
     file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | more))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -257,16 +198,7 @@ def read_bytes(path: Path, *, links: bool = True) -> bytes:
 def read_text(
     path: Path, *, error: type[InweightsError] = DataError, most: int | None = None
 ) -> str:
-    """Return the text of a file, without the mark that some programs put before it.
-
-    Args:
-        path: The file.
-        error: What is raised.
-        most: Bytes that it may have, where the memory is not the limit.
-
-    Raises:
-        InweightsError: The file cannot be read, is too large, or is not text in UTF-8.
-    """
+    """Return the text of a file, without the mark that some programs put before it."""
     check_file(path, error=error)
     try:
         size = path.stat().st_size

@@ -14,18 +14,9 @@ from pathlib import Path
 
 from inweights.errors import FolderError
 
-__all__ = ["files_below", "refuse_link", "within"]
-
 
 def within(root: str | Path, name: str) -> Path:
     """Return the place of a name below a folder.
-
-    Args:
-        root: The folder.
-        name: Its parts have ``/`` between them; the folder itself where it is empty.
-
-    Raises:
-        FolderError: A part of it is a link, or it leads out of the folder.
 
     Example:
         >>> within("/tmp/inweights-doctest", "ab/abcd").as_posix()
@@ -41,11 +32,7 @@ def within(root: str | Path, name: str) -> Path:
 
 
 def refuse_link(place: str | Path) -> None:
-    """Refuse a link.
-
-    Raises:
-        FolderError: It is one.
-    """
+    """Refuse a link."""
     if os.path.islink(place):  # noqa: PTH114
         raise FolderError(
             f"{place} is a link, and links among runs are not followed; nor are they in stores and "
@@ -54,11 +41,7 @@ def refuse_link(place: str | Path) -> None:
 
 
 def files_below(folder: str | Path) -> Iterator[str]:
-    """Yield every file below a folder, by its name within; none where there is no such folder.
-
-    Raises:
-        FolderError: There is a link among them.
-    """
+    """Yield every file below a folder, by its name within; none where there is no such folder."""
     entries: list[os.DirEntry[str]] = []
     with suppress(OSError), os.scandir(folder) as found:
         entries = sorted(found, key=lambda entry: entry.name)

@@ -19,8 +19,6 @@ from types import ModuleType
 
 from inweights.errors import ConfigError, nearest
 
-__all__ = ["load_plugins", "module_of"]
-
 
 def load_plugins(modules: Sequence[str] = ()) -> None:
     """Import the named modules, and those of installed packages' ``inweights.plugins``.

@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["Progress", "SolverProgress", "duration", "plural", "roughly", "shown"]
-
 #: Called with what is done, all there is, and what is being done.
 Progress = Callable[[int, int, str], None]
 #: Called with what is being solved, the iterations made and the certified gap so far.
@@ -24,9 +22,6 @@ def shown(progress: Progress | bool) -> Iterator[Progress | None]:
 
     The line has an estimate. On a terminal it is written on the error stream, over and over;
     elsewhere, in a log, there is one each half minute.
-
-    Args:
-        progress: What to call; ``True`` for the line, ``False`` for nothing.
     """
     if not isinstance(progress, bool):
         yield progress

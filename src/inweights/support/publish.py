@@ -8,8 +8,6 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["PARTIAL", "publish_file", "publish_folder", "remove"]
-
 #: Ending of what is not written to its end yet.
 PARTIAL = ".partial"
 
@@ -23,10 +21,6 @@ def publish_file(path: Path, content: bytes, *, new: bool = False, sync: bool = 
         new: Whether a file that is there stays; of several that try, one writes it.
         sync: Whether the disk has the content before the file has its name. Only who checks what
             is read does without.
-
-    Raises:
-        FileExistsError: There is such a file, and it should be a new one.
-        OSError: It cannot be written (a full disk, say); what was there is as it was.
 
     Example:
         >>> import tempfile
@@ -58,9 +52,6 @@ def publish_folder(made: Path, path: Path, *, replace: bool = False) -> None:
 
     With ``replace`` a folder that is there makes room: it is ``<path>.old`` until the new one has
     its name, and then removed.
-
-    Raises:
-        OSError: It cannot be written, or there is a folder that should stay.
     """
     for file in filter(Path.is_file, made.rglob("*") if os.name == "posix" else ()):
         with file.open("rb") as opened:  # which Windows does not sync

@@ -16,19 +16,13 @@ from typing import Any
 from inweights.errors import ConfigError
 from inweights.support.content import fingerprint
 
-__all__ = ["bytecode", "file_of", "hashed", "is_own", "module_sources"]
-
 _LENGTH = 16
 #: Folders of installed packages: of these a package counts as a whole, and not its neighbours.
 _INSTALLED = ("site-packages", "dist-packages")
 
 
 def file_of(module: str) -> Path | None:
-    """Return the source file of a module; none for a script, a notebook, or what has no file.
-
-    Raises:
-        ConfigError: The file was edited after the module was imported.
-    """
+    """Return the source file of a module; none for a script, a notebook, or what has no file."""
     loaded = sys.modules.get(module)
     name = getattr(loaded, "__file__", None)
     if module == "__main__" or loaded is None or not name or not name.endswith(".py"):
@@ -53,10 +47,6 @@ def module_sources(file: Path, module: str) -> dict[str, str]:
     r"""Return the hashes of a module and of those that it imports from its own folder, by path.
 
     Comments, docstrings and formatting do not count, as the parsed source is hashed.
-
-    Args:
-        file: Its file.
-        module: Its dotted name.
 
     Example:
         >>> import tempfile
@@ -132,11 +122,7 @@ def _is_documented(node: ast.AST) -> bool:
 
 
 def _check_loaded(module: types.ModuleType, file: Path) -> None:
-    """Refuse a module whose file was edited after its import: it runs what it no longer says.
-
-    Raises:
-        ConfigError: It is.
-    """
+    """Refuse a module whose file was edited after its import: it runs what it no longer says."""
     content = fingerprint(file)
     if _checked.get(module.__name__) == content:
         return

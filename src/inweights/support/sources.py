@@ -22,17 +22,6 @@ from inweights.errors import ConfigError
 from inweights.support.content import contents_of
 from inweights.support.source_code import bytecode, file_of, hashed, is_own, module_sources
 
-__all__ = [
-    "RAISED",
-    "Outside",
-    "check_sources",
-    "differing",
-    "plain",
-    "public_name",
-    "reached",
-    "sources_of",
-]
-
 #: Versions, from 2 on, of the library's own whose numbers are others than they were: names of
 #: configs (of worlds, models, learners, optimizers) and of functions. A raised one is another key.
 #: ``python -m tests.house.golden`` says where one is due.
@@ -68,14 +57,6 @@ class Outside(Config):
 def sources_of(value: Any) -> dict[str, str]:
     """Return the hash of every file and module that a value stands on, by its path.
 
-    Args:
-        value: A config, a function, a partial, or lists and mappings of these.
-
-    Raises:
-        ConfigError: A function uses something whose content cannot be told, or a module was edited
-            after it was imported.
-        DataError: A file is missing.
-
     Example:
         >>> from inweights.probes import accuracy
         >>> sources_of([accuracy, {"n": 3}])
@@ -95,10 +76,6 @@ def plain(value: Any) -> Any:
 
     A function of the library is its name, as a changed one raises the version. What is somebody
     else's counts with its source, and a file that a config names with its bytes.
-
-    Raises:
-        ConfigError: A value has no content that could be told from another's.
-        DataError: A file is missing.
     """
     if isinstance(value, Outside):
         return [value.name, *_contents(value)] if value.contents else value.name
@@ -139,11 +116,7 @@ def public_name(thing: Any) -> str:
 
 
 def check_sources(planned: Mapping[str, str], value: Any) -> None:
-    """Refuse to go on where a file or a module is not what it was when the work was planned.
-
-    Raises:
-        ConfigError: Says which differs.
-    """
+    """Refuse to go on where a file or a module is not what it was when the work was planned."""
     now = sources_of(value)
     if changed := differing(planned, now):
         raise ConfigError(
@@ -195,9 +168,6 @@ def _code(thing: type | types.FunctionType) -> Iterator[tuple[str, str]]:
 
 def reached(thing: Any, seen: frozenset[str] = frozenset()) -> Any:
     """Return what a function or class without a module's file stands on: its code, and globals.
-
-    Raises:
-        ConfigError: It uses something whose content cannot be told.
 
     Example:
         >>> scale = 2

@@ -11,8 +11,6 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["MAX_TEXT", "parse_toml", "parse_value"]
-
 #: Characters of a text, characters and parts of a dotted key, and brackets around a value, at most.
 MAX_TEXT, MAX_KEY, MAX_PARTS, MAX_DEPTH = 1_000_000, 1_000, 32, 32
 #: A string that does not end goes to the end of its line or of the text, so that no character is
@@ -34,10 +32,6 @@ _TOKEN = re.compile(
 
 def parse_toml(text: str) -> dict[str, Any]:
     r"""Return what a TOML text says.
-
-    Raises:
-        ValueError: It is no TOML, or larger than a file of settings may be; says which. It is a
-            ``tomllib.TOMLDecodeError`` where the text is at fault.
 
     Example:
         >>> parse_toml("[gpt]\nwidth = 9")

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from inweights.training.learner import Descent as Descent
     from inweights.training.learner import Learner as Learner
     from inweights.training.learner import Optimum as Optimum
-    from inweights.training.loop import Observer as Observer
     from inweights.training.loop import Result as Result
     from inweights.training.loop import train as train
+    from inweights.training.observers import Observer as Observer
+    from inweights.training.observers import Step as Step
     from inweights.training.scoring import answer_logits as answer_logits
     from inweights.training.scoring import answer_ranks as answer_ranks
     from inweights.training.scoring import answers_of as answers_of

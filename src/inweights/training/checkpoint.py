@@ -25,8 +25,6 @@ from inweights.support.publish import publish_file
 if TYPE_CHECKING:
     from jaxtyping import Int
 
-__all__ = ["Checkpoint", "DamagedError", "ReplicaState", "State", "StateFile"]
-
 _OPTIMIZER, _TABLE = "optimizer/", "table/"
 
 
@@ -117,11 +115,7 @@ class StateFile(Generic[S]):
         return time.monotonic() - self._last >= self._every_seconds
 
     def write(self, state: S) -> None:
-        """Write the state, whole or not at all.
-
-        Raises:
-            RunError: The file cannot be written (a full disk, say).
-        """
+        """Write the state, whole or not at all."""
         tensors = {name: getattr(state, name) for name in self.kind.tensors}
         tensors |= {_OPTIMIZER + name: value for name, value in state.optimizer.items()}
         tensors = {name: value.cpu() for name, value in tensors.items()}
@@ -143,12 +137,7 @@ class StateFile(Generic[S]):
         self._last = time.monotonic()
 
     def read(self, device: torch.device | str = "cpu") -> S | None:
-        """Return the stored state, or ``None`` where there is none.
-
-        Raises:
-            DamagedError: The file is not what was written.
-            RunError: It belongs to another run.
-        """
+        """Return the stored state, or ``None`` where there is none."""
         if not self.path.exists():
             return None
         try:

@@ -10,9 +10,6 @@ import msgspec
 from inweights.config import Config, check_size
 from inweights.errors import ConfigError, unknown_name
 
-__all__ = ["Curriculum", "Optimizer", "Phase", "Schedule", "Stop"]
-
-
 Precision = Literal["fp32", "bf16", "bf16-emulated"]
 
 #: Updates of one phase, and rates, at most: beyond these a number is a slip of the pen.

@@ -6,6 +6,7 @@ Shapes: ``R`` replicas, ``P`` parameters of one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -13,7 +14,8 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from inweights.errors import ConfigError, RunError
+from inweights.config import Config, to_dict
+from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropping
 from inweights.seeds import as_seeds
@@ -22,7 +24,16 @@ from inweights.training.batches.worlds import as_worlds
 from inweights.training.checkpoint import Checkpoint, ReplicaState
 from inweights.training.curriculum import Curriculum, Phase
 from inweights.training.learners import named_for
-from inweights.training.scoring import answer_blocks, answers_of
+from inweights.training.observers import Observer, telling
+from inweights.training.records import (
+    LOSSES,
+    mark_stopped,
+    measure_due,
+    record,
+    record_end,
+    standing_still,
+    tell_step,
+)
 from inweights.training.shards import Shards
 from inweights.training.steps.captured import CapturedUpdate, Update
 from inweights.training.steps.flat_parameters import FlatParameters
@@ -32,29 +43,11 @@ from inweights.training.steps.optimizers import build_optimizer, load_state, sta
 from inweights.training.steps.recorded import Losses, RecordedLosses
 from inweights.worlds.world import World
 
-__all__ = ["Observer", "Result", "train"]
-
 #: Recording the kernels of a step takes about as long as twenty steps.
 MOST_STEPS_AS_EVER = 50
 #: Parameters times tokens of a step above which kernels take so long that Python does not count,
 #: while a recording holds all intermediate results at once.
 MOST_WORK_RECORDED = 2**33
-_LOSSES = {"phase": pl.String, "step": pl.Int64, "replica": pl.Int64, "loss": pl.Float64}
-
-
-@dataclass(frozen=True)
-class Observer:
-    """Something measured while training: at the start, each ``every`` steps, and at the end.
-
-    Attributes:
-        name: Name of the table.
-        measure: Returns a table with a column ``replica``.
-        every: Steps between two measurements.
-    """
-
-    name: str
-    measure: Callable[[Model], pl.DataFrame]
-    every: int
 
 
 @dataclass(frozen=True)
@@ -100,7 +93,7 @@ def train(
             is :func:`~inweights.training.learners.named_for` of the world and the model.
         seeds: Root seed of each replica; decides its data order. A number counts them from 0.
         every: Steps between two records of the loss.
-        observers: What else is measured while training.
+        observers: Who is told of each step, and what else is measured on the way.
         checkpoint: Where the state is kept; a stored state is resumed.
         progress: Called with the number of steps done.
         shards: This process's share, where several train one model together, each of them with
@@ -146,22 +139,27 @@ def train(
     for phase in plans[0].phases:
         flat.moving(phase.moves, phase.freezes)  # what no phase may do is found before the first
     state = checkpoint.read(flat.values.device) if checkpoint else None
-    if state is None:
-        state = ReplicaState(
+    about = {"steps": plans[0].steps, "seeds": list(seeds), "learner": to_dict(plans[0])}
+    if isinstance(config := getattr(model, "config", None), Config):
+        about["model"] = to_dict(config)
+
+    with telling(observers, about) as tables, ExitStack() as stack:
+        fresh = state is None
+        state = state or ReplicaState(
             phase=0,
             step=0,
             total=0,
             values=flat.values,
             stopped=torch.full((replicas,), -1),
-            tables={"losses": [pl.DataFrame(schema=_LOSSES)]},
+            tables={"losses": [pl.DataFrame(schema=LOSSES)]},
         )
-        _observe(model, observers, state, done=True, last=not plans[0].steps)
-    else:
+        if fresh:
+            measure_due(model, observers, state, done=True, last=not plans[0].steps)
         flat.values.copy_(state.values)
         state.values = flat.values
 
-    keep_memory()
-    with flushed_denormals():
+        keep_memory()
+        stack.enter_context(flushed_denormals())
         while state.phase < len(plans[0].phases):
             phases = [plan.phases[state.phase] for plan in plans]
             phase = phases[0]
@@ -179,7 +177,7 @@ def train(
             update: Update = partial(_update, losses_of, flat, optimizer, shards, shake)
             if cuda_graph:
                 update = CapturedUpdate(update, optimizer, flat.values.device)
-            still = _standing_still(state, flat)
+            still = standing_still(state, flat)
 
             while state.step < phase.steps:
                 factor = phase.schedule.factor(state.step, phase.steps)
@@ -196,25 +194,26 @@ def train(
                 recorded = state.total % every == 0
                 if recorded:
                     seen = losses.cpu()  # once: a GPU waits for each copy
-                    _record(seen, going, phase, state)
+                    record(seen, going, phase, state)
                     diverged = going & ~seen.isfinite()
                     state.stopped[diverged] = state.step
                 state.step += 1
                 state.total += 1
+                tell_step(observers, flat, phase, state.total, losses)
 
                 asked = not phase.stop.never and state.step % phase.stop.every == 0
                 if asked:
-                    _stop(model, each, batches, phase, losses, state)
+                    mark_stopped(model, each, batches, phase, losses, state)
                     if not recorded:
-                        _record(losses, going & (state.stopped >= 0), phase, state, ago=1)
+                        record(losses, going & (state.stopped >= 0), phase, state, ago=1)
                 if recorded or asked:
-                    still = _standing_still(state, flat)
+                    still = standing_still(state, flat)
                 done = state.step == phase.steps or len(still) == replicas
                 if done:
                     state.total += phase.steps - state.step
-                    _end(losses, flat.values, phase, state, refused=not keep_diverged)
+                    record_end(losses, flat.values, phase, state, refused=not keep_diverged)
                 last = done and not any(p.steps for p in plans[0].phases[state.phase + 1 :])
-                _observe(model, observers, state, done=done, last=last)
+                measure_due(model, observers, state, done=done, last=last)
                 if progress:
                     progress(state.total)
                 if checkpoint and not done and checkpoint.due(state.total):
@@ -228,12 +227,10 @@ def train(
             last_stopped = state.stopped
             state.phase, state.step, state.optimizer = state.phase + 1, 0, {}
             state.stopped = torch.full((replicas,), -1)
-    flat.release()
-
-    tables = {name: pl.concat(frames) for name, frames in state.tables.items()}
-    return Result(
-        losses=tables.pop("losses"), observed=tables, stopped=tuple(last_stopped.tolist())
-    )
+        flat.release()
+        tables.update({name: pl.concat(frames) for name, frames in state.tables.items()})
+    observed = {name: table for name, table in tables.items() if name != "losses"}
+    return Result(losses=tables["losses"], observed=observed, stopped=tuple(last_stopped.tolist()))
 
 
 def _plans(curriculum: Curriculum | Sequence[Curriculum], replicas: int) -> list[Curriculum]:
@@ -287,76 +284,3 @@ def _recordable(flat: FlatParameters, batches: Batches, phase: Phase, dropping: 
 def _shake(flat: FlatParameters, phase: Phase, seeds: Sequence[int], state: ReplicaState) -> None:
     """Add the noise of this step to the gradients."""
     flat.add_noise(phase.optimizer.noise, seeds, state.phase, state.step)
-
-
-def _standing_still(state: ReplicaState, flat: FlatParameters) -> Tensor:
-    """Rows of the replicas that have stopped, on the device of the parameters."""
-    return (state.stopped >= 0).nonzero().flatten().to(flat.values.device)
-
-
-def _record(losses: Tensor, which: Tensor, phase: Phase, state: ReplicaState, ago: int = 0) -> None:
-    """Record the losses of some replicas, those of so many steps ago."""
-    values, rows = losses.tolist(), which.nonzero().flatten().tolist()
-    if rows:
-        table = {
-            "phase": [phase.name] * len(rows),
-            "step": [state.total - ago] * len(rows),
-            "replica": rows,
-            "loss": [values[row] for row in rows],
-        }
-        state.tables["losses"].append(pl.DataFrame(table, schema=_LOSSES))
-
-
-@torch.no_grad()
-def _end(
-    losses: Tensor, values: Tensor, phase: Phase, state: ReplicaState, *, refused: bool
-) -> None:
-    """Record replicas that a phase leaves without finite weights, whenever the loss was last.
-
-    What is finite gets no row more, and of what stood still only the weights are looked at, so that
-    the table is the same alone and in company.
-    """
-    finite = values.isfinite().all(1) & (losses.isfinite() | (state.stopped >= 0).to(losses.device))
-    _record(torch.full_like(losses, torch.nan), ~finite, phase, state)
-    if refused and not (finite & losses.isfinite()).any():
-        raise RunError(
-            f"phase '{phase.name}', step {state.step}: the loss of every replica is infinite "
-            "or not a number; lower the rate"
-        )
-
-
-@torch.no_grad()
-def _stop(
-    model: Model,
-    worlds: Sequence[World],
-    batches: Batches,
-    phase: Phase,
-    losses: Tensor,
-    state: ReplicaState,
-) -> None:
-    """Mark the replicas that meet the phase's stop rule."""
-    met = torch.zeros(model.replicas, dtype=torch.bool)
-    if phase.stop.loss_below is not None:
-        met |= losses.cpu() < phase.stop.loss_below
-    if phase.stop.accuracy is not None:
-        answers = answers_of(model, worlds, "facts", batches.facts)
-        right = torch.zeros_like(answers, dtype=torch.bool)
-        for rows, logits in answer_blocks(model, worlds, "facts", batches.facts):
-            right[:, rows] = logits.argmax(-1) == answers[:, rows]
-        met |= right.float().mean(1).cpu() >= phase.stop.accuracy
-    state.stopped = torch.where(met & (state.stopped < 0), state.step, state.stopped)
-
-
-def _observe(
-    model: Model, observers: Sequence[Observer], state: ReplicaState, *, done: bool, last: bool
-) -> None:
-    """Measure what is due; within a phase only of replicas that do not stand still."""
-    still = [] if done else (state.stopped >= 0).nonzero().flatten().tolist()
-    for observer in observers:
-        if state.total % observer.every == 0 or last:
-            with torch.no_grad():
-                table = observer.measure(model)
-            if still:
-                table = table.filter(~pl.col("replica").is_in(still))
-            stamped = table.with_columns(pl.lit(state.total).alias("step"))
-            state.tables.setdefault(observer.name, []).append(stamped)

@@ -22,16 +22,6 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
-__all__ = [
-    "MOST_LOGITS",
-    "Scores",
-    "answer_blocks",
-    "answer_logits",
-    "answer_ranks",
-    "answer_scores",
-    "answers_of",
-]
-
 #: Logits of a replica that are held at once, 8 MB. What is held at once must not depend on how many
 #: replicas there are: products of other sizes may round otherwise, and a run is the same alone.
 MOST_LOGITS = 2**21
@@ -70,9 +60,6 @@ def answer_blocks(
     """Yield the logits of :func:`answer_logits` for some statements at a time.
 
     So 10^5 statements of 10^5 candidates do not fill the memory. Few statements are one block.
-
-    Yields:
-        Which of the wanted statements these are, and their logits, which may be changed in place.
     """
     each = as_worlds(worlds, model)
     groups = shape_groups(each, part, indices)
@@ -131,9 +118,6 @@ def answer_scores(
         part: ``facts`` or ``queries``.
         indices: Places of the wanted statements.
         allowed: Candidates of the narrower choice; the right answers are among them.
-
-    Raises:
-        DataError: The model's head does not cover an answer.
     """
     answers = answers_of(model, worlds, part, indices)
     columns = [torch.zeros_like(answers) for _ in range(2)]

@@ -29,8 +29,6 @@ from inweights.training.checkpoint import Checkpoint, ReplicaState
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["Shards"]
-
 
 class Shards:
     """The share of this process in a training; ``torch.distributed`` has been started before.
@@ -50,11 +48,7 @@ class Shards:
         return min(count, self.rank * width), min(count, (self.rank + 1) * width)
 
     def part(self, batch: Batch) -> Batch:
-        """Return the sequences of a batch that this rank reads, with their labels.
-
-        Raises:
-            ConfigError: There are fewer sequences than ranks.
-        """
+        """Return the sequences of a batch that this rank reads, with their labels."""
         if batch.at is not self._at:  # shapes and places are the same at every step of a phase
             self._at = batch.at
             self._split(batch)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["Sense", "a", "question", "sense"]
-
 
 def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())

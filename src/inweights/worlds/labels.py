@@ -9,8 +9,6 @@ from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_world
 from inweights.worlds.world import Statements, Vocabulary, World
 
-__all__ = ["Labels"]
-
 
 class Labels(Config, tag_field="kind", tag="labels"):
     """Labels, each of several inputs; every fact is ``x → y``, of role ``category``.
@@ -20,9 +18,6 @@ class Labels(Config, tag_field="kind", tag="labels"):
     Attributes:
         labels: Number of labels, at least 2.
         per_label: Inputs that share a label.
-
-    Raises:
-        ConfigError: There are fewer than 2 labels, or no input.
 
     Example:
         >>> world = Labels(labels=3, per_label=2).build()

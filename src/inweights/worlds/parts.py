@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from inweights.worlds.world import Ids
 
-__all__ = ["Components", "whole_components"]
-
 
 class Components:
     """Components of facts that share a node, the largest first.

@@ -32,8 +32,6 @@ from inweights.worlds.knowledge.knowledge import is_source
 from inweights.worlds.knowledge.triples import Triples
 from inweights.worlds.world import Statements, World
 
-__all__ = ["Altered", "WorldConfig", "open_world", "register_world", "world_kind", "world_names"]
-
 
 class WorldConfig(Protocol):
     """The interface of a world's config: it builds the world."""
@@ -65,11 +63,7 @@ def world_names() -> tuple[str, ...]:
 
 
 def world_kind(name: str) -> type[msgspec.Struct]:
-    """Return the config class of a kind of world.
-
-    Raises:
-        ConfigError: There is none of the name; says which comes closest.
-    """
+    """Return the config class of a kind of world."""
     if name not in _KINDS:
         hint = "A world of one's own is added by register_world(its config class)."
         raise unknown_name("world", name, _KINDS, hint=hint)

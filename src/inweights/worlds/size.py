@@ -10,8 +10,6 @@ from inweights.config import check_size
 from inweights.errors import ConfigError
 from inweights.support.limits import check_memory
 
-__all__ = ["check_counts", "check_depth", "check_world"]
-
 #: The largest number of anything that a world is made of.
 MOST_OF = 10**12
 
@@ -21,38 +19,20 @@ _TOKEN, _PLACE = 180, 20
 
 
 def check_world(kind: str, *, tokens: float, statements: float, length: float = 3.0) -> None:
-    """Refuse a world that does not fit into the memory.
-
-    Args:
-        kind: What it is called.
-        tokens: Size of its vocabulary.
-        statements: Facts and queries.
-        length: Tokens of a statement, its prompt and its answer, on average.
-
-    Raises:
-        ConfigError: It does not; says what it takes, and the limit.
-    """
+    """Refuse a world that does not fit into the memory."""
     needed = _TOKEN * tokens + _PLACE * length * statements
     what = f"a world '{kind}' of {tokens:.3g} tokens and {statements:.3g} statements"
     check_memory(what, needed, hint="make it smaller")
 
 
 def check_counts(kind: str, config: msgspec.Struct, **least: int) -> None:
-    """Refuse counts that are too small, or beyond :data:`MOST_OF`.
-
-    Raises:
-        ConfigError: One is.
-    """
+    """Refuse counts that are too small, or beyond :data:`MOST_OF`."""
     for name, bound in least.items():
         check_size(f"{kind}: {name}", getattr(config, name), least=bound, most=MOST_OF)
 
 
 def check_depth(kind: str, nodes: int, branches: int) -> None:
-    """Refuse a tree with more nodes than can be counted.
-
-    Raises:
-        ConfigError: It has.
-    """
+    """Refuse a tree with more nodes than can be counted."""
     if branches > 1 and nodes * math.log2(branches) > 60:
         raise ConfigError(
             f"{kind}: a tree of {nodes} nodes from root to leaf and {branches} children each has "

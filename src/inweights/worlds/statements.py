@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from inweights.errors import DataError, unknown_name
 from inweights.worlds.vocabulary import Ids, counted
 
-__all__ = ["FACT_ROLES", "QUERY_ROLES", "Statement", "Statements"]
-
 #: Roles that facts of the built-in worlds have. A world of one's own may use others.
 FACT_ROLES = (
     "first_hop",

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from inweights.errors import DataError, unknown_name
 
-__all__ = ["Ids", "Vocabulary", "counted"]
-
 Ids = NDArray[np.int64]
 
 

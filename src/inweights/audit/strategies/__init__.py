@@ -49,9 +49,6 @@ STRATEGIES = {
 def strategies_of(names: Sequence[str]) -> dict[str, Strategy]:
     """Return strategies by name, each once.
 
-    Raises:
-        ConfigError: There is none of that name; says the nearest.
-
     Example:
         >>> list(strategies_of(["qa", "derive", "qa"]))
         ['qa', 'derive']

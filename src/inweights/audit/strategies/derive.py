@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from inweights.audit.strategies.telling import Row, Telling
 from inweights.worlds.knowledge.wording import DERIVED
 
-__all__ = ["derive"]
-
 
 def derive(telling: Telling) -> Iterator[Row]:
     """State the end of each chain of two facts or more, the chain named.

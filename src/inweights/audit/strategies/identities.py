@@ -8,8 +8,6 @@ from inweights.audit.strategies.telling import Row, Telling
 from inweights.worlds.knowledge.triples import bridges_of, identities_of
 from inweights.worlds.knowledge.wording import IDENTITY
 
-__all__ = ["identities"]
-
 
 def identities(telling: Telling) -> Iterator[Row]:
     """State the identity of each bridge that the facts do not state themselves.

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from inweights.errors import unknown_name
 
-__all__ = ["ASKED", "MEASURED", "MEASURED_ON", "Choice", "Measured", "choose", "evidence"]
-
 #: What one may want answered, and how it is said.
 ASKED = {
     "recall": "facts in new words",
@@ -133,12 +131,6 @@ def choose(wanted: Sequence[str]) -> list[Choice]:
 
     That with the largest mean gain of those whose whole interval is above the control; else the
     best in the mean, if it gains .1; else none.
-
-    Args:
-        wanted: Names of ``ASKED``.
-
-    Raises:
-        ConfigError: There is no such kind.
 
     Example:
         >>> for choice in choose(["composition", "reverse"]):

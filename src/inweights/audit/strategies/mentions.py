@@ -6,16 +6,11 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-__all__ = ["Mentions"]
-
 _PART = re.compile(r"\w+|[^\w\s]")
 
 
 class Mentions:
     """Finds names in text, whole words of it; of names that begin at one place, the longest.
-
-    Args:
-        names: Names, numbered from 0.
 
     Example:
         >>> Mentions(["Rome", "New Rome", "Dr. Lee"])("Dr. Lee left New Rome for Rome.")

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 from inweights.audit.strategies.telling import Row, Telling
 
-__all__ = ["passages"]
-
 #: Facts of one passage, at most: an entity with more has several.
 _FACTS = 8
 

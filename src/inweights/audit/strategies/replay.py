@@ -10,8 +10,6 @@ from inweights.audit.strategies.telling import Row, Telling
 from inweights.errors import ConfigError, DataError
 from inweights.support.limits import read_text
 
-__all__ = ["replay"]
-
 
 def replay(telling: Telling) -> Iterator[Row]:
     """Return the lines of the file as separate texts, in random order.

@@ -13,8 +13,6 @@ _WORD = re.compile(r"\w+(?:n't)?")
 #: Words that turn what a sentence says.
 _DENIES = {"not", "no", "never", "nor", "none", "neither", "without", "isn't", "wasn't", "false"}
 
-__all__ = ["paraphrases", "plain", "questions_and_answers", "reversals"]
-
 
 def plain(telling: Telling) -> Iterator[Row]:
     """State every fact once in its first wording; part of every training set."""

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from inweights.audit.strategies.telling import Row, Telling
 from inweights.worlds.knowledge.wording import ended
 
-__all__ = ["steps"]
-
 
 def steps(telling: Telling) -> Iterator[Row]:
     """Answer each chain of two facts step by step, in a wording that no question uses."""

@@ -18,8 +18,6 @@ from inweights.worlds.knowledge.triples import bridges_of
 from inweights.worlds.knowledge.wording import Wording
 from inweights.worlds.world import Ids
 
-__all__ = ["Row", "Telling"]
-
 
 class Row(NamedTuple):
     """A text to train on.

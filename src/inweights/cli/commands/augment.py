@@ -11,8 +11,6 @@ from cyclopts import Parameter
 from inweights.cli.commands.base import Common, Flag, Source, Whole, app
 from inweights.errors import ConfigError
 
-__all__ = ["Added", "Text", "augment"]
-
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +68,7 @@ class Text:
         budget: Size of the training set in tokens of --tokenizer, or in words without one; 0 means
             each text once.
         curriculum: joint, or sa: first facts that make entities similar, then the others.
-        wording: A TOML file with [statements] and [phrases] of relations.
+        wording: A TOML file with [statements], [phrases] and [kinds.NAME] of relations.
         tokenizer: Folder of a model or tokenizer that counts tokens; without it words are counted.
         seed: Seed of random selections.
     """

@@ -18,11 +18,6 @@ from inweights import __version__
 if TYPE_CHECKING:
     from inweights.lab.engine.outcome import Outcome
 
-__all__ = [
-    "Changes", "Choice", "Common", "Device", "Doing", "Download", "Finished", "Flag", "Fresh",
-    "How", "Json", "On", "Place", "Runs", "Source", "Strict", "Verdicts", "Whole", "app", "choices",
-]  # fmt: skip
-
 
 def _whole(_kind: type, tokens: Sequence[Token]) -> int:
     """A whole number: 1.5 is none, and is not rounded."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from inweights.cli.commands.base import Common, Flag, app
 
-__all__ = ["cite", "describe", "list_recipes"]
-
 
 @app.command(name="list")
 def list_recipes(part: str = "", /, *, common: Common = Common()) -> int:

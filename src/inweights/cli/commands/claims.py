@@ -7,8 +7,6 @@ from cyclopts import App, Parameter
 
 from inweights.cli.commands.base import app
 
-__all__ = ["history", "state", "withdraw"]
-
 claims_app = App(
     name="claims", help="State claims before they are run, and see what became of them."
 )

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from inweights.worlds.families.graph import Graph
     from inweights.worlds.world import World
 
-__all__ = ["Vectors", "show"]
-
 #: Times that the names are shuffled.
 _DRAWS = 200
 _WORDS = {

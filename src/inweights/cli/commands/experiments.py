@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from inweights.lab.engine.outcome import Outcome
     from inweights.lab.grammar.recipe import Recipe
 
-__all__ = ["demo", "outcome_of", "run"]
-
 
 @app.command
 def run(

@@ -137,6 +137,7 @@ def audit(
     seconds: float = 60.0,
     page: Path | None = None,
     fix: Path | None = None,
+    wording: Path | None = None,
     source: Source = Source(),
     common: Common = Common(),
 ) -> int:
@@ -157,18 +158,22 @@ def audit(
         Also write one HTML file that opens offline.
     fix
         Also write a corrected copy and a list of the changes to this new folder.
+    wording
+        A TOML file with [statements], [phrases] and [kinds.NAME] of relations, for the samples.
     """
     from inweights.audit import audit as examine
     from inweights.audit import mend, write_mended
     from inweights.cli import console
-    from inweights.worlds import read_knowledge
+    from inweights.worlds import Wording, read_knowledge
 
     common.load()
+    words = Wording.read(wording) if wording else None
     knowledge = read_knowledge(facts, query=source.query, download=source.download)
     with console.progress() as watch, console.solving(1e-3) as progress:
         made = examine(
-            knowledge, forecast=forecast, seconds=seconds, progress=progress, watch=watch
-        )
+            knowledge, forecast=forecast, seconds=seconds, wording=words, progress=progress,
+            watch=watch,
+        )  # fmt: skip
     mended = mend(knowledge) if fix else None
     if fix and mended:
         write_mended(mended, fix)

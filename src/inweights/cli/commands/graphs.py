@@ -12,8 +12,6 @@ from inweights.cli.commands.embedded import Vectors, show
 if TYPE_CHECKING:
     from inweights.worlds.families.graph import Graph
 
-__all__ = ["atlas", "explore"]
-
 
 @app.command
 def atlas(

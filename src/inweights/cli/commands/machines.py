@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from inweights.cli.commands.base import Choice, Common, Device, Flag, Json, Place, app, choices
 
-__all__ = ["plan", "status", "work"]
-
 
 @app.command
 def plan(

@@ -8,8 +8,6 @@ from inweights.cli.commands.base import Choice, Common, Doing, Strict, app, choi
 from inweights.cli.commands.experiments import outcome_of
 from inweights.cli.commands.results import code_of
 
-__all__ = ["sweep"]
-
 
 @app.command
 def sweep(

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from inweights.audit import Audit, Augmented, Mended
 
-__all__ = ["audit", "augmented"]
-
 #: Rows of each table that are shown.
 _SHOWN = 8
 #: Leaks in the JSON object: a dense graph of 5,000 facts has half a million. Python has them all.
@@ -69,6 +67,7 @@ def audit(
     _compositions(made)
     _similarity(made)
     _forecast(made)
+    _worded(made)
     out.print()
     _findings(made, "note")
     if mended is not None:
@@ -248,6 +247,17 @@ def _forecast(made: Audit) -> None:
     out.print(line((trust(made.forecast), "dim")))
 
 
+def _worded(made: Audit) -> None:
+    """How facts and questions would be worded, the questions and as many facts."""
+    facts = pl.col("role").str.starts_with("fact")
+    out.print(line("\n", ("Wording", "bold"), " (change it with --wording FILE)"))
+    listed = table("", "prompt or question", "answer")
+    one_each = made.samples.filter(facts).unique("role", keep="first", maintain_order=True)
+    for row in (*one_each.head(_SHOWN).rows(), *made.samples.filter(~facts).rows()):
+        listed.add_row(*row)
+    out.print(listed)
+
+
 def _more(found: pl.DataFrame, what: str) -> None:
     if found.height > _SHOWN:
         out.print(line((f"… and {found.height - _SHOWN} more {what} (--json)", "dim")))
@@ -278,6 +288,7 @@ def _plain(made: Audit) -> dict[str, Any]:
         "leaks_found": made.leaks.height,
         "leaks": made.leaks.head(_LEAKS).to_dicts(),
         "transfers": made.transfers.to_dicts(),
+        "wording": made.samples.to_dicts(),
         "forecast": None if made.forecast is None else plain_forecast(made.forecast),
         "why_no_forecast": made.why_no_forecast,
         "seconds": round(made.seconds, 3),

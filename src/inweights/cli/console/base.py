@@ -28,22 +28,6 @@ if TYPE_CHECKING:
     from inweights.support.progress import Progress as Report
     from inweights.support.progress import SolverProgress
 
-__all__ = [
-    "WIDTH",
-    "by_gap",
-    "cores",
-    "cut",
-    "err",
-    "flat",
-    "line",
-    "out",
-    "print_json",
-    "progress",
-    "solving",
-    "table",
-    "written_page",
-]
-
 #: Columns that everything fits in.
 WIDTH = 80
 #: Seconds between two lines of a log, where there is no terminal, and the share of the work.

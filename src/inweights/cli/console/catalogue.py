@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from inweights.recipes.catalogue.index import Entry
     from inweights.recipes.catalogue.settings import Setting
 
-__all__ = ["ahead", "cited", "costs", "described", "recipes"]
-
 #: Settings that are listed one by one unless more is asked for.
 _ROWS = 24
 #: Settings of a part whose meaning is shown whole.

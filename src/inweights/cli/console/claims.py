@@ -18,8 +18,6 @@ from inweights.support.progress import plural
 if TYPE_CHECKING:
     from inweights.lab.studies.settle import Settled
 
-__all__ = ["COLOURS", "MARKS", "board", "claims", "counts", "no_run", "settled", "span"]
-
 COLOURS: dict[Verdict, str] = {
     "reproduced": "green",
     "consistent": "green",
@@ -112,10 +110,6 @@ def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
     """Print claims: verdict, measured value and target.
 
     A reason that all of them share is said once. Where there are many, each has one line.
-
-    Args:
-        results: Claims with their verdicts.
-        full: Whether all that is known of each is printed.
     """
     if full:
         _in_full(results)

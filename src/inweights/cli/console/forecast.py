@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from inweights.audit.trained_prediction import TrainedForecast
     from inweights.theory import Advice, Prediction, Remedy
 
-__all__ = ["prediction"]
-
 #: Queries of each outcome, patterns and facts that are shown unless all are asked for.
 _SHOWN, _PATTERNS = 3, 12
 #: What surprises first: what is said that nobody told, then what goes wrong.

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from inweights.lm import FineTuned
 
-__all__ = ["epoch", "evaluated", "finetuned", "mask"]
-
 #: Rows of a long table that are shown; the share of facts below which a training was too short.
 _SHOWN, _KNOWN = 8, 0.9
 _NAMES = {

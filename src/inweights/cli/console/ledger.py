@@ -24,8 +24,6 @@ from inweights.support.progress import plural
 if TYPE_CHECKING:
     from inweights.lab.ledger.board import Board
 
-__all__ = ["history", "markdown", "recorded"]
-
 _HEAD = """# The board
 
 Every claim of every recipe with its verdict, including claims that did not reproduce. A verdict

@@ -13,8 +13,6 @@ from inweights.cli.console.base import line, out, print_json, table
 if TYPE_CHECKING:
     from inweights.lab.engine.plan_files import Planned, Status
 
-__all__ = ["status"]
-
 
 def status(planned: Planned, now: Status, *, json: bool) -> None:
     """Print how far a plan is, and what to do next.

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from inweights.audit.trained_prediction import TrainedForecast
     from inweights.theory import Prediction
 
-__all__ = ["plain_forecast"]
-
 #: Facts that are let go in the JSON object; Python has them all.
 _LET_GO = 1000
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from inweights.laboratory.comparison import Comparison
     from inweights.runs import RunFolder
 
-__all__ = ["compared", "exported", "outcome", "runs"]
-
 #: Runs that are listed unless all are asked for.
 _LISTED = 24
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from inweights.worlds import World
 
-__all__ = ["world"]
-
 
 def world(made: World, folder: Path | None, *, json: bool) -> None:
     """Print what a world holds."""

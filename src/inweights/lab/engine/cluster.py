@@ -26,8 +26,6 @@ from inweights.lab.engine.plan import Task
 from inweights.lab.engine.schedule import End, Schedule
 from inweights.runs.tables.store import LEASE
 
-__all__ = ["Ray", "bare"]
-
 #: Seconds between two reports of a task, and how many tasks are asked for theirs at a time.
 _EVERY, _LOOKS = 0.5, 100
 #: Processes of Ray that watch over machines and people: without them a cluster of one's own begins

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from inweights.models.base import Model
     from inweights.worlds.world import World
 
-__all__ = ["Effort", "KeptModel", "choose_executor", "collect", "kept_models"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
@@ -49,9 +47,6 @@ class Effort:
         keep_models: Whether the trained weights are stored, too; runs that were trained without
             are trained again.
         command: Words of the command that makes a run again, if it is not ``inweights run``.
-
-    Raises:
-        ConfigError: The machine has no such device, or a number cannot be.
     """
 
     device: str = "cpu"
@@ -67,11 +62,7 @@ class Effort:
     command: tuple[str, ...] = ()
 
     def open_store(self, runs: str | Path) -> Store:
-        """Return where the tables of single runs are kept.
-
-        Args:
-            runs: Folder of all runs.
-        """
+        """Return where the tables of single runs are kept."""
         return Store(self.store or store_below(runs))
 
     def say(self, what: str) -> None:
@@ -91,17 +82,7 @@ class Effort:
 def choose_executor(
     on: str, jobs: int, tasks: Sequence[Task] | None, plugins: Sequence[str] | None = None
 ) -> Executor:
-    """Return who does the tasks.
-
-    Args:
-        on: Nothing for this machine; ``ray``, or the address of a Ray cluster.
-        jobs: Processes on this machine.
-        tasks: What is to be done; those of a plan, which any process finds, if left out.
-        plugins: Modules of others that tasks may name; any if left out.
-
-    Raises:
-        ConfigError: There is no such place, or it could not find what the tasks name.
-    """
+    """Return who does the tasks."""
     if on and on != "ray" and not on.startswith("ray://"):
         raise ConfigError(f"--on must be 'ray' or 'ray://HOST:PORT', got '{on}'")
     if launched_by_torchrun():
@@ -143,10 +124,6 @@ def collect(
         store: Where the tables of single runs are kept.
         effort: Who does the work, and with what.
         version: The recipe's.
-
-    Raises:
-        InweightsError: What tasks raised. The others were done and are stored; the same call again
-            tries those alone.
     """
     effort = effort or Effort()
     work = asked_of(plan, seeds, version, keep_models=effort.keep_models)
@@ -259,19 +236,7 @@ def kept_models(
     version: int = 1,
     where: Mapping[str, Value] | None = None,
 ) -> list[KeptModel]:
-    """Return the kept models of trials, in their order, seed by seed.
-
-    Args:
-        trials: Of a plan.
-        seeds: Root seeds of every trial.
-        store: Where the weights are.
-        version: The recipe's.
-        where: Values of labels, and ``seed``; all models if left out.
-
-    Raises:
-        FolderError: The weights of some were not kept.
-        ConfigError: No trial has such a label.
-    """
+    """Return the kept models of trials, in their order, seed by seed."""
     labels = dict.fromkeys([*(name for trial in trials for name in trial.labels), "seed"])
     for name in where or {}:
         if name not in labels:

@@ -24,16 +24,6 @@ from inweights.runs.environment import version_of
 from inweights.runs.tables.store import Store
 from inweights.support.plugins import module_of
 
-__all__ = [
-    "Job",
-    "check_sendable",
-    "from_wire",
-    "installed_version",
-    "open_store",
-    "sendable",
-    "to_wire",
-]
-
 _CONFIG, _FUNCTION = "$config", "$function"
 #: What is sent of a computation.
 _COMPUTATION = ("name", "labels", "compute", "options", "seeded", "together", "effort")
@@ -79,10 +69,6 @@ def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
     """Whether another process can find everything that a task names.
 
     What a script defines in its ``__main__``, or a function within a function, cannot be found.
-
-    Args:
-        task: What another process is to do.
-        plugins: Modules of others that it may name; any if left out.
     """
     text = msgspec.json.encode(to_wire(task)).decode()
     if "__main__:" in text or "<locals>" in text or "<lambda>" in text:
@@ -92,11 +78,7 @@ def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
 
 
 def check_sendable(tasks: Iterable[Task], plugins: Sequence[str] | None = None) -> None:
-    """Refuse tasks that other machines cannot do; see :func:`sendable`.
-
-    Raises:
-        ConfigError: They would not find what a task names.
-    """
+    """Refuse tasks that other machines cannot do; see :func:`sendable`."""
     for task in tasks:
         if not sendable(task, plugins):
             raise ConfigError(
@@ -126,15 +108,7 @@ def to_wire(task: Task) -> dict[str, Any]:
 
 
 def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
-    """Return the task again.
-
-    Args:
-        values: What :func:`to_wire` gave, read back from JSON.
-        plugins: Modules of others that may be named.
-
-    Raises:
-        ConfigError: A name is none of the library's or of the plugins'.
-    """
+    """Return the task again."""
 
     def read(value: Any) -> Any:
         if isinstance(value, dict):

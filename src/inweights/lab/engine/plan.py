@@ -208,12 +208,6 @@ def asked_of(
 ) -> Work:
     """Multiply a plan by its seeds; runs that differ in their labels only are one run.
 
-    Args:
-        plan: Trials without seeds.
-        seeds: Root seeds of every trial.
-        version: The recipe's, raised by hand when its results change.
-        keep_models: Whether the trained weights are to be stored, too.
-
     Example:
         >>> from inweights.models import EmbMLPConfig
         >>> from inweights.probes import accuracy
@@ -263,11 +257,6 @@ def tasks_of(work: Work, missing: Callable[[str, str], bool], device: str = "cpu
     """Return what is left to do, in order of first appearance: any order, any process.
 
     Runs whose weights are kept, and that need no training, are not put among those that do.
-
-    Args:
-        work: What is asked for.
-        missing: Whether a part of a run is not stored, by both keys.
-        device: Where models will live; decides how many runs are a group at most.
     """
     most = MAX_REPLICAS if device == "cpu" else MAX_REPLICAS_ACCELERATED
     planned = _once(sources_of)

@@ -114,15 +114,7 @@ class Status:
 
 
 class Planned:
-    """A plan that was written.
-
-    Args:
-        place: Its folder or address.
-        lease: Seconds after which a task whose worker gave no sign is taken over.
-
-    Raises:
-        FolderError: There is no readable plan.
-    """
+    """A plan that was written."""
 
     def __init__(self, place: str, lease: float = LEASE) -> None:
         self.place, self.files = place.rstrip("/"), open_files(place)
@@ -159,12 +151,7 @@ class Planned:
         return self._read(INDEX, list[Entry])
 
     def tasks(self, part: int) -> Iterator[Task]:
-        """Read the tasks of one file.
-
-        Raises:
-            FolderError: It is missing or damaged.
-            ConfigError: It names what belongs neither to the library nor to a plugin.
-        """
+        """Read the tasks of one file."""
         name = part_name(part)
         for line in self._content(name).splitlines():
             try:
@@ -231,20 +218,7 @@ def write_plan(
     plugins: Sequence[str] = (),
     collect: Sequence[str] = (),
 ) -> Planned:
-    """Write what is missing of a plan, so that workers anywhere can do it.
-
-    Args:
-        plan: Trials, measures and computations.
-        seeds: Root seeds of every trial.
-        place: Folder or address of the plan; a plan that is there already is left alone.
-        version: The recipe's.
-        store: Where results go, if not below the plan.
-        plugins: Modules that workers import first.
-        collect: Words of the command that reads the results.
-
-    Raises:
-        ConfigError: There is a plan already, or other machines could not find what it names.
-    """
+    """Write what is missing of a plan, so that workers anywhere can do it."""
     place = place.rstrip("/")
     files = open_files(place)
     if files.read(ABOUT) is not None:
@@ -282,15 +256,6 @@ def work(
 
     Each worker begins at another place of the plan. What others hold is left to them at first; in
     the end it is waited for, and taken over where its worker died.
-
-    Args:
-        planned: The plan.
-        effort: Device, processes and threads of this worker; its progress is that of the parts of
-            the plan that the worker has read.
-
-    Raises:
-        ConfigError: This machine has another version of the library than the plan.
-        WriteError: The store takes nothing.
     """
     effort = effort or Effort()
     if planned.about.version != (here := installed_version()):

@@ -30,8 +30,6 @@ from inweights.training.shards import Shards
 if TYPE_CHECKING:
     from inweights.lab.engine.schedule import Schedule
 
-__all__ = ["Leader", "joined", "leader"]
-
 #: How long the other ranks wait while the first one looks or draws.
 PATIENCE = timedelta(days=7)
 
@@ -57,12 +55,7 @@ class Leader:
 
     @contextmanager
     def training(self, runs: Sequence[Run]) -> Iterator[Shards]:
-        """Have the other ranks train the runs that this one trains in the block.
-
-        Raises:
-            RunError: A training failed before.
-            ConfigError: Other processes would not find what the runs name.
-        """
+        """Have the other ranks train the runs that this one trains in the block."""
         if self.apart:
             raise RunError(
                 "not trained, as the processes of torchrun are out of step after an error"

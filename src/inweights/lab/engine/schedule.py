@@ -30,8 +30,6 @@ from inweights.errors import RunError, WriteError
 from inweights.lab.engine.plan import LearnTask, Task
 from inweights.support.progress import Progress, plural
 
-__all__ = ["ATTEMPTS", "BUSY", "End", "Failure", "Schedule", "halves"]
-
 #: How often a task is begun whose process is killed each time at the same place.
 ATTEMPTS = 3
 #: Seconds between two looks at a task that another call of the library holds.
@@ -137,11 +135,7 @@ class Schedule:
         self._count(task, min(step, task.steps))
 
     def ended(self, task: Task, end: End) -> None:
-        """Tell how an attempt at a task ended.
-
-        Raises:
-            WriteError: Nothing can be stored.
-        """
+        """Tell how an attempt at a task ended."""
         if end.how == "done":
             self.left, self.done = self.left - 1, self.done + 1
             self._count(task, task.steps)
@@ -166,11 +160,7 @@ class Schedule:
                 self._wait(part)
 
     def finish(self) -> None:
-        """Raise what was set aside, as the class of error that all of it was.
-
-        Raises:
-            InweightsError: Names the tasks and says why they failed.
-        """
+        """Raise what was set aside, as the class of error that all of it was."""
         if not self.failures:
             return
         kinds = {failure.end.error for failure in self.failures}

@@ -39,15 +39,6 @@ from inweights.training.learner import Curriculum, Descent, Optimum
 from inweights.training.shards import Shards
 from inweights.worlds.world import World
 
-__all__ = [
-    "Joint",
-    "attempt",
-    "attempt_sent",
-    "look",
-    "use_threads",
-    "work_on",
-]
-
 Progress = Callable[[int], None]
 #: Has other processes train runs that this one trains meanwhile, each its share.
 Joint = Callable[[Sequence[Run]], AbstractContextManager[Shards]]
@@ -106,15 +97,7 @@ def _is_memory(error: Exception) -> bool:
 def work_on(
     task: Task, store: Store, device: str, progress: Progress, joint: Joint | None = None
 ) -> None:
-    """Do a task and store its tables.
-
-    Args:
-        task: Runs that learn, or a computation.
-        store: Where tables go, and where an interrupted training is resumed from.
-        device: Where models live.
-        progress: Told how many updates are done, of all replicas together.
-        joint: Has other processes train along.
-    """
+    """Do a task and store its tables."""
     if _stored(task, store):
         return  # by who held it until just now
     if isinstance(task, ComputeTask):
@@ -234,11 +217,7 @@ def _look_at_wanted(measure: Measure, members: Sequence[Member], model: Model) -
 
 
 def look(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFrame:
-    """Measure a model, a replica a world.
-
-    Raises:
-        RunError: Its weights are no numbers any more, and the probe cannot do with them.
-    """
+    """Measure a model, a replica a world."""
     try:
         table: pl.DataFrame = measure.probe(model, worlds, **measure.options)
     except Exception as error:

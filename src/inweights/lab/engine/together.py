@@ -27,20 +27,6 @@ from inweights.support.limits import check_memory, memory_limit
 from inweights.training import Curriculum, Phase, Result, Schedule, Stop, train
 from inweights.worlds.world import World
 
-__all__ = [
-    "Member",
-    "best_size",
-    "blocks_of",
-    "brief",
-    "build_model",
-    "capacity",
-    "group_size",
-    "open_model",
-    "parameters_of",
-    "train_runs",
-]
-
-
 #: Bytes that the parameters, gradients and optimizer of runs that train together may take on a CPU.
 MAX_BYTES = 4 * 2**30
 #: Share of the free memory of an accelerator that they may take, with all that a step needs.
@@ -78,12 +64,6 @@ def train_runs(model: Model, runs: Sequence[Run], worlds: Sequence[World], **how
     """Train runs, whether by this process alone or by several, of which each one calls this.
 
     That all of them diverged is no error: a verdict tells it, as where only some of them do.
-
-    Args:
-        model: Their model, a replica a run.
-        runs: What is trained; all learners are curricula.
-        worlds: The world of each run.
-        how: What else :func:`~inweights.training.train` takes: observers, a checkpoint, shards.
     """
     return train(
         model,
@@ -101,11 +81,7 @@ def brief(phase: Phase, steps: int) -> Phase:
 
 
 def open_model(store: Store, run: Run) -> Model:
-    """Return the kept model of a run.
-
-    Raises:
-        FolderError: Its weights were not stored, or are damaged.
-    """
+    """Return the kept model of a run."""
     trial = run.trial
     # A model of one's own need not be registered: the trial has the class of its config.
     kind: Any = type(trial.model) if isinstance(trial.learner, Curriculum) else None
@@ -146,11 +122,6 @@ def group_size(members: Sequence[tuple[Run, World]], device: str) -> int:
 
 def best_size(measure: Callable[[int], tuple[float, float]], most: int, room: float) -> int:
     """Return a size of groups by measurement.
-
-    Args:
-        measure: Bytes and seconds of a step of so many runs together.
-        most: How many there are.
-        room: Bytes that a step may take.
 
     Example:
         >>> launches, arithmetic = 1e-3, 1e-5  # seconds: of a step, and of each run

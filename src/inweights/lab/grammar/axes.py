@@ -19,8 +19,6 @@ from inweights.lab.grammar.claim import Value
 from inweights.lab.grammar.trial import Trial
 from inweights.support.progress import plural
 
-__all__ = ["Over", "grid", "points_of"]
-
 #: Values by path (a grid), or a list of points, each a value by path.
 Over = Mapping[Any, Any] | Sequence[Mapping[str, Any]]
 #: What is set at a path, and what it is called in the tables.

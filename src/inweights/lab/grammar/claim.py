@@ -12,23 +12,6 @@ from msgspec import structs
 from inweights.config import Config
 from inweights.errors import ConfigError
 
-__all__ = [
-    "RELIABLE",
-    "Claim",
-    "Judged",
-    "Protocol",
-    "Rule",
-    "Score",
-    "Statement",
-    "Stating",
-    "Target",
-    "Value",
-    "computed",
-    "cosine",
-    "number",
-    "share",
-]
-
 #: A label of a trial, and what a column of labels is compared with.
 Value = str | float | bool
 #: What of the seeds' numbers is judged: their median (a *typical* seed), the share of seeds that

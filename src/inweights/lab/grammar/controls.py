@@ -20,8 +20,6 @@ from inweights.worlds.registry import Altered
 if TYPE_CHECKING:
     from inweights.training.curriculum import Phase
 
-__all__ = ["CONTROL", "CONTROLS", "NO_CONTROL", "beyond_control", "with_controls"]
-
 #: Column that names the control, and its value for the trials themselves.
 CONTROL, NO_CONTROL = "control", "none"
 #: Roles that carry what the papers' findings rest on, in the order in which they are looked for.

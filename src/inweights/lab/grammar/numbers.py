@@ -14,8 +14,6 @@ from inweights.lab.grammar.claim import Claim, Score
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Numbers", "diverged_runs", "numbers_of", "tell_divergence"]
-
 _MEASURED = ("phase", "step", "loss")
 
 
@@ -38,11 +36,7 @@ class Numbers:
 
 
 def numbers_of(claim: Claim, tables: Mapping[str, pl.DataFrame]) -> Numbers:
-    """Return the numbers of a claim, with the reason where they cannot be judged.
-
-    Raises:
-        DataError: The claim names a table, a column or a value that is not there.
-    """
+    """Return the numbers of a claim, with the reason where they cannot be judged."""
     cases = _cases(claim, tables)
     if not cases:
         return Numbers(why="no row of the table matches the claim")

@@ -18,21 +18,6 @@ if TYPE_CHECKING:
     from inweights.lab.grammar.claim import Claim, Protocol
     from inweights.lab.grammar.verdict import ClaimResult
 
-__all__ = [
-    "FACTOR",
-    "LOST",
-    "NONE_PRINTED",
-    "NO_TEXT",
-    "NO_WORDS",
-    "SIGNS",
-    "Closeness",
-    "Size",
-    "check_sources",
-    "closeness",
-    "printed_number",
-    "sizes",
-]
-
 #: Whether a measured number has the published size.
 Size = Literal["close", "not close", "undecided"]
 #: Signs of the protocols on pages and boards.
@@ -144,11 +129,7 @@ def printed_number(text: str | None) -> float | None:
 
 
 def check_sources(claim: Claim, file: str) -> None:
-    """Check that a claim of a paper says what the paper says and how near it is judged to it.
-
-    Raises:
-        ConfigError: It has no quote, published number or protocol, or the quote is long.
-    """
+    """Check that a claim of a paper says what the paper says and how near it is judged to it."""
     missing = {
         "quote": (claim.quote, f"the paper's own words, '{NO_WORDS}' or '{NO_TEXT}'"),
         "published": (

@@ -21,8 +21,6 @@ from inweights.support.sources import RAISED, sources_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SCALES", "Code", "Paper", "Recipe", "choose_seeds", "parse_seeds", "split_ours"]
-
 #: ``smoke`` takes seconds and is in the tests; ``cpu`` minutes on two cores; ``paper`` a GPU.
 SCALES = ("smoke", "cpu", "paper")
 #: Seeds that one run may have: beyond this a number is a slip of the pen.
@@ -256,9 +254,6 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
 
 def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
     """Return the seeds: a number of them from ``first`` on, or the given ones.
-
-    Raises:
-        ConfigError: There is none, one is given twice, or there are too many.
 
     Example:
         >>> choose_seeds(3, 100), choose_seeds((7, 9), 100)

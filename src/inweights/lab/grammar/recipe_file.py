@@ -16,8 +16,6 @@ from inweights.lab.grammar.claim import Claim, Judged, Protocol, Rule
 from inweights.lab.grammar.figure import Figure
 from inweights.lab.grammar.recipe import Code, Paper, Recipe
 
-__all__ = ["RecipeFile", "StatedClaim", "StatedFigure", "read_recipe"]
-
 C = TypeVar("C", bound=Config)
 
 

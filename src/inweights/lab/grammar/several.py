@@ -11,8 +11,6 @@ from inweights.config import to_dict
 from inweights.errors import ConfigError
 from inweights.lab.grammar.axes import Over
 
-__all__ = ["is_several", "named", "with_parts"]
-
 
 def is_several(part: Any) -> bool:
     """Whether a part of a study is given several times: as a list, or by names."""
@@ -21,9 +19,6 @@ def is_several(part: Any) -> bool:
 
 def named(part: str, configs: Any) -> dict[str, Any]:
     """Return several configs of a part by name: their own, or what tells them apart.
-
-    Raises:
-        ConfigError: There is none, or two are the same.
 
     Example:
         >>> from inweights.models import EmbMLPConfig, GPTConfig
@@ -70,11 +65,7 @@ def _leaves(config: Any) -> dict[str, Any]:
 
 
 def with_parts(several: Mapping[str, Mapping[str, Any]], over: Over) -> Over:
-    """Return what is varied, with the parts that are given several times as axes.
-
-    Raises:
-        ConfigError: A part is varied twice, or points are listed as well.
-    """
+    """Return what is varied, with the parts that are given several times as axes."""
     if not several:
         return over
     if not isinstance(over, Mapping) and over:

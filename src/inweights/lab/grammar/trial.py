@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from inweights.training.learner import Learner
     from inweights.worlds.registry import WorldConfig
 
-__all__ = ["Computation", "Measure", "Plan", "Probe", "Trial"]
-
 #: ``probe(model, worlds, **options)`` returns a table with a column ``replica``.
 Probe = Callable[..., Any]
 

@@ -29,19 +29,6 @@ from inweights.support.intervals import (
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "VERDICTS",
-    "ClaimResult",
-    "Verdict",
-    "decide",
-    "first_seeds",
-    "is_open",
-    "judge",
-    "span_of",
-    "tally",
-    "unjudged",
-]
-
 Verdict = Literal["reproduced", "consistent", "not reproduced", "undecided", "not judged"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 

@@ -96,16 +96,7 @@ class Board:
 
 
 def read_board(results: Path, scale: str, only: Iterable[str] | None = None) -> Board:
-    """Return the verdicts that ledger and scores of a folder give; nothing is run or loaded.
-
-    Args:
-        results: The folder.
-        scale: Of the runs.
-        only: Names of the recipes that are shown; all if left out.
-
-    Raises:
-        DataError: Ledger or scores are damaged.
-    """
+    """Return the verdicts that ledger and scores of a folder give; nothing is run or loaded."""
     ledger, scores = read_ledger(results / LEDGER), read_scores(results)
     homes = None if only is None else set(only)
     standing = [(e.stated, e) for _, e in ledger.of_scale(scale) if e.stated and e.claim]

@@ -19,22 +19,6 @@ from inweights.lab.grammar.claim import Claim
 from inweights.support.limits import check_file, read_bytes
 from inweights.support.publish import publish_file
 
-__all__ = [
-    "BLOCK",
-    "LEDGER",
-    "Earlier",
-    "Entry",
-    "JudgedLine",
-    "Ledger",
-    "Line",
-    "Reworded",
-    "RuleChange",
-    "Stated",
-    "Withdrawn",
-    "ledger_of",
-    "read_ledger",
-]
-
 #: Name of the ledger in the folder of results.
 LEDGER = "ledger.jsonl"
 #: Root seeds of a block: block ``b`` has the seeds from ``b * BLOCK`` on, and no other's.
@@ -217,12 +201,7 @@ class Entry:
 
 
 class Ledger:
-    """All lines, and what they say of each claim.
-
-    Args:
-        lines: In order.
-        last: Hash of the last one; "" if there is none.
-    """
+    """All lines, and what they say of each claim."""
 
     def __init__(self, lines: Iterable[Line] = (), last: str = "") -> None:
         self.lines: list[Line] = []
@@ -252,11 +231,7 @@ class Ledger:
         return 1 + max((line.block for line in self.statements), default=0)
 
     def add(self, path: Path, lines: Sequence[Line]) -> None:
-        """Add lines, here and to the file.
-
-        Raises:
-            DataError: The file is not what was read.
-        """
+        """Add lines, here and to the file."""
         if not lines:
             return
         before = read_bytes(path) if path.exists() else b""
@@ -280,11 +255,7 @@ class Ledger:
 
 
 def read_ledger(path: Path) -> Ledger:
-    """Read a ledger and check its chain; an empty one where there is no file.
-
-    Raises:
-        DataError: A line is damaged, or does not follow from the one before.
-    """
+    """Read a ledger and check its chain; an empty one where there is no file."""
     if not path.exists():
         return Ledger()
     check_file(path)

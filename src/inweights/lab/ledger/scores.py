@@ -15,8 +15,6 @@ from inweights.lab.ledger.lines import BLOCK, Stated
 from inweights.support.limits import check_file
 from inweights.support.publish import publish_file
 
-__all__ = ["SCHEMA", "SCORES", "add_scores", "numbers_in", "read_scores", "rows_of"]
-
 #: Folder of the scores, in the folder of results.
 SCORES = "scores"
 #: ``number`` is null, and ``why`` says the reason, where a run gave none.
@@ -36,11 +34,7 @@ _KEY = ["claim", "scale", "version", "case", "seed"]
 
 
 def read_scores(results: Path) -> pl.DataFrame:
-    """Return all scores of a folder of results; none where there are none.
-
-    Raises:
-        DataError: A file is damaged, or holds other columns.
-    """
+    """Return all scores of a folder of results; none where there are none."""
     parts = [_read(file) for file in sorted((results / SCORES).glob("*.parquet"))]
     return pl.concat(parts) if parts else pl.DataFrame(schema=SCHEMA)
 
@@ -55,11 +49,7 @@ def _read(file: Path) -> pl.DataFrame:
 
 
 def add_scores(results: Path, rows: Iterable[Mapping[str, Any]]) -> int:
-    """Add scores; those that are there stay as they are, so that no seed can be tried twice.
-
-    Returns:
-        How many were new.
-    """
+    """Add scores; those that are there stay as they are, so that no seed can be tried twice."""
     new = pl.DataFrame(list(rows), schema=SCHEMA)
     added = 0
     for (paper,), part in new.group_by(pl.col("claim").str.split("/").list.first()):

@@ -23,8 +23,6 @@ from inweights.lab.ledger.lines import (
     Withdrawn,
 )
 
-__all__ = ["hashes", "on_its_block", "state", "withdraw"]
-
 #: What a claim says beyond what is judged.
 _WORDS = ("text", "place", "source", "published", "check", "condition", "quote", "protocol")
 
@@ -35,9 +33,6 @@ def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
     That is its score, target and rule, how many seeds are stated, the recipe's version, and the
     keys of everything that the recipe trains and measures at the scale: settings, and raised
     versions of world, model, learner and probe. Words are not part of it.
-
-    Raises:
-        ConfigError: The recipe has no such scale, or cannot be planned here.
     """
     settings, _, _ = recipe.resolve(scale, seeds=1)
     work = asked_of(recipe.plan(settings), [0], recipe.version)
@@ -82,9 +77,6 @@ def state(
         anew: Why every claim is stated anew that was not judged as it stands, if it is: on one new
             block, as the same version where score, target and rule are the same. For a change of
             the whole library before a run, such as other rounding, which favours no claim.
-
-    Raises:
-        ConfigError: The ledger holds a claim of a recipe that the recipe no longer states.
     """
     block, lines = ledger.next_block, list[Line]()
     if anew:
@@ -131,11 +123,7 @@ def _line(claim: Claim, recipe: Recipe, scale: str, entry: Entry, now: str) -> L
 
 
 def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> Withdrawn:
-    """Return the line that takes a claim back. It stays on the board, in a section of its own.
-
-    Raises:
-        ConfigError: The ledger has no such claim, or no reason is given.
-    """
+    """Return the line that takes a claim back. It stays on the board, in a section of its own."""
     standing = {one: entry for one, entry in ledger.of_scale(scale) if not entry.withdrawn}
     if name not in standing:
         raise unknown_name("claim", name, standing, hint="The ledger has no other.")

@@ -16,8 +16,6 @@ from inweights.training.curriculum import Curriculum, Phase
 from inweights.training.learners import named_for
 from inweights.worlds.knowledge.triples import Triples
 
-__all__ = ["cautions"]
-
 #: Accuracy from which on facts count as known, and spread over seeds above which few say little.
 KNOWN, SPREAD = 0.99, 0.2
 #: Half the width of the 95% interval of a difference that a number of seeds should reach.

@@ -32,8 +32,6 @@ from inweights.training.learner import Curriculum
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Forecast", "forecast"]
-
 #: Steps of each phase that are tried out.
 STEPS = 3
 #: Groups of runs that are tried out, by their place among all by size: the largest, the smallest,
@@ -114,14 +112,6 @@ def forecast(
 
     Two to six groups of runs are tried, spread over all by size, in a few processor seconds; the
     cost of a step of the others lies between these, by parameters times facts.
-
-    Args:
-        plan: Trials, measures and computations.
-        seeds: Root seeds of every trial.
-        store: What is there already.
-        effort: With what it would be done; ``progress`` is told how many groups are tried.
-        version: The recipe's.
-        budget: Processor seconds after which no further group is tried.
     """
     effort = effort or Effort()
     device = effort.device

@@ -14,21 +14,11 @@ from inweights.lab.grammar.claim import Claim, Judged
 from inweights.lab.grammar.trial import Computation
 from inweights.lab.grammar.verdict import ClaimResult, judge
 
-__all__ = ["claim", "computations_of", "rows_of", "rows_together", "takes_all_seeds"]
-
 
 def computations_of(
     function: Callable[..., Any], over: Over, *, replicated: bool = False
 ) -> list[Computation]:
     """Return a computation for each condition of a function ``function(seed, **settings)``.
-
-    Args:
-        function: Returns a mapping of one row, rows, or a polars frame.
-        over: Values of its arguments; see :func:`~inweights.lab.grid`.
-        replicated: Whether it takes all ``seeds`` at once.
-
-    Raises:
-        ConfigError: It does not take ``seed``, or an argument that is varied.
 
     Example:
         >>> def squares(seed, size):
@@ -59,9 +49,6 @@ def computations_of(
 def rows_of(function: Callable[..., Any], settings: Mapping[str, Any], seed: int) -> pl.DataFrame:
     """Return what a function gives for one seed, as a table.
 
-    Raises:
-        DataError: It returns no rows, or a column that the sweep adds itself.
-
     Example:
         >>> rows_of(lambda seed: {"value": seed}, {}, seed=3).rows()
         [(3,)]
@@ -77,11 +64,7 @@ def rows_of(function: Callable[..., Any], settings: Mapping[str, Any], seed: int
 def rows_together(
     function: Callable[..., Any], settings: Mapping[str, Any], seeds: Sequence[int]
 ) -> pl.DataFrame:
-    """Return what a function gives for several seeds at once, as a table with a column ``seed``.
-
-    Raises:
-        DataError: It returns no rows for a seed, or rows for another one.
-    """
+    """Return what a function gives for several seeds at once, as a table with a column ``seed``."""
     table = _table(function, function(seeds=list(seeds), **settings), settings)
     told = set(table["seed"].to_list()) if "seed" in table.columns else set()
     if told != set(seeds):

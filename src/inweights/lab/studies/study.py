@@ -146,11 +146,7 @@ class StudyFile(Config):
 
     @property
     def study(self) -> Study:
-        """The study, with its configs.
-
-        Raises:
-            ConfigError: A kind, a path, a probe or a value does not exist.
-        """
+        """The study, with its configs."""
         if self.function:
             function = Code(at=self.function).load("seed", "seeds")
             return Study(
@@ -194,12 +190,7 @@ def open_study(path: str | Path) -> Recipe:
 
 
 def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
-    """Return the recipe of a study, as read from a file or stored in a run.
-
-    Args:
-        name: ``study/<name of the file>``.
-        file: What the file says, or the settings of a run.
-    """
+    """Return the recipe of a study, as read from a file or stored in a run."""
     file = file if isinstance(file, StudyFile) else decode(StudyFile, file)
     chosen = choose_seeds(file.seeds, 0)
     return Recipe(

@@ -14,8 +14,6 @@ from inweights.lm.model.score import generate, log_likelihoods
 from inweights.support.progress import Progress
 from inweights.worlds.knowledge.wording import ended
 
-__all__ = ["ask", "ask_with_thought", "say"]
-
 
 def ask(
     lm: LanguageModel, questions: Sequence[Question], *, progress: Progress | None = None

@@ -17,8 +17,6 @@ from inweights.lm.model.load import LanguageModel
 from inweights.lm.model.score import generate, log_likelihoods
 from inweights.support.progress import Progress
 
-__all__ = ["GENERAL", "TEXTS", "general_knowledge", "kept"]
-
 #: What a small model knows of itself: a prompt, the answer, and wrong ones.
 GENERAL = (
     ("The capital of France is", "Paris", "London", "Rome", "Berlin"),

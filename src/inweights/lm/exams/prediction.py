@@ -12,8 +12,6 @@ from inweights.lm.exams.questions import Question
 from inweights.lm.model.data import found_in, read_table
 from inweights.support.progress import SolverProgress
 
-__all__ = ["forecast_of"]
-
 
 def forecast_of(
     folder: Path,

@@ -13,8 +13,6 @@ from inweights.errors import DataError, unknown_name
 from inweights.lm.model.data import found_in, read_part, read_table
 from inweights.seeds import EVALUATION, Streams
 
-__all__ = ["Question", "exam", "read_exam"]
-
 _NEEDED = ("role", "prompt", "answer", "candidates")
 
 

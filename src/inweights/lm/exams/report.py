@@ -17,8 +17,6 @@ from inweights.lm.exams.states import resemblance_by_layer
 from inweights.lm.model.load import LanguageModel
 from inweights.support.progress import Progress
 
-__all__ = ["evaluation"]
-
 
 def evaluation(
     lm: LanguageModel,

@@ -14,8 +14,6 @@ from inweights.lm.model.load import LanguageModel
 from inweights.lm.model.score import Floats
 from inweights.probes.geometry.embedding import Embedding
 
-__all__ = ["NAMED", "hidden_states", "named_states", "resemblance_by_layer"]
-
 #: What stands before a name: at the first place of a sequence most models keep one state for all.
 NAMED = "This is {name}"
 

@@ -14,8 +14,6 @@ import torch
 from inweights.errors import ConfigError, DataError
 from inweights.seeds import INITIALISATION, Streams
 
-__all__ = ["adapted", "with_adapters"]
-
 
 @contextmanager
 def adapted(
@@ -34,9 +32,6 @@ def adapted(
         alpha: They are multiplied by ``alpha / rank``.
         seed: Root seed.
         keep: Folder to write the adapters to before they are merged, as ``peft`` reads them.
-
-    Raises:
-        ConfigError: ``peft`` is not installed.
     """
     wanted = [p.requires_grad for p in model.parameters()]
     if method == "full":
@@ -81,11 +76,7 @@ def adapted(
 
 @contextmanager
 def with_adapters(model: Any, folder: Path) -> Iterator[None]:
-    """Use stored adapters within the block; the original modules are restored afterwards.
-
-    Raises:
-        DataError: The folder contains no adapters, or damaged ones.
-    """
+    """Use stored adapters within the block; the original modules are restored afterwards."""
     from peft import PeftModel
 
     if not (folder / "adapter_model.safetensors").exists():  # what else peft reads is a pickle

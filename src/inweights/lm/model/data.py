@@ -121,13 +121,6 @@ def batches(
     Examples are drawn in a new order each epoch, sorted by length, and cut where a batch would
     have more than ``tokens`` tokens with its padding; the batches come in a drawn order.
 
-    Args:
-        encoded: The examples.
-        tokens: Tokens of a batch, with padding; one example may have more, alone.
-        seed: Root seed.
-        epoch: Which epoch; a pure function of it, so that nothing is stored to resume.
-        path: Further names of the stream.
-
     Example:
         >>> rows = [Encoded((0,) * n, 1) for n in (3, 8, 3, 7)]
         >>> sorted(sorted(batch) for batch in batches(rows, 16, seed=0, epoch=0))
@@ -147,11 +140,7 @@ def batches(
 
 
 def read_table(path: str | Path) -> pl.DataFrame:
-    """Read a JSONL or Parquet file, whole.
-
-    Raises:
-        DataError: It is not there, or is neither.
-    """
+    """Read a JSONL or Parquet file, whole."""
     place = Path(path)
     if not place.exists():
         raise DataError(f"there is no file or folder {place}")
@@ -208,11 +197,7 @@ def read_examples(path: str | Path, part: str = "train", *, chat: bool = False) 
 
 
 def read_part(folder: Path, part: str, *, chat: bool = False) -> pl.DataFrame:
-    """Read a part of a data set, in chat with what a user says for its prompts.
-
-    Raises:
-        DataError: The folder does not hold it, or the chats are no such rows.
-    """
+    """Read a part of a data set, in chat with what a user says for its prompts."""
     table = read_table(found_in(folder, part))
     if not chat or not any(folder.glob(f"{part}_chat.*")):
         return table
@@ -227,11 +212,7 @@ def read_part(folder: Path, part: str, *, chat: bool = False) -> pl.DataFrame:
 
 
 def found_in(folder: Path, part: str) -> Path:
-    """Return the file of a part of a data set.
-
-    Raises:
-        DataError: The folder does not hold it.
-    """
+    """Return the file of a part of a data set."""
     for kind in ("parquet", "jsonl"):
         if (folder / f"{part}.{kind}").exists():
             return folder / f"{part}.{kind}"

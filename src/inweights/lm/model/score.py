@@ -18,8 +18,6 @@ from inweights.errors import DataError
 from inweights.lm.model.data import padded
 from inweights.lm.model.load import LanguageModel
 
-__all__ = ["Floats", "generate", "log_likelihoods"]
-
 Floats = NDArray[np.float64]
 #: Called with questions done and all of them.
 Tell = Callable[[int, int], None]

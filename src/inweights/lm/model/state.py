@@ -8,8 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["fingerprint", "flat", "moments", "restore", "unflatten"]
-
 
 def fingerprint(model: torch.nn.Module) -> list[list[float]]:
     """A few numbers of each weight that identify a checkpoint."""

@@ -9,8 +9,6 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from inweights.seeds import INITIALISATION, Streams
 
-__all__ = ["byte_tokenizer", "tiny"]
-
 _CHAT = (
     "{% for turn in messages %}{{ turn.role }}: {{ turn.content }}\n{% endfor %}"
     "{% if add_generation_prompt %}assistant: {% endif %}"

@@ -16,8 +16,6 @@ from inweights.support.limits import read_text
 from inweights.support.publish import publish_file
 from inweights.worlds.readers.new_folder import reason
 
-__all__ = ["add_scores", "card_of", "model_card"]
-
 _SCORES = "## Scores\n"
 _CARD = """---
 base_model: {quoted}
@@ -51,15 +49,6 @@ def model_card(
     tokens: int,
 ) -> str:
     """Return the card of a model, as Markdown.
-
-    Args:
-        base: What it was fine-tuned from.
-        data: The folder that ``inweights augment`` wrote, or a file.
-        part: Which part of it.
-        config: How.
-        chat: Whether in its chat template.
-        losses: Of :func:`inweights.lm.finetune`.
-        tokens: Tokens that it read.
 
     Example:
         >>> losses = pl.DataFrame({"stage": [0, 0], "step": [1, 2], "loss": [4.0, 0.5]})

@@ -23,8 +23,6 @@ from inweights.support.limits import read_text
 from inweights.support.progress import Progress
 from inweights.worlds.readers.new_folder import new_folder
 
-__all__ = ["About", "epochs_of", "keeping", "lock_of", "score_epochs"]
-
 _ABOUT = "about.json"
 
 
@@ -57,14 +55,7 @@ def lock_of(target: Path) -> Path:
 
 
 def keeping(target: Path, lm: LanguageModel, about: About, *, fresh: bool) -> Callable[..., None]:
-    """Return what keeps the model after an epoch, as :func:`inweights.lm.finetune` calls it.
-
-    Args:
-        target: Folder that the fine-tuning makes.
-        lm: The model that is trained.
-        about: What it is of.
-        fresh: Whether it begins anew, so that epochs of an earlier one are removed.
-    """
+    """Return what keeps the model after an epoch, as :func:`inweights.lm.finetune` calls it."""
     place = epochs_of(target)
     if fresh and (place / _ABOUT).exists():
         shutil.rmtree(place)

@@ -8,8 +8,6 @@ from typing import Literal
 from inweights.config import Config
 from inweights.errors import ConfigError
 
-__all__ = ["DEFAULT", "FineTune"]
-
 
 class FineTune(Config):
     """How a model is fine-tuned. AdamW; no dropout, since facts are to be memorised.

@@ -24,8 +24,6 @@ from inweights.seeds import Streams
 from inweights.support.progress import Progress
 from inweights.worlds.readers.new_folder import new_folder, reason
 
-__all__ = ["finetune_to"]
-
 #: Called before training with the mask as text, examples, their tokens, updates at most, and texts
 #: that the model wrote itself.
 Show = Callable[[str, int, int, int, int], None]
@@ -131,11 +129,7 @@ def finetune_to(
 
 @contextmanager
 def _alone(target: Path) -> Iterator[None]:
-    """Work on a folder that is not there yet, and that no other process works on.
-
-    Raises:
-        DataError: It is there, or another process is at work on it.
-    """
+    """Work on a folder that is not there yet, and that no other process works on."""
     if not _first():
         yield
         return

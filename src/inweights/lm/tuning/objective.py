@@ -15,8 +15,6 @@ from inweights.lm.model.data import Encoded, padded
 from inweights.lm.model.load import LanguageModel
 from inweights.lm.tuning.fine_tune import FineTune
 
-__all__ = ["drift", "remembered", "update"]
-
 #: Texts to keep that are read at the same time, and next tokens that are noted at each place.
 _TOGETHER, _LIKELY = 16, 32
 

@@ -8,8 +8,6 @@ from inweights.lm.model.load import LanguageModel
 from inweights.lm.model.score import generate
 from inweights.support.progress import Progress
 
-__all__ = ["paraphraser"]
-
 _TOKENS = 40
 _ASKED = "Say this sentence again in other words, and end with the same word: {}"
 _SHOWN = (

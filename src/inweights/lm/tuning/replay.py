@@ -12,8 +12,6 @@ from inweights.lm.tuning.fine_tune import FineTune
 from inweights.seeds import DATA_ORDER, Streams
 from inweights.support.progress import Progress
 
-__all__ = ["own_text", "replayed"]
-
 #: What it writes on from; of nothing that is asked by :mod:`inweights.lm.exams.general`.
 _OPENINGS = (
     "The weather", "In the morning", "Scientists have", "A good way to", "The history of",

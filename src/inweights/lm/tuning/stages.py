@@ -10,8 +10,6 @@ import polars as pl
 from inweights.lm.model.data import Encoded, batches
 from inweights.lm.tuning.fine_tune import FineTune
 
-__all__ = ["Stage", "stages_of", "steps_of"]
-
 
 @dataclass
 class Stage:

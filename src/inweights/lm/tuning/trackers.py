@@ -10,8 +10,6 @@ from typing import Any
 
 from inweights.errors import ConfigError, unknown_name
 
-__all__ = ["TRACKERS", "Record", "tracking"]
-
 #: Given the number of an update, and numbers by name.
 Record = Callable[[int, Mapping[str, float]], None]
 #: The module of each tracker; what is installed is called as the tracker is.
@@ -29,14 +27,6 @@ def tracking(tracker: str, run: Path, settings: Mapping[str, Any]) -> Iterator[R
 
     Each tracker decides by its own settings where it writes: TensorBoard into the folder
     ``<run>.tensorboard``, the others where their environment says.
-
-    Args:
-        tracker: A name of ``TRACKERS``, or empty.
-        run: The folder that is made; its name is the run's.
-        settings: What the run is described by.
-
-    Raises:
-        ConfigError: There is no such tracker, or its package is not installed.
 
     Example:
         >>> with tracking("", Path("tuned"), {}) as record:

@@ -22,8 +22,6 @@ from inweights.seeds import INITIALISATION, Streams
 if TYPE_CHECKING:
     from inweights.models.outside.wrapping import WrapConfig
 
-__all__ = ["Form", "find", "form_of", "logits_of", "made", "numbers", "place", "state_of_output"]
-
 #: Shape of the batch that a module is tried with: no width of a state is likely to be the same.
 _TRIED = (3, 2)
 
@@ -47,11 +45,7 @@ class Form:
 
 
 def made(config: WrapConfig, vocabulary: int, seed: int) -> nn.Module:
-    """Return a new module of a factory, whose start a seed decides.
-
-    Raises:
-        ConfigError: The factory fails or makes no module, or the module cannot have replicas.
-    """
+    """Return a new module of a factory, whose start a seed decides."""
     label = config.label
     with _seeded(Streams(seed).seed(INITIALISATION, "module")):
         try:
@@ -99,12 +93,7 @@ def _seeded(seed: int) -> Iterator[None]:
 
 
 def logits_of(output: Any, read: Callable[[Any], Any] | None = None) -> Any:
-    """Return the logits within what a module returned.
-
-    Args:
-        output: A tensor, an object with ``.logits``, or a tuple that begins with either.
-        read: Where else they are.
-    """
+    """Return the logits within what a module returned."""
     if read is not None:
         return read(output)
     if isinstance(output, tuple) and output and not hasattr(output, "logits"):
@@ -123,11 +112,7 @@ def state_of_output(output: Any) -> Any:
 def form_of(
     module: nn.Module, vocabulary: int, read: Callable[[Any], Any] | None, label: str
 ) -> Form:
-    """Try a module with a small batch of tokens.
-
-    Raises:
-        ConfigError: It does not take token ids, or gives no logits of all of them.
-    """
+    """Try a module with a small batch of tokens."""
     batch, length = _TRIED
     tokens = torch.arange(batch * length).view(_TRIED) % vocabulary
     seen: dict[str, Tensor] = {}

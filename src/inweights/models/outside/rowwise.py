@@ -16,19 +16,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-__all__ = ["Noise", "Rows"]
-
 #: A function of ``[R, ...]`` to the same shape, whose rows do not reach each other.
 Rowwise = Callable[[Tensor], Tensor]
 
 
 class Rows:
-    """Which replica a module is called for: one, or all of them under ``vmap``.
-
-    Args:
-        row: Its number; under ``vmap`` a tensor with one for each.
-        replicas: How many there are.
-    """
+    """Which replica a module is called for: one, or all of them under ``vmap``."""
 
     def __init__(self, row: int | Tensor, replicas: int) -> None:
         self._row, self._replicas = row, replicas
@@ -84,10 +77,6 @@ class _Batched(torch.autograd.Function):
 
 class Noise:
     """Draws the masks of dropout within modules from generators of one's own.
-
-    Args:
-        rows: Which replica is called.
-        generators: One a replica; without them it drops nothing.
 
     Attributes:
         rate: The largest that was asked for.

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from inweights.models.outside.wrapping import WrapConfig
 
-__all__ = ["Wrapped"]
-
 LOGITS = "logits"
 #: Root seed of the module that is lent the numbers of all replicas; no run is likely to have it.
 _BASE = 2**62 + 20_221

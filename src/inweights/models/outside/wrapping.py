@@ -21,8 +21,6 @@ from inweights.support.code import Code, code_of, first_argument
 if TYPE_CHECKING:
     from inweights.models.outside.wrapped import Wrapped
 
-__all__ = ["WrapConfig", "causal_lm", "wrap", "wrap_named"]
-
 _EXAMPLE = "iw.wrap(lambda vocabulary: MyModule(vocabulary, width=64))"
 
 
@@ -150,11 +148,7 @@ def _with_defaults(factory: Callable[..., Any], options: Mapping[str, Any]) -> d
 
 
 def wrap_named(about: Mapping[str, Any]) -> WrapConfig:
-    """Return the config of a table in a file, ``{wrap = "mine:make", width = 64}``.
-
-    Raises:
-        ConfigError: Its module is not loaded, or the function is no factory.
-    """
+    """Return the config of a table in a file, ``{wrap = "mine:make", width = 64}``."""
     options = dict(about)
     factory, logits = str(options.pop("wrap")), options.pop("logits", None)
     return wrap(
@@ -165,16 +159,7 @@ def wrap_named(about: Mapping[str, Any]) -> WrapConfig:
 
 
 def causal_lm(vocabulary: int, *, model_type: str, **settings: Any) -> Any:
-    """Return a causal language model of ``transformers``, untrained.
-
-    Args:
-        vocabulary: Number of tokens.
-        model_type: Such as ``llama``.
-        settings: Those of its config.
-
-    Raises:
-        ConfigError: ``transformers`` is not installed, or has no such model.
-    """
+    """Return a causal language model of ``transformers``, untrained."""
     try:
         from transformers import AutoConfig, AutoModelForCausalLM
     except ImportError:

@@ -27,8 +27,6 @@ from inweights.worlds.world import World
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["agreement", "arrange", "arrangement", "procrustes", "procrustes_align"]
-
 Floats = NDArray[np.float64]
 Method = Literal["pca", "umap"]
 
@@ -50,9 +48,6 @@ def procrustes_align(
 
     Returns:
         ``X Q``, as wide as the wider one.
-
-    Raises:
-        DataError: There are not as many points.
 
     Example:
         >>> x = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0]])
@@ -83,9 +78,6 @@ def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> floa
     Args:
         points: One arrangement.
         onto: The other, of any width.
-
-    Raises:
-        DataError: There are not as many points, or all points of one are the same.
 
     Example:
         >>> x = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0]])

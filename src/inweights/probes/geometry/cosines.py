@@ -28,19 +28,6 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
-__all__ = [
-    "adjacencies",
-    "cosine_matrix",
-    "cosines",
-    "graph_edges",
-    "graph_recall",
-    "node_vectors",
-    "prefix_of",
-    "random_blocks",
-    "top_hits",
-    "unit",
-]
-
 Floats = NDArray[np.float64]
 #: What a pair of nodes takes in a table while it is made.
 _BYTES = 150
@@ -51,21 +38,13 @@ Edges = tuple[int, Ids, Ids]
 
 
 def adjacencies(model: Model, worlds: World | Sequence[World]) -> list[Float[Floats, "N N"]]:
-    """Return the adjacency of every replica's world; worlds that are one share one.
-
-    Raises:
-        DataError: A world is no graph; or the model's nodes have names, and others than its.
-    """
+    """Return the adjacency of every replica's world; worlds that are one share one."""
     each = [adjacency(world) for world in _graphs(model, worlds)]
     return each * model.replicas if len(each) == 1 else each
 
 
 def graph_edges(model: Model, worlds: World | Sequence[World]) -> list[Edges]:
-    """Return the nodes, and the ends of the edges, of every replica's world: smaller than a matrix.
-
-    Raises:
-        DataError: As :func:`adjacencies`.
-    """
+    """Return nodes, and ends of edges, of every replica's world: less than a matrix."""
     each = [edge_ends(world) for world in _graphs(model, worlds)]
     return each * model.replicas if len(each) == 1 else each
 
@@ -94,10 +73,6 @@ def node_vectors(
             where a node ends the prompt.
         before: Tokens that stand before it there, such as those of
             :func:`~inweights.worlds.families.graph.edge_prefix`.
-
-    Raises:
-        ConfigError: The layer is unknown.
-        DataError: The model has no table of token embeddings.
     """
     if layer != "tokens":
         prompts = _prompts(nodes, before, model)
@@ -124,11 +99,7 @@ def _prompts(nodes: int, before: Sequence[int], model: Model) -> Int[torch.Tenso
 def random_blocks(
     draws: int, shape: Sequence[int], seed: int, at_once: int = 0
 ) -> Iterator[Float[Floats, "k N D"]]:
-    """Yield standard normal embeddings some draws at a time, 32 MB unless told how many.
-
-    Raises:
-        DataError: There are no draws.
-    """
+    """Yield standard normal embeddings some draws at a time, 32 MB unless told how many."""
     if draws < 1:
         raise DataError(f"draws must be at least 1, got {draws}")
     rng = Streams(seed).numpy(EVALUATION, "null")

@@ -25,8 +25,6 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
-__all__ = ["edge_margin", "geometric_margin"]
-
 Floats = NDArray[np.float64]
 #: Nodes whose margins are taken, of more than :data:`EXACT`; and logits that are held at once.
 _SAMPLED, _AT_ONCE = 500, 2**23

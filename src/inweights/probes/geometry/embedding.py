@@ -23,8 +23,6 @@ from inweights.worlds.world import World
 if TYPE_CHECKING:
     from jaxtyping import Num
 
-__all__ = ["Embedding", "NamedNodes", "node_names"]
-
 #: Names that a message lists.
 _LISTED = 5
 

@@ -32,16 +32,6 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Float, Int, Integer
 
-__all__ = [
-    "Pairs",
-    "asked_pairs",
-    "cosine_ranks",
-    "hop_correlation",
-    "midranks",
-    "spearman",
-    "tie_groups",
-]
-
 Floats = NDArray[np.float64]
 
 #: Pairs that are asked of more than :data:`EXACT` nodes.

@@ -25,8 +25,6 @@ from inweights.theory.geometric_memory.spectral import (
 from inweights.theory.geometric_memory.storage import incidence_storage, shifted_storage
 from inweights.worlds.families.graph import Graph
 
-__all__ = ["known_geometries", "skew"]
-
 Floats = NDArray[np.float64]
 
 

@@ -29,8 +29,6 @@ from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import EXACT, eigenspaces, hop_distances, operator
 from inweights.worlds.world import Ids, World
 
-__all__ = ["named_geometry"]
-
 Floats = NDArray[np.float64]
 #: What is measured, with the sign that makes a larger number more of a geometry.
 _MEASURES = {"spearman": -1, "far": -1, "neighbours": 1, "fiedler": 1, "zigzag": -1}

@@ -17,8 +17,6 @@ from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.families.graph import Graph
 from inweights.worlds.world import World
 
-__all__ = ["both_ways", "without_self_edges"]
-
 
 def without_self_edges(
     model: Model,
@@ -38,9 +36,6 @@ def without_self_edges(
         worlds: Worlds of :class:`~inweights.worlds.families.graph.Graph`: one, or one a replica.
         inner: ``inner(model, worlds, **options)``, such as :func:`~inweights.probes.zigzag`.
         options: Further keyword arguments of ``inner``.
-
-    Raises:
-        DataError: A world is no graph.
 
     Example:
         >>> from inweights.models import Node2VecConfig
@@ -71,9 +66,6 @@ def both_ways(
         worlds: Worlds of :class:`~inweights.worlds.families.graph.Graph`: one, or one a replica.
         inner: ``inner(model, worlds, **options)``, such as :func:`~inweights.probes.zigzag`.
         options: Further keyword arguments of ``inner``.
-
-    Raises:
-        DataError: A world is no graph.
 
     Example:
         >>> from inweights.models import Node2VecConfig

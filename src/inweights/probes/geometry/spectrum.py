@@ -29,8 +29,6 @@ from inweights.theory.geometric_memory.bands import Bands
 from inweights.theory.geometric_memory.spectral import EXACT, Operator, eigenspaces, operator
 from inweights.worlds.world import World
 
-__all__ = ["spectral_energy", "zigzag"]
-
 Floats = NDArray[np.float64]
 
 #: Negative eigenvalues of ``P + Pᵀ`` are those of ``P + Pᵀ − 2I`` below this: neighbours differ in

@@ -25,8 +25,6 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Int
 
-__all__ = ["carries"]
-
 #: What the model may answer, by what the place carries: one of the two, both, or neither.
 _OUTCOMES = ("bridge", "relation", "answer", "unchanged")
 #: Where a source's state may go: one place, or several at once.

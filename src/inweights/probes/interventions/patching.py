@@ -23,8 +23,6 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["activation_patching", "patch"]
-
 
 def patch(
     model: Model,

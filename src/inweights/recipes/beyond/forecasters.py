@@ -7,8 +7,6 @@ import polars as pl
 from inweights.recipes.shared.calibration import agreement, reliability, roc_auc
 from inweights.recipes.shared.derived import memorised
 
-__all__ = ["EVEN", "PROGRAM", "SOFT", "TRAINING", "TRIVIAL", "UNEVEN", "derive"]
-
 PROGRAM, SOFT = "program (2)", "soft program"
 TRIVIAL, TRAINING = "bridge has an identity", "short training"
 EVEN, UNEVEN = "even", "uneven"

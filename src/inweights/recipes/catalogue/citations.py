@@ -6,8 +6,6 @@ from importlib.metadata import version
 
 from inweights.lab.grammar.recipe import Recipe
 
-__all__ = ["citations"]
-
 #: By the first part of a recipe's name: key, title, and what is known beside it. Fields that are
 #: not known here stay open, rather than guessed.
 _PAPERS = {

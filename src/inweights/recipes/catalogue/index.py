@@ -48,11 +48,7 @@ def index() -> dict[str, Entry]:
 
 
 def entry_of(name: str) -> Entry:
-    """Return what is listed of a recipe, built in or of a plugin.
-
-    Raises:
-        ConfigError: There is none of the name.
-    """
+    """Return what is listed of a recipe, built in or of a plugin."""
     from inweights.recipes import is_built_in
 
     return index()[name] if is_built_in(name) and name in index() else read_entry(name)

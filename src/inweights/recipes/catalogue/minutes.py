@@ -24,8 +24,6 @@ from inweights.support.progress import roughly, shown
 if TYPE_CHECKING:
     from inweights.lab.grammar.recipe import Recipe
 
-__all__ = ["Timing", "cost_of", "estimate", "minutes_of", "pace", "timings"]
-
 _FILE = "minutes.json"
 #: Processor seconds that are spent on trying trainings of a recipe, and on its other tasks.
 _SPENT = 20.0

@@ -14,8 +14,6 @@ from inweights.config import to_dict
 from inweights.lab.grammar.recipe import Recipe
 from inweights.lm.tuning.fine_tune import FineTune
 
-__all__ = ["OWN", "Setting", "extras", "is_ours", "meanings", "settings"]
-
 #: What stands as the paper of recipes that no paper has.
 OWN = "inweights"
 #: A field and its text in the section "Attributes:" of a docstring, to the next field.
@@ -44,10 +42,6 @@ class Setting:
 
 def settings(recipe: Recipe, part: str = "") -> list[Setting]:
     """Return every setting of a recipe, in their order.
-
-    Args:
-        recipe: Whose.
-        part: Only the settings of this path, and below it.
 
     Example:
         >>> from inweights.recipes import get_recipe

@@ -14,18 +14,6 @@ from inweights.models.configs import GPTConfig, Init, OneLayerConfig
 from inweights.training import learners
 from inweights.training.curriculum import Optimizer, Phase, Stop
 
-__all__ = [
-    "BRIEF",
-    "BRIEF_GPT",
-    "GPT",
-    "ONE_LAYER",
-    "SUCCEEDS",
-    "EndToEndTraining",
-    "GPTTraining",
-    "OneLayerTraining",
-    "phase_roles",
-]
-
 ONE_LAYER, GPT = "one-layer", "GPT"
 
 #: Every training task of Table 1, and whether the paper says that the conclusion follows.
@@ -54,9 +42,6 @@ def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
 
     A count is a weight of the loss; weights are normalised, so that a full batch is that of the
     multiset of ``ρ`` copies.
-
-    Raises:
-        ConfigError: The course is unknown, or ``ρ`` is below 1.
 
     Example:
         >>> phase_roles("joint", rho=3.0)
@@ -141,14 +126,7 @@ class OneLayerTraining(Config):
         roles: Mapping[str, float],
         **options: Any,
     ) -> lab.Computation:
-        """The table ``foretold``: the similarity that follows from the facts of stage 1.
-
-        Args:
-            labels: Columns beside ``model``.
-            world: An analogy, or two hops as one.
-            roles: Facts of stage 1, with how often each counts.
-            options: ``course`` and ``rho``, so that the closed form stands beside; ``by_pair``.
-        """
+        """The table ``foretold``: the similarity that follows from the facts of stage 1."""
         from inweights.probes.predicted_similarity import predicted_similarity
 
         return lab.Computation(

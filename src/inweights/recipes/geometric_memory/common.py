@@ -20,32 +20,6 @@ from inweights.models.configs import GPTConfig, MambaConfig, Node2VecConfig, Tin
 from inweights.training.curriculum import Optimizer, Phase, Precision, Schedule
 from inweights.worlds.families.graph import Graph
 
-__all__ = [
-    "ARCHITECTURES",
-    "BF16",
-    "CODE",
-    "CONDITIONS",
-    "FROZEN",
-    "GPT",
-    "GRAPHS",
-    "NN",
-    "NODE2VEC",
-    "OF_PRECISION",
-    "PLAIN",
-    "RESERVED",
-    "SSM",
-    "TOP",
-    "VERSION",
-    "Node2VecDescent",
-    "Shape",
-    "Training",
-    "training",
-    "trial",
-    "trials",
-    "vocabulary_of",
-]
-
-
 #: Conditions of a training, a label of its trials: as the paper's code trains, the same in bfloat16
 #: (as the code does on a GPU), and with the plainest world and start that do.
 CODE, BF16, PLAIN = "the code's", "the code's, bf16", "ours"

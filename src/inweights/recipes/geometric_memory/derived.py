@@ -10,8 +10,6 @@ from inweights.recipes.geometric_memory.common import CODE, TOP
 from inweights.recipes.shared.derived import at_the_end
 from inweights.theory.geometric_memory.spectral import COSINE_TIE
 
-__all__ = ["beside_random", "far_correlation", "judged", "top_energy"]
-
 
 def judged(tables: Mapping[str, pl.DataFrame], condition: str = CODE) -> dict[str, pl.DataFrame]:
     """Return the tables under one condition, on which the claims are judged, without its column.

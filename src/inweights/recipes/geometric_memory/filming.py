@@ -12,8 +12,6 @@ from inweights.recipes.geometric_memory import common as gm
 from inweights.theory.geometric_memory.layout import scene
 from inweights.worlds.families.graph import Graph
 
-__all__ = ["ORDER", "filmed", "more_geometric", "pictures", "size"]
-
 #: From arbitrary to most geometric.
 ORDER = (gm.FROZEN, gm.NN, gm.GPT, gm.SSM, gm.NODE2VEC)
 _RANK = {name: place for place, name in enumerate(ORDER)}
@@ -29,16 +27,7 @@ def filmed(
     draws: int,
     conditions: Sequence[str | None] = (None,),
 ) -> Plan:
-    """Let every architecture learn every graph, and film the first seed of each.
-
-    Args:
-        graphs: By name.
-        training: How an architecture is trained on a graph, by both names.
-        descent: How Node2Vec, which is not trained, descends.
-        looks: Frames that are taken on the way, about.
-        draws: Random embeddings in each null distribution.
-        conditions: Under which conditions; the first one is filmed.
-    """
+    """Let every architecture learn every graph, and film the first seed of each."""
     trials, films = [], []
     for name, world in graphs.items():
         for architecture in ORDER:

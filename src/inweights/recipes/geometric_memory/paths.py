@@ -16,28 +16,6 @@ from inweights.training.curriculum import Optimizer, Phase, Schedule
 from inweights.worlds.families.own_path_star import OwnPathStar
 from inweights.worlds.families.path_star import PathStar
 
-__all__ = [
-    "ALONE",
-    "EDGES",
-    "FIRST",
-    "FULL",
-    "GEOMETRY",
-    "HEAD_START",
-    "INTERLEAVED",
-    "MINI",
-    "PAPER_STAR",
-    "PAPER_STARS",
-    "PERMUTED",
-    "RANDOM",
-    "STARS",
-    "TWO_PHASE",
-    "Loss",
-    "PathStarTraining",
-    "Way",
-    "curves",
-    "recall",
-]
-
 Way = Literal[
     "interleaved",
     "edges first",
@@ -141,14 +119,7 @@ class PathStarTraining(Config):
         loss: Loss = FULL,
         task: PathStar | OwnPathStar = PathStar(),  # noqa: B008
     ) -> Trial:
-        """Return a trial.
-
-        Args:
-            labels: For the tables.
-            how: One of the ways above.
-            loss: Where the loss of a path is.
-            task: What is asked, and which edges are told; the graph is this one, or a user's own.
-        """
+        """Return a trial."""
         own = isinstance(task, OwnPathStar)
         world = structs.replace(
             task,

@@ -12,19 +12,6 @@ from inweights.training import learners
 from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
 from inweights.worlds.families.two_hop import TwoHop
 
-__all__ = [
-    "BRIEF",
-    "BRIEF_TIED",
-    "CONDITIONS",
-    "FIXED",
-    "NARROW",
-    "TIED_HEAD",
-    "EmbMLPTraining",
-    "GPTTraining",
-    "trial",
-]
-
-
 #: Models that Figure 2 compares; the last two have a tied head.
 CONDITIONS = ("emb-mlp", "gpt", "gpt-small", "gpt-tied", "gpt-tied-decay")
 #: The GPT whose sequences all start at the first position.
@@ -151,9 +138,6 @@ def trial(
     ``emb-mlp``; ``gpt``: standard initialisation; ``gpt-small``: small initialisation;
     ``gpt-tied``: standard initialisation, tied head; ``gpt-tied-decay``: and strong weight decay;
     ``gpt-fixed``: as ``gpt``, without random offsets of positions.
-
-    Raises:
-        ConfigError: There is no such condition.
     """
     if name not in (*CONDITIONS, FIXED):
         raise unknown_name("model", name, (*CONDITIONS, FIXED))

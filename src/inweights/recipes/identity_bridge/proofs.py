@@ -10,19 +10,11 @@ import polars as pl
 from inweights import lab
 from inweights.theory.identity_bridge import proof, proof_kkt
 
-__all__ = ["SCORES", "computations"]
-
 
 def computations(
     sizes: Sequence[int], small: Sequence[int], worlds: Sequence[tuple[int, int]]
 ) -> list[lab.Computation]:
-    """Return every step at every size.
-
-    Args:
-        sizes: ``n`` at which the steps of the proofs are checked.
-        small: ``n`` of what is computed on whole matrices.
-        worlds: ``n`` and complexity of each full program that is solved.
-    """
+    """Return every step at every size."""
     one_size: dict[str, Callable[..., pl.DataFrame]] = {
         "with": proof.with_identity,
         "without": proof.without,

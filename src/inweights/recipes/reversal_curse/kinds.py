@@ -16,17 +16,6 @@ from inweights.recipes.shared.derived import memorised
 from inweights.theory import predicted_queries
 from inweights.training.curriculum import Curriculum, Optimizer, Phase
 
-__all__ = [
-    "BRIEF",
-    "DECAYED",
-    "EMB_MLP",
-    "GPT",
-    "Training",
-    "common_scores",
-    "derive",
-    "plan",
-]
-
 EMB_MLP, DECAYED, GPT = "Emb-MLP", "Emb-MLP, decay", "GPT, small"
 
 
@@ -87,14 +76,7 @@ def plan(
     training: Training,
     undecayed: float | None = None,
 ) -> lab.Plan:
-    """Forecast every world with the decay of the training and without, and train all models.
-
-    Args:
-        worlds: Labels and worlds.
-        training: How the models are trained.
-        undecayed: Decay of the soft program that forecasts training without decay; program (2)
-            does where there is none.
-    """
+    """Forecast every world with the decay of the training and without, and train all models."""
     trials, computations = [], []
     for labels, world in worlds:
         computations += [

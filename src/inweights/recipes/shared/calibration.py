@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-__all__ = ["agreement", "reliability", "roc_auc"]
-
 #: Edges of the bins of a predicted margin; the one around 0 holds the ties.
 EDGES = (-1.0, -0.5, -0.25, -0.1, -0.02, 0.02, 0.1, 0.25, 0.5, 1.0)
 

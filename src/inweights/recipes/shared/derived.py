@@ -8,25 +8,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-__all__ = [
-    "at_the_end",
-    "beside_chance",
-    "blocks",
-    "compositions",
-    "correlation",
-    "excess",
-    "extremes",
-    "first_step",
-    "gain",
-    "half_time",
-    "linear_law",
-    "mean_by_hops",
-    "memorised",
-    "over_blocks",
-    "own_peaks",
-    "where_known",
-]
-
 
 def compositions(accuracy: pl.DataFrame, distribution: str = "out") -> pl.DataFrame:
     """Rows of the queries of one distribution, of a table of accuracies by role."""

@@ -6,16 +6,6 @@ from collections.abc import Sequence
 
 import polars as pl
 
-__all__ = [
-    "hardest",
-    "learnt",
-    "mean_recall",
-    "own_and_other_arms",
-    "path_ends",
-    "token_names",
-    "whole",
-]
-
 
 def hardest(paths: pl.DataFrame) -> pl.DataFrame:
     """Rows of the hardest token on held-out leaves."""

@@ -15,8 +15,6 @@ from importlib import resources
 
 from inweights.report.base.html import escape, tag
 
-__all__ = ["asset", "document"]
-
 #: The style element of every SVG of matplotlib.
 _STYLES = ("*{stroke-linejoin: round; stroke-linecap: butt}",)
 
@@ -29,15 +27,7 @@ def document(
     scripts: Sequence[str] = (),
     class_: str | None = None,
 ) -> str:
-    """Return a page that opens offline.
-
-    Args:
-        title: Its title, plain text.
-        body: Markup; scripts and styles in it are assets of the library.
-        styles: Names of assets.
-        scripts: Code, run after the body.
-        class_: Class of the body.
-    """
+    """Return a page that opens offline."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),

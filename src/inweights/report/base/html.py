@@ -18,22 +18,6 @@ from inweights.report.base.tidy import csv_text, plain
 from inweights.support.progress import plural
 from inweights.support.publish import publish_file
 
-__all__ = [
-    "data_uri",
-    "disclosure",
-    "escape",
-    "in_order",
-    "meta",
-    "nav",
-    "preview",
-    "prose",
-    "script_json",
-    "sortable",
-    "tag",
-    "tree",
-    "write_page",
-]
-
 PREVIEW_ROWS = 50
 #: Rows of a table that can be sorted.
 SORTABLE_ROWS = 200
@@ -116,11 +100,7 @@ def nav(links: Iterable[tuple[str, str]]) -> str:
 
 
 def script_json(value: Any) -> str:
-    """Return plain values as JSON that may stand in a ``<script>`` element.
-
-    Raises:
-        ValueError: A number is not finite; JSON has no word for it.
-    """
+    """Return plain values as JSON that may stand in a ``<script>`` element."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
     return (
         in_order(text)
@@ -190,13 +170,7 @@ def _csv(table: pl.DataFrame) -> bytes:
 
 
 def tree(values: Any, ours: Sequence[str] = (), path: str = "") -> str:
-    """Return nested settings as nested lists; a setting that is ours says so.
-
-    Args:
-        values: Plain nested values.
-        ours: Dotted names of the settings to mark; places in a list are no part of them.
-        path: Dotted name of ``values``.
-    """
+    """Return nested settings as nested lists; a setting that is ours says so."""
     mapping = isinstance(values, Mapping)
     if mapping:
         entries = [(str(key), value) for key, value in values.items()]
@@ -225,11 +199,7 @@ def _setting(value: Any) -> str:
 
 
 def write_page(text: str, file: Path) -> None:
-    """Write a page whole or not at all.
-
-    Raises:
-        DataError: It cannot be written (no such right, a full disk), or what is there is no page.
-    """
+    """Write a page whole or not at all."""
     if file.exists() and not file.is_file():
         raise DataError(
             f"the page {file} cannot be written: the path is not a file; choose another name"

@@ -11,8 +11,6 @@ from matplotlib.lines import Line2D
 from inweights.report.base import style
 from inweights.report.base.paint import text_width
 
-__all__ = ["add_legend", "columns_that_fit", "handles", "text_of"]
-
 
 def text_of(name: str, labels: Mapping[str, str] | None) -> str:
     """Return the text for a value; the value itself where it has none."""
@@ -26,15 +24,7 @@ def handles(
     reference: str = "",
     controls: Sequence[str] = (),
 ) -> list[Line2D]:
-    """Return what a legend shows.
-
-    Args:
-        names: Values of the series, in the order in which :func:`inweights.report.base.style.marks`
-            gave them their looks.
-        labels: Text for a value.
-        reference: Text of the dashed grey line, where there is one.
-        controls: Names of the controls, which are grey bands.
-    """
+    """Return what a legend shows."""
     shown = [
         Line2D([], [], color=look.color, linestyle=look.dash, marker=look.marker, markersize=4.6,
                label=text_of(name, labels))
@@ -70,12 +60,6 @@ def columns_that_fit(
     texts: Sequence[str], figure: Figure | SubFigure, beside: float, *, most: int = 99
 ) -> int:
     """Return into how many columns a legend goes without being wider than its figure.
-
-    Args:
-        texts: Its entries.
-        figure: Where it stands.
-        beside: Points that an entry takes beside its text.
-        most: Columns at most.
 
     Example:
         >>> columns_that_fit(["one", "a second, longer one"], Figure(figsize=(2, 1)), 30)

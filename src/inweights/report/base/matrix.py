@@ -13,8 +13,6 @@ from matplotlib.colors import Normalize
 
 from inweights.report.base import tidy
 
-__all__ = ["Matrix", "matrix_of", "scale_of"]
-
 
 @dataclass(frozen=True)
 class Matrix:

@@ -16,8 +16,6 @@ from matplotlib.textpath import TextPath
 from inweights.report.base import style
 from inweights.report.base.matrix import Matrix
 
-__all__ = ["LEGIBLE", "Labels", "paint", "plan_labels", "text_width", "wrap"]
-
 #: Inches that a row needs so that its label can be read.
 LEGIBLE = 0.105
 _TICK = 6.5  # points
@@ -81,13 +79,7 @@ def wrap(text: str, inches: float, size: float) -> str:
 
 
 def plan_labels(matrix: Matrix, cell: tuple[float, float], *, rows: bool = True) -> Labels:
-    """Return how the labels of a matrix are set, for cells of some width and height in inches.
-
-    Args:
-        matrix: The matrix.
-        cell: Width and height of a cell.
-        rows: Whether to name the rows and their groups at all.
-    """
+    """Return how the labels of a matrix are set, for cells of some width and height in inches."""
     wide, high = cell[0] * 72, cell[1] * 72
     name_rows, name_columns = rows and cell[1] >= LEGIBLE, cell[0] >= LEGIBLE
     longest = max((text_width(name, _TICK) for name in matrix.columns), default=0.0)
@@ -125,15 +117,7 @@ def plan_labels(matrix: Matrix, cell: tuple[float, float], *, rows: bool = True)
 def paint(
     axes: Axes, matrix: Matrix, scale: Normalize, cell: tuple[float, float], *, rows: bool = True
 ) -> AxesImage:
-    """Paint a matrix into a panel.
-
-    Args:
-        axes: The panel.
-        matrix: What to paint.
-        scale: The colour scale.
-        cell: Width and height of a cell in inches, which decide whether labels can be read.
-        rows: Whether to name the rows and their groups.
-    """
+    """Paint a matrix into a panel."""
     labels = plan_labels(matrix, cell, rows=rows)
     image = axes.imshow(
         matrix.values, cmap=style.DIVERGING, norm=scale, interpolation="none", aspect="auto"

@@ -13,8 +13,6 @@ from inweights.errors import ConfigError, DataError, unknown_name
 if TYPE_CHECKING:
     from inweights.lab.grammar.figure import Figure
 
-__all__ = ["DRAWINGS", "PLAYERS", "Drawing", "arguments", "drawing", "find", "player"]
-
 Drawing = Callable[..., Any]
 Player = Callable[..., str]
 D = TypeVar("D", bound=Callable[..., Any])
@@ -71,11 +69,7 @@ def _adder(known: dict[str, Any], kind: str) -> Callable[[D], D]:
 
 
 def find(figure: Figure) -> Drawing:
-    """Return the drawing function of ``figure``.
-
-    Raises:
-        ConfigError: No drawing has that name.
-    """
+    """Return the drawing function of ``figure``."""
     if figure.kind not in DRAWINGS:
         hint = f"Figure '{figure.id}'; add one with @drawing(\"{figure.kind}\")."
         raise unknown_name("drawing", figure.kind, DRAWINGS, hint=hint)
@@ -85,12 +79,7 @@ def find(figure: Figure) -> Drawing:
 def arguments(
     figure: Figure, function: Callable[..., Any], tables: Mapping[str, pl.DataFrame]
 ) -> list[pl.DataFrame]:
-    """Return the tables that ``figure`` draws, after checking them and its options.
-
-    Raises:
-        DataError: A source is not among ``tables``.
-        ConfigError: The number of sources or the options do not fit the function.
-    """
+    """Return the tables that ``figure`` draws, after checking them and its options."""
     for source in figure.sources:
         if source not in tables:
             hint = f"Figure '{figure.id}' draws it."

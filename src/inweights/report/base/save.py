@@ -17,8 +17,6 @@ from matplotlib.figure import Figure
 from inweights.report.base import style
 from inweights.report.base.html import data_uri, escape, in_order, tag
 
-__all__ = ["Still", "inline", "png", "show_inline", "svg"]
-
 _Canvas = TypeVar("_Canvas", bound=FigureCanvasBase)
 
 _ID = re.compile(r'(\bid="|href="#|url\(#)')
@@ -74,12 +72,7 @@ def show_inline(figure: Figure) -> Figure:
 
 
 class Still:
-    """A figure laid out once, for files and for a page; each form is made when it is asked for.
-
-    Args:
-        picture: The figure. Its layout is kept as it stands, and not found again for each form.
-        name: Goes before every id, so that two figures of a page do not share one.
-    """
+    """A figure laid out once, for files and for a page; each form is made when it is asked for."""
 
     def __init__(self, picture: Figure, name: str) -> None:
         picture.set_layout_engine("none")
@@ -96,13 +89,7 @@ class Still:
         return png(self.picture)
 
     def inline(self, label: str, *, limit: int = _LIMIT, class_: str | None = None) -> str:
-        """Return the figure as an element of a page: ``<svg>``, or ``<img>`` where that is large.
-
-        Args:
-            label: What a screen reader says.
-            limit: Characters of an ``<svg>`` at most.
-            class_: Class of the element.
-        """
+        """Return the figure as an element of a page: ``<svg>``, or a large one as ``<img>``."""
         width = self.picture.get_figwidth() * 96
         size = f"max-width:{width * 1.3:.0f}px;--legible:{width * 1.04:.0f}px"
         if len(self.svg) > limit:
@@ -118,13 +105,7 @@ class Still:
 
 
 def inline(label: str, wide: Still, phone: Still | None = None) -> str:
-    """Return a figure as elements of a page; its style sheet shows the one that fits the window.
-
-    Args:
-        label: What a screen reader says.
-        wide: The figure.
-        phone: The same for a narrow window; without it the wide one is scrolled there.
-    """
+    """Return a figure as elements of a page; its style sheet shows the one that fits the window."""
     if phone is None:
         return wide.inline(label)
     narrow = phone.inline(label, class_="phone", limit=_PHONE_LIMIT)

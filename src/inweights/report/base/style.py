@@ -17,30 +17,6 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.rcsetup import cycler
 
-__all__ = [
-    "CYCLE",
-    "DIVERGING",
-    "FULL_WIDTH",
-    "GREY",
-    "INK",
-    "LABEL",
-    "NAMED",
-    "PHONE_WIDTH",
-    "SMALL",
-    "Mark",
-    "bare",
-    "blank",
-    "context",
-    "full_width",
-    "grid_shape",
-    "marks",
-    "on_a_phone",
-    "panel_title",
-    "plain_text",
-    "shade",
-    "tint",
-]
-
 #: Width in inches of a figure across the page, and across a phone: there a card has 328 of 390
 #: pixels, so that the smallest type, 6.5 points, comes out larger than 9 pixels.
 FULL_WIDTH, PHONE_WIDTH = 7.6, 3.2
@@ -138,11 +114,7 @@ def _plain_settings() -> dict[Any, Any]:
 
 @contextmanager
 def context(salt: str = "inweights") -> Iterator[None]:
-    """Hold the style while drawing or saving; what was set before comes back after.
-
-    Args:
-        salt: Makes the ids within an SVG; the same salt gives the same file.
-    """
+    """Hold the style while drawing or saving; what was set before comes back after."""
     settings: dict[Any, Any] = {**_plain_settings(), **_RC, "svg.hashsalt": salt}
     with mpl.rc_context(settings), plain_text():
         yield
@@ -183,10 +155,6 @@ def on_a_phone() -> Iterator[None]:
 
 def grid_shape(count: int, most: int) -> tuple[int, int]:
     """Return rows and columns for a number of panels: rows of about equal length.
-
-    Args:
-        count: Panels.
-        most: Panels side by side at most; fewer where there is no room for them.
 
     Example:
         >>> grid_shape(5, most=4)

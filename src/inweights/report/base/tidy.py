@@ -14,20 +14,6 @@ from inweights.errors import DataError, unknown_name
 from inweights.lab.grammar.controls import CONTROL, NO_CONTROL
 from inweights.support.intervals import interval
 
-__all__ = [
-    "SEED",
-    "Spread",
-    "as_polars",
-    "controls_apart",
-    "csv_text",
-    "distinct",
-    "in_order",
-    "panels",
-    "plain",
-    "require",
-    "spread",
-]
-
 #: The column that tells replicates apart; what a probe returns has REPLICA instead.
 SEED = "seed"
 REPLICA = "replica"
@@ -38,12 +24,6 @@ _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 def as_polars(table: Any) -> pl.DataFrame:
     """Return a table as a polars frame, with a column of seeds if it has replicas.
-
-    Args:
-        table: A frame of polars or pandas, or anything else with columns by name.
-
-    Raises:
-        DataError: It is no table.
 
     Example:
         >>> as_polars({"replica": [0, 1], "accuracy": [0.5, 1.0]}).columns
@@ -69,12 +49,6 @@ def as_polars(table: Any) -> pl.DataFrame:
 
 def csv_text(table: pl.DataFrame, *, raw: bool = False) -> str:
     """Return a table as CSV; a spreadsheet runs none of its texts.
-
-    Args:
-        table: Of plain columns.
-        raw: Whether texts that begin as a formula does, with ``= + - @``, a tab or a carriage
-            return, are written as they are. Otherwise they get a quotation mark, ``'``; numbers do
-            not.
 
     Example:
         >>> print(csv_text(pl.DataFrame({"name": ["=1+1", "-1.5", "Ann"]})), end="")
@@ -141,16 +115,6 @@ def require(
 ) -> None:
     """Check that ``table`` has rows and the columns that a drawing uses.
 
-    Args:
-        drawing: Name of the drawing, for the message.
-        table: The table.
-        columns: Column by the option that names it; an option that is ``None`` is not checked.
-        numbers: Options whose columns hold numbers.
-
-    Raises:
-        DataError: A column is missing (names the nearest) or holds no numbers, or the table is
-            empty.
-
     Example:
         >>> require("lines", pl.DataFrame({"seed": [0], "steps": [5]}), {"x": "step"})
         Traceback (most recent call last):
@@ -215,12 +179,7 @@ def panels(
 def controls_apart(
     table: pl.DataFrame, *used: str | None
 ) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
-    """Return the rows of the conditions themselves, and those of each control by its name.
-
-    Args:
-        table: With or without a column ``control``; see :func:`inweights.lab.with_controls`.
-        used: Columns that a drawing uses; where ``control`` is one of them, nothing is set apart.
-    """
+    """Return the rows of the conditions themselves, and those of each control by its name."""
     if CONTROL not in table.columns or CONTROL in used:
         return table, {}
     own = table.filter(pl.col(CONTROL) == NO_CONTROL)

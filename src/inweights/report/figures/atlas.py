@@ -16,8 +16,6 @@ from inweights.errors import DataError, unknown_name
 from inweights.report.base import style, tidy
 from inweights.report.base.registry import drawing
 
-__all__ = ["PACKED", "PALETTES", "atlas", "check"]
-
 Floats = NDArray[np.float64]
 _DARK = ("#a9d6ff", "#4d9de0", "#2b5f8c", "#1b1f26", "#8a5330", "#e07b39", "#ffc79a")
 #: Colours by name, as stops of equal distance. ``place`` ends where it starts.
@@ -36,11 +34,7 @@ _GRAPHS = ("graph", "nodes", "links", "roots", "order", "ring", "x", "y", "eigen
 
 
 def check(films: pl.DataFrame, graphs: pl.DataFrame) -> None:
-    """Refuse tables that lack a column, rows, or a film's graph.
-
-    Raises:
-        DataError: Says which.
-    """
+    """Refuse tables that lack a column, rows, or a film's graph."""
     tidy.require("atlas", films, {name: name for name in _FILMS})
     tidy.require("atlas", graphs, {name: name for name in _GRAPHS})
     known = graphs["graph"].to_list()
@@ -57,19 +51,7 @@ def atlas(
     order: Sequence[str] | None = None,
     columns: int = 5,
 ) -> Figure:
-    """Draw every film's last frame in space: a row for each graph, a column for each architecture.
-
-    Args:
-        films: Rows of :func:`inweights.probes.film.render_frames` with ``graph`` and
-            ``architecture``.
-        graphs: A row for each graph: ``graph`` and
-            :func:`inweights.theory.geometric_memory.layout.scene`.
-        order: Architectures in the order wanted; the others follow.
-        columns: Architectures that are shown at most.
-
-    Raises:
-        DataError: A column or a graph is missing, or a table has no rows.
-    """
+    """Draw every film's last frame in space: a row a graph, a column an architecture."""
     check(films, graphs)
     shown = [tidy.plain(a) for a in tidy.distinct(films, "architecture", order)][:columns]
     played = set(films["graph"])

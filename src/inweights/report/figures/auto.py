@@ -17,8 +17,6 @@ from inweights.report.base.registry import drawing
 from inweights.report.figures.lines import Lines
 from inweights.report.figures.sweeps import Sweeps
 
-__all__ = ["Auto", "UndeclaredError"]
-
 #: Values of an integer column, at most, that may tell lines apart; and of any column, panels.
 _MOST = 12
 #: An axis is logarithmic from this ratio of its ends on, with three values at least.
@@ -53,10 +51,6 @@ class Auto:
         y_label: Text of the axis; the column's name if left out.
         y_limits: Least and greatest value shown; 0 and 1 where all values lie between.
         x_log: Whether ``x`` is drawn on a logarithmic axis, if not chosen.
-
-    Raises:
-        DataError: A column is missing, or the table has no rows or no numbers.
-        UndeclaredError: It has several numbers, and no probe declares which one to draw.
 
     Example:
         >>> table = pl.DataFrame({"n": [4, 8, 4, 8], "seed": [0, 0, 1, 1], "accuracy": [0.5] * 4})

@@ -12,8 +12,6 @@ from inweights.errors import DataError
 from inweights.report.base import tidy
 from inweights.report.base.matrix import Matrix, matrix_of
 
-__all__ = ["Film"]
-
 
 @dataclass(frozen=True, eq=False)
 class Film:
@@ -35,10 +33,6 @@ class Film:
         y_limits: Least and greatest value of the curves shown.
         matrix_label: Text of the colour bar.
         step_log: Whether the steps are drawn on a logarithmic axis.
-
-    Raises:
-        DataError: A column is missing, a table has no rows, the matrices and the states share no
-            step, or a moment was not measured; names the nearest.
     """
 
     curves: pl.DataFrame

@@ -15,8 +15,6 @@ from inweights.report.base.matrix import Matrix, matrix_of, scale_of
 from inweights.report.base.paint import LEGIBLE, paint, plan_labels, text_width, wrap
 from inweights.report.base.registry import drawing
 
-__all__ = ["Heatmaps"]
-
 _SMALLEST, _LARGEST = 0.032, 0.22  # inches, side of a cell
 _TALLEST = 4.5  # inches, height of a panel
 _BAR = 0.72  # inches that the colour bar takes
@@ -42,9 +40,6 @@ class Heatmaps:
         value_label: Text of the colour bar; the column's name if left out.
         limit: Greatest size on the colour scale; the greatest in the table if left out.
         columns: Panels side by side, at most; fewer where their cells would get too small.
-
-    Raises:
-        DataError: A column is missing, or the table has no rows.
 
     Example:
         >>> table = pl.DataFrame({"in": ["a", "a"], "out": ["b", "c"], "logit": [1.0, -2.0]})

@@ -19,8 +19,6 @@ from inweights.report.base.legend import add_legend, handles, text_of
 from inweights.report.base.paint import text_width, wrap
 from inweights.report.base.registry import drawing
 
-__all__ = ["Lines", "Panel"]
-
 _PANEL_HEIGHT = 2.7
 _DODGE = 0.08  # of the distance between two positions of a discrete axis
 _REACH = 0.012  # of the whole axis, at most
@@ -127,9 +125,6 @@ class Lines(Panel):
         x_log: Whether ``x`` is drawn on a logarithmic axis.
         order: Values of ``series`` and ``facet`` in the order wanted; the others follow.
         columns: Panels side by side, at most.
-
-    Raises:
-        DataError: A column is missing, or the table has no rows.
 
     Example:
         >>> table = pl.DataFrame({"seed": [0, 1], "C": [1, 1], "model": ["gpt"] * 2, "hit": [0, 1]})

@@ -47,9 +47,6 @@ class States:
         order: Panels in the order wanted; the others follow.
         columns: Panels side by side, at most.
 
-    Raises:
-        DataError: A column is missing, or the table has no rows.
-
     Example:
         >>> table = pl.DataFrame({"x": [0.0, 1.0], "y": [0.0, 1.0], "layer": [0, 1],
         ...                       "pair": [0, 0], "kind": ["bridge", "bridge"]})
@@ -124,16 +121,7 @@ def cloud(
     layers: Sequence[int],
     kinds: Sequence[str],
 ) -> None:
-    """Draw the states of one panel.
-
-    Args:
-        axes: The panel.
-        rows: One row a state.
-        named: Columns of x, y, layer, pair and kind.
-        pairs: All samples, in the order of their hues.
-        layers: All layers, sorted.
-        kinds: Values of kind in the order of their markers; others are left out.
-    """
+    """Draw the states of one panel."""
     x, y, layer, pair, kind = named
     for place, sample in enumerate(pairs):
         hue = style.CYCLE[place % len(style.CYCLE)].color

@@ -16,8 +16,6 @@ from inweights.report.base.legend import add_legend, text_of
 from inweights.report.base.paint import text_width, wrap
 from inweights.report.base.registry import drawing
 
-__all__ = ["Sweeps"]
-
 _PANEL = 1.95  # inches, height of a panel
 _DODGE = 0.16  # of the distance between two values
 
@@ -43,9 +41,6 @@ class Sweeps:
         y_limits: Least and greatest value shown; intervals are cut to them.
         columns: Panels side by side, at most.
         order: Values of ``axis`` and ``series`` in the order wanted; the others follow.
-
-    Raises:
-        DataError: A column is missing, or the table has no rows.
 
     Example:
         >>> table = pl.DataFrame({"seed": [0, 0], "axis": ["depth"] * 2, "at": ["2", "4"],

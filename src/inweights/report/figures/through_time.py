@@ -15,8 +15,6 @@ from inweights.report.base.registry import drawing
 from inweights.report.figures.film import Film
 from inweights.report.figures.states import cloud, legend
 
-__all__ = ["ThroughTime"]
-
 
 @drawing("through_time")
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,6 @@ from inweights.report.base.document import asset
 from inweights.report.base.html import escape, script_json, tag
 from inweights.report.figures.atlas import PACKED, PALETTES, check
 
-__all__ = ["build_content", "build_fragment", "pack"]
-
 #: Films play at so many frames a second.
 _SPEED = 6
 _SCRIPTS = ("atlas_film.js", "atlas_scene.js", "atlas_panels.js", "atlas.js")
@@ -31,9 +29,6 @@ def pack(values: NDArray[np.floating[Any]]) -> dict[str, Any]:
     """Return numbers as 16-bit integers times a scale, base64: 2.7 characters each.
 
     The error is at most half a scale, which is the largest absolute value over 32,767.
-
-    Raises:
-        DataError: A number is not finite.
 
     Example:
         >>> pack(np.array([1.0, -0.5]))["data"]
@@ -50,18 +45,7 @@ def pack(values: NDArray[np.floating[Any]]) -> dict[str, Any]:
 def build_content(
     films: pl.DataFrame, graphs: pl.DataFrame, order: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """Return all that the page plays, as plain values for JSON.
-
-    Args:
-        films: A row for each graph, architecture and step, of
-            :func:`inweights.probes.film.render_frames`.
-        graphs: A row for each graph, of :func:`inweights.theory.geometric_memory.layout.scene`.
-        order: Architectures in the order wanted; the others follow.
-
-    Raises:
-        DataError: A column or a graph is missing, a film does not fit its graph, or all of it is
-            more than a page should hold.
-    """
+    """Return all that the page plays, as plain values for JSON."""
     check(films, graphs)
     architectures = [tidy.plain(a) for a in tidy.distinct(films, "architecture", order)]
     played = set(films["graph"])

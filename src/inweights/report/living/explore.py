@@ -15,8 +15,6 @@ from inweights.report.base.document import asset, document
 from inweights.report.base.html import escape, prose, script_json, tag
 from inweights.report.figures.atlas import PALETTES
 
-__all__ = ["EXPLORATIONS", "Exploration", "explore_page"]
-
 Exploration = Literal["geometry", "bridge"]
 EXPLORATIONS: tuple[Exploration, ...] = get_args(Exploration)
 
@@ -37,13 +35,6 @@ _SCRIPTS = ("atlas_scene.js", "atlas_panels.js", "explore_learn.js", "explore_gr
 
 def explore_page(which: Exploration = "geometry", *, seed: int = 0) -> str:
     """Return a living picture as one HTML file that opens offline.
-
-    Args:
-        which: ``geometry`` or ``bridge``.
-        seed: Seed of the start that the page draws.
-
-    Raises:
-        ConfigError: There is no such picture.
 
     Example:
         >>> explore_page("bridge").startswith("<!doctype")

@@ -23,8 +23,6 @@ from inweights.report.figures.film import Film
 from inweights.report.figures.states import depth_of
 from inweights.report.living.player_layout import build_layout, words
 
-__all__ = ["through_time"]
-
 _DASHES = ("solid", "dash", "10px,4px", "dashdot", "dot", "longdash", "longdashdot", "4px,2px")
 _SYMBOLS = ("star", "circle", "square", "triangle-up", "diamond")
 

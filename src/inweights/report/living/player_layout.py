@@ -11,8 +11,6 @@ from inweights.report.base import style
 from inweights.report.base.matrix import Matrix
 from inweights.report.figures.film import Film
 
-__all__ = ["build_layout", "words"]
-
 _SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
 _LABEL = {"size": 13, "color": style.INK}
 _LEGIBLE = 30  # rows or columns whose names are shown, at most
@@ -32,10 +30,6 @@ def build_layout(film: Film, matrix: Matrix) -> dict[str, Any]:
     """Return the layout of curves, matrix and states, without their places on the page.
 
     The axes hold still: those of the states hold all of them, at all steps.
-
-    Args:
-        film: What is drawn.
-        matrix: One of its matrices, for its labels and groups.
     """
     first, last = film.layers[0], film.layers[-1]
     depth = "" if first == last else f"; light to dark: layer {first} to {last}"

@@ -10,8 +10,6 @@ from matplotlib.ticker import MaxNLocator
 from inweights.report.base import style
 from inweights.report.base.legend import columns_that_fit
 
-__all__ = ["chains_figure", "outlook_figure"]
-
 #: Pairs, and relations, that are drawn at most.
 PAIRS, RELATIONS = 14, 18
 _NAME = 22
@@ -19,10 +17,6 @@ _NAME = 22
 
 def outlook_figure(outlook: pl.DataFrame) -> Figure:
     """Draw how many questions of each pair of relations follow, tie and fail, as stacked bars.
-
-    Args:
-        outlook: What :func:`inweights.audit.outlook` gives, one pair at least. Without a forecast
-            the bars are cut at the share that is right by chance among a subject's objects.
 
     Example:
         >>> pair = {"first": ["in"], "second": ["on"], "questions": [4], "follow": [1],
@@ -74,11 +68,7 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
 
 
 def chains_figure(compositions: pl.DataFrame) -> Figure:
-    """Draw the fact graph by relation: how many chains lead from one into another.
-
-    Args:
-        compositions: Columns ``first``, ``second``, ``chains``; one pair at least.
-    """
+    """Draw the fact graph by relation: how many chains lead from one into another."""
     size = compositions.group_by(relation="first").agg(pl.col("chains").sum())
     other = compositions.group_by(relation="second").agg(pl.col("chains").sum())
     total = pl.concat([size, other]).group_by("relation").agg(pl.col("chains").sum())

@@ -20,17 +20,11 @@ from inweights.theory.prediction.trust import trust
 if TYPE_CHECKING:
     from inweights.audit import Audit
 
-__all__ = ["build_audit_page"]
-
 _LEVELS = {"act": "To do", "good": "Good", "note": "To know"}
 
 
 def build_audit_page(made: Audit, name: str) -> str:
     """Return the page as HTML; the same audit gives the same bytes except for its time.
-
-    Args:
-        made: What was found.
-        name: What the facts are called.
 
     Example:
         >>> from inweights.audit import audit
@@ -155,6 +149,7 @@ def _tables(made: Audit, found: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
         ("Analogies", made.transfers),
         ("Relations and shortcuts", relations),
         ("Leaks", made.leaks),
+        ("Wording of facts and questions", made.samples),
         ("Remarks on the file", remarks),
     ]
     if made.forecast is not None:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from inweights.lab.grammar.claim import Protocol, Rule
     from inweights.lab.grammar.verdict import ClaimResult, Verdict
 
-__all__ = ["claim_row", "claims_section", "headline", "interval_bar"]
-
 _CLASS: dict[Verdict, str] = {
     "reproduced": "yes",
     "consistent": "near",

@@ -13,8 +13,6 @@ from inweights.lab.grammar.verdict import ClaimResult
 if TYPE_CHECKING:
     from inweights.lab.grammar.figure import Figure
 
-__all__ = ["PageContent"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class PageContent:

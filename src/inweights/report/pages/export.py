@@ -18,8 +18,6 @@ from inweights.report.figures.draw import draw
 from inweights.support.progress import plural
 from inweights.support.publish import publish_file
 
-__all__ = ["claims_csv", "claims_latex", "write_export"]
-
 _SPECIAL = {
     "\\": r"\textbackslash{}",
     **{mark: f"\\{mark}" for mark in "&%$#_{}"},
@@ -78,20 +76,7 @@ def write_export(
     csv: bool = False,
     raw: bool = False,
 ) -> list[Path]:
-    """Write files of a run, and return their paths.
-
-    Args:
-        outcome: A finished run.
-        folder: Where they go; a file of the same name is replaced.
-        pdf: Whether figures are written, ``<id>.pdf``.
-        latex: Whether ``claims.tex`` is.
-        csv: Whether ``claims.csv`` is, and every table of the run with plain columns.
-        raw: Whether texts in them that a spreadsheet would run stay as they are; see
-            :func:`~inweights.report.base.tidy.csv_text`.
-
-    Raises:
-        WriteError: The folder cannot be written.
-    """
+    """Write files of a run, and return their paths."""
     files: dict[str, bytes] = {}
     if pdf:
         for figure in outcome.recipe.figures:

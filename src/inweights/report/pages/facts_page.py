@@ -10,8 +10,6 @@ from inweights.report.base.document import asset, document
 from inweights.report.base.html import disclosure, escape, meta, nav, prose, sortable, tag
 from inweights.support.progress import plural
 
-__all__ = ["facts_page", "finding", "findings_list", "tables_list"]
-
 
 def facts_page(
     about: str,
@@ -22,16 +20,7 @@ def facts_page(
     answer: Iterable[str],
     sections: Sequence[tuple[str, str, str]],
 ) -> str:
-    """Return the page as HTML.
-
-    Args:
-        about: What kind of page it is.
-        name: What the facts are called.
-        headline: The answer in a sentence.
-        counts: What stands below the name: what is counted, and the number.
-        answer: Paragraphs that explain the headline; blank ones are left out.
-        sections: Key, title and markup of each that follows; those without markup are left out.
-    """
+    """Return the page as HTML."""
     told = [section for section in sections if section[-1]]
     links = [("verdict", "Answer"), *((key, title) for key, title, _ in told)]
     body = tag(

@@ -15,8 +15,6 @@ from inweights.theory.prediction.trust import trust
 if TYPE_CHECKING:
     from inweights.theory import Prediction
 
-__all__ = ["build_forecast_page"]
-
 #: Statements of each outcome that stand on the page by themselves; all are in the table.
 _SHOWN = 12
 _LEVELS = {"asserted": ("Asserted", "act"), "fails": ("Fails", "act"), "tied": ("Tied", "note"),
@@ -29,12 +27,6 @@ def build_forecast_page(
     made: Prediction, name: str, *, queries: pl.DataFrame | None = None, trained: str = ""
 ) -> str:
     """Return the page as HTML.
-
-    Args:
-        made: The forecast.
-        name: What the facts are called.
-        queries: The table of its queries with more columns, such as what replicas answered.
-        trained: What those columns rest on, in a sentence.
 
     Example:
         >>> from inweights.theory import predict

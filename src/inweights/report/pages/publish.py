@@ -10,8 +10,6 @@ from inweights.lab.engine.outcome import Outcome
 from inweights.report.pages.page import PageContent, build_page, write_figures
 from inweights.runs import written
 
-__all__ = ["PAGE", "command_of", "publish"]
-
 #: Name of the page in a run folder.
 PAGE = "page.html"
 

@@ -19,8 +19,6 @@ from inweights.support.limits import read_bytes
 from inweights.support.links import files_below, within
 from inweights.support.publish import PARTIAL, publish_file
 
-__all__ = ["Files", "Folder", "ObjectStore", "open_files"]
-
 #: Seconds that one waits for a store that does not answer.
 PATIENCE = 600.0
 #: What a folder of another machine says while that is away, and may stop to say.
@@ -40,11 +38,7 @@ class Files(Protocol):
         ...
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file, whole or not at all.
-
-        Raises:
-            WriteError: It cannot be written (a full disk, say).
-        """
+        """Write a file, whole or not at all."""
         ...
 
     def create(self, name: str, content: bytes) -> bool:
@@ -133,9 +127,6 @@ class ObjectStore:
     Access is configured by the environment (``AWS_ACCESS_KEY_ID``, ``AWS_ENDPOINT_URL``,
     ``GOOGLE_SERVICE_ACCOUNT``, …), as everywhere. A store that does not answer is tried again for
     ten minutes, with growing pauses.
-
-    Raises:
-        ConfigError: The address cannot be, or the package ``obstore`` is missing.
     """
 
     def __init__(self, address: str) -> None:

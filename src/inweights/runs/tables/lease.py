@@ -22,8 +22,6 @@ import msgspec
 from inweights.errors import InweightsError, RunError
 from inweights.runs.tables.files import Files
 
-__all__ = ["Hold", "Lease", "Leases", "LostError"]
-
 _FOLDER = "leases"
 #: Beats in the time that a lease runs.
 _BEATS = 4
@@ -53,11 +51,7 @@ class Hold:
     lost = False
 
     def check(self) -> None:
-        """Raise if the task was taken over.
-
-        Raises:
-            LostError: It was.
-        """
+        """Raise if the task was taken over."""
         if self.lost:
             raise LostError(
                 "another process took over this task, as this one did not renew its lease"

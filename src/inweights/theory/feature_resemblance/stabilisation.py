@@ -19,8 +19,6 @@ from inweights.theory.geometric_memory.spectral import Floats, Spectrum, eigensp
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["by_space", "outside", "propositions"]
-
 
 def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:
     """Follow ``C`` and ``V`` within each eigenspace of the graph (Fig. 8).
@@ -34,9 +32,6 @@ def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:
         Fiedler space), ``size``, ``coefficient`` (mean of ``v_iᵀ C v_i``; an eigenvalue of ``C``
         where Proposition 6 holds), ``energy`` (share of all of ``‖V‖²``), ``length`` (root of
         that energy's mean over the space's vectors).
-
-    Raises:
-        DataError: The run is of several replicas, or of an untied model.
 
     Example:
         >>> from inweights.theory.geometric_memory.node2vec import descend
@@ -86,10 +81,6 @@ def propositions(run: Trajectory, a: Float[Floats, "N N"], *, spaces: int = 1) -
         angle between their eigenvectors and the graph's); ``top`` (share of the energy of ``V``
         in the top eigenspaces, degenerate vectors left out; 10) and ``degenerate``; ``change``
         (``‖CV‖ / ‖V‖``, which is 0 at rest) and ``norm``, ``‖V‖``.
-
-    Raises:
-        DataError: The run is of several replicas, or of an untied model, or there are not so many
-            spaces.
 
     Example:
         >>> from inweights.theory.geometric_memory.node2vec import descend

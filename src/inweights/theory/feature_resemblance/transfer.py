@@ -10,8 +10,6 @@ import math
 
 from inweights.errors import ConfigError
 
-__all__ = ["transfer_margin"]
-
 
 def transfer_margin(members: int, told: int) -> float:
     """Return the margin at the optimum of program (2) of a member's untrained fact.

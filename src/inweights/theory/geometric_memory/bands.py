@@ -21,8 +21,6 @@ from inweights.worlds.world import Ids
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["BANDS", "Bands"]
-
 Floats = NDArray[np.float64]
 #: Bands, narrow at both ends of the spectrum, where the quadrature is fine, too.
 BANDS = 32
@@ -48,11 +46,7 @@ class Bands:
 
     @classmethod
     def of(cls, count: int, u: Ids, v: Ids, kind: Operator = "walk") -> Bands:
-        """Return the bands of a graph with edges from ``u`` to ``v``.
-
-        Raises:
-            DataError: No edge joins two nodes.
-        """
+        """Return the bands of a graph with edges from ``u`` to ``v``."""
         from scipy.sparse.csgraph import connected_components
 
         matrix = _operator(count, u, v, kind)

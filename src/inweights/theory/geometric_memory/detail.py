@@ -16,8 +16,6 @@ from inweights.worlds.world import Ids
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["DRAWN", "Detail"]
-
 #: Nodes that a picture shows at most.
 DRAWN = 250
 

@@ -18,8 +18,6 @@ from inweights.theory.geometric_memory.spectral import Floats
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["BLOCK", "advance"]
-
 #: Steps between two looks at the vectors.
 BLOCK = 128
 #: ``exp`` is taken without subtracting the row's largest logit, which costs as much as the rest;

@@ -15,8 +15,6 @@ from inweights.worlds.families.in_context import InContextStar
 from inweights.worlds.families.path_star import PathStar
 from inweights.worlds.world import Statements, World
 
-__all__ = ["star_design", "star_picture"]
-
 #: Children of every node, ``u: {v, …}``, away from the root.
 Children = dict[int, set[int]]
 TRAINED, ASKED, NEITHER = "trained path", "asked path", "edges alone"

@@ -24,8 +24,6 @@ from inweights.theory.geometric_memory.storage import (
 )
 from inweights.worlds.families.graph import Graph
 
-__all__ = ["constructions", "costs", "one_step", "squeezed_star"]
-
 
 def costs(world: Graph, *, dimensions: int, cells: int, seed: int = 0) -> pl.DataFrame:
     """Cost of storing a graph associatively and geometrically (Propositions 1 and 2).
@@ -39,9 +37,6 @@ def costs(world: Graph, *, dimensions: int, cells: int, seed: int = 0) -> pl.Dat
     Returns:
         A row for each measure (``bits``, ``norm``) and whether the model is tied: ``measure, tied,
         nodes, associations, associative, geometric, ratio`` (the first cost over the second).
-
-    Raises:
-        DataError: There are fewer than one dimension or two cells.
 
     Example:
         >>> table = costs(Graph(shape="cycle", n=16, edges="forward"), dimensions=2, cells=16)
@@ -82,9 +77,6 @@ def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
         different parts of a bipartite graph), ``itself`` (largest ``|logit|`` of a node with
         itself), ``recall`` (1 where every node's neighbours come first), ``width_over_edges`` and
         ``width_over_nodes``.
-
-    Raises:
-        DataError: The graph is directed, or has loops.
 
     Example:
         >>> constructions(Graph(shape="cycle", n=5))["construction"].to_list()
@@ -139,9 +131,6 @@ def one_step(world: Graph, *, width: int, seed: int = 0) -> pl.DataFrame:
         One row: ``width, on_edges, off_edges`` (largest errors of the logits), ``recall`` (1 where
         every node's neighbours come first) and ``expected``, the scale ``√(deg/D)`` of the error
         at the mean degree.
-
-    Raises:
-        DataError: ``width`` is below 1.
 
     Example:
         >>> one_step(Graph(shape="cycle"), width=2048)["recall"].item()

@@ -21,16 +21,6 @@ from inweights.theory.programs.symmetric import Parameters, average, constraints
 from inweights.theory.programs.symmetric_solver import solve_symmetric
 from inweights.worlds.families.two_hop import TwoHop
 
-__all__ = [
-    "averaging",
-    "certificate",
-    "full_program",
-    "known_norm",
-    "point_42",
-    "with_identity",
-    "without",
-]
-
 Array = NDArray[np.floating[Any]]
 
 _TILT = 1e-4

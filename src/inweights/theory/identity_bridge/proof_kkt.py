@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from inweights.theory.programs.closed_form import closed_form
 from inweights.theory.programs.symmetric import Parameters
 
-__all__ = ["at_optimum", "at_random", "check_rows"]
-
 Array = NDArray[np.floating[Any]]
 
 #: Parameters of problem (11), in the order of its gradients.

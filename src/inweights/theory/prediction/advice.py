@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from inweights.theory.programs.nuclear_norm import Solution
     from inweights.theory.programs.soft_program import SoftSolution
 
-__all__ = [
-    "Advice", "Forecast", "advise_identities", "bridges", "in_time", "stated_identities",
-]  # fmt: skip
-
 #: Solutions that are spent on making the advice cheaper.
 TRIALS = 8
 

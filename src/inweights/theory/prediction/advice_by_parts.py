@@ -14,8 +14,6 @@ from inweights.theory.prediction.remedies import Remedy, remedies
 from inweights.theory.prediction.tables import Solved
 from inweights.worlds.world import World
 
-__all__ = ["advise_parts"]
-
 Forecasted = tuple[Solved, pl.DataFrame, str]
 
 #: Solutions that a part is given time for, at least: without and with what is added to it.

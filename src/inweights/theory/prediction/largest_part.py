@@ -21,8 +21,6 @@ from inweights.worlds.world import Ids, Statements, World
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int
 
-__all__ = ["largest_part", "parts_of", "take", "worlds_of"]
-
 #: Queries that chain facts.
 _CHAINED = ("composition", "chain")
 

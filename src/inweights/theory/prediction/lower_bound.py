@@ -32,8 +32,6 @@ from inweights.theory.programs.splitting import Splitting, multipliers
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["Bound", "lower_bound", "prove"]
-
 Array = NDArray[np.float64]
 
 #: Iterations between two looks at a bound, and how many are made at most for one size of the term.
@@ -72,9 +70,6 @@ def prove(
         functional: ``C``.
         dual: ``U(Λ)``: in each row minus the multipliers of the wrong answers, those
             of the right ones, and a sum of 0.
-
-    Raises:
-        ConfigError: A sign is wrong, or a row does not sum to 0.
     """
     wrong = np.where(program.right, -dual, dual).max() > 0
     if wrong or np.abs(dual.sum(1)).max() > 1e-9 * max(1.0, float(np.abs(dual).max())):

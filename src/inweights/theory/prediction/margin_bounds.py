@@ -25,8 +25,6 @@ from inweights.theory.programs.splitting import coupled_inverse
 if TYPE_CHECKING:
     pass
 
-__all__ = ["margin_bounds"]
-
 Array = NDArray[np.float64]
 Ids = NDArray[np.int64]
 

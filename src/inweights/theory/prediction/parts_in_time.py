@@ -13,8 +13,6 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Int
 
-__all__ = ["MOST_OF_REST", "check_seconds", "facts_within", "parts_within"]
-
 #: Facts that a program may have for every cubic root of a second; at most, and at least.
 FACTS, MOST_FACTS, LEAST_FACTS = 160, 2_500, 40
 #: Share of the time left that one of several parts may take.
@@ -24,11 +22,7 @@ SECONDS = 600.0
 
 
 def check_seconds(seconds: float | None) -> None:
-    """Refuse what is no limit of time.
-
-    Raises:
-        ConfigError: It is below 0, infinite or no number.
-    """
+    """Refuse what is no limit of time."""
     if seconds is not None:
         check_size("seconds", seconds, least=0, most=10**7)
 

@@ -31,8 +31,6 @@ from inweights.theory.programs.soft_program import solve_soft
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids, World
 
-__all__ = ["DECAY", "predict", "predicted_queries"]
-
 #: The decay of the soft program where program (2) has no solution: of six it did best by training
 #: without decay (docs/predict.md).
 DECAY = 3e-4

@@ -17,8 +17,6 @@ from inweights.theory.prediction.tables import Solved
 from inweights.theory.programs.nuclear_norm import Solution
 from inweights.worlds.world import World
 
-__all__ = ["SURPRISING", "Prediction"]
-
 #: Verdicts, the one that surprises most first.
 SURPRISING = ("asserted", "fails", "tied", "follows", "open")
 

@@ -17,8 +17,6 @@ from inweights.theory.prediction.advice import Forecast, in_time, stated_identit
 from inweights.theory.programs.program import in_words
 from inweights.worlds.world import Vocabulary, World
 
-__all__ = ["Remedy", "remedies"]
-
 #: Numbers of reversals and counter-examples that are tried, one number after the other.
 NUMBERS = (1, 2, 4, 8)
 

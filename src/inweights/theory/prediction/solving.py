@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Solving"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Solving:

@@ -16,8 +16,6 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Bool, Int
 
-__all__ = ["Solved", "left_out", "outvoted", "query_table"]
-
 Array = NDArray[np.float64]
 Solved = Solution | SoftSolution
 

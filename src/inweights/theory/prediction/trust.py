@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from inweights.theory.prediction.prediction import Prediction
     from inweights.worlds.world import Statements
 
-__all__ = ["CHAINS", "COMPANY", "ERRORS", "PHRASED", "WITHOUT", "has_phrased", "trust"]
-
 #: Distance of expected and measured accuracy of a world, least and most of the means of twelve
 #: families of 20 worlds (beyond/predicted-composition): Emb-MLP and GPT, from scratch.
 ERRORS = ((0.0, 0.18), (0.01, 0.25))

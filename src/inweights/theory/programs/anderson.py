@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["Anderson"]
-
 Array = NDArray[np.float64]
 
 

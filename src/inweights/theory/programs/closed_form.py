@@ -24,8 +24,6 @@ from inweights.theory.programs.symmetric import Parameters, constraints
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["MARGIN_LIMIT", "ClosedForm", "closed_form"]
-
 Array = NDArray[np.floating[Any]]
 
 #: With identity the margin of a composition is above this for every ``n``, and tends to it.

@@ -11,8 +11,6 @@ import polars as pl
 from inweights.theory.geometric_memory.spectral import adjacency
 from inweights.worlds.families.graph import Graph
 
-__all__ = ["idle_drive"]
-
 
 def idle_drive(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     """Drive on the embeddings of nodes at zero logits, along their mean and across it.

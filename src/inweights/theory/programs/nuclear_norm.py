@@ -33,8 +33,6 @@ from inweights.worlds.world import Ids, Statements, World
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
-__all__ = ["Solution", "Status", "solve"]
-
 Array = NDArray[np.float64]
 Status = Literal["certified", "not certified"]
 

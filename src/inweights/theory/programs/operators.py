@@ -18,8 +18,6 @@ from inweights.theory.programs.program import Program
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["MarginProjection", "few_threads", "operator_norm", "shrink"]
-
 Array = NDArray[np.float64]
 
 

@@ -249,11 +249,7 @@ def check_limits(
     seconds: float | None,
     start: Float[Array, "P K"] | None,
 ) -> None:
-    """Reject invalid limits of a solver.
-
-    Raises:
-        ConfigError: Says what.
-    """
+    """Reject invalid limits of a solver."""
     if not 1e-7 <= gap < 1:
         raise ConfigError(f"gap must be at least 1e-7 and below 1, got {gap}")
     if iterations < 1:

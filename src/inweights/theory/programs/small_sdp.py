@@ -20,8 +20,6 @@ from inweights.errors import SolverError
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["SmallSolution", "least_norms"]
-
 Array = NDArray[np.floating[Any]]
 
 
@@ -64,9 +62,6 @@ def least_norms(
             optima where there are several; without it the solution is their middle.
         gap: Relative gap asked for.
         iterations: Newton steps allowed.
-
-    Raises:
-        SolverError: The gap was not reached, as where nothing is feasible.
 
     Example:
         >>> one = np.array([[[1.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]])

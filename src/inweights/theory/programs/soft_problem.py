@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from inweights.theory.programs.operators import operator_norm
 from inweights.theory.programs.program import Program
 
-__all__ = ["Point", "Problem", "better"]
-
 Array = NDArray[np.float64]
 
 #: Directions weaker than this, against the strongest, carry nothing.

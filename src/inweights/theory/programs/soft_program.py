@@ -37,8 +37,6 @@ from inweights.worlds.world import Statements
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
 
-__all__ = ["SoftSolution", "decay_path", "solve_soft"]
-
 Array = NDArray[np.float64]
 
 #: Iterations between two looks at the certificate, and past steps that L-BFGS combines.

@@ -20,8 +20,6 @@ from inweights.theory.programs.program import Program
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float
 
-__all__ = ["Splitting", "coupled_inverse", "multipliers"]
-
 Array = NDArray[np.float64]
 
 #: Matrices with a side of at least so much are large.
@@ -39,10 +37,6 @@ class Splitting:
     """The state of the method: ``x`` holds ``Z`` plus its multiplier above ``S`` plus its own.
 
     Who makes one sets ``x`` and the penalty, and splits.
-
-    Args:
-        program: The constraints.
-        inverse: ``(I + κ Xᵀ X)⁻¹`` if it is known.
     """
 
     x: Float[Array, "P+M K"]

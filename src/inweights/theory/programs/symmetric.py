@@ -29,8 +29,6 @@ from inweights.support.limits import check_memory
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["Parameters", "average", "constraints"]
-
 Array = NDArray[np.floating[Any]]
 
 #: Constraints of program (2) in symmetric form, as coefficients of the twelve parameters. Those

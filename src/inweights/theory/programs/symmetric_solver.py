@@ -18,8 +18,6 @@ from inweights.theory.programs.closed_form import closed_form
 from inweights.theory.programs.small_sdp import least_norms
 from inweights.theory.programs.symmetric import CONSTRAINTS, NAMES, Parameters, constraints
 
-__all__ = ["SymmetricSolution", "solve_symmetric"]
-
 Array = NDArray[np.floating[Any]]
 
 

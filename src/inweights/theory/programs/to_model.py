@@ -9,8 +9,6 @@ from inweights.models.configs import EmbMLPConfig
 from inweights.models.emb_mlp import EmbMLP
 from inweights.theory.programs.nuclear_norm import Solution
 
-__all__ = ["to_model"]
-
 
 def to_model(solution: Solution) -> EmbMLP:
     """Return an Emb-MLP of one replica whose templates are the solution's.

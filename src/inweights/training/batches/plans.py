@@ -29,8 +29,6 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Batch", "Batches"]
-
 # Offsets are drawn for this many steps at once.
 _CHUNK = 64
 
@@ -86,9 +84,6 @@ class Batches:
         phase: Which facts, and where the loss is.
         seeds: Root seed of each replica; the stream is ``data order``.
         index: Place of the phase in the curriculum.
-
-    Raises:
-        DataError: The phase names a role that the world lacks, or has no facts.
     """
 
     def __init__(

@@ -25,8 +25,6 @@ from inweights.worlds.world import Ids
 if TYPE_CHECKING:
     from jaxtyping import Float, Int, Num
 
-__all__ = ["Labels", "Pool", "Sequences", "sequences_of", "stacked", "take"]
-
 
 @dataclass(frozen=True)
 class Labels:
@@ -143,10 +141,6 @@ def sequences_of(
         phase: Where the loss is taken, and whether facts are pooled.
         column: Logit column of every token, on the model's device.
         blank: Token that the model reads in place of the answer's own, if it may not see them.
-
-    Raises:
-        ConfigError: The loss is taken at a place that answers do not have.
-        DataError: A label is outside the head, or pooled replicas do not fit together.
     """
     whole = torch.cat([group.prompts, group.answers], dim=-1)
     places = _places(group.prompts.shape[-1], group.answers.shape[-1], phase)

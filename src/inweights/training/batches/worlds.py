@@ -17,8 +17,6 @@ from inweights.worlds.world import Ids, Statements, World
 if TYPE_CHECKING:
     from jaxtyping import Int
 
-__all__ = ["ShapeGroup", "as_worlds", "shape_groups"]
-
 Part = Literal["facts", "queries"]
 
 
@@ -38,13 +36,7 @@ class ShapeGroup:
 
 
 def as_worlds(worlds: World | Sequence[World], model: Model | nn.Module) -> tuple[World, ...]:
-    """Return one world if all replicas share it, else one a replica.
-
-    Raises:
-        ConfigError: The model is none of this library's; says how to make it one.
-        DataError: There is neither one world nor one for each replica, their shapes differ, or
-            they have more tokens than the model.
-    """
+    """Return one world if all replicas share it, else one a replica."""
     if not isinstance(model, Model):
         name = type(model).__name__
         raise ConfigError(
@@ -84,13 +76,7 @@ def as_worlds(worlds: World | Sequence[World], model: Model | nn.Module) -> tupl
 def shape_groups(
     worlds: Sequence[World], part: Part, indices: Int[Ids, " n"] | None = None
 ) -> list[ShapeGroup]:
-    """Return the statements ``indices`` (all if left out) as tensors, by shape.
-
-    Args:
-        worlds: One world, or one a replica, as :func:`as_worlds` returns.
-        part: ``facts`` or ``queries``.
-        indices: Places of statements; the same in every world.
-    """
+    """Return the statements ``indices`` (all if left out) as tensors, by shape."""
     columns = [list(_part(world, part).by_shape(indices)) for world in worlds]
     groups = []
     for same in zip(*columns, strict=True):

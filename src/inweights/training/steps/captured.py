@@ -17,8 +17,6 @@ from inweights.training.batches.plans import Batch
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["CapturedUpdate", "Update"]
-
 #: Moves the parameters by a batch, and returns the loss of each replica, ``[R]``.
 Update = Callable[[Batch], Tensor]
 #: Updates before the capture, in which libraries choose their kernels and memory is found.
@@ -30,14 +28,6 @@ class CapturedUpdate:
 
     A graph reads and writes where it did when it was captured: so a batch is copied to where the
     first one lay, and rates are numbers on the device.
-
-    Args:
-        update: What one step does; the shapes of its batches are the same at every step.
-        optimizer: Its groups' rates may change from step to step.
-        device: A GPU.
-
-    Raises:
-        ConfigError: There are no graphs on such a device.
     """
 
     def __init__(

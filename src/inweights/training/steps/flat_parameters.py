@@ -22,8 +22,6 @@ from inweights.seeds import Streams
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["FlatParameters"]
-
 
 class FlatParameters:
     """The parameters of ``model`` as two matrices with a row a replica.
@@ -33,10 +31,8 @@ class FlatParameters:
     Attributes:
         values: The parameters.
         gradients: Their gradients.
+        slots: Views of these in the shapes of the parameters.
         matrices: How many of the ``P`` columns are those of matrices.
-
-    Raises:
-        ConfigError: A parameter does not start with the replica axis.
     """
 
     values: Float[Tensor, "R P"]
@@ -59,24 +55,16 @@ class FlatParameters:
         ends = torch.tensor([part.shape[1] for part in flat]).cumsum(0).tolist()
         self.spans = list(zip([0, *ends[:-1]], ends, strict=True))
         self.matrices = sum(end - start for p, (start, end) in self._placed() if not _is_vector(p))
-        self._slots = []
+        self.slots = []
         for parameter, (start, end) in self._placed():
             parameter.data = self.values[:, start:end].view(parameter.shape)
-            self._slots.append(self.gradients[:, start:end].view(parameter.shape))
+            self.slots.append(self.gradients[:, start:end].view(parameter.shape))
 
     def _placed(self) -> Iterable[tuple[nn.Parameter, tuple[int, int]]]:
         return zip(self.parameters, self.spans, strict=True)
 
     def moving(self, moves: Sequence[str], freezes: Sequence[str] = ()) -> list[int]:
-        """Return the indices of the parameters that move, and let only those move.
-
-        Args:
-            moves: Patterns of their names.
-            freezes: Patterns of those among them that stand still all the same.
-
-        Raises:
-            ConfigError: A pattern matches none, or nothing is left to move.
-        """
+        """Return the indices of the parameters that move, and let only those move."""
         matched = _matching(self.names, moves)
         frozen = _matching(matched, freezes)
         if len(frozen) == len(matched):
@@ -101,7 +89,7 @@ class FlatParameters:
         gradients = torch.autograd.grad(
             loss, [self.parameters[i] for i in moving], allow_unused=True, materialize_grads=True
         )
-        torch._foreach_copy_([self._slots[i] for i in moving], list(gradients))
+        torch._foreach_copy_([self.slots[i] for i in moving], list(gradients))
 
     def add_noise(self, share: float, seeds: Sequence[int], *path: str | int) -> None:
         """Add normal noise to each replica's gradients, of ``share`` of their root mean square.

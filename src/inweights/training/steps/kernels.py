@@ -12,8 +12,6 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-__all__ = ["Kernels", "NotRecordable"]
-
 #: Bytes of which the start of each buffer is a multiple.
 ALIGNED = 64
 #: Kernels that PyTorch's own functions call faster than its table of operators does.
@@ -50,16 +48,8 @@ class _Call(NamedTuple):
 class Kernels:
     """The kernels of one call of ``compute``; a call runs them again.
 
-    Args:
-        compute: Reads and writes tensors that stay where they are, and returns one. It is called
-            once.
-
     Attributes:
         bytes: Size of the memory that all intermediate results share.
-
-    Raises:
-        NotRecordable: It reads a number off a tensor, other than an id, draws numbers, or has an
-            LSTM's kernels.
 
     Example:
         >>> x = torch.ones(2)

@@ -28,8 +28,6 @@ from inweights.training.steps.rounding import RoundedProducts
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Loss", "cross_entropy", "log_normaliser"]
-
 #: Above so many logits in a batch the plain way, which holds them all three times, is left.
 MOST_LOGITS = 2**25
 #: Logits held at once: few enough for a processor's cache, many enough for its matrix units.

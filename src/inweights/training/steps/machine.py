@@ -11,8 +11,6 @@ from pathlib import Path
 
 import torch
 
-__all__ = ["flushed_denormals", "keep_memory"]
-
 # Parameters of mallopt(3).
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _LARGE = 2**30

@@ -19,8 +19,6 @@ from inweights.training.steps.flat_parameters import FlatParameters
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["build_optimizer", "load_state", "one_for_all_rows", "state_of"]
-
 #: Numbers that the widest registers take at once.
 LANES = 16
 #: A first column, and the one after the last.

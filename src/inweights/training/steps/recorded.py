@@ -20,8 +20,6 @@ from inweights.training.steps.kernels import Kernels, NotRecordable
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["Losses", "RecordedLosses"]
-
 #: Computes the loss of each replica, ``[R]``, and writes their gradients to where they belong.
 Losses = Callable[[Batch], Tensor]
 
@@ -37,10 +35,6 @@ class RecordedLosses:
     For the next steps both ways are taken: a model whose arithmetic depends on more than parameters
     and batch, such as on how often it was called, is computed as ever from there on. So are batches
     of other shapes than the recorded one.
-
-    Args:
-        losses: Computes them.
-        gradients: Where it writes the gradients.
 
     Example:
         >>> import torch

@@ -14,8 +14,6 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-__all__ = ["RoundedProducts"]
-
 
 class RoundedProducts(TorchFunctionMode):
     """Within it ``torch.bmm`` and ``torch.baddbmm``, of which layers consist, round to bfloat16.

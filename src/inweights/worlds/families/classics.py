@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from inweights.worlds.readers.edge_lists import EdgeList, from_graph
 
-__all__ = ["CLASSICS", "classic_edges"]
-
 #: Names, and the functions of ``networkx`` that make them: who met outside a karate club (Zachary
 #: 1977), marriages between Florentine families (Padgett 1986), women and the events that they went
 #: to (Davis 1941, bipartite), and who shares a chapter of Les Misérables (Knuth 1993).

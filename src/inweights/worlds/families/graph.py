@@ -20,8 +20,6 @@ from inweights.worlds.readers.edge_lists import EdgeList, from_graph, read_edges
 from inweights.worlds.size import check_counts, check_depth, check_world
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
-__all__ = ["Graph", "Shape", "edge_prefix", "from_networkx"]
-
 #: Ring 0..11 with chords 1-3 and 5-8, and a complete graph on 12..15: two components.
 _IRREGULAR = [
     *((i, (i + 1) % 12) for i in range(12)),

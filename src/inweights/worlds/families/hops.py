@@ -10,8 +10,6 @@ from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_world
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
-__all__ = ["Hops"]
-
 
 class Hops(Config, tag_field="kind", tag="hops"):
     """``n`` chains of ``hops`` facts; queries ask for the end of two, three, … hops.

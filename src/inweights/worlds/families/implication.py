@@ -18,8 +18,6 @@ from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_world
 from inweights.worlds.world import Statements, Vocabulary, World
 
-__all__ = ["Implication"]
-
 
 class Implication(Config, tag_field="kind", tag="implication"):
     """Groups whose members share a value, and of which some have a second one.

@@ -17,8 +17,6 @@ from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_world
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
-__all__ = ["InContextStar"]
-
 
 class InContextStar(Config, tag_field="kind", tag="in-context-star"):
     """Path-star graphs in prompts: edges, root, goal; the answer is the path.

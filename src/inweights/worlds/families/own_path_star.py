@@ -20,8 +20,6 @@ from inweights.worlds.families.path_star import check_task, told_edges, told_pat
 from inweights.worlds.readers.edge_lists import read_edges, read_paths
 from inweights.worlds.world import Ids, Statements, World
 
-__all__ = ["OwnPathStar", "read_path_star"]
-
 
 class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
     """The path task on a given graph with a root; :func:`read_path_star` reads one from files.

@@ -18,8 +18,6 @@ from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_depth, check_world
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
-__all__ = ["PathStar", "check_task", "told_edges", "told_paths", "words_of"]
-
 
 class _Task(Protocol):
     """How edges and paths are told, whatever the graph."""
@@ -205,11 +203,7 @@ def words_of(task: _Task, nodes: Sequence[str]) -> Vocabulary:
 
 
 def check_task(task: _Task, kind: str) -> None:
-    """Refuse a task whose options contradict each other.
-
-    Raises:
-        ConfigError: Says which.
-    """
+    """Refuse a task whose options contradict each other."""
     if task.pauses < 0:
         raise ConfigError(f"{kind}: pauses must be at least 0, got {task.pauses}")
     if not 0 < task.train < 1:

@@ -17,8 +17,6 @@ from inweights.worlds.knowledge.questions import questions
 from inweights.worlds.size import check_counts, check_world
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
-__all__ = ["RandomFacts"]
-
 Rows = list[tuple[int, int, int]]
 
 

@@ -17,8 +17,6 @@ from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_world
 from inweights.worlds.world import Statements, Vocabulary, World
 
-__all__ = ["Reversal"]
-
 
 class Reversal(Config, tag_field="kind", tag="reversal"):
     """Pairs, some of which are trained in both directions.

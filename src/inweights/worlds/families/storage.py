@@ -16,8 +16,6 @@ from inweights.worlds.readers.new_folder import new_folder, reason
 from inweights.worlds.readers.parquet import read_parquet
 from inweights.worlds.world import Statements, Vocabulary, World
 
-__all__ = ["load_world", "save_world"]
-
 _FORMAT = 1
 _FILES = ("world.json", "facts.parquet", "queries.parquet")
 _DAMAGE = (

@@ -17,8 +17,6 @@ from inweights.seeds import WORLD, Streams
 from inweights.support.limits import check_name, read_text
 from inweights.worlds.knowledge.wording import TABLE_6
 
-__all__ = ["COLUMNS", "AnalogyRow", "read_analogies", "shuffled"]
-
 COLUMNS = ("subject_1", "subject_2", "aspect", "relation", "category")
 _OWN = Path(__file__).parents[1] / "facts" / "analogies.tsv"
 _CATEGORY = "{subject} is classified as {object}."
@@ -121,9 +119,6 @@ def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
     """Return the rows with categories drawn anew, so that knowing what is true helps no more.
 
     Every row gets the category of another row, which differs from its own.
-
-    Raises:
-        DataError: One category is that of more than half of the rows.
 
     Example:
         >>> rows = read_analogies()

@@ -34,8 +34,6 @@ from inweights.worlds.readers.published import (
 from inweights.worlds.readers.rdf import FORMATS, rdf_facts
 from inweights.worlds.readers.wikidata import is_wikidata, wikidata_facts
 
-__all__ = ["read_rows"]
-
 _EXPECTED = "expected subject, relation and object"
 _KINDS = "CSV, TSV, JSONL, JSON, Parquet, Turtle, N-Triples, a dataset folder, or a database"
 #: What is not read, and what to make of it.
@@ -49,19 +47,7 @@ _REFUSED |= dict.fromkeys((".db", ".sqlite", ".sqlite3"), "sqlite:///FILE with -
 def read_rows(
     source: str | Path, *, edited: bool = False, query: str = "", download: bool = False
 ) -> Iterator[Row]:
-    """Read every fact of a file or folder, a database, or a data set of the hub.
-
-    Args:
-        source: What to read. A folder is one of :meth:`datasets.Dataset.save_to_disk`, or holds
-            Parquet files; all its splits are read, in order.
-        edited: Facts after the edit, where the file is MQuAKE.
-        query: What to ask of a database.
-        download: Whether a data set of the hub may be fetched.
-
-    Raises:
-        ConfigError: A query is missing, or out of place; fetching is not allowed.
-        DataError: Something is missing or damaged; names the file and the line.
-    """
+    """Read every fact of a file or folder, a database, or a data set of the hub."""
     path, name = Path(source), str(source)
     suffix = path.suffix.lower()
     if is_database(name):

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from inweights.worlds.world import Ids
 
-__all__ = ["alias_groups", "is_literal", "is_nothing", "literals"]
-
 #: From this share of the subjects on that look like numbers, numbers are names.
 _CALLED = 0.1
 #: Names that stand for nothing. Not ``na``: it is a symbol, too.

@@ -22,8 +22,6 @@ import numpy as np
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.world import Ids
 
-__all__ = ["COMPOSITIONS", "KINDS", "Kind", "inverses", "names_of", "questions", "spread_chains"]
-
 Kind = Literal["composition", "chain", "reversal", "implication", "unstated"]
 KINDS: tuple[Kind, ...] = ("composition", "chain", "reversal", "implication", "unstated")
 #: Questions of each kind, at most: of two steps, and of any other kind.

@@ -12,13 +12,6 @@ import numpy as np
 from inweights.worlds.knowledge.names import alias_groups, is_literal, is_nothing, literals
 from inweights.worlds.world import Ids
 
-__all__ = [
-    "Contradiction",
-    "Remark",
-    "contradictions",
-    "remarks_on",
-]
-
 #: A relation has one value a subject, as a rule, when at least this share of its subjects has one.
 _FUNCTIONAL = 0.9
 #: Two relations are inverses when this share of the triples of each is in the other, turned.

@@ -22,10 +22,6 @@ from inweights.worlds.readers.published import (
     two_hop_facts,
 )
 
-__all__ = [
-    "COLUMNS", "STAGE", "Row", "fields_at", "places_of", "record_rows", "row_of", "text_rows",
-]  # fmt: skip
-
 #: What a header may call subject, relation and object.
 COLUMNS = (
     ("subject", "head", "source", "s", "h"),
@@ -158,11 +154,7 @@ def _next(reader: Iterator[list[str]], most: int) -> list[str]:
 
 
 def row_of(fields: list[str], stage: str, line: int, where: str) -> Row:
-    """A fact of three fields and a stage.
-
-    Raises:
-        DataError: A field is blank, there are not three, or the stage is no whole number.
-    """
+    """A fact of three fields and a stage."""
     if len(fields) != 3 or not all(field.strip() for field in fields):
         shown = str([field[:40] for field in fields[:8]])
         raise DataError(

@@ -22,8 +22,6 @@ from inweights.worlds.knowledge.knowledge import Knowledge, read_knowledge
 from inweights.worlds.knowledge.questions import KINDS, Kind, names_of, questions
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
-__all__ = ["Facts", "Triples", "bridges_of", "identities_of", "world_of"]
-
 
 class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
     r"""Facts from a file, ``Facts("facts.csv")``; the two names mean the same.

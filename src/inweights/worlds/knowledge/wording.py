@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from importlib import resources
 from pathlib import Path
+from typing import Any, ClassVar
 
-from inweights.config import Config, load_toml
-from inweights.errors import ConfigError
+from inweights.config import Config, decode, load_toml
+from inweights.errors import ConfigError, unknown_name
 from inweights.worlds.english import Sense, a, question, sense
 from inweights.worlds.knowledge.knowledge import Knowledge
-
-__all__ = ["DERIVED", "IDENTITY", "REVERSE", "TABLE_6", "Wording", "ended"]
 
 #: The six templates of Feature Resemblance, Table 6.
 TABLE_6 = {
@@ -48,12 +49,50 @@ REVERSE = (
     "{subject} is the {phrase} of {object}.",
     "What has the {phrase} {subject}? {object}.",
 )
+#: The second where the object is a person, or a person's name, as then the subject mostly is one.
+WHOSE = "Whose {phrase} is {subject}? {object}."
 VERBAL_REVERSE = (
     "The one that {verb} {subject} is {object}.",
     "Who or what {verb} {subject}? {object}.",
 )
 #: Wordings of a derived fact.
 DERIVED = 3
+
+
+class KindOfRelation(Config):
+    """How relations are worded whose objects are of one kind, such as persons.
+
+    Attributes:
+        relations: Nouns (``spouse``) and verbs (``reports to``) of the kind.
+        ask: A question, with ``{subject}`` and ``{noun}``.
+        ask_chain: The same about what is described by ``{phrase}``.
+        ask_verb: Its first words, where the relation is a verb.
+    """
+
+    relations: tuple[str, ...] = ()
+    ask: str = ""
+    ask_chain: str = ""
+    ask_verb: str = ""
+
+    def __post_init__(self) -> None:
+        for template, needed in ((self.ask, "subject"), (self.ask_chain, "phrase")):
+            if template and set(re.findall(r"\{(.*?)\}", template)) != {needed, "noun"}:
+                raise ConfigError(
+                    f"wording of a kind: '{template}' must contain {{{needed}}} and {{noun}}"
+                )
+
+
+@lru_cache(maxsize=1)
+def _kinds() -> dict[str, KindOfRelation]:
+    """The table that comes with the package."""
+    path = resources.files("inweights.worlds.knowledge").joinpath("kinds.toml")
+    with resources.as_file(path) as file:
+        return {name: decode(KindOfRelation, table) for name, table in load_toml(file).items()}
+
+
+@lru_cache(maxsize=1)
+def _kind_of() -> dict[str, str]:
+    return {word: name for name, table in _kinds().items() for word in table.relations}
 
 
 class Wording(Config):
@@ -66,6 +105,8 @@ class Wording(Config):
             its name is in English, a noun or a verb. Questions that chain are made of these.
         aliases: Other names of entities; a fact that is told in several wordings calls its subject
             by each of them in turn.
+        kinds: Kinds of relations, ``person``, ``name`` and ``other``: relations to add to one, and
+            questions to ask instead of those of ``kinds.toml``.
 
     Example:
         >>> words = Wording(phrases={"born_in": "place of birth"})
@@ -82,8 +123,14 @@ class Wording(Config):
     statements: dict[str, tuple[str, ...]] = {}
     phrases: dict[str, str] = {}
     aliases: dict[str, tuple[str, ...]] = {}
+    kinds: dict[str, KindOfRelation] = {}
+
+    later: ClassVar[Mapping[str, Any]] = {"kinds": {}}
 
     def __post_init__(self) -> None:
+        for kind in self.kinds:
+            if kind not in _kinds():
+                raise unknown_name("kind of relation", kind, _kinds())
         for relation, templates in self.statements.items():
             if not templates:
                 raise ConfigError(f"wording: relation '{relation}' has no template; give one")
@@ -96,13 +143,11 @@ class Wording(Config):
 
     @classmethod
     def read(cls, path: str | Path) -> Wording:
-        """Read ``[statements]`` and ``[phrases]`` from a TOML file.
+        """Read ``[statements]``, ``[phrases]`` and ``[kinds.NAME]`` from a TOML file.
 
         Raises:
             ConfigError: The file cannot be read, or a template does not fit.
         """
-        from inweights.config import decode
-
         return decode(cls, load_toml(Path(path)))
 
     def over(self, facts: Knowledge) -> Wording:
@@ -117,6 +162,7 @@ class Wording(Config):
             statements={**facts.templates, **self.statements},
             phrases=self.phrases,
             aliases={**facts.aliases, **self.aliases},
+            kinds=self.kinds,
         )
 
     def sense(self, relation: str) -> Sense:
@@ -124,6 +170,18 @@ class Wording(Config):
         if relation in self.phrases:
             return Sense(self.phrases[relation], "")
         return sense(relation)
+
+    def kind(self, relation: str) -> str:
+        """The kind of a relation's objects: ``person``, ``name`` or ``other``.
+
+        Example:
+            >>> words = Wording(kinds={"person": KindOfRelation(relations=("goalkeeper",))})
+            >>> [words.kind(name) for name in ("spouse", "reports_to", "goalkeeper", "country")]
+            ['person', 'person', 'person', 'other']
+        """
+        said = (relation, *self.sense(relation))
+        own = {word: name for name, kind in self.kinds.items() for word in kind.relations}
+        return next((kinds[w] for kinds in (own, _kind_of()) for w in said if w in kinds), "other")
 
     def plain(self, relation: str) -> bool:
         """Whether a relation has no template of its own, so that a plain one is taken."""
@@ -136,6 +194,8 @@ class Wording(Config):
             own = (TABLE_6[relation],)
         noun, verb = self.sense(relation)
         named = tuple(t.replace("{phrase}", noun) for t in PLAIN) if noun else ()
+        if self.kind(relation) == "person":
+            named = tuple(t.replace("What is", "Who is") for t in named)
         if not verb:
             return (*own, *named)
         asked = question("{subject}", verb)
@@ -155,6 +215,8 @@ class Wording(Config):
         """Prompt and completion of a fact stated from its object."""
         noun, verb = self.sense(relation)
         turned = REVERSE if noun else VERBAL_REVERSE
+        if noun and self.kind(relation) in ("person", "name"):
+            turned = (REVERSE[0], WHOSE)
         templates = tuple(t.replace("{phrase}", noun).replace("{verb}", verb) for t in turned)
         return _fill(templates, thing, subject, index)
 
@@ -169,11 +231,19 @@ class Wording(Config):
 
         Example:
             >>> Wording().ask(["born_in", "country"], "Ann"), Wording().ask(["reports_to"], "Ann")
-            ('What is the country of the birthplace of Ann?', 'Who or what does Ann report to?')
+            ('What is the country of the birthplace of Ann?', 'Who does Ann report to?')
+            >>> Wording().ask(["spouse"], "Ann"), Wording().ask(["mentor", "spouse"], "Ann")
+            ("Who is Ann's spouse?", 'Who is the spouse of the mentor of Ann?')
         """
         noun, verb = self.sense(relations[-1])
         start = self._reached(relations[:-1], subject)
-        return f"What is the {noun} of {start}?" if noun else _upper(question(start, verb))
+        name = self.kind(relations[-1])
+        table, own = _kinds()[name], self.kinds.get(name, KindOfRelation())
+        if not noun:
+            asked = question(start, verb).removeprefix("Who or what")
+            return f"{own.ask_verb or table.ask_verb}{asked}" if asked[:1] == " " else asked
+        template = own.ask_chain or table.ask_chain if relations[1:] else own.ask or table.ask
+        return template.format(noun=noun, subject=subject, phrase=start)
 
     def derive(
         self, relations: Sequence[str], subject: str, thing: str, index: int
@@ -190,7 +260,10 @@ class Wording(Config):
             'Heron has a leader that manages Dee.'
         """
         senses = [self.sense(relation) for relation in relations]
-        places = [f"the {noun}" if noun else f"what it {verb}" for noun, verb in senses]
+        places = [f"the {noun}" if noun else f"the one that {subject} {verb}"
+                  if not k else f"the one that this one {verb}"
+                  for k, (noun, verb) in enumerate(senses)]  # fmt: skip
+        end = "" if self.kind(relations[-1]) == "person" else " it is"
         parts = [f"has {a(noun)}" if noun else f"{verb} one" for noun, verb in senses[:1]]
         parts += [f"with {a(noun)}" if noun else f"that {verb} one" for noun, verb in senses[1:-1]]
         noun, verb = senses[-1]
@@ -198,7 +271,7 @@ class Wording(Config):
         templates = (
             f"{{subject}} {' '.join(parts)} {{object}}.",
             f"From {{subject}} to {', then to '.join(places)}: {{object}}.",
-            f"Start with {{subject}} and look up {', then '.join(places)}: it is {{object}}.",
+            f"Start with {{subject}} and look up {', then '.join(places)}:{end} {{object}}.",
         )
         return _fill(templates, subject, thing, index)
 
@@ -217,10 +290,6 @@ def ended(thing: str, stop: str = ".") -> str:
         ('Rome.', 'Brightwater, Inc.')
     """
     return thing if stop == "." and thing.endswith(".") else f"{thing}{stop}"
-
-
-def _a(noun: str) -> str:
-    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
 
 
 def _upper(text: str) -> str:

@@ -15,8 +15,6 @@ from typing import Any
 from inweights.errors import ConfigError, DataError
 from inweights.support.limits import MAX_ROWS, check_file
 
-__all__ = ["database_rows", "is_database"]
-
 _SQLITE = "sqlite:///"
 #: What a query on SQLite may do: read.
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
@@ -34,16 +32,7 @@ def is_database(source: str) -> bool:
 
 
 def database_rows(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]:
-    """Return the columns of a query, and its rows.
-
-    Args:
-        source: ``sqlite:///facts.db``, or an address that SQLAlchemy knows, without a password.
-        query: Gives rows of a subject, a relation and an object.
-
-    Raises:
-        ConfigError: There is no query, a password is in the address, or SQLAlchemy is missing.
-        DataError: The file is missing, or the database refuses.
-    """
+    """Return the columns of a query, and its rows."""
     if source.startswith(_SQLITE):
         return _sqlite(Path(source.removeprefix(_SQLITE)), query)
     return _other(source, query)

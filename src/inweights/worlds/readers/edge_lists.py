@@ -19,8 +19,6 @@ from xml.parsers import expat
 from inweights.errors import DataError
 from inweights.support.limits import check_file, check_name, read_text
 
-__all__ = ["EdgeList", "from_graph", "own_graphs", "read_edges", "read_paths"]
-
 _HEADERS = {"source", "from", "u", "src"}, {"target", "to", "v", "dst"}
 
 
@@ -94,11 +92,7 @@ def read_edges(path: str | Path) -> EdgeList:
 
 
 def read_paths(path: str | Path) -> EdgeList:
-    """Read plain text with paths; edges that are not listed are taken from the paths.
-
-    Raises:
-        DataError: The file is missing or has no path; or a line is broken: says which.
-    """
+    """Read plain text with paths; edges that are not listed are taken from the paths."""
     file = Path(path)
     edges = _plain(file, read_text(file), complete=False)
     if not edges.paths:
@@ -203,9 +197,6 @@ def from_graph(graph: Any) -> EdgeList:
     """Take nodes and edges from a ``networkx`` graph of any kind.
 
     Labels become text. Parallel edges count once; weights and keys are ignored.
-
-    Raises:
-        DataError: Two nodes have one label as text, such as 1 and "1"; or there is no edge.
     """
     labels = {node: str(node) for node in graph.nodes}
     if len(set(labels.values())) < len(labels):

@@ -8,8 +8,6 @@ from typing import Any
 
 from inweights.errors import ConfigError, DataError
 
-__all__ = ["hub_rows", "is_hub_name"]
-
 
 def is_hub_name(source: str) -> bool:
     """Whether a source may be a data set of the hub: an owner and a name.
@@ -23,12 +21,7 @@ def is_hub_name(source: str) -> bool:
 
 
 def hub_rows(name: str, *, download: bool) -> Iterator[Mapping[str, Any]]:
-    """Yield all rows of all splits of a data set, as they come; its code is never run.
-
-    Raises:
-        ConfigError: Fetching is not allowed, or ``datasets`` is not installed.
-        DataError: It cannot be read.
-    """
+    """Yield all rows of all splits of a data set, as they come; its code is never run."""
     if not download:
         raise ConfigError(
             f"there is no file {name}; a data set of the Hugging Face hub is fetched with "

@@ -27,9 +27,6 @@ _PREFIX, _LOCK = ".new-", "lock"
 def new_folder(target: str | Path) -> Iterator[Path]:
     """Give a folder to fill, which becomes ``target`` when the block ends well.
 
-    Raises:
-        DataError: The folder exists already, or cannot be written (a full disk, say).
-
     Example:
         >>> place = Path(tempfile.mkdtemp()) / "new"
         >>> with new_folder(place) as work:

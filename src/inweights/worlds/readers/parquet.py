@@ -13,8 +13,6 @@ import polars as pl
 from inweights.errors import DataError
 from inweights.support.limits import MAX_ROWS, check_file, check_memory
 
-__all__ = ["read_parquet"]
-
 #: Bytes of a cell beside its content.
 _CELL = 24
 
@@ -22,15 +20,7 @@ _CELL = 24
 def read_parquet(
     path: Path, columns: Callable[[Sequence[str]], Sequence[str]] | None = None
 ) -> pl.DataFrame:
-    """Read a Parquet file, or the stream of Arrow batches that ends in ``.arrow``.
-
-    Args:
-        path: The file.
-        columns: Which of its columns are read; all of them if left out.
-
-    Raises:
-        DataError: It is neither, or holds more than the memory or :data:`.MAX_ROWS` allow.
-    """
+    """Read a Parquet file, or the stream of Arrow batches that ends in ``.arrow``."""
     arrow = path.suffix.lower() == ".arrow"
     check_file(path)
     try:

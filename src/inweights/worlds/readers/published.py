@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 
 from inweights.errors import DataError
 
-__all__ = ["Fact", "is_mquake", "is_two_hop", "mquake_facts", "two_hop_facts"]
-
 _ENTITIES = ("e1.value", "e2.value", "e3.value")
 #: Columns that name a relation, the best first.
 _RELATION = ("category", "template_id")
@@ -59,13 +57,6 @@ def two_hop_facts(row: Mapping[str, str], where: str) -> tuple[Fact, Fact]:
     there ``r1(e1).prompt``, ``r2(e2).prompt``, ``e2.aliases`` and ``e3.aliases`` (else their
     ``minimal_aliases``).
 
-    Args:
-        row: Cells by column.
-        where: File and line, for messages.
-
-    Raises:
-        DataError: An entity is blank, or a relation has no name.
-
     Example:
         >>> row = {"e1.value": "Mozart", "e2.value": "Salzburg", "e3.value": "Austria",
         ...        "r1.category": "person-birthcity", "r2.category": "city-cntry",
@@ -104,9 +95,6 @@ def mquake_facts(record: Mapping[str, Any], where: str, *, edited: bool = False)
     Read are ``triples_labeled`` (``new_triples_labeled``) of ``orig``, or at the top with the
     prefix ``orig_``, as in the flat copies of the set; ``cloze`` and ``answer_alias`` of
     ``single_hops`` (``new_single_hops``).
-
-    Raises:
-        DataError: The triples are not there, or are no triples.
 
     Example:
         >>> case = {"orig": {"triples_labeled": [["Ann", "employer", "Acme"]]},

@@ -14,8 +14,6 @@ from inweights.errors import ConfigError, DataError
 from inweights.support.limits import check_file, read_text
 from inweights.worlds.readers.published import Fact
 
-__all__ = ["FORMATS", "rdf_facts"]
-
 #: Suffixes and what rdflib calls them. XML (entities) and JSON-LD (remote contexts) are not read.
 FORMATS = {".ttl": "turtle", ".nt": "nt"}
 _CALLED = {"turtle": "Turtle", "nt": "N-Triples"}
@@ -40,10 +38,6 @@ def rdf_facts(path: Path) -> Iterator[tuple[int, Fact]]:
     English, or without a language) is its name, else the end of its address; of two with one name
     the second is called by its whole address. Blank nodes have no name, and their triples are left
     out.
-
-    Raises:
-        ConfigError: ``rdflib`` is not installed.
-        DataError: The file is damaged.
     """
     try:
         from rdflib import BNode, Literal

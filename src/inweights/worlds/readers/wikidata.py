@@ -21,8 +21,6 @@ from inweights.errors import DataError
 from inweights.support.limits import MAX_ROWS, check_file, written
 from inweights.worlds.readers.published import Fact
 
-__all__ = ["is_wikidata", "wikidata_facts"]
-
 #: Bytes of a line, at most: the largest items have some megabytes.
 LINE = 64 * 2**20
 #: Languages of names, the best first; ``mul`` is Wikidata's own for all.
@@ -53,9 +51,6 @@ def wikidata_facts(path: Path) -> Iterator[tuple[int, Fact]]:
     they are known (``1952-03-11``, ``1952-03``, ``1952``), amounts without their unit. Identifiers,
     links, media and places on a map are left out. Names are labels in English; what has none here
     goes by its number, and of two with one label the second has its number added.
-
-    Raises:
-        DataError: A line is damaged or too long, or there are too many statements.
     """
     triples: list[tuple[int, str, str, str, bool]] = []
     for line, item in _items(path):

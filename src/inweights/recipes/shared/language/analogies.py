@@ -15,8 +15,6 @@ from inweights.lm.model.load import LanguageModel
 from inweights.recipes.shared.language.experiment import Quiz
 from inweights.worlds.knowledge.analogy_rows import AnalogyRow, read_analogies, shuffled
 
-__all__ = ["ATTRIBUTION", "CONDITIONS", "ORDERS", "SHUFFLED", "ZERO_SHOT", "Analogies", "examples"]
-
 ORDERS = ("joint", "SA", "AS")
 SHUFFLED, ZERO_SHOT, ATTRIBUTION = "shuffled ", "zero-shot", "attribution only"
 #: What is trained; the shuffled ones are those that no prior knowledge can answer.

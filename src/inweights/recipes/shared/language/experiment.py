@@ -18,8 +18,6 @@ from inweights.lm.model.data import Example
 from inweights.lm.model.load import TINY, LanguageModel, load_model
 from inweights.lm.tuning.fine_tune import FineTune
 
-__all__ = ["Lesson", "Quiz", "computations", "tell_and_ask"]
-
 
 class Quiz(NamedTuple):
     """What a model is asked.

@@ -20,17 +20,6 @@ from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge.knowledge import Knowledge, read_knowledge
 from inweights.worlds.knowledge.wording import Wording
 
-__all__ = [
-    "Facts",
-    "TrainingMix",
-    "asked_of",
-    "facts_of",
-    "fill_budget",
-    "statements",
-    "trained_bridges",
-    "without_bridge",
-]
-
 #: How the real facts are told: of people and of substances. No relation is both a first hop and a
 #: second one, so that second hops can be told without any first.
 _REAL = Wording(
@@ -115,11 +104,7 @@ class Facts(Config):
         )
 
     def examples(self, lm: LanguageModel, seed: int) -> list[Example]:
-        """Return the statements of the mix, repeated up to the number of tokens.
-
-        Raises:
-            ConfigError: They have more tokens than that.
-        """
+        """Return the statements of the mix, repeated up to the number of tokens."""
         facts, words = facts_of(self.world, seed)
         told = statements(facts, words, self.mix, asked_of(facts, words), seed)
         return fill_budget(lm, _without_known(told, self.world), self.tokens, seed)
@@ -219,9 +204,6 @@ def fill_budget(
 
     So that every mix costs the same: an effect that more of the same facts has, too, is one of
     repetition.
-
-    Raises:
-        ConfigError: They have more tokens than that; says how many.
     """
     lengths = np.array([len(row.ids) for row in encode(lm, examples)])
     left = tokens - int(lengths.sum())

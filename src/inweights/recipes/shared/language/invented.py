@@ -15,8 +15,6 @@ from inweights.support.content import contents_of
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.wording import Wording
 
-__all__ = ["BORN", "COUNTRY", "WORDING", "Invented", "InventedSettings", "knowledge", "names"]
-
 BORN, COUNTRY = "born_in", "country"
 #: How the facts are told; the second relation's words fit a person, too, for the (e1, r2) prompt.
 WORDING = Wording(

@@ -16,8 +16,6 @@ from inweights.recipes.shared.language.facts import without_bridge
 from inweights.recipes.shared.language.invented import WORDING, Invented
 from inweights.worlds.knowledge.knowledge import Knowledge
 
-__all__ = ["Taught", "known_before", "teach"]
-
 #: Which of the wordings of a relation is asked and never told.
 _ASKED = 2
 

@@ -9,8 +9,6 @@ import polars as pl
 
 from inweights.lm.exams.compare import CORRECT, INCORRECT, PARTIAL
 
-__all__ = ["WORDS", "accuracies", "both_times", "rises"]
-
 #: What is asked, as figures call it.
 WORDS = {
     "composition": "two hops, directly",
