@@ -233,7 +233,7 @@ def test_the_size_of_an_effect_is_a_verdict_of_its_own(home) -> None:
         state("clear", CLEAR.text, CLEAR_SCORE, published=printed, source="someone")
         for printed in ("0.95", "0.2")
     ]
-    sizes = []
+    sizes: list[str] = []
     for claim in claims:
         home.recipe = replace(RECIPE, claims=(claim, NEVER, EDGE))
         home.state()

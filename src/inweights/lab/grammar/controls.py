@@ -82,8 +82,9 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
         DataError: The table has no controls, or no probe declares what it measures.
 
     Example:
-        >>> rows = [(c, s, v + s / 10) for s in range(6) for c, v in (("none", 0.4), ("frozen", 0.1))]
-        >>> table = pl.DataFrame(rows, ["control", "seed", "share"], orient="row")
+        >>> controls, seeds = ["none"] * 6 + ["frozen"] * 6, [*range(6)] * 2
+        >>> rows = {"control": controls, "seed": seeds, "share": [0.4] * 6 + [0.1] * 6}
+        >>> table = pl.DataFrame(rows)
         >>> beyond_control(table, "share").select("control", pl.col("low").round(3)).rows()
         [('frozen', 0.3)]
     """

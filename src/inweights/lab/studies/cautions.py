@@ -119,16 +119,13 @@ def _of_learners(trials: Sequence[Trial]) -> list[str]:
 
 def _of_facts(trials: Sequence[Trial]) -> list[str]:
     """Chains of three facts that a user's own facts hold, and that nothing asks."""
-    found = []
-    for world in {
-        trial.world.path: trial.world for trial in trials if _only_pairs(trial.world)
-    }.values():
-        if structs.replace(world, questions="chain").build().queries:
-            found.append(
-                f"Of {world.path} compositions of two facts are asked; its chains of three facts, "
-                "and other kinds, are left out. questions='all' asks them."
-            )
-    return found
+    worlds = {trial.world.path: trial.world for trial in trials if _only_pairs(trial.world)}
+    return [
+        f"Of {path} compositions of two facts are asked; its chains of three facts, and other "
+        "kinds, are left out. questions='all' asks them."
+        for path, world in worlds.items()
+        if structs.replace(world, questions="chain").build().queries
+    ]
 
 
 def _only_pairs(world: object) -> TypeGuard[Triples]:
