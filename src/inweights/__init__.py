@@ -53,9 +53,13 @@ if TYPE_CHECKING:
     from inweights.lab.studies.functions import claim as claim
     from inweights.lab.studies.sweep import Study as Study
     from inweights.lab.studies.sweep import sweep as sweep
+    from inweights.laboratory import ask as ask
     from inweights.laboratory import board as board
+    from inweights.laboratory import compare_models as compare_models
     from inweights.laboratory import find as find
+    from inweights.laboratory import from_dict as from_dict
     from inweights.laboratory import run as run
+    from inweights.laboratory import to_dict as to_dict
     from inweights.models import GPT as GPT
     from inweights.models import EmbMLP as EmbMLP
     from inweights.models import EmbMLPConfig as EmbMLPConfig

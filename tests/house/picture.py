@@ -23,6 +23,7 @@ ORDER = [
     "audit",
     "lm",
     "lab",
+    "ledger",
     "recipes",
     "report",
     "laboratory",

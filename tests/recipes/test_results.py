@@ -9,10 +9,10 @@ import pytest
 
 from inweights.cli import console
 from inweights.errors import DataError
-from inweights.lab.ledger.board import Board, read_board
-from inweights.lab.ledger.lines import BLOCK, LEDGER, JudgedLine, Ledger, Stated, read_ledger
-from inweights.lab.ledger.scores import read_scores
-from inweights.lab.ledger.stating import hashes
+from inweights.ledger.board import Board, read_board
+from inweights.ledger.lines import BLOCK, LEDGER, JudgedLine, Ledger, Stated, read_ledger
+from inweights.ledger.scores import read_scores
+from inweights.ledger.stating import hashes
 from inweights.recipes import get_recipe, recipe_names
 
 RESULTS = Path(__file__).parents[2] / "results"

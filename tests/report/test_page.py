@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -74,6 +75,15 @@ def test_ids_are_unique(page):
 def test_plotly_only_where_something_moves():
     still = made_up.content(figures=made_up.figures()[:2])
     assert "plotly" not in build_page(still).lower()
+
+
+def test_without_plotly_figures_stand_still(monkeypatch):
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    monkeypatch.setattr("inweights.report.pages.sections.installed", lambda extra: False)
+    page = build_page(made_up.content(figures=made_up.figures()))
+    assert 'class="player"' not in page
+    assert "pip install &#x27;inweights[interactive]&#x27;" in page
+    assert len(page) < 3e6
 
 
 def test_an_atlas_needs_no_plotly():

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from inweights.errors import ConfigError, DataError
+from inweights.errors import DataError
+from inweights.support.extras import optional
 
 #: Gives the length of each text.
 Counter = Callable[[Sequence[str]], list[int]]
@@ -33,23 +34,18 @@ def token_counter(folder: str | Path) -> Counter:
         ConfigError: ``transformers`` is not installed.
         DataError: The folder contains no tokenizer.
     """
-    try:
-        from transformers import AutoTokenizer
-    except ImportError:
-        raise ConfigError(
-            "counting tokens requires transformers: pip install 'inweights[hf]'"
-        ) from (None)
+    transformers = optional("hf", "counting tokens")
     path = Path(folder)
     if not path.is_dir():
         raise DataError(f"there is no folder {path} with a tokenizer")
     try:
-        tokenizer = AutoTokenizer.from_pretrained(
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
             path, local_files_only=True, trust_remote_code=False
         )
     except Exception:  # noqa: BLE001 - tokenizers raise no narrower one for a bad file
         raise DataError(
             f"{path} contains no tokenizer that transformers can read; expected tokenizer.json or "
-            "what AutoTokenizer.save_pretrained writes"
+            "what transformers.AutoTokenizer.save_pretrained writes"
         ) from None
 
     def count(texts: Sequence[str]) -> list[int]:

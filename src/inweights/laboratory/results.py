@@ -17,8 +17,8 @@ from inweights.runs.environment import file_at
 
 if TYPE_CHECKING:
     from inweights.lab.grammar.recipe import Recipe
-    from inweights.lab.ledger.board import Board
-    from inweights.lab.ledger.lines import Ledger, Line, Stated
+    from inweights.ledger.board import Board
+    from inweights.ledger.lines import Ledger, Line, Stated
     from inweights.support.progress import Progress
 
 #: Name of the ledger in the folder of results.
@@ -30,6 +30,15 @@ def results_root() -> Path:
     return Path(os.environ.get("INWEIGHTS_RESULTS", "results"))
 
 
+def stored_root() -> Path:
+    """Return where results are read: :func:`results_root`, or what came with the library."""
+    own, package = results_root(), Path(__file__).parents[1]
+    if "INWEIGHTS_RESULTS" in os.environ:
+        return own
+    places = (own, package / "results", package.parents[1] / "results")
+    return next((place for place in places if (place / _LEDGER).exists()), own)
+
+
 def board(scale: str = "cpu", *, only: str = "", results: str | Path | None = None) -> Board:
     """Return the verdict on every claim that the ledger holds, from the ledger and the scores.
 
@@ -38,14 +47,14 @@ def board(scale: str = "cpu", *, only: str = "", results: str | Path | None = No
     Args:
         scale: Of the runs.
         only: Recipes whose name contains this.
-        results: Folder of the results; :func:`results_root` if left out.
+        results: Folder of the results; :func:`stored_root` if left out.
 
     Raises:
         DataError: Ledger or scores are damaged.
     """
-    from inweights.lab.ledger.board import read_board
+    from inweights.ledger.board import read_board
 
-    place = results_root() if results is None else Path(results)
+    place = stored_root() if results is None else Path(results)
     return read_board(place, scale, recipes_like(only) if only else None)
 
 
@@ -69,7 +78,7 @@ def state(
     Returns:
         The lines that were added.
     """
-    from inweights.lab.ledger.stating import state as lines_of
+    from inweights.ledger.stating import state as lines_of
 
     if anew and only:
         raise ConfigError("--anew states all claims; it cannot be asked of some recipes")
@@ -91,7 +100,7 @@ def withdraw(
     claim: str, why: str, scale: str = "cpu", *, results: str | Path | None = None
 ) -> Line:
     """Take a claim back: it is judged no longer, and stays on the board with its last verdict."""
-    from inweights.lab.ledger.stating import withdraw as line_of
+    from inweights.ledger.stating import withdraw as line_of
 
     path, ledger = _open(results)
     line = line_of(claim, scale, why, ledger, _today())
@@ -107,7 +116,7 @@ def history(claim: str, scale: str = "cpu", *, results: str | Path | None = None
     """
     from inweights.errors import unknown_name
 
-    _, ledger = _open(results)
+    _, ledger = _open(stored_root() if results is None else results)
     known = dict(ledger.of_scale(scale))
     found = [name for name in known if claim in (name, name.rpartition("/")[2])]
     if len(found) != 1:
@@ -120,7 +129,7 @@ def stated(recipe: Recipe, scale: str) -> Recipe:
     path = results_root() / _LEDGER
     if scale == "smoke" or not path.exists():
         return recipe
-    from inweights.lab.ledger.stating import on_its_block
+    from inweights.ledger.stating import on_its_block
 
     return on_its_block(recipe, scale, _committed(path) or _open(path.parent)[1])
 
@@ -143,8 +152,8 @@ def record(
     Raises:
         DataError: Ledger or scores are damaged.
     """
-    from inweights.lab.ledger.board import verdict_lines
-    from inweights.lab.ledger.scores import add_scores
+    from inweights.ledger.board import verdict_lines
+    from inweights.ledger.scores import add_scores
 
     path, ledger = _open(results)
     store, rows = RunStore(runs), list[dict[str, Any]]()
@@ -162,10 +171,10 @@ def _rows(
     """The scores of a recipe's runs, those with the most seeds first."""
     from inweights.lab.engine.outcome import load
     from inweights.lab.grammar.numbers import numbers_of
-    from inweights.lab.ledger.lines import BLOCK
-    from inweights.lab.ledger.scores import rows_of
-    from inweights.lab.ledger.stating import on_its_block
     from inweights.lab.studies.settle import of_folder, own_folders
+    from inweights.ledger.lines import BLOCK
+    from inweights.ledger.scores import rows_of
+    from inweights.ledger.stating import on_its_block
 
     held = on_its_block(recipe, scale, ledger)
     blocks = {
@@ -225,7 +234,7 @@ def _holds(ledger: Ledger | None, line: Stated) -> bool:
 
 @lru_cache(maxsize=16)
 def _at(commit: str, path: Path) -> Ledger | None:
-    from inweights.lab.ledger.lines import ledger_of
+    from inweights.ledger.lines import ledger_of
 
     content = file_at(commit, path)
     return None if content is None else ledger_of(content, f"{path} at {commit[:10]}")
@@ -233,14 +242,14 @@ def _at(commit: str, path: Path) -> Ledger | None:
 
 def _committed(path: Path) -> Ledger | None:
     """The ledger as it was last committed; none without git."""
-    from inweights.lab.ledger.lines import ledger_of
+    from inweights.ledger.lines import ledger_of
 
     content = file_at("HEAD", path)
     return None if content is None else ledger_of(content, f"{path} at HEAD")
 
 
 def _open(results: str | Path | None) -> tuple[Path, Ledger]:
-    from inweights.lab.ledger.lines import read_ledger
+    from inweights.ledger.lines import read_ledger
 
     path = (results_root() if results is None else Path(results)) / _LEDGER
     return path, read_ledger(path)

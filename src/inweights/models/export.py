@@ -6,7 +6,6 @@ that OpenAI released use its tanh approximation (``"gelu_new"``) and do not fit 
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -16,6 +15,7 @@ from inweights.errors import ConfigError
 from inweights.models.configs import GPTConfig
 from inweights.models.gpt import GPT, Block
 from inweights.models.layers import LayerNorm
+from inweights.support.extras import optional
 
 if TYPE_CHECKING:
     from transformer_lens.model_bridge import TransformerBridge
@@ -56,7 +56,7 @@ def to_transformers(model: GPT, replica: int = 0) -> GPT2LMHeadModel:
     _refuse_what_gpt2_lacks(config)
     if not -model.replicas <= replica < model.replicas:
         raise ConfigError(f"there is no replica {replica}; the model has {model.replicas}")
-    transformers = _needed("transformers", "inweights[hf]")
+    transformers = optional("hf", "exporting a model")
     with torch.random.fork_rng(devices=[]):  # its own initialisation is overwritten below
         exported = transformers.GPT2LMHeadModel(
             transformers.GPT2Config(
@@ -123,7 +123,7 @@ def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
     """
     exported = to_transformers(model, replica)
     exported.set_attn_implementation("eager")  # the only one that hands out its patterns
-    sources = _needed("transformer_lens.model_bridge.sources", "inweights[lens]")
+    sources = optional("lens", "exporting a model", "transformer_lens.model_bridge.sources")
     return sources.build_bridge_from_module(
         exported, "GPT2LMHeadModel", hf_config=exported.config, model_name="inweights"
     )
@@ -185,16 +185,6 @@ def _refuse_what_gpt2_lacks(config: GPTConfig) -> None:
                 f"GPT-2 cannot express gpt.{name} = {given!r}; only models with "
                 f"gpt.{name} = {wanted!r} can be exported"
             )
-
-
-def _needed(module: str, extra: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ConfigError(
-            f"exporting a model requires {module.partition('.')[0]}; install it with: "
-            f"pip install '{extra}' ({error})"
-        ) from None
 
 
 def _positions(model: GPT, replica: int) -> Tensor:

@@ -9,12 +9,14 @@ import numpy as np
 import polars as pl
 import torch
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from inweights.errors import DataError
 from inweights.models.base import Model
-from inweights.models.packing import pack
 from inweights.probes.alignment import bridge_pairs
+from inweights.probes.states import last_states
 from inweights.seeds import EVALUATION, Streams
+from inweights.support.extras import optional
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import World
 
@@ -33,7 +35,8 @@ def project(
 
     Args:
         points: At least 8.
-        method: ``pca``, or ``tsne`` (perplexity at most a third of the points).
+        method: ``pca``, or ``tsne`` (perplexity at most a third of the points), which needs
+            ``pip install 'inweights[tsne]'``.
         seed: Root seed; only t-SNE uses it.
 
     Returns:
@@ -42,27 +45,50 @@ def project(
 
     Raises:
         DataError: There are fewer than 8 points.
+        ConfigError: scikit-learn, which has t-SNE, is not installed.
 
     Example:
         >>> where, trust = project(np.eye(8) + np.arange(8)[:, None])
         >>> where.shape, 0 <= trust <= 1
         ((8, 2), True)
     """
-    from sklearn.decomposition import PCA
-    from sklearn.manifold import TSNE, trustworthiness
-
     if len(points) < 8:
         raise DataError(f"a projection needs at least 8 points, got {len(points)}")
     scaled = np.asarray(points, dtype=np.float64)
     scaled = scaled / np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-12)
     if method == "pca":
-        where = PCA(n_components=2, svd_solver="full").fit_transform(scaled)
+        where = _principal(scaled)
     else:
+        manifold = optional("tsne", "method 'tsne'", "sklearn.manifold")
         state = Streams(seed).seed(EVALUATION, "tsne") % 2**32
-        tsne = TSNE(perplexity=min(30.0, len(points) / 3), init="pca", random_state=state, n_jobs=1)
+        perplexity = min(30.0, len(points) / 3)
+        tsne = manifold.TSNE(perplexity=perplexity, init="pca", random_state=state, n_jobs=1)
         where = tsne.fit_transform(scaled)
     neighbours = min(5, (len(points) - 1) // 2)
-    return where.astype(np.float64), float(trustworthiness(scaled, where, n_neighbors=neighbours))
+    return where.astype(np.float64), _trust(scaled, where, neighbours)
+
+
+def _principal(x: Float[NDArray[np.float64], "n D"]) -> Float[NDArray[np.float64], "n 2"]:
+    """Coordinates along the first two principal axes, whose largest entry is positive."""
+    left, values, axes = np.linalg.svd(x - x.mean(0), full_matrices=False)
+    largest = np.abs(axes).argmax(1)
+    where = left * values * np.sign(axes[np.arange(len(axes)), largest])
+    return np.pad(where, ((0, 0), (0, 2)))[:, :2]
+
+
+def _trust(
+    x: Float[NDArray[np.float64], "n D"], where: Float[NDArray[np.float64], "n 2"], neighbours: int
+) -> float:
+    """Trustworthiness: what neighbours in the plane that are none in the space cost, by rank."""
+    n, near = len(x), []
+    for points in (x, where):
+        apart = cdist(points, points)
+        np.fill_diagonal(apart, np.inf)
+        near.append(np.argsort(apart, axis=1, kind="stable"))
+    ranks = np.empty((n, n), dtype=int)
+    np.put_along_axis(ranks, near[0], np.arange(1, n + 1)[None], axis=1)
+    cost = np.take_along_axis(ranks, near[1][:, :neighbours], axis=1) - neighbours
+    return float(1 - cost[cost > 0].sum() * 2 / (n * neighbours * (2 * n - 3 * neighbours - 1)))
 
 
 @torch.no_grad()
@@ -93,11 +119,7 @@ def bridge_projection(
     each = as_worlds(worlds, model)
     pairs = [bridge_pairs(world, place) for world in each]
     chosen = np.linspace(0, len(pairs[0][0]) - 1, min(samples, len(pairs[0][0]))).astype(int)
-    states = []
-    for side in (0, 1):
-        prompts = np.stack([pair[side][chosen] for pair in pairs])
-        tokens = torch.from_numpy(prompts if len(each) > 1 else prompts[0])
-        states.append(model.hidden(pack([tokens.to(model.column.device)])))
+    states = [last_states(model, [pair[side][chosen] for pair in pairs]) for side in (0, 1)]
     kinds, width = ("subject", "bridge"), states[0][model.layer_names[0]].shape[-1]
     layers = [name for name in model.layer_names if states[0][name].shape[-1] == width]
     tables = []

@@ -5,19 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import Unpack
+from typing import Any
 
 from inweights.config import Config, decode, load_toml
-from inweights.lab.grammar.claim import Judged
 from inweights.lab.grammar.published import check_sources
-from inweights.lab.grammar.recipe import Code, Paper, Recipe
+from inweights.lab.grammar.recipe import Paper, Recipe, Tables
 from inweights.lab.grammar.recipe_file import read_recipe
-
-__all__ = ["PaperEntry", "papers", "recipe"]
+from inweights.lab.grammar.trial import Plan
 
 
 class PaperEntry(Config):
@@ -53,16 +52,25 @@ def papers() -> Mapping[str, PaperEntry]:
 def recipe(
     module: str,
     *,
-    scores: Mapping[str, Judged],
-    **code: Unpack[Code],
+    scales: Mapping[str, Config],
+    seeds: int | Mapping[str, int],
+    plan: Callable[[Any], Plan] | None = None,
+    derive: Callable[[Tables], Tables] | None = None,
+    version: int = 1,
 ) -> Recipe:
     """Return the recipe of a module: its words are in the TOML file of the same name beside it.
 
+    ``SCORES`` of the module are the judged scores of the claims, by their ids in the file.
+
     Args:
         module: The module's ``__name__``; its folder says the paper.
-        scores: The judged score of each claim of the file, by the claim's id.
-        code: ``scales``, ``seeds``, ``plan``; ``derive`` and ``version`` where there are such.
+        scales: Settings of each scale, all of one config class.
+        seeds: Number of replicates of each scale, or of all.
+        plan: Makes the plan from the settings; the module's own if left out.
+        derive: Computes further tables; the module's own, if it has one, if left out.
+        version: Raised by hand when the recipe's results change; part of a run's identity.
     """
+    own = vars(sys.modules[module])
     folder, name = module.split(".")[-2:]
     source = folder.replace("_", "-")
     entry = papers()[source]
@@ -74,9 +82,13 @@ def recipe(
     made = read_recipe(
         _folder() / folder / f"{name}.toml",
         Paper(source, " ".join(entry.title.split()), claims_of=entry.claims_of),
-        scores=scores,
+        scores=own["SCORES"],
         notes=notes,
-        **code,
+        scales=scales,
+        seeds=seeds,
+        plan=plan or own["plan"],
+        derive=derive or own.get("derive"),
+        version=version,
     )
     for claim in made.claims:
         if not claim.ours:

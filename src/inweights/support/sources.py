@@ -55,13 +55,7 @@ class Outside(Config):
 
 
 def sources_of(value: Any) -> dict[str, str]:
-    """Return the hash of every file and module that a value stands on, by its path.
-
-    Example:
-        >>> from inweights.probes import accuracy
-        >>> sources_of([accuracy, {"n": 3}])
-        {}
-    """
+    """Return the hash of every file and module that a value stands on, by its path."""
     found: dict[str, str] = {}
     for name, content in _found(value):
         free = name
@@ -155,7 +149,7 @@ def _found(value: Any) -> Iterator[tuple[str, str]]:
 def _code(thing: type | types.FunctionType) -> Iterator[tuple[str, str]]:
     """The source behind a function or a class that is not the library's."""
     home = thing.__module__
-    if home.partition(".")[0] in ("inweights", "builtins"):
+    if home.partition(".")[0] in ("inweights", "builtins", "torch"):  # versions, not sources
         if version := RAISED.get(thing.__qualname__):
             yield f"inweights:{thing.__qualname__}", f"version {version}"
         return
@@ -167,17 +161,7 @@ def _code(thing: type | types.FunctionType) -> Iterator[tuple[str, str]]:
 
 
 def reached(thing: Any, seen: frozenset[str] = frozenset()) -> Any:
-    """Return what a function or class without a module's file stands on: its code, and globals.
-
-    Example:
-        >>> scale = 2
-        >>> def double(x):
-        ...     return scale * x
-        >>> before = reached(double)
-        >>> scale = 3
-        >>> before == reached(double)
-        False
-    """
+    """Return what a function or class without a module's file stands on: its code, and globals."""
     name = getattr(thing, "__qualname__", "")
     if name in seen:
         return name

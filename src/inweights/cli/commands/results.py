@@ -21,8 +21,6 @@ from inweights.cli.commands.base import (
     app,
 )
 
-__all__ = ["code_of", "compare", "export", "list_runs", "show", "verify"]
-
 
 @app.command(name="runs")
 def list_runs(
@@ -65,7 +63,7 @@ def show(
     Parameters
     ----------
     run
-        A recipe, or the first letters of a run's hash.
+        A recipe, the first letters of a run's hash, or last: the newest run.
     which.scale
         Which run of a recipe.
     again
@@ -95,7 +93,7 @@ def compare(
     Parameters
     ----------
     first
-        A recipe, or the first letters of a run's hash.
+        A recipe, the first letters of a run's hash, or last: the newest run.
     second
         The other run.
     which.scale
@@ -128,7 +126,7 @@ def export(
     Parameters
     ----------
     run
-        A recipe, or the first letters of a run's hash.
+        A recipe, the first letters of a run's hash, or last: the newest run.
     out
         Folder to write; files of the same name are replaced.
     pdf

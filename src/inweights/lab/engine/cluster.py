@@ -19,12 +19,13 @@ from unittest import mock
 
 import msgspec
 
-from inweights.errors import ConfigError, RunError
+from inweights.errors import RunError
 from inweights.lab.engine.executors import PAUSE, seldom
 from inweights.lab.engine.job import Job, to_wire
 from inweights.lab.engine.plan import Task
 from inweights.lab.engine.schedule import End, Schedule
 from inweights.runs.tables.store import LEASE
+from inweights.support.extras import optional
 
 #: Seconds between two reports of a task, and how many tasks are asked for theirs at a time.
 _EVERY, _LOOKS = 0.5, 100
@@ -219,13 +220,7 @@ def _attempt(job: str, line: str, key: str, steps: str) -> str:
 
 
 def _import() -> Any:
-    try:
-        import ray
-    except ImportError:
-        raise ConfigError(
-            "running on a cluster requires Ray: pip install 'inweights[cluster]'"
-        ) from None
-    return ray
+    return optional("cluster", "running on a cluster")
 
 
 def _first_line(error: Exception) -> str:

@@ -77,7 +77,7 @@ def train_runs(model: Model, runs: Sequence[Run], worlds: Sequence[World], **how
 
 def brief(phase: Phase, steps: int) -> Phase:
     """Return so many steps of a phase, to be timed: none is left out, and the rate is constant."""
-    return replace(phase, steps=steps, schedule=Schedule(), stop=Stop())
+    return replace(phase, steps=steps, schedule=Schedule(), stop=Stop(), observers=())
 
 
 def open_model(store: Store, run: Run) -> Model:
@@ -146,7 +146,6 @@ def best_size(measure: Callable[[int], tuple[float, float]], most: int, room: fl
 
 
 def _measured(members: Sequence[tuple[Run, World]], device: str) -> tuple[float, float]:
-    """Bytes and seconds of a step of runs on a GPU."""
     runs, worlds = [run for run, _ in members], [world for _, world in members]
     torch.cuda.reset_peak_memory_stats(device)
     before, ends = torch.cuda.memory_allocated(device), []

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from inweights.config import check_size
 from inweights.errors import ConfigError
+from inweights.support.extras import check_extra
+from inweights.support.progress import plural
+from inweights.support.showing import Card
 
 if TYPE_CHECKING:
     import polars as pl
@@ -54,6 +57,8 @@ class Measure:
             measures once, at the end.
         where: Only trials whose labels have these values are measured.
         first_seed: Whether only the first seed of every trial is measured.
+        needs: The extra of the package that the probe imports; missing, it is named before
+            anything is trained.
     """
 
     name: str
@@ -62,6 +67,7 @@ class Measure:
     every: int = 0
     where: Mapping[str, Value] = field(default_factory=dict)
     first_seed: bool = False
+    needs: str = ""
 
     def __post_init__(self) -> None:
         check_size(f"measure '{self.name}': every", self.every, least=0, most=10**9)
@@ -122,14 +128,32 @@ class Plan:
         object.__setattr__(self, "measures", looks)
         object.__setattr__(self, "computations", computations)
 
+    def __repr__(self) -> str:
+        return self._card().text
+
+    def _repr_html_(self) -> str:
+        return self._card().html
+
+    def _card(self) -> Card:
+        made: list[Trial | Computation] = [*self.trials, *self.computations]
+        rows = [
+            (type(one).__name__.lower(), ", ".join(f"{k}={v}" for k, v in one.labels.items()))
+            for one in made
+        ]
+        about = {"measures": ", ".join(measure.name for measure in self.measures)}
+        return Card(f"Plan of {plural(len(made), 'task')} a seed", about, ("task", "labels"), rows)
+
     def check(self) -> None:
         """Refuse a plan that makes nothing, or not all of its tables, before anything runs.
 
         Raises:
-            ConfigError: It says which tables nothing is measured for.
+            ConfigError: It says which tables nothing is measured for, or what is not installed.
         """
         if not self.trials and not self.computations:
             raise ConfigError("these settings leave nothing to do: no trial and no computation")
+        for measure in self.measures:
+            if measure.needs:
+                check_extra(measure.needs, f"the measure '{measure.name}'")
         names = {m.name for m in self.measures if any(m.fits(trial) for trial in self.trials)}
         if lacking := sorted({m.name for m in self.measures} - names):
             raise ConfigError(

@@ -25,6 +25,7 @@ from inweights.support.intervals import (
     median_interval,
     share_interval,
 )
+from inweights.support.showing import Card
 
 if TYPE_CHECKING:
     import polars as pl
@@ -94,6 +95,17 @@ class ClaimResult(Config):
     earlier: tuple[str, ...] = ()
     p: float | None = None
     together: bool = False
+
+    def __repr__(self) -> str:
+        number = "" if self.measured is None else f" {self.measured:.3g}"
+        return f"ClaimResult({self.id}: {self.verdict},{number} for {self.target.text})"
+
+    def _repr_html_(self) -> str:
+        between = "" if None in (self.low, self.high) else f"{self.low:.3g} to {self.high:.3g}"
+        measured = {"measured": self.measured, "interval": between, "target": self.target.text}
+        seeds = {"seeds": self.met or self.replicates, "version": self.version}
+        row = (self.verdict, self.text)
+        return Card(self.id, {**measured, **seeds}, ("verdict", "claim"), [row]).html
 
     @property
     def met(self) -> str:
@@ -228,13 +240,6 @@ def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
     """Return how many seeds a first verdict takes: those stated, doubled until one is possible.
 
     Before that nothing can be decided, so that no error is spent either.
-
-    Example:
-        >>> from inweights.lab import Stating, share
-        >>> state = Stating("mine/example", "ours", "an example")
-        >>> claim = state("never", "It never works.", share("t", "hit") <= 0.1, rule="reliable")
-        >>> first_seeds(claim, 8, 0.025)
-        16
     """
     least = {
         "typical": fewest_one_sided(0.5, alpha),

@@ -38,12 +38,6 @@ def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> lis
         by seed that the seeds cannot separate them, and how many would; learners of GPTs that
         differ from the named one in a setting that decides; files of facts with chains of three
         facts that are not asked.
-
-    Example:
-        >>> rows = {"seed": [0, 1], "role": ["composition"] * 2, "accuracy": [0.0, 1.0]}
-        >>> table = pl.DataFrame(rows).with_columns(part=pl.lit("queries"))
-        >>> cautions([], {"accuracy": table})[0][:39]
-        'Composition varies by seed (standard de'
     """
     labels = list(dict.fromkeys(name for trial in trials for name in trial.labels))
     found = _of_learners(trials) + _of_facts(trials)
@@ -135,8 +129,8 @@ def _only_pairs(world: object) -> TypeGuard[Triples]:
 def _deciding(phase: Phase) -> dict[str, object]:
     return {
         "random_offset": phase.random_offset,
-        "loss": phase.loss,
-        "optimizer.kind": phase.optimizer.kind,
+        "loss": getattr(phase.loss, "at", phase.loss),
+        "optimizer.kind": getattr(phase.optimizer.kind, "at", phase.optimizer.kind),
         "optimizer.rate": phase.optimizer.rate,
     }
 

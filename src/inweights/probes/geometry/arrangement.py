@@ -11,7 +11,7 @@ dimensions of a picture.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
@@ -21,6 +21,7 @@ from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import graph_edges, node_vectors, prefix_of, random_blocks
 from inweights.seeds import EVALUATION, Streams
+from inweights.support.extras import optional
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import World
 
@@ -48,12 +49,6 @@ def procrustes_align(
 
     Returns:
         ``X Q``, as wide as the wider one.
-
-    Example:
-        >>> x = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0]])
-        >>> quarter = np.array([[0.0, 1.0], [-1.0, 0.0]])
-        >>> np.allclose(procrustes_align(x @ quarter, x), x)
-        True
     """
     from scipy.linalg import orthogonal_procrustes
 
@@ -78,11 +73,6 @@ def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> floa
     Args:
         points: One arrangement.
         onto: The other, of any width.
-
-    Example:
-        >>> x = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0]])
-        >>> round(procrustes(x, 3 * x[:, ::-1] + 7), 6) + 0.0
-        0.0
     """
     if points.ndim != 2 or onto.ndim != 2 or len(points) != len(onto):
         raise DataError(
@@ -177,7 +167,6 @@ def _nodes(model: Model, worlds: World | Sequence[World]) -> int:
 
 
 def _leading(points: Floats, dimensions: int) -> Floats:
-    """Coordinates in the leading principal directions, ``[N, K]``; all for 0."""
     centred = points - points.mean(0)
     if not dimensions:
         return centred
@@ -228,7 +217,7 @@ def arrange(
     if neighbours < 2:
         raise ConfigError(f"umap needs at least 2 neighbours, got {neighbours}")
     state = Streams(seed).seed(EVALUATION, "umap") % 2**32
-    reducer = _umap()(
+    reducer = optional("umap", "method 'umap'").UMAP(
         n_components=dimensions,
         n_neighbors=min(neighbours, len(points) - 1),
         metric="cosine",
@@ -238,14 +227,6 @@ def arrange(
         n_jobs=1,
     )
     return np.asarray(reducer.fit_transform(points), dtype=np.float64)
-
-
-def _umap() -> Any:
-    try:
-        from umap import UMAP
-    except ImportError:
-        raise ConfigError("umap-learn is not installed: pip install 'inweights[umap]'") from None
-    return UMAP
 
 
 def arrangement(

@@ -12,8 +12,6 @@ from inweights.recipes.geometric_memory.derived import judged
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end, first_step
 
-__all__ = ["RECIPE", "Settings"]
-
 RUN = ["graph", "architecture", "seed"]
 MODELS = (gm.GPT, gm.SSM, gm.NN)
 CLEAREST, STORED = "clearest geometry", "full recall"
@@ -110,7 +108,4 @@ RECIPE = recipe(
         "paper": Settings(most=10_000),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -11,8 +11,6 @@ from inweights.lab import Plan, Trial, number, share
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.papers import recipe
 
-__all__ = ["RECIPE", "Settings"]
-
 LABELS = ("model", "share", "rehearsed")
 COLUMNS = ("success", "similarity", "attribution")
 
@@ -125,7 +123,4 @@ RECIPE = recipe(
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 8},
     version=fr.VERSION,
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

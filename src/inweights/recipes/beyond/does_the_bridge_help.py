@@ -15,8 +15,6 @@ from inweights.recipes.shared.language.facts import Facts, TrainingMix
 from inweights.recipes.shared.language.invented import InventedSettings
 from inweights.recipes.shared.language.tables import WORDS, accuracies, both_times, rises
 
-__all__ = ["MIXES", "RECIPE", "Settings"]
-
 LABELS = ("second", "condition")
 #: What is told besides the facts; each fills the same number of tokens.
 MIXES = {
@@ -107,7 +105,4 @@ RECIPE = recipe(
     __name__,
     scales=Settings.scales(smoke_tokens=900, paper_tokens=4000, paper_epochs=20),
     seeds={"smoke": 2, "cpu": 8, "paper": 8},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

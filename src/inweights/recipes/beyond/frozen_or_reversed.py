@@ -13,8 +13,6 @@ from inweights.models.configs import Init, OneLayerConfig
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.papers import recipe
 
-__all__ = ["RECIPE", "Settings"]
-
 LABELS = ("course", "mlp", "sigma", "value")
 #: The linear MLP is folded, which is exact under gradient descent.
 MLPS: dict[str, Literal["folded", "relu"]] = {"linear": "folded", "ReLU": "relu"}
@@ -98,7 +96,4 @@ RECIPE = recipe(
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 8},
     version=fr.VERSION,
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -15,8 +15,6 @@ from inweights.recipes.geometric_memory import paths
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived_paths import path_ends
 
-__all__ = ["RECIPE", "Settings", "Size", "measures"]
-
 CONTROLS: tuple[paths.Way, ...] = (paths.PERMUTED, paths.RANDOM)
 KEYS = ["graph", "embeddings", "seed"]
 
@@ -139,7 +137,4 @@ RECIPE = recipe(
         "paper": Settings(sizes=(SMALL, MIDDLE, LARGE, LARGEST, HUGE)),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 8},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -23,8 +23,6 @@ from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import linear_law
 from inweights.recipes.shared.derived_paths import path_ends
 
-__all__ = ["RECIPE", "Settings"]
-
 #: Who finds the first node of a held-out leaf: an affine map from leaf to first node, fitted on
 #: the trained arms, or whoever takes the first node that is nearest.
 AFFINE, NEAREST = "affine map", "nearest"
@@ -185,7 +183,4 @@ RECIPE = recipe(
         ),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 8},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -14,8 +14,6 @@ from inweights.recipes.papers import recipe
 from inweights.theory.programs.idle_classes import idle_drive
 from inweights.worlds.families.graph import Graph
 
-__all__ = ["RECIPE", "Settings"]
-
 RUN = ["graph", "architecture", "seed"]
 MODELS = (gm.NN, gm.GPT)
 RAW, CENTRED = "as they are", "without their mean"
@@ -144,7 +142,4 @@ RECIPE = recipe(
         "paper": Settings(counts=(0, 1, 2, 4, 8, 16, 32, MOST), most=10_000),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

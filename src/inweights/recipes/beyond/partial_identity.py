@@ -12,8 +12,6 @@ from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import memorised
 from inweights.worlds.families.analogy import AnalogicalTwoHop
 
-__all__ = ["RECIPE", "Settings"]
-
 #: A chain is foreseen to be answered where the predicted cosine of its entities is above this.
 HALF = 0.5
 
@@ -114,7 +112,4 @@ RECIPE = recipe(
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 8},
     version=fr.VERSION,
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -29,8 +29,6 @@ from inweights.worlds.families.random_facts import RandomFacts
 from inweights.worlds.families.two_hop import TwoHop
 from inweights.worlds.knowledge.triples import Triples
 
-__all__ = ["RECIPE", "Settings"]
-
 EMB_MLP, GPT = "Emb-MLP", "GPT"
 OTHERS = ("shared answers", "pairs", "several values", "three hops", "twice the size")
 
@@ -239,8 +237,6 @@ RECIPE = recipe(
         ),
     },
     seeds={"smoke": 2, "cpu": 20, "paper": 40},
-    plan=plan,
     derive=derive,
     version=4,
-    scores=SCORES,
 )

@@ -22,8 +22,6 @@ from inweights.worlds.families.classics import CLASSICS
 from inweights.worlds.families.graph import Graph
 from inweights.worlds.world import Ids
 
-__all__ = ["MOST", "RECIPE", "Settings"]
-
 #: Nodes of the largest graph; of more than 250 the page shows some.
 MOST = 10_000
 
@@ -189,7 +187,4 @@ RECIPE = recipe(
         "paper": Settings(draws=1000),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -17,8 +17,6 @@ from inweights.recipes.shared.derived import at_the_end
 from inweights.training.curriculum import Precision
 from inweights.worlds.families.graph import Graph
 
-__all__ = ["RECIPE", "Change", "Point", "Settings"]
-
 RUN = ["change", "seed"]
 FP32 = "fp32"
 #: Spearman below which an order is still there; of random vectors a fifth lie below it.
@@ -165,7 +163,4 @@ RECIPE = recipe(
         "paper": Settings(points=(Point(width=512, rate=0.01, steps=10_000),), every=100),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

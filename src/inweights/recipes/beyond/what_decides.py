@@ -19,8 +19,6 @@ from inweights.seeds import Streams
 from inweights.training.curriculum import Optimizer, Phase, Schedule
 from inweights.worlds.families.two_hop import TwoHop
 
-__all__ = ["FACTORS", "RECIPE", "Settings", "design"]
-
 #: Low and high value of each factor, as they are shown.
 FACTORS: dict[str, tuple[Any, Any]] = {
     "rate": (0.5, 2.0),  # times 0.064 / width
@@ -184,7 +182,4 @@ RECIPE = recipe(
     __name__,
     scales={"smoke": Settings(shrink=4), "cpu": Settings(), "paper": Settings()},
     seeds={"smoke": 2, "cpu": 8, "paper": 32},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

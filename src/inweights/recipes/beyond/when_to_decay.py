@@ -17,8 +17,6 @@ from inweights.recipes.shared.derived import compositions, gain, where_known
 from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
 from inweights.worlds.families.two_hop import TwoHop
 
-__all__ = ["KNOWN", "RECIPE", "WHEN", "Settings"]
-
 Decayed = Literal["matrices", "all"]
 #: In which of the two phases the weights decay.
 WHEN = {
@@ -167,7 +165,4 @@ RECIPE = recipe(
         "paper": Settings(n=20, layers=8),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -18,8 +18,6 @@ from inweights.recipes.shared import derived
 from inweights.training.curriculum import Curriculum, Phase
 from inweights.worlds.families.two_hop import TwoHop
 
-__all__ = ["AXES", "RECIPE", "Settings"]
-
 LABELS = ("axis", "value", "init", "world")
 #: Tables of the three maps, in the order of the worlds.
 MAPS = ("map_c1", "map_harder", "map_without")
@@ -196,7 +194,4 @@ RECIPE = recipe(
         "paper": Settings(),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

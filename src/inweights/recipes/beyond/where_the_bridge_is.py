@@ -15,8 +15,6 @@ from inweights.recipes.shared.derived import memorised
 from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
 from inweights.worlds.families.two_hop import TwoHop
 
-__all__ = ["RECIPE", "Settings"]
-
 Head = Literal["untied", "tied"]
 LABELS = ("head", "control")
 #: What an answer after the intervention shows.
@@ -124,7 +122,4 @@ RECIPE = recipe(
         "paper": Settings(gpt=GPTConfig(layers=8, width=128)),
     },
     seeds={"smoke": 2, "cpu": 16, "paper": 32},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

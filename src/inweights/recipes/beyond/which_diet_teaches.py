@@ -13,8 +13,6 @@ from inweights.recipes.papers import recipe
 from inweights.recipes.shared.language.invented import Invented, InventedSettings
 from inweights.recipes.shared.language.strategies import Taught, known_before, teach
 
-__all__ = ["CONDITIONS", "RECIPE", "Settings"]
-
 #: Strategies and wordings of each condition; all fill the same number of tokens. What is asked
 #: first is judged first: who has little time runs the first ones.
 CONDITIONS: dict[str, tuple[tuple[str, ...], int]] = {
@@ -172,7 +170,4 @@ RECIPE = recipe(
     scales=Settings.scales(smoke_tokens=1200, paper_tokens=4000, paper_epochs=20),
     seeds={"smoke": 1, "cpu": 8, "paper": 8},
     version=2,
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -14,9 +14,6 @@ from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import compositions
 from inweights.worlds.families.two_hop import TwoHop
 
-__all__ = ["RECIPE", "Settings"]
-
-
 #: Text for the roles whose recall is drawn over training.
 _ASKED = {
     "first_hop": "(a, r1) → b",
@@ -97,7 +94,4 @@ RECIPE = recipe(
         "paper": Settings(),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -12,8 +12,6 @@ from inweights.recipes.papers import recipe
 from inweights.training.curriculum import Optimizer, Phase, Stop
 from inweights.worlds.labels import Labels
 
-__all__ = ["RECIPE", "Settings"]
-
 LINEAR = "linear network"
 #: Layers of the linear network up to which no label is fitted yet, so that the prediction holds.
 EARLY = 4
@@ -159,7 +157,4 @@ RECIPE = recipe(
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 8},
     version=fr.VERSION,
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -14,8 +14,6 @@ from inweights.config import Config
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.papers import recipe
 
-__all__ = ["RECIPE", "Settings"]
-
 #: Place of the convergence of each phase of stage 2; two hops with identities are the joint course.
 CONVERGES = {
     ("joint", 1): "Lemma 7",
@@ -198,7 +196,4 @@ RECIPE = recipe(
         "paper": Settings(),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -9,8 +9,6 @@ from inweights.lab import Judged, Plan, cosine, number, share
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.papers import recipe
 
-__all__ = ["RECIPE", "Settings"]
-
 LABELS = ("model", "course")
 
 #: Loss, similarity and success in percent, as printed.
@@ -116,7 +114,4 @@ RECIPE = recipe(
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 8},
     version=fr.VERSION,
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

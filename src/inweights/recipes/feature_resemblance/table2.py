@@ -18,8 +18,6 @@ from inweights.recipes.shared.language.analogies import (
 from inweights.recipes.shared.language.experiment import tell_and_ask
 from inweights.support.content import contents_of
 
-__all__ = ["RECIPE", "Settings"]
-
 
 class Settings(Config):
     """Settings of Table 2.
@@ -137,7 +135,4 @@ RECIPE = recipe(
         ),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 8},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -11,8 +11,6 @@ from inweights.lab import Judged, Plan, cosine, number, share
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.papers import recipe
 
-__all__ = ["RECIPE", "Settings"]
-
 LABELS = ("model", "rho")
 
 #: Similarity, by model and ρ. The text lost the values of ρ; these give the one-layer rows.
@@ -95,7 +93,4 @@ RECIPE = recipe(
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 8},
     version=fr.VERSION,
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -12,8 +12,6 @@ from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.papers import recipe
 from inweights.worlds.families.analogy import Analogy
 
-__all__ = ["RECIPE", "Settings"]
-
 
 class Settings(Config):
     """Settings of the theorems.
@@ -124,7 +122,4 @@ RECIPE = recipe(
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
     version=fr.VERSION,
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

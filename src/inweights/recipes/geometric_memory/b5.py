@@ -12,8 +12,6 @@ from inweights.recipes.geometric_memory.derived import judged
 from inweights.recipes.papers import recipe
 from inweights.worlds.families.graph import Graph
 
-__all__ = ["RECIPE", "Settings"]
-
 RUN = ["graph", "architecture", "seed"]
 MODELS = (gm.NODE2VEC, gm.GPT, gm.SSM, gm.NN)
 SPECTRUM, PATH = "the spectrum itself", "path"
@@ -121,7 +119,4 @@ RECIPE = recipe(
         "paper": Settings(),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

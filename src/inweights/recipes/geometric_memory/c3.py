@@ -16,8 +16,6 @@ from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end, first_step
 from inweights.worlds.families.graph import Graph
 
-__all__ = ["RECIPE", "Settings"]
-
 RUN = ["graph", "architecture", "embeddings", "seed"]
 MODELS = (gm.GPT, gm.SSM, gm.NN)
 FREE, FROZEN = "free", "frozen"
@@ -145,7 +143,4 @@ RECIPE = recipe(
         "paper": Settings(looks=100),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -13,8 +13,6 @@ from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end
 from inweights.recipes.shared.derived_paths import mean_recall, whole
 
-__all__ = ["RECIPE", "Search", "Settings"]
-
 KEYS = ["embeddings", "seed"]
 LEARNT = "learnt"
 
@@ -113,7 +111,4 @@ RECIPE = recipe(
         ),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 8},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -14,8 +14,6 @@ from inweights.recipes.papers import recipe
 from inweights.theory.geometric_memory.storage_tables import constructions, costs, squeezed_star
 from inweights.worlds.families.graph import Graph
 
-__all__ = ["RECIPE", "Settings"]
-
 CYCLE, STAR, COMPLETE = "cycle", "path-star", "complete bipartite"
 
 
@@ -156,7 +154,4 @@ RECIPE = recipe(
         "paper": Settings(nodes=(17, 49, 101, 401, 1001, 3001)),
     },
     seeds={"smoke": 1, "cpu": 1, "paper": 1},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

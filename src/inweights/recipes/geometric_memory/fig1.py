@@ -12,8 +12,6 @@ from inweights.recipes.geometric_memory.derived import judged
 from inweights.recipes.papers import recipe
 from inweights.worlds.families.graph import Graph
 
-__all__ = ["RECIPE", "Settings"]
-
 
 class Settings(Config):
     """Settings of Figure 1.
@@ -79,8 +77,5 @@ RECIPE = recipe(
         "paper": Settings(draws=1000),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
     version=gm.VERSION,
-    scores=SCORES,
 )

@@ -11,8 +11,6 @@ from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end
 from inweights.recipes.shared.derived_paths import learnt, token_names, whole
 
-__all__ = ["RECIPE", "Settings"]
-
 KEYS = ["graph", "condition", "seed"]
 
 
@@ -72,7 +70,4 @@ RECIPE = recipe(
         "paper": Settings(stars=(ways.PAPER_STAR,), every=500),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 8},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

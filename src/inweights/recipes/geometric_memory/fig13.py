@@ -17,8 +17,6 @@ from inweights.recipes.shared.derived_paths import learnt, token_names
 from inweights.training.curriculum import Optimizer, Phase, Schedule
 from inweights.worlds.families.in_context import InContextStar
 
-__all__ = ["RECIPE", "InContextTraining", "Settings"]
-
 #: The path from the root, token after token; its hardest token alone; the path from the goal;
 #: the path from the root with its own tokens hidden.
 NEXT, FIRST, REVERSE, HIDDEN = "next token", "first token alone", "reverse path", "teacherless"
@@ -189,7 +187,4 @@ RECIPE = recipe(
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 8},
     version=3,
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -17,8 +17,6 @@ from inweights.recipes.papers import recipe
 from inweights.recipes.shared import derived, derived_paths
 from inweights.worlds.families.path_star import PathStar
 
-__all__ = ["RECIPE", "Settings"]
-
 #: Whether blocks add to their input, or replace it.
 ADDS, REPLACES = "residual", "no residual"
 #: Ways that are taught paths, with the loss on every token or on the hardest one alone.
@@ -137,7 +135,4 @@ RECIPE = recipe(
         ),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 8},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -15,8 +15,6 @@ from inweights.recipes.shared.derived import at_the_end
 from inweights.recipes.shared.derived_paths import whole
 from inweights.worlds.families.path_star import PathStar
 
-__all__ = ["RECIPE", "Settings", "Tree"]
-
 #: What is held out: single leaves, or all leaves under some of the root's children.
 LEAF, ARM = "leaf", "first token"
 KEYS = ["graph", "condition", "split", "seed"]
@@ -121,7 +119,4 @@ RECIPE = recipe(
         ),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 8},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

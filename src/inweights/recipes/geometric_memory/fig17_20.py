@@ -14,8 +14,6 @@ from inweights.recipes.geometric_memory.derived import beside_random, judged, to
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import beside_chance
 
-__all__ = ["RECIPE", "Settings"]
-
 LABELS = ("graph", "architecture")
 CHANCE = "random vectors"
 
@@ -111,8 +109,5 @@ RECIPE = recipe(
         "paper": Settings(draws=1000),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
     version=gm.VERSION,
-    scores=SCORES,
 )

@@ -12,8 +12,6 @@ from inweights.recipes.geometric_memory.derived import far_correlation, judged
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import mean_by_hops
 
-__all__ = ["RECIPE", "Settings"]
-
 LABELS = ("graph", "architecture")
 #: The steps at which the code's notebook draws TinyNN, before it has stored all edges.
 DRAWN: dict[gm.Shape, int] = {"path-star": 100, "grid": 200, "cycle": 200, "irregular": 40}
@@ -101,8 +99,5 @@ RECIPE = recipe(
         "paper": Settings(),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
     version=gm.VERSION + 1,
-    scores=SCORES,
 )

@@ -18,8 +18,6 @@ from inweights.recipes.shared.derived import beside_chance
 from inweights.training.curriculum import Optimizer, Phase, Precision
 from inweights.worlds.families.graph import Graph
 
-__all__ = ["RECIPE", "Settings"]
-
 CHANCE = "random vectors"
 
 
@@ -180,8 +178,5 @@ RECIPE = recipe(
         "paper": Settings(draws=1000),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
     version=gm.VERSION,
-    scores=SCORES,
 )

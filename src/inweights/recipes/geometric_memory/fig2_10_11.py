@@ -11,8 +11,6 @@ from inweights.theory.geometric_memory.star_picture import star_design, star_pic
 from inweights.worlds.families.in_context import InContextStar
 from inweights.worlds.families.path_star import PathStar
 
-__all__ = ["RECIPE", "Settings"]
-
 IN_WEIGHTS, IN_CONTEXT = "in weights", "in context"
 
 
@@ -77,7 +75,4 @@ RECIPE = recipe(
     __name__,
     scales={"smoke": Settings(), "cpu": Settings(), "paper": Settings()},
     seeds=1,
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -16,8 +16,6 @@ from inweights.recipes.shared.derived_paths import hardest, whole
 from inweights.worlds.families.own_path_star import OwnPathStar
 from inweights.worlds.families.path_star import PathStar
 
-__all__ = ["RECIPE", "Settings"]
-
 FORWARD, REVERSE = "forward edges only", "reverse path"
 #: Embeddings that stand still where they are of no use.
 CONTROLS = (("random", ways.RANDOM), ("permuted", ways.PERMUTED))
@@ -139,7 +137,4 @@ RECIPE = recipe(
         ),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 8},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -21,8 +21,6 @@ from inweights.recipes.geometric_memory.derived import (
 from inweights.recipes.papers import recipe
 from inweights.worlds.families.graph import Graph
 
-__all__ = ["RECIPE", "Settings"]
-
 LABELS = ("graph", "architecture", "edges")
 MODELS = (gm.GPT, gm.SSM, gm.FROZEN)
 #: Which directions of the edges are taught.
@@ -107,8 +105,5 @@ RECIPE = recipe(
         "paper": Settings(draws=1000),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
     version=gm.VERSION,
-    scores=SCORES,
 )

@@ -15,8 +15,6 @@ from inweights.recipes.shared.derived import at_the_end
 from inweights.recipes.shared.derived_paths import whole
 from inweights.worlds.families.path_star import PathStar
 
-__all__ = ["RECIPE", "Settings"]
-
 DIRECTIONS: tuple[Literal["both", "forward", "backward"], ...] = ("both", "forward", "backward")
 FORWARD, REVERSE = "forward path", "reverse path"
 #: The reverse path with the leaf, which ends the prompt, said once more.
@@ -101,7 +99,4 @@ RECIPE = recipe(
         "paper": Settings(stars=(ways.PAPER_STAR,), every=1000),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 8},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

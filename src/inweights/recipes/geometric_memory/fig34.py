@@ -12,8 +12,6 @@ from inweights.recipes.shared.derived import at_the_end, first_step
 from inweights.recipes.shared.derived_paths import whole
 from inweights.worlds.families.path_star import PathStar
 
-__all__ = ["RECIPE", "Settings"]
-
 FORWARD, REVERSE = "forward path", "reverse path"
 KEYS = ["graph", "task", "seed"]
 
@@ -68,7 +66,4 @@ RECIPE = recipe(
         "paper": Settings(stars=(ways.PAPER_STAR,), every=500),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 8},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

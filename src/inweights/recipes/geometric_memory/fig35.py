@@ -12,8 +12,6 @@ from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end, first_step
 from inweights.recipes.shared.derived_paths import whole
 
-__all__ = ["RECIPE", "Settings"]
-
 KEYS = ["graph", "pauses", "seed"]
 NONE, FEW, MANY = "0", "2", "5"
 
@@ -72,7 +70,4 @@ RECIPE = recipe(
         "paper": Settings(stars=(ways.PAPER_STAR,), every=500),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 8},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

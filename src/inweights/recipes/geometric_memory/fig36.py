@@ -12,8 +12,6 @@ from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end
 from inweights.recipes.shared.derived_paths import mean_recall, whole
 
-__all__ = ["RECIPE", "Settings"]
-
 KEYS = ["graph", "condition", "seed"]
 CONDITIONS = (ways.TWO_PHASE, ways.HEAD_START, ways.GEOMETRY)
 
@@ -84,7 +82,4 @@ RECIPE = recipe(
         "paper": Settings(stars=(ways.PAPER_STAR,), paths=20_000, every=500),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 8},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

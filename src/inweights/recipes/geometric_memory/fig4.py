@@ -11,8 +11,6 @@ from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived_paths import own_and_other_arms
 
-__all__ = ["RECIPE", "Settings"]
-
 #: Arms in a picture, so that three of them fit side by side; numbers are over all that were asked.
 SHOWN = 18
 KEYS = ["graph", "condition", "seed"]
@@ -82,7 +80,4 @@ RECIPE = recipe(
         "paper": Settings(stars=(ways.PAPER_STAR,), arms=60),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 8},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

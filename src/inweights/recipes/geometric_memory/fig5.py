@@ -14,8 +14,6 @@ from inweights.recipes.geometric_memory.derived import beside_random, far_correl
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end, mean_by_hops
 
-__all__ = ["RECIPE", "Settings"]
-
 LABELS = ("graph", "architecture")
 MODELS = (gm.GPT, gm.SSM, gm.FROZEN)
 
@@ -91,8 +89,5 @@ RECIPE = recipe(
         "paper": Settings(looks=50, draws=500),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
     version=gm.VERSION,
-    scores=SCORES,
 )

@@ -16,8 +16,6 @@ from inweights.recipes.shared.derived import first_step, half_time
 from inweights.theory.geometric_memory.storage_tables import one_step
 from inweights.worlds.families.graph import Graph
 
-__all__ = ["RECIPE", "Settings"]
-
 LABELS = ("graph", "architecture", "horizon")
 EARLY, LATE, SLOW = "early", "late", "late, β₂ = .9995"
 
@@ -200,8 +198,5 @@ RECIPE = recipe(
         "paper": Settings(),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
     version=gm.VERSION,
-    scores=SCORES,
 )

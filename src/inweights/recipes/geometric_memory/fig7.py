@@ -16,8 +16,6 @@ from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import beside_chance
 from inweights.worlds.families.graph import Graph
 
-__all__ = ["RECIPE", "Settings"]
-
 #: An eigenspace is used where it has more than so many times the energy that chance gives it.
 USED = 2.0
 #: Dimensions of the top eigenspaces: three of the star's one, two of each other graph's.
@@ -120,8 +118,5 @@ RECIPE = recipe(
         "paper": Settings(draws=1000),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
     version=gm.VERSION,
-    scores=SCORES,
 )

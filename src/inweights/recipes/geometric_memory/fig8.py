@@ -16,8 +16,6 @@ from inweights.theory.feature_resemblance.stabilisation import by_space, proposi
 from inweights.training.curriculum import Curriculum, Optimizer, Phase
 from inweights.worlds.families.graph import Graph
 
-__all__ = ["RECIPE", "Settings"]
-
 #: Spaces that the figures show, from the smoothest.
 SHOWN = 5
 
@@ -153,7 +151,4 @@ RECIPE = recipe(
         "paper": Settings(),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -17,8 +17,6 @@ from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import beside_chance
 from inweights.worlds.families.graph import Graph
 
-__all__ = ["RECIPE", "Settings"]
-
 LABELS = ("graph", "model", "self_edges")
 TIED, UNTIED, UNIT = "Node2Vec", "untied Node2Vec", "untied, unit normal"
 CHANCE = "random vectors"
@@ -147,8 +145,5 @@ RECIPE = recipe(
         "paper": Settings(draws=1000),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
     version=gm.VERSION,
-    scores=SCORES,
 )

@@ -12,8 +12,6 @@ from inweights.recipes.geometric_memory.derived import beside_random, far_correl
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import mean_by_hops
 
-__all__ = ["RECIPE", "Settings"]
-
 LABELS = ("graph", "architecture")
 MEMORIES = (gm.FROZEN, gm.GPT, gm.NODE2VEC)
 
@@ -94,8 +92,5 @@ RECIPE = recipe(
         "paper": Settings(draws=1000),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
     version=gm.VERSION,
-    scores=SCORES,
 )

@@ -13,8 +13,6 @@ from inweights.recipes.shared.language.facts import Facts, TrainingMix
 from inweights.recipes.shared.language.invented import InventedSettings
 from inweights.recipes.shared.language.tables import accuracies, both_times
 
-__all__ = ["MIXES", "RECIPE", "Settings"]
-
 LABELS = ("facts", "condition")
 BEFORE, ONE, TWO, IDENTITY = "pretrained", "one hop", "two hops of half", "and identity"
 #: What is told of invented people; each fills the same number of tokens.
@@ -82,7 +80,4 @@ RECIPE = recipe(
     __name__,
     scales=Settings.scales(smoke_tokens=500, paper_tokens=2500, paper_epochs=30),
     seeds={"smoke": 2, "cpu": 8, "paper": 8},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -15,8 +15,6 @@ from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import memorised
 from inweights.worlds.families.two_hop import TwoHop
 
-__all__ = ["RECIPE", "Settings"]
-
 LABELS = ("model", "relations", "told", "identity")
 
 
@@ -102,7 +100,4 @@ RECIPE = recipe(
         "paper": Settings(relations=(1, 2, 4), told=(0.0, 0.5), gpt=ib.GPTTraining()),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -14,8 +14,6 @@ from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import compositions, excess, memorised, where_known
 from inweights.worlds.families.two_hop import TwoHop
 
-__all__ = ["RECIPE", "Settings"]
-
 LABELS = ("model", "identity", "complexity")
 
 
@@ -133,7 +131,4 @@ RECIPE = recipe(
         ),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

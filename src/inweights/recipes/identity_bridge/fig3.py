@@ -14,8 +14,6 @@ from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import compositions, memorised, own_peaks
 from inweights.worlds.families.two_hop import TwoHop
 
-__all__ = ["RECIPE", "Settings"]
-
 LABELS = ("n", "identity")
 
 #: Tables of templates, and whose rows they hold.
@@ -132,7 +130,4 @@ RECIPE = recipe(
         "paper": Settings(),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -16,9 +16,6 @@ from inweights.recipes.identity_bridge.optimum import (
 )
 from inweights.recipes.papers import recipe
 
-__all__ = ["RECIPE"]
-
-
 SCORES = {
     "bridge-peaks": peak.at(row_group="bridge").over("n", "column_group") >= 1.0,
     "subject-inherits-object": block.at(row_group="subject", column_group="object") >= 0.1,
@@ -33,5 +30,4 @@ RECIPE = recipe(
     plan=partial(plan, identity=True),
     derive=derive,
     version=VERSION,
-    scores=SCORES,
 )

@@ -15,9 +15,6 @@ from inweights.recipes.identity_bridge.optimum import (
 )
 from inweights.recipes.papers import recipe
 
-__all__ = ["RECIPE"]
-
-
 SCORES = {
     "no-preference": block.at(row_group="subject", column_group="object").within(-1e-3, 1e-3),
     "blocks-equalise": block.of("spread").over("n", "row_group", "column_group") <= 1e-3,
@@ -32,5 +29,4 @@ RECIPE = recipe(
     plan=partial(plan, identity=False),
     derive=derive,
     version=VERSION,
-    scores=SCORES,
 )

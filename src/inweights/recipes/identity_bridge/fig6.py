@@ -12,8 +12,6 @@ from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import compositions, memorised, over_blocks, where_known
 from inweights.worlds.families.two_hop import TwoHop
 
-__all__ = ["RECIPE", "Settings"]
-
 
 class Settings(Config):
     """Settings of Figure 6.
@@ -41,7 +39,7 @@ def plan(settings: Settings) -> Plan:
     measures = [
         Measure(name="accuracy", probe=iw.probes.accuracy),
         Measure(name="alignment", probe=iw.probes.alignment),
-        Measure(name="states", probe=iw.probes.bridge_projection, first_seed=True),
+        Measure(name="states", probe=iw.probes.bridge_projection, first_seed=True, needs="tsne"),
     ]
     return Plan(trials=trials, measures=measures)
 
@@ -97,7 +95,4 @@ RECIPE = recipe(
         "paper": Settings(),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -23,8 +23,6 @@ from inweights.recipes.shared.derived import (
 from inweights.training.curriculum import Phase
 from inweights.worlds.families.two_hop import TwoHop
 
-__all__ = ["KNOWN", "RECIPE", "Settings"]
-
 #: Recall from which on the facts count as memorised.
 KNOWN = 0.99
 
@@ -135,7 +133,4 @@ RECIPE = recipe(
         "paper": Settings(every=5),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

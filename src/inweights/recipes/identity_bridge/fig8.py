@@ -16,8 +16,6 @@ from inweights.recipes.shared.language.facts import Facts, TrainingMix
 from inweights.recipes.shared.language.tables import WORDS, accuracies, both_times, rises
 from inweights.support.content import contents_of
 
-__all__ = ["MIXES", "RECIPE", "Settings"]
-
 LABELS = ("model", "condition")
 ONE, IDENTITY, SECOND = "one-hop", "with identity", "second hop only"
 #: What is told; each fills the same number of tokens. The last is the control: ``e1`` is not told.
@@ -122,7 +120,4 @@ RECIPE = recipe(
         ),
     },
     seeds={"smoke": 1, "cpu": 8, "paper": 8},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

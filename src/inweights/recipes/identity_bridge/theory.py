@@ -16,8 +16,6 @@ from inweights.recipes.papers import recipe
 from inweights.training.curriculum import Optimizer, Phase
 from inweights.worlds.families.two_hop import TwoHop
 
-__all__ = ["RECIPE", "Settings"]
-
 #: Initial scale and weight decay of every kind of training.
 TRAININGS = {
     "standard": (0.01, 0.0),
@@ -129,8 +127,5 @@ RECIPE = recipe(
         "paper": Settings(sizes=(5, 10, 100, 1000, 10_000, 100_000), ties=50, steps=100_000),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 10},
-    plan=plan,
-    derive=derive,
     version=2,
-    scores=SCORES,
 )

@@ -13,8 +13,6 @@ from inweights.recipes.shared.derived import memorised
 from inweights.training.curriculum import Optimizer, Phase
 from inweights.worlds.families.implication import Implication
 
-__all__ = ["RECIPE", "Settings"]
-
 FACTORISED, MERGED = "two matrices", "one matrix"
 
 
@@ -99,7 +97,4 @@ RECIPE = recipe(
         "paper": Settings(groups=20, width=400),
     },
     seeds={"smoke": 2, "cpu": 12, "paper": 12},
-    plan=plan,
-    derive=derive,
-    scores=SCORES,
 )

@@ -10,8 +10,6 @@ from inweights.recipes.papers import recipe
 from inweights.recipes.reversal_curse import kinds
 from inweights.worlds.families.implication import Implication
 
-__all__ = ["RECIPE", "Settings"]
-
 
 class Settings(Config):
     """Settings of the experiment.
@@ -65,7 +63,5 @@ RECIPE = recipe(
         "paper": Settings(groups=20, told=(1, 2, 3)),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 10},
-    plan=plan,
     derive=partial(kinds.derive, labels=("told", "denied")),
-    scores=SCORES,
 )

@@ -10,8 +10,6 @@ from inweights.recipes.papers import recipe
 from inweights.recipes.reversal_curse import kinds
 from inweights.worlds.families.reversal import Reversal
 
-__all__ = ["RECIPE", "Settings"]
-
 PHRASED = "both, phrased"
 
 
@@ -98,7 +96,5 @@ RECIPE = recipe(
         "paper": Settings(told=(0, 2, 5, 10)),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 10},
-    plan=plan,
     derive=partial(kinds.derive, labels=("identities", "told", "phrased"), by=("phrased",)),
-    scores=SCORES,
 )

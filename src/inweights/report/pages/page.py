@@ -15,6 +15,7 @@ from inweights.report.figures.draw import draw
 from inweights.report.pages import sections
 from inweights.report.pages.claims import claims_section, headline
 from inweights.report.pages.content import PageContent
+from inweights.support.extras import optional
 
 if TYPE_CHECKING:
     from inweights.lab.grammar.figure import Figure
@@ -77,7 +78,5 @@ def _stills(figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame]) -> di
 
 def _plotly() -> str:
     """The code of plotly; its package is imported only for a page that moves."""
-    from plotly.offline import get_plotlyjs
-
-    code: str = get_plotlyjs()
+    code: str = optional("interactive", "a page that moves", "plotly.offline").get_plotlyjs()
     return code.replace("</script", "<\\/script")

@@ -15,22 +15,18 @@ from inweights.report.base.save import Still, inline
 from inweights.report.figures.draw import draw_for_phone
 from inweights.report.pages.movable import interactive
 from inweights.support import progress
+from inweights.support.extras import installed
 from inweights.support.progress import plural
 
 if TYPE_CHECKING:
     from inweights.lab.grammar.figure import Figure
     from inweights.report.pages.content import PageContent
 
-__all__ = [
-    "again_section",
-    "cautions_section",
-    "cite_section",
-    "controls_section",
-    "figures_section",
-    "header",
-    "numbers_section",
-    "settings_section",
-]
+#: Said below a figure that would play.
+_STILL = (
+    "This figure plays through training on a page that is made where plotly is installed: pip "
+    "install 'inweights[interactive]'"
+)
 
 
 def header(content: PageContent) -> str:
@@ -83,14 +79,21 @@ def figures_section(
     tables: Mapping[str, pl.DataFrame],
     stills: Mapping[str, Still],
 ) -> tuple[str, bool]:
-    """Return the figures, and whether one of them plays through time, which takes plotly."""
+    """Return the figures, and whether one of them plays through time, which takes plotly.
+
+    Where plotly is not installed, a still figure is shown, and a note says so.
+    """
     if not figures:
         return "", False
     moving = False
     drawn = []
     for number, figure in enumerate(figures, start=1):
-        fragment = interactive(figure, tables)
-        moving = moving or (fragment is not None and 'class="player"' in fragment)
+        fragment, stills_only = interactive(figure, tables), ""
+        if fragment is not None and 'class="player"' in fragment:
+            if installed("interactive"):
+                moving = True
+            else:
+                fragment, stills_only = None, tag("p", escape(_STILL), class_="note")
         wide = stills[figure.id]
         if fragment is None:
             drawn_narrow = draw_for_phone(figure, tables)
@@ -107,6 +110,7 @@ def figures_section(
                 "figure",
                 tag("h3", tag("span", f"Figure {number}"), escape(figure.title)),
                 tag("div", picture, class_="card"),
+                stills_only,
                 tag("figcaption", prose(figure.caption)),
                 disclosure("Data", *data, class_="source"),
                 id=f"figure-{figure.id}",

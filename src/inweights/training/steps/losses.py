@@ -13,6 +13,7 @@ Shapes: ``R`` replicas, ``n`` labelled positions, ``m`` labels, ``D`` width, ``K
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -44,16 +45,6 @@ class Loss:
         model: ``R`` replicas.
         precision: See :class:`~inweights.training.Phase`. Where bfloat16 is emulated the logits of
             all labels are held at once.
-
-    Example:
-        >>> from inweights.models import GPTConfig, pack
-        >>> model = GPTConfig(layers=1, width=8).build(vocabulary=9, seeds=[0, 1])
-        >>> inputs, one = pack([torch.tensor([[1, 2]])]), torch.ones(1)
-        >>> hard = Batch(inputs, torch.tensor([1]), torch.tensor([[4], [4]]), one)
-        >>> twice = torch.tensor([[4, 4], [4, 4]]), one.repeat(2) / 2, torch.tensor([0, 0])
-        >>> soft = Batch(inputs, torch.tensor([1]), *twice)  # the same, said twice
-        >>> torch.allclose(Loss(model)(hard), Loss(model)(soft))
-        True
     """
 
     def __init__(self, model: Model, precision: Precision = "fp32") -> None:
@@ -63,7 +54,6 @@ class Loss:
         self._linear: bool | None = None
 
     def __call__(self, batch: Batch) -> Float[Tensor, " R"]:
-        """Return the loss of each replica, in nats."""
         model = self._model
         if self._emulated:
             with RoundedProducts():
@@ -79,6 +69,18 @@ class Loss:
             if readout is None:
                 return _by_checkpoints(model, state, batch)
         return _by_matrix(_full(state), readout, batch, self._bf16)
+
+    def logits(
+        self, batch: Batch
+    ) -> tuple[Float[Tensor, "R m K"], Int[Tensor, "R m"], Float[Tensor, "R m"]]:
+        """Return the logits at every label, in fp32, with the labels and their weights."""
+        with (
+            RoundedProducts() if self._emulated else nullcontext(),
+            torch.autocast(batch.at.device.type, torch.bfloat16, enabled=self._bf16),
+        ):
+            said = _full(self._model(batch.inputs, at=batch.at))
+        labels, rows, weights = _spread(batch, self._model.replicas)
+        return said if batch.rows is None else _pick(said, rows), labels, weights
 
     @torch.no_grad()
     def _head_is_matrix(self, state: Tensor) -> bool:

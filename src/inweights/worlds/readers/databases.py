@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from inweights.errors import ConfigError, DataError
+from inweights.support.extras import optional
 from inweights.support.limits import MAX_ROWS, check_file
 
 _SQLITE = "sqlite:///"
@@ -76,15 +77,12 @@ def _tables(base: sqlite3.Connection) -> str:
 
 
 def _other(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]:
-    try:
-        from sqlalchemy import create_engine, text
-        from sqlalchemy.engine import make_url
-        from sqlalchemy.exc import ArgumentError, SQLAlchemyError
-        from sqlalchemy.pool import NullPool
-    except ImportError:
-        raise ConfigError(
-            "databases other than sqlite:///FILE require SQLAlchemy: pip install 'inweights[sql]'"
-        ) from None
+    optional("sql", "a database other than sqlite:///FILE")
+    from sqlalchemy import create_engine, text
+    from sqlalchemy.engine import make_url
+    from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+    from sqlalchemy.pool import NullPool
+
     try:
         address = make_url(source)
         if address.password:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from inweights.errors import ConfigError, DataError
+from inweights.support.extras import optional
 
 
 def is_hub_name(source: str) -> bool:
@@ -27,14 +28,9 @@ def hub_rows(name: str, *, download: bool) -> Iterator[Mapping[str, Any]]:
             f"there is no file {name}; a data set of the Hugging Face hub is fetched with "
             "--download"
         )
+    datasets = optional("hf", f"fetching {name}", "datasets")
     try:
-        from datasets import load_dataset
-    except ImportError:
-        raise ConfigError(
-            f"fetching {name} requires datasets: pip install 'inweights[hf]'"
-        ) from None
-    try:
-        splits = load_dataset(name, streaming=True)
+        splits = datasets.load_dataset(name, streaming=True)
         for part in splits.values() if isinstance(splits, Mapping) else [splits]:
             yield from part
     except Exception as error:  # noqa: BLE001 - of the network, the hub and the formats

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from inweights.errors import ConfigError, DataError
+from inweights.errors import DataError
+from inweights.support.extras import optional
 from inweights.support.limits import check_file, read_text
 from inweights.worlds.readers.published import Fact
 
@@ -39,10 +40,9 @@ def rdf_facts(path: Path) -> Iterator[tuple[int, Fact]]:
     the second is called by its whole address. Blank nodes have no name, and their triples are left
     out.
     """
-    try:
-        from rdflib import BNode, Literal
-    except ImportError:
-        raise ConfigError(f"reading {path} requires rdflib: pip install 'inweights[rdf]'") from None
+    optional("rdf", f"reading {path}")
+    from rdflib import BNode, Literal
+
     check_file(path, factor=_MEMORY)
     found = _parsed(path)
     names: dict[str, str] = {}

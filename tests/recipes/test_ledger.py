@@ -20,8 +20,9 @@ from inweights.lab import Computation, Paper, Plan, number, share
 from inweights.lab.grammar.claim import Claim
 from inweights.lab.grammar.numbers import Numbers
 from inweights.lab.grammar.verdict import ClaimResult, decide
-from inweights.lab.ledger.board import holm, least_alpha
-from inweights.lab.ledger.lines import (
+from inweights.laboratory import finished, results
+from inweights.ledger.board import holm, least_alpha
+from inweights.ledger.lines import (
     BLOCK,
     Earlier,
     JudgedLine,
@@ -30,9 +31,8 @@ from inweights.lab.ledger.lines import (
     Stated,
     read_ledger,
 )
-from inweights.lab.ledger.scores import add_scores, read_scores
-from inweights.lab.ledger.stating import hashes, on_its_block
-from inweights.laboratory import finished, results
+from inweights.ledger.scores import add_scores, read_scores
+from inweights.ledger.stating import hashes, on_its_block
 from inweights.seeds import Streams
 
 PAPER = Paper("mine", "My lab", claims_of="ours")

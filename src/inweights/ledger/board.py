@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from inweights.lab.grammar.verdict import (
     span_of,
     unjudged,
 )
-from inweights.lab.ledger.lines import (
+from inweights.ledger.lines import (
     LEDGER,
     Earlier,
     Entry,
@@ -30,10 +31,9 @@ from inweights.lab.ledger.lines import (
     Withdrawn,
     read_ledger,
 )
-from inweights.lab.ledger.scores import numbers_in, read_scores
+from inweights.ledger.scores import numbers_in, read_scores
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
-
-__all__ = ["Board", "read_board", "verdict_lines"]
+from inweights.support.showing import Card
 
 _DECIDED = ("reproduced", "consistent", "not reproduced")
 
@@ -55,6 +55,18 @@ class Board:
     withdrawn: tuple[Withdrawn, ...]
     ledger_lines: Ledger
     scores: pl.DataFrame
+
+    def __repr__(self) -> str:
+        return self._card().text
+
+    def _repr_html_(self) -> str:
+        return self._card().html
+
+    def _card(self) -> Card:
+        verdicts = Counter((c.id.split("/")[0], c.verdict) for c in self.claims)
+        rows = [(*key, count) for key, count in verdicts.items()]
+        about = {"claims": len(self.claims), "withdrawn": len(self.withdrawn)}
+        return Card(f"Board at scale {self.scale}", about, ("paper", "verdict", "claims"), rows)
 
     @property
     def verdicts(self) -> pl.DataFrame:

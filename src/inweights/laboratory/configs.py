@@ -1,0 +1,132 @@
+"""Configs as plain dictionaries, for tools that keep settings: Hydra, OmegaConf, Ray Tune.
+
+A world, a model and a learner are named by their ``kind``, as in the TOML file of a study; any
+other config by its class, as ``type``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import inweights
+from inweights import config as configs
+from inweights.config import Config, decode
+from inweights.errors import ConfigError, unknown_name
+from inweights.models.registry import model_kind, model_names
+from inweights.training.learner import Descent, Optimum
+from inweights.worlds.labels import Labels
+from inweights.worlds.registry import Altered, world_kind, world_names
+
+#: Kinds of configs that are in neither registry.
+_OTHERS: dict[str, type[Config]] = {
+    "altered": Altered,
+    "labels": Labels,
+    "descent": Descent,
+    "optimum": Optimum,
+}
+
+
+def to_dict(config: Config) -> dict[str, Any]:
+    """Return a config as a dictionary of JSON values that names its class.
+
+    Args:
+        config: Any config: a world, a model, a learner or part of one, the settings of a recipe.
+
+    Raises:
+        ConfigError: It is no config.
+
+    Example:
+        >>> from inweights import Optimizer, TwoHop
+        >>> to_dict(TwoHop(n=10))["kind"], to_dict(Optimizer())["type"]
+        ('two-hop', 'Optimizer')
+        >>> from_dict(to_dict(TwoHop(n=10))) == TwoHop(n=10)
+        True
+    """
+    if not isinstance(config, Config):
+        raise ConfigError(f"to_dict takes a config such as iw.TwoHop(), got {config!r}")
+    kind = type(config)
+    plain: dict[str, Any] = _plain(configs.to_dict(config))
+    known = "kind" in plain and _of_kind(plain["kind"]) is kind
+    return plain if known else {"type": _address(kind), **plain}
+
+
+def from_dict(values: Mapping[str, Any]) -> Any:
+    """Return the config that a dictionary describes; what it leaves out has its default.
+
+    A class of one's own is found if its module is imported already; nothing is imported for what a
+    dictionary says, but modules of this library.
+
+    Args:
+        values: What :func:`to_dict` gave, or what a YAML file says, as a dictionary or a mapping
+            such as OmegaConf's.
+
+    Raises:
+        ConfigError: It names no config, an unknown one (says the nearest), a key that is unknown,
+            or a value that does not fit.
+
+    Example:
+        >>> from_dict({"kind": "gpt", "layers": 2}).layers
+        2
+        >>> from_dict({"kind": "gtp"})
+        Traceback (most recent call last):
+        ...
+        inweights.errors.ConfigError: unknown kind of config 'gtp'; did you mean 'gpt'? ...
+    """
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"from_dict takes a dictionary, got {type(values).__name__}")
+    plain: dict[str, Any] = _plain(values)
+    name = plain.pop("type", None)
+    if name is None and "kind" not in plain:
+        raise ConfigError(
+            "a config is named by 'kind', such as {'kind': 'two-hop', 'n': 10}, or by 'type', such "
+            f"as {{'type': 'Optimizer'}}; got {', '.join(map(repr, plain)) or 'nothing'}"
+        )
+    kind = _of_kind(str(plain["kind"])) if name is None else _of_type(str(name))
+    if kind is None:
+        known = [*world_names(), *model_names(), *_OTHERS, "wrap"]
+        raise unknown_name("kind of config", str(plain["kind"]), known)
+    return decode(kind, plain)
+
+
+def _plain(value: Any) -> Any:
+    """Plain values of other kinds of mappings and sequences, too."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [_plain(one) for one in value]
+    return value
+
+
+def _of_kind(name: str) -> Any:
+    """The class of a kind, or none."""
+    if name in world_names():
+        return world_kind(name)
+    if name in model_names() or name == "wrap":
+        return model_kind(name)
+    return _OTHERS.get(name)
+
+
+def _address(kind: type[Config]) -> str:
+    """The public name of a class, or its module and name."""
+    public = getattr(inweights, kind.__name__, None) is kind
+    return kind.__name__ if public else f"{kind.__module__}:{kind.__qualname__}"
+
+
+def _of_type(name: str) -> type[Config]:
+    module, colon, path = name.rpartition(":")
+    ours = not colon or module.partition(".")[0] == "inweights"
+    try:
+        found: Any = importlib.import_module(module or "inweights") if ours else sys.modules[module]
+        for step in path.split("."):  # a lazy module of others would import something
+            found = getattr(found, step) if ours else vars(found)[step]
+    except (ImportError, AttributeError, KeyError, TypeError):
+        if not colon:
+            raise unknown_name("type of config", name, dir(inweights)) from None
+        hint = "" if ours else f"; import {module} first"
+        raise ConfigError(f"there is no config '{name}'{hint}") from None
+    if not (isinstance(found, type) and issubclass(found, Config)):
+        raise ConfigError(f"'{name}' is not a config")
+    return found

@@ -1,0 +1,1 @@
+"""Claims across runs: what was stated before, in which version, the scores, and the board."""
