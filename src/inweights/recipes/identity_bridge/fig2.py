@@ -27,6 +27,7 @@ class Settings(Config):
     tied_models: tuple[str, ...] = ib.CONDITIONS[3:]
     tied_complexities: tuple[int, ...] = (3,)
     tied_controls: tuple[int, ...] = (1,)
+    fixed_complexities: tuple[int, ...] = (1,)
     gpt: ib.GPTTraining = ib.GPTTraining()
     tied: ib.GPTTraining = ib.TIED_HEAD
     emb_mlp: ib.EmbMLPTraining = ib.EmbMLPTraining(
@@ -42,6 +43,7 @@ def plan(settings: Settings) -> Plan:
         (settings.models, False, settings.controls),
         (settings.tied_models, True, settings.tied_complexities),
         (settings.tied_models, False, settings.tied_controls),
+        ((ib.FIXED,), True, settings.fixed_complexities),
     )
     trials = []
     for names, identity, complexities in arms:
@@ -93,6 +95,8 @@ SCORES = {
     "decay-recovers": known.at(model="gpt-tied-decay") - known.at(model="gpt-tied") >= 0.05,
     "without-identity-fails": control.at(head="untied") <= 0.15,
     "without-identity-fails-tied": control.at(head="tied") <= 0.15,
+    "random-positions-help": gpt.at(complexity=1) - accuracy.at(model=ib.FIXED, complexity=1)
+    >= 0.05,
     "facts-known": share("memorised", "accuracy").over(*LABELS) >= 0.99,
 }
 
