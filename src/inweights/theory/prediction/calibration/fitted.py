@@ -38,8 +38,9 @@ class Family(msgspec.Struct, frozen=True):
     Attributes:
         properties: Mean of the properties of its worlds.
         radius: Distance from there of nine in ten of its own worlds.
-        error: By model, the 90th percentile over its worlds of the distance between the mean
-            probability and the share of right answers; fitted without this family.
+        error: By model, the 90th percentile over its worlds (the next world's above) of the
+            distance between the mean probability and the share of right answers; fitted without
+            this family.
         effects: By model, what was fitted without this family.
     """
 
@@ -207,7 +208,7 @@ def _errors(queries: pl.DataFrame, effects: Mapping[str, Effects]) -> Effects:
         off = rows.with_columns(said=pl.Series(said)).group_by("seed").agg(
             (pl.col("said").mean() - pl.col("share").mean()).abs()
         )  # fmt: skip
-        found[model] = round(float(np.quantile(off["said"].to_numpy(), 0.9)), 4)
+        found[model] = round(float(np.quantile(off["said"].to_numpy(), 0.9, method="higher")), 4)
     return found
 
 
