@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -70,7 +72,7 @@ def test_questions_of_an_augmented_folder(tmp_path) -> None:
 
 
 def test_a_headline_by_what_was_stated_and_known() -> None:
-    def chain(name: str, **more: bool) -> list[Question]:
+    def chain(name: str, **more: Any) -> list[Question]:
         two = ("x", "y")
         return [
             Question(name, "composition", f"c{name}", two, 0, chain=name, **more),

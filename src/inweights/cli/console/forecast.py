@@ -207,11 +207,11 @@ def _kinds(queries: pl.DataFrame, patterns: bool) -> Any:
             text = f"{said['asserted']} asserted, {said['open']} no answer"
             kinds.add_row(name, str(rows.height), line((text, "magenta")))
             continue
-        means = [rows[f"{model} probability"].mean() for model in MODELS]
+        known = [rows[f"{model} probability"].drop_nulls().to_list() for model in MODELS]
         kinds.add_row(
             name, str(rows.height), "/".join(str(said[v]) for v in program),
             "/".join(str(looks[v]) for v in words),
-            *("" if mean is None else f"{mean:.2f}" for mean in means),
+            *(f"{sum(own) / len(own):.2f}" if own else "" for own in known),
         )  # fmt: skip
     return kinds
 
