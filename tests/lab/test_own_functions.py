@@ -18,6 +18,9 @@ from inweights.lab.studies.study import open_study
 from inweights.runs import RunStore
 from inweights.support.plugins import load_plugins
 
+#: Studies of tests are too small to know their facts.
+pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
+
 CALLS: list[tuple[int, float]] = []
 ASKED: list[list[int]] = []
 
