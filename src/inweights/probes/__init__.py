@@ -14,6 +14,7 @@ from inweights.probes.geometry.spectrum import spectral_energy, zigzag
 from inweights.probes.inside import attention, cka, logit_lens
 from inweights.probes.interventions.interchange import carries
 from inweights.probes.interventions.patching import activation_patching, patch
+from inweights.probes.interventions.realignment import realignment
 from inweights.probes.margins import margins
 from inweights.probes.memory import shared_memory
 from inweights.probes.navigation import navigation, stepwise
@@ -57,6 +58,7 @@ __all__ = [
     "project",
     "read_embedding",
     "render_frames",
+    "realignment",
     "resemblance",
     "shared_memory",
     "skew",
