@@ -21,7 +21,7 @@ from inweights.probes.navigation import navigation, stepwise
 from inweights.probes.optimum import direction, nuclear_norm
 from inweights.probes.paths import arm_cosines, path_accuracy
 from inweights.probes.projections import align_frames, bridge_projection, project
-from inweights.probes.recall import accuracy
+from inweights.probes.recall import accuracy, by_loops
 from inweights.probes.resemblance import entity_pairs, resemblance
 from inweights.probes.templates import templates, winners
 
@@ -38,6 +38,7 @@ __all__ = [
     "attention",
     "bridge_pairs",
     "bridge_projection",
+    "by_loops",
     "carries",
     "cka",
     "cosines",
@@ -57,8 +58,8 @@ __all__ = [
     "path_accuracy",
     "project",
     "read_embedding",
-    "render_frames",
     "realignment",
+    "render_frames",
     "resemblance",
     "shared_memory",
     "skew",
