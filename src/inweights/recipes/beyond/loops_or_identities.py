@@ -26,7 +26,8 @@ class Settings(Config):
     Attributes:
         world: Two hops with shared bridges; some of the hops are in no trained two-hop fact.
         width: Width of every model.
-        steps: Updates of each.
+        steps: Updates of each that is taught hops and identities alone.
+        long: Updates of each that is taught two-hop facts, too.
         rate: Learning rate, after 20 steps of warm-up.
         decay: Weight decay.
         every: Steps between two measurements through time.
@@ -44,6 +45,7 @@ class Settings(Config):
     )
     width: int = 64
     steps: int = 600
+    long: int = 2000
     rate: float = 1e-3
     decay: float = 0.1
     every: int = 20
@@ -102,7 +104,7 @@ def _trial(
     roles += ["two_hop"] * (compositions == SOME)
     phase = Phase(
         roles=dict.fromkeys(roles, 1.0),
-        steps=settings.steps,
+        steps=settings.long if compositions == SOME else settings.steps,
         random_offset=True,
         schedule=Schedule(warmup=20),
         optimizer=Optimizer(rate=settings.rate, weight_decay=settings.decay),
@@ -235,11 +237,12 @@ RECIPE = recipe(
             ),
             width=16,
             steps=4,
+            long=6,
             every=2,
             loops=(1, 2, 8),
         ),
         "cpu": Settings(),
-        "paper": Settings(steps=20_000),
+        "paper": Settings(long=20_000),
     },
     seeds={"smoke": 2, "cpu": 8, "paper": 16},
 )
