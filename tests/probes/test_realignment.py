@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from polars.testing import assert_frame_equal
@@ -55,7 +57,7 @@ class Turned(Model):
         return state @ (self.vectors @ self.turn).T
 
 
-def table(width: int, **options) -> dict[str, dict]:
+def table(width: int, **options: Any) -> dict[str, dict[str, Any]]:
     tokens = len(WORLD.vocabulary)
     drawn = torch.randn(tokens, width, generator=torch.Generator().manual_seed(0))
     vectors = torch.eye(tokens) if width == tokens else drawn / drawn.norm(dim=1, keepdim=True)

@@ -403,7 +403,7 @@ def test_seeds_relabel_one_structure_so_that_they_train_together() -> None:
         ({"unseen": 0.2, "trained": 0.5}, "unseen hops require trained two-hop facts and shared"),
     ],
 )
-def test_what_shared_bridges_and_unseen_hops_need(settings: dict, message: str) -> None:
+def test_what_shared_bridges_and_unseen_hops_need(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         TwoHop(**settings)
     assert {"bridges", "unseen"}.isdisjoint(identity(TwoHop()))

@@ -6,7 +6,7 @@ import polars as pl
 
 import inweights as iw
 from inweights.config import Config, replace_at
-from inweights.lab import Curriculum, Measure, Plan, Trial, cosine, number, share
+from inweights.lab import Curriculum, Measure, Plan, Trial, Value, cosine, number, share
 from inweights.models.configs import GPTConfig
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import half_time, memorised
@@ -45,7 +45,7 @@ class Settings(Config):
     )
     width: int = 64
     steps: int = 600
-    long: int = 2000
+    long: int = 1200
     rate: float = 1e-3
     decay: float = 0.1
     every: int = 20
@@ -66,7 +66,7 @@ def plan(settings: Settings) -> Plan:
         for identity in (True, False)
         for compositions in (NONE, SOME)
     ]
-    course = {"model": DENSE, "identity": True, "compositions": NONE}
+    course: dict[str, Value] = {"model": DENSE, "identity": True, "compositions": NONE}
     every = settings.every
     return Plan(
         trials=trials,
