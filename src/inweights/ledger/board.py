@@ -40,15 +40,7 @@ _DECIDED = ("reproduced", "consistent", "not reproduced")
 
 @dataclass(frozen=True)
 class Board:
-    """Every claim with its verdict, and what it follows from.
-
-    Attributes:
-        scale: Of the runs.
-        claims: The claims that stand, each with its verdict.
-        withdrawn: Those that were taken back.
-        ledger_lines: The ledger.
-        scores: A row for each claim, version, case and seed.
-    """
+    """Every claim with its verdict, and what it follows from."""
 
     scale: str
     claims: tuple[ClaimResult, ...]
