@@ -21,7 +21,7 @@ from inweights.lab.grammar.verdict import (
     span_of,
     unjudged,
 )
-from inweights.ledger.lines import (
+from inweights.laboratory.ledger.lines import (
     LEDGER,
     Earlier,
     Entry,
@@ -31,7 +31,7 @@ from inweights.ledger.lines import (
     Withdrawn,
     read_ledger,
 )
-from inweights.ledger.scores import numbers_in, read_scores
+from inweights.laboratory.ledger.scores import numbers_in, read_scores
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
 from inweights.support.showing import Card
 
