@@ -26,6 +26,7 @@ __all__ = ["setup"]
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the directives, and what is written before and after a build."""
     app.add_directive("citations", gallery.Citations)
+    app.add_directive("folders", gallery.Folders)
     app.add_directive("gallery", gallery.Gallery)
     app.add_directive("recipe-map", gallery.RecipeMap)
     app.connect("builder-inited", _before)
@@ -43,6 +44,7 @@ def _before(app: Sphinx) -> None:
     for entry in board.entries():
         pages[f"recipes/{entry.recipe.name}.md"] = recipe_page.page(entry)
         pages[f"recipes/{entry.recipe.name}.svg"] = recipe_page.strip(entry)
+        pages[f"recipes/{entry.folder}.md"] = gallery.folder_page(entry.folder)
     for name, text in pages.items():
         _write(source / name, text)
     for old in (source / "recipes").rglob("*.*"):
