@@ -24,7 +24,8 @@ ROOT = Path(__file__).parents[2]
 BUILT = os.environ.get("INWEIGHTS_SITE")
 #: One page of each kind; listings of source code are all alike.
 KINDS = (
-    "index.html", "tutorial.html", "gallery.html", "recipes/geometric-memory.html", "papers.html", "board.html", "commands.html", "citing.html",
+    "index.html", "tutorial.html", "gallery.html", "recipes/geometric-memory.html", "papers.html",
+    "board.html", "commands.html", "citing.html", "install.html",
     "theory.html", "predict.html", "notebooks/facts.html", "recipes/identity-bridge/fig2.html",
     "recipes/beyond/real-graphs.html", "api/lab.html", "_static/explore/bridge.html",
     "_modules/inweights/errors.html", "notebooks/first-study.html",

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 from sphinx import addnodes
 
 from inweights.report.living.explore import EXPLORATIONS, explore_page
-from inweights_site import board, board_page, claims, commands, gallery, notebooks, recipe_page
+from inweights_site import (
+    board,
+    board_page,
+    claims,
+    commands,
+    gallery,
+    notebooks,
+    recipe_page,
+    reference,
+)
 
 if TYPE_CHECKING:
     from docutils.nodes import Element
@@ -45,9 +54,11 @@ def _before(app: Sphinx) -> None:
         pages[f"recipes/{entry.recipe.name}.md"] = recipe_page.page(entry)
         pages[f"recipes/{entry.recipe.name}.svg"] = recipe_page.strip(entry)
         pages[f"recipes/{entry.folder}.md"] = gallery.folder_page(entry.folder)
+    pages.update(reference.pages())
     for name, text in pages.items():
         _write(source / name, text)
-    for old in (source / "recipes").rglob("*.*"):
+    made = [*(source / "recipes").rglob("*.*"), *(source / "api").glob("*/*.md")]
+    for old in made:
         if str(old.relative_to(source)) not in pages:
             old.unlink()
     notebooks.write(source / "notebooks", source / "_static" / "notebooks")

@@ -27,7 +27,7 @@ def page() -> str:
     lines = [
         "# The board",
         "",
-        "For readers who want to know which claims hold. Every claim of every recipe has a verdict,",
+        "For readers who ask which claims hold. Every claim of every recipe has a verdict,",
         "by where the whole interval of its score lies; what did not reproduce stays. Each claim",
         "stands on the page of its recipe, at an address that can be [cited](citing.md).",
         "[Verdicts](verdicts.md) explains how they are judged.",
@@ -78,7 +78,8 @@ def _recipe(entry: Entry) -> str:
     return (
         f'<tr><td><a href="recipes/{name}.html">{name.partition("/")[2]}</a></td>'
         f"<td>{html.escape(entry.recipe.title)}</td>"
-        f'<td><span class="verdict-bar" role="img" aria-label="{said}">{bar}</span> {said}</td></tr>'
+        f'<td><span class="verdict-bar" role="img" aria-label="{said}">{bar}</span> '
+        f"{said}</td></tr>"
     )
 
 

@@ -34,8 +34,6 @@ from inweights.ledger.scores import numbers_in, read_scores
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
 from inweights.support.showing import Card
 
-__all__ = ["Board", "read_board", "verdict_lines"]
-
 _DECIDED = ("reproduced", "consistent", "not reproduced")
 
 

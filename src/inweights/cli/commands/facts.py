@@ -11,8 +11,6 @@ from cyclopts import Parameter
 from inweights.cli.commands.base import Changes, Common, Flag, Source, Whole, app
 from inweights.theory.prediction.solving import Solving
 
-__all__ = ["audit", "predict", "world"]
-
 
 @app.command
 def world(
@@ -47,7 +45,7 @@ def world(
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class HowSolved(Solving):
+class HowSolved(Solving):  # noqa: D101  # what --help says of each is that of Solving
     __doc__ = Solving.__doc__
 
     advise: Annotated[

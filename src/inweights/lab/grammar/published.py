@@ -73,15 +73,6 @@ def closeness(claim: ClaimResult) -> Closeness | None:
     None where the paper prints no number, where nothing was measured, or where the target is an
     interval about the number, so that its verdict says it. The interval of what was measured has
     to lie in ``close``, or within a factor of :data:`FACTOR` of the number.
-
-    Example:
-        >>> from inweights.lab.grammar.claim import Target
-        >>> from inweights.lab.grammar.verdict import ClaimResult
-        >>> about = {"id": "a/b/c", "text": "", "place": "", "source": "", "published": "0.0194"}
-        >>> found = {"measured": 0.0031, "low": 0.0024, "high": 0.0038}
-        >>> result = ClaimResult(**about, target=Target(least=0), verdict="reproduced", **found)
-        >>> closeness(result).verdict
-        'not close'
     """
     printed, target = printed_number(claim.published), claim.target
     two_sided = target.least is not None and target.most is not None

@@ -34,12 +34,6 @@ def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> lis
         Sentences: conditions whose facts are not known; conditions whose compositions vary so much
         by seed that the seeds cannot separate them, and how many would; learners of GPTs that
         differ from the named one in a setting that decides.
-
-    Example:
-        >>> rows = {"seed": [0, 1], "role": ["composition"] * 2, "accuracy": [0.0, 1.0]}
-        >>> table = pl.DataFrame(rows).with_columns(part=pl.lit("queries"))
-        >>> cautions([], {"accuracy": table})[0][:39]
-        'Composition varies by seed (standard de'
     """
     labels = list(dict.fromkeys(name for trial in trials for name in trial.labels))
     found = _of_learners(trials)

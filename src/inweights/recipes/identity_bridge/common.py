@@ -47,13 +47,7 @@ class EmbMLPTraining(Config):
         return self.of_world(1)
 
     def of_world(self, facts: int) -> Curriculum:
-        """The same in a world of so many facts.
-
-        Example:
-            >>> training = EmbMLPTraining(rate=0.5, per_fact=True)
-            >>> training.of_world(facts=60).phases[0].optimizer.rate
-            30.0
-        """
+        """The same in a world of so many facts."""
         rate = self.rate * facts if self.per_fact else self.rate
         return learners.two_hop_mlp(rate, steps=self.steps, weight_decay=self.weight_decay)
 
@@ -68,11 +62,6 @@ class GPTTraining(Config):
             scaled by this over it.
         small_gamma: ``γ`` of the condition ``gpt-small``.
         decay: Weight decay of the condition ``gpt-tied-decay``.
-
-    Example:
-        >>> wide = GPTTraining(model=GPTConfig(width=256))
-        >>> wide.scaled.optimizer.rate
-        0.00025
     """
 
     later = {"tuned_width": 64}

@@ -20,17 +20,6 @@ if TYPE_CHECKING:
     from inweights.lab.grammar.figure import Figure
     from inweights.report.pages.content import PageContent
 
-__all__ = [
-    "again_section",
-    "cautions_section",
-    "cite_section",
-    "figures_section",
-    "header",
-    "numbers_section",
-    "settings_section",
-]
-
-
 #: Said of figures while claims are undecided or not reproduced.
 _EXPECTED = (
     "Titles and captions say what is expected. Not every claim is reproduced by this run: the "
