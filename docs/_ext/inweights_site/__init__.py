@@ -68,7 +68,7 @@ def _before(app: Sphinx) -> None:
 
 def _written_here(*_: Any) -> list[str]:
     """Pages that change with recipes and board, though their files do not: read each time."""
-    return ["board", "citing", "gallery", "papers"]
+    return ["board", "citing", "gallery", "papers", *(f"recipes/{name}" for name in board.PAPERS)]
 
 
 def _short_sidebar(

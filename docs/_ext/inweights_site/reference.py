@@ -58,15 +58,17 @@ def _list(package: str, about: str, found: Mapping[str, Any]) -> str:
 
 
 def _page(package: str, name: str, value: Any) -> str:
-    kind = "autodata"
+    place = f"inweights.{package}.{name}"
+    if not (inspect.isclass(value) or inspect.ismodule(value) or callable(value)):
+        shown = words(repr(value))[:200]
+        return f"# {name}\n\n```{{eval-rst}}\n.. py:data:: {place}\n```\n\n{shown}\n"
     if inspect.isclass(value):
         kind = "autoexception" if issubclass(value, BaseException) else "autoclass"
     elif inspect.ismodule(value):
         kind = "automodule"
-    elif callable(value):
+    else:
         kind = "autofunction"
-    block = f"```{{eval-rst}}\n.. {kind}:: inweights.{package}.{name}\n```\n"
-    return f"# {name}\n\n{block}"
+    return f"# {name}\n\n```{{eval-rst}}\n.. {kind}:: {place}\n```\n"
 
 
 def _first(value: Any) -> str:
