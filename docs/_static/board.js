@@ -1,8 +1,8 @@
 // Filters and sorts the claims of the board. The rows come from the page itself.
 (() => {
   "use strict";
-  const COLUMNS = ["verdict", "claim", "says", "measured", "target", "protocol", "version"];
-  const STEP = 40;
+  const COLUMNS = ["verdict", "claim", "measured", "target", "protocol", "version"];
+  const STEP = 15;
   const plain = (text) => text.replaceAll("&lt;", "<");
   const rows = JSON.parse(document.getElementById("board-data").textContent).map((row) =>
     Object.fromEntries(Object.entries(row).map(([name, value]) => [name, plain(value)])));
@@ -49,11 +49,13 @@
       line.className = row.verdict.replaceAll(" ", "-");
       for (const name of COLUMNS) {
         const cell = line.insertCell();
-        if (name === "claim" && row.page) {
-          const link = document.createElement("a");
-          link.href = row.page;
-          link.textContent = row.claim;
-          cell.append(link);
+        if (name === "claim") {
+          const says = document.createElement(row.page ? "a" : "span");
+          if (row.page) says.href = row.page;
+          says.textContent = row.says;
+          const id = document.createElement("code");
+          id.textContent = row.claim;
+          cell.append(says, document.createElement("br"), id);
         } else cell.textContent = row[name];
       }
       return line;
