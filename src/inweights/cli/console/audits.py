@@ -82,7 +82,8 @@ def _mended(mended: Mended, folder: Path | None) -> None:
         f"\ncorrected copy: {folder}/facts.csv, {plural(counts['facts'], 'fact')}; "
         f"{plural(counts['renamed'], 'name')} changed, {plural(counts['left out'], 'duplicate')} "
         f"removed, {plural(counts['set apart'], 'fact')} set apart (set_apart.csv); changes.csv "
-        "lists each with line and reason",
+        f"lists each with line and reason, and {counts['to decide']} to decide; missing.csv has "
+        f"{plural(counts['missing'], 'fact')} that others imply, turned",
         soft_wrap=True,
     )
 

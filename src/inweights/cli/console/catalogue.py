@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from inweights.cli.console.base import WIDTH, cut, line, out, print_json, table
+from inweights.lab.engine.outcome import seeds_to_judge
 from inweights.recipes.catalogue.minutes import cost_of, minutes_of
 from inweights.support.progress import plural, roughly
 
@@ -115,7 +116,7 @@ def _scales(recipe: Recipe) -> None:
         time = cost_of(recipe.name) if scale == "cpu" else ""
         time = time or ("seconds" if scale == "smoke" else "see run --dry-run")
         needs = ", ".join(f"pip install 'inweights[{one}]'" for one in extras(config))
-        listed.add_row(scale, str(recipe.seeds[scale]), time, needs)
+        listed.add_row(scale, str(seeds_to_judge(recipe, scale)), time, needs)
     out.print(listed)
     claims = f"{plural(len(recipe.claims), 'claim')}, {plural(len(recipe.figures), 'figure')}"
     out.print(line((claims, "dim")))
@@ -202,7 +203,7 @@ def _plain(recipe: Recipe, found: Sequence[Setting]) -> dict[str, Any]:
         "summary": recipe.summary,
         "minutes": minutes_of(recipe.name),
         "scales": {
-            scale: {"seeds": recipe.seeds[scale], "extras": list(extras(config))}
+            scale: {"seeds": seeds_to_judge(recipe, scale), "extras": list(extras(config))}
             for scale, config in recipe.scales.items()
         },
         "settings": [asdict(one) for one in found],

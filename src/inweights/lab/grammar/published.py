@@ -7,6 +7,8 @@ direction, and that of its size, which is :func:`closeness`.
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -93,6 +95,17 @@ def closeness(claim: ClaimResult) -> Closeness | None:
         ends = sorted((low / printed, high / printed))
         span = None if claim.low is None else (ends[0], ends[1])
     return Closeness(printed, ratio, span, (least, most), verdict)
+
+
+def sizes(claims: Iterable[ClaimResult]) -> Counter[Size]:
+    """Count the verdicts on sizes, of the claims that are judged.
+
+    Example:
+        >>> sizes([])
+        Counter()
+    """
+    found = (closeness(claim) for claim in claims if claim.verdict != "not judged")
+    return Counter(size.verdict for size in found if size)
 
 
 def printed_number(text: str | None) -> float | None:

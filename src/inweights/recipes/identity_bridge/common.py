@@ -14,6 +14,8 @@ from inweights.worlds.families.two_hop import TwoHop
 
 #: Models that Figure 2 compares; the last two have a tied head.
 CONDITIONS = ("emb-mlp", "gpt", "gpt-small", "gpt-tied", "gpt-tied-decay")
+#: The GPT whose sequences all start at the first position.
+FIXED = "gpt-fixed"
 
 
 class EmbMLPTraining(Config):
@@ -123,15 +125,18 @@ def trial(
     """Return the trial of a condition of Figure 2, labelled ``model``.
 
     ``emb-mlp``; ``gpt``: standard initialisation; ``gpt-small``: small initialisation;
-    ``gpt-tied``: standard initialisation, tied head; ``gpt-tied-decay``: and strong weight decay.
+    ``gpt-tied``: standard initialisation, tied head; ``gpt-tied-decay``: and strong weight decay;
+    ``gpt-fixed``: as ``gpt``, without random offsets of positions.
     """
-    if name not in CONDITIONS:
-        raise unknown_name("model", name, CONDITIONS)
+    if name not in (*CONDITIONS, FIXED):
+        raise unknown_name("model", name, (*CONDITIONS, FIXED))
     how = tied if name.startswith("gpt-tied") else gpt
     model: ModelConfig = how.model
     phase = how.scaled
     if name == "gpt-small":
         model = replace(gpt.model, init=Init(gamma=gpt.small_gamma))
+    if name == FIXED:
+        phase = replace(phase, random_offset=False)
     if name == "gpt-tied-decay":
         phase = replace(phase, optimizer=replace(phase.optimizer, weight_decay=tied.decay))
     curriculum = Curriculum(phases=(phase,))
