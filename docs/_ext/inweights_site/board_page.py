@@ -68,7 +68,7 @@ def _recipes() -> Iterator[str]:
 
 def _recipe(entry: Entry) -> str:
     name = entry.recipe.name
-    found = Counter(claim.verdict for claim in entry.claims if not claim.check)
+    found = Counter[str](claim.verdict for claim in entry.claims if not claim.check)
     bar = "".join(
         f'<span class="{verdict.replace(" ", "-")}" style="flex-grow:{found[verdict]}"></span>'
         for verdict in _VERDICTS
