@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from inweights.cli.console.first import answers as answers
     from inweights.cli.console.first import doctor as doctor
     from inweights.cli.console.forecast import prediction as prediction
+    from inweights.cli.console.language import answered as answered
     from inweights.cli.console.language import epoch as epoch
     from inweights.cli.console.language import evaluated as evaluated
     from inweights.cli.console.language import finetuned as finetuned
     from inweights.cli.console.language import mask as mask
+    from inweights.cli.console.language import requests as requests
     from inweights.cli.console.ledger import history as history
     from inweights.cli.console.ledger import markdown as markdown
     from inweights.cli.console.ledger import recorded as recorded
