@@ -178,7 +178,7 @@ def _strategies(made: Augmented) -> None:
             line((f"measured on {MEASURED_ON}; measure your model too, against the control", "dim"))
         )
     else:
-        out.print("no strategy: each fact once (for strategies see docs/own-facts.md)")
+        out.print("no strategy: each fact once (for strategies see docs/own-facts-measured.md)")
 
 
 def _findings(made: Audit, *levels: str) -> None:
