@@ -10,6 +10,7 @@ from inweights.support.lazy import lazily
 if TYPE_CHECKING:
     from inweights.cli.console.audits import audit as audit
     from inweights.cli.console.audits import augmented as augmented
+    from inweights.cli.console.audits import cost as cost
     from inweights.cli.console.base import by_gap as by_gap
     from inweights.cli.console.base import cores as cores
     from inweights.cli.console.base import flat as flat
