@@ -47,17 +47,12 @@ $(VENV)/.docs: $(VENV)/.base
 
 # --- what people do
 
-# Small models gain little from threads, and threads that wait for each other on busy cores make them
-# thirty times slower. The command line trains in processes of one thread; the tests are told here.
-
 demo: $(VENV)/.base ## train, probe and judge a small world in under a minute; says where the page is
 	@$(BIN)/inweights demo
 
 test: test-fast test-slow ## all tests that this machine can run
 
-test-fast test-slow: export OMP_NUM_THREADS ?= 1
-
-# One process for each core, as the tests are told to use one thread.
+# One process for each core, as tests/conftest.py has torch use one thread.
 PARALLEL := -n auto --maxprocesses 8 --dist worksteal
 
 test-fast: $(VENV)/.stamp ## tests and doctests that take seconds
@@ -128,7 +123,7 @@ bench-quick: $(VENV)/.base ## ratios of today beside the stored ones, in two min
 
 coverage: $(VENV)/.stamp ## which lines the fast tests reach: htmlcov/
 	@$(PIP) install -c constraints.txt pytest-cov
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PARALLEL) src tests -m "$(FAST)" --cov=inweights --cov-report=html --cov-report=term:skip-covered
+	@$(BIN)/python -m pytest $(PARALLEL) src tests -m "$(FAST)" --cov=inweights --cov-report=html --cov-report=term:skip-covered
 
 docs: $(VENV)/.docs ## build the site, its notebooks executed; a warning is an error
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
@@ -146,7 +141,7 @@ records: $(VENV)/.stamp ## write what follows from the recipes: index, records o
 	@$(BIN)/python -m inweights.recipes.catalogue.index
 	@test -z "$(RECIPE)" || $(BIN)/python -m inweights.recipes.catalogue.minutes $(RECIPE)
 	@$(BIN)/python -m tests.recipes.stated
-	@INWEIGHTS_WRITE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q tests/console/test_golden.py
+	@INWEIGHTS_WRITE=1 $(BIN)/python -m pytest -q tests/console/test_golden.py
 
 # Each file of dist/ gets an environment of its own, outside of the checkout, so that nothing of src/ helps.
 release: bench-quick ## build wheel and sdist, check them, and run the demo from each in a fresh environment

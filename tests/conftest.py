@@ -51,6 +51,9 @@ HOME = fix_environment()
 # Read when torch is first imported, which none of the above does: threads that wait by spinning
 # make everything many times slower where the cores are shared.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# Small models gain little from threads, and where cores are busy threads that wait for each other
+# make them thirty times slower. Commands train in processes of one thread, too.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # What the imports of a session make stays to its end: a tenth of its time went into looking for
 # garbage among that.
@@ -97,6 +100,15 @@ def signals() -> Iterator[None]:
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Runs have the same bits alone and in company with one thread, however many torch has."""
+    from inweights.lab.engine.task import use_threads
+
+    with use_threads(1):
+        yield
 
 
 @pytest.fixture(scope="session")

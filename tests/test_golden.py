@@ -62,7 +62,8 @@ def test_nothing_is_left_out() -> None:
     assert kinds == set(golden.WORLDS)
     assert {name for name in model_names() if own(model_kind(name))} == set(golden.MODELS)
     used = {phase.optimizer.kind for phase in golden.OPTIMIZERS.values()}
-    assert used == set(get_args(get_type_hints(Optimizer)["kind"]))
+    names, _own = get_args(get_type_hints(Optimizer)["kind"])
+    assert used == set(get_args(names))
     for module in pkgutil.walk_packages(probes.__path__, f"{probes.__name__}."):
         for name, one in vars(importlib.import_module(module.name)).items():
             if inspect.isfunction(one) and one.__module__ == module.name and name[0] != "_":

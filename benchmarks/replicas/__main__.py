@@ -68,7 +68,7 @@ def measured(case: Case, replicas: int, rounds: int) -> dict[str, Any]:
             if step:
                 times[name].append(seconds(step) / (1 if name == "eager" else replicas))
         # The machine's rates change with what else runs on it: they are measured in turns, too.
-        at_best.append(least_seconds(ours, case.optimizer.kind, peaks()))
+        at_best.append(least_seconds(ours, str(case.optimizer.kind), peaks()))
         shares.append(at_best[-1] / times["ours"][-1])
     state = 4 * ours.flat.values.nbytes  # parameters, gradients, two moments
     arena = getattr(getattr(ours.losses, "_kernels", None), "bytes", 0)

@@ -53,7 +53,9 @@ if TYPE_CHECKING:
     from inweights.lab.studies.functions import claim as claim
     from inweights.lab.studies.sweep import Study as Study
     from inweights.lab.studies.sweep import sweep as sweep
+    from inweights.laboratory import ask as ask
     from inweights.laboratory import board as board
+    from inweights.laboratory import compare_models as compare_models
     from inweights.laboratory import find as find
     from inweights.laboratory import from_dict as from_dict
     from inweights.laboratory import load as load

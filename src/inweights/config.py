@@ -64,13 +64,18 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if own is not None:  # which reads the values, and so comes second
 
             def checked(self: Config) -> None:
+                self._take()
                 check_types(self)
                 own(self)
 
             cls.__post_init__ = checked  # type: ignore[method-assign]
 
     def __post_init__(self) -> None:
+        self._take()
         check_types(self)
+
+    def _take(self) -> None:
+        """Turn what a caller may give, such as a function, into what is stored."""
 
 
 #: The largest number that a size may be, unless something else is said.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import networkx as nx
 import numpy as np
 import polars as pl
@@ -192,6 +194,48 @@ def test_correlation_is_scipys_and_leaves_out_other_components(least: int) -> No
     found = hop_correlation(model, world, least=least)["spearman"].item()
     assert found == pytest.approx(expected.statistic)
     assert cosines(model, world)["hops"].null_count() == 2 * 12 * 4
+
+
+@pytest.mark.parametrize(("pairs", "kept"), [("even", 0), ("odd", 1)])
+def test_pairs_of_one_parity_are_scipys_with_ties(pairs: Literal["even", "odd"], kept: int) -> None:
+    points = np.random.default_rng(1).integers(-1, 2, size=(15, 3)).astype(float)  # equal cosines
+    length = np.linalg.norm(points, axis=1)[:, None]
+    unit = np.divide(points, length, out=np.zeros_like(points), where=length > 0)
+    hops = hop_distances(adjacency(RING))
+    chosen = [(u, v) for u in range(15) for v in range(u) if hops[u, v] % 2 == kept]
+    near = np.array([unit[u] @ unit[v] for u, v in chosen]).round(9)
+    found = hop_correlation(with_vectors(RING, points), RING, pairs=pairs, draws=1)
+    expected = spearmanr(near, [hops[pair] for pair in chosen]).statistic
+    assert found["spearman"].item() == pytest.approx(expected)
+
+
+def test_a_folded_geometry_shows_among_even_pairs_alone() -> None:
+    """On a chain whose nodes alternate between two copies of a line that have nothing in common."""
+    chain = Graph(shape="path-star", arms=1, nodes=12, shuffled=False).build()
+    turn = np.pi * np.arange(12) / 24
+    folded = np.zeros((12, 4))
+    for node, angle in enumerate(turn):
+        side = 2 * (node % 2)
+        folded[node, side : side + 2] = np.cos(angle), np.sin(angle)
+    model = with_vectors(chain, folded)
+    orders = (hop_correlation(model, chain, pairs=pairs)["spearman"] for pairs in ("all", "even"))
+    whole, even = (order.item() for order in orders)
+    assert even == pytest.approx(-1.0)
+    assert whole > -0.4
+    assert np.isnan(hop_correlation(model, chain, pairs="odd", draws=1)["spearman"].item())
+
+
+def test_the_null_of_shuffled_names_keeps_the_cosines() -> None:
+    model = with_vectors(RING, circle(RING))
+    found = hop_correlation(model, RING, null="shuffled", draws=50).row(0, named=True)
+    assert found["p"] == pytest.approx(1 / 51)
+    assert abs(found["null_mean"]) < 0.1
+    same = with_vectors(RING, np.ones((15, 2)))
+    assert np.isnan(hop_correlation(same, RING, null="shuffled", draws=2)["null_mean"].item())
+    with pytest.raises(ConfigError, match="unknown null 'names'"):
+        hop_correlation(model, RING, null="names")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="unknown pairs 'evn'; did you mean 'even'"):
+        hop_correlation(model, RING, pairs="evn")  # type: ignore[arg-type]
 
 
 def test_where_all_nodes_are_neighbours_there_is_no_correlation() -> None:

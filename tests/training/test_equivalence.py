@@ -51,6 +51,7 @@ OPTIMIZERS = {
 }
 
 
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS)
 @pytest.mark.parametrize("config", SIZES, ids=["whole lanes", "a rest", "odd", "rank 1"])
 def test_every_size_has_the_same_bits_alone_and_in_company(config, optimizer) -> None:
@@ -62,6 +63,32 @@ def test_every_size_has_the_same_bits_alone_and_in_company(config, optimizer) ->
     together = build(range(5), config)
     train(together, WORLD, plan, seeds=5)
     for r in (0, 3):
+        alone = build([r], config)
+        train(alone, WORLD, plan, seeds=[r])
+        for joint, lone in zip(together.parameters(), alone.parameters(), strict=True):
+            assert torch.equal(joint[r], lone[0])
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize("batch", [{}, {"batch": 3}], ids=["all", "batches"])
+@pytest.mark.parametrize(
+    "config",
+    [
+        GPTConfig(layers=1, width=5, heads=1),
+        MambaConfig(layers=1, width=5, state=3),
+        MambaConfig(layers=2, width=12, expand=3),
+    ],
+    ids=["gelu", "silu", "silu, two layers"],
+)
+def test_activations_of_odd_widths_have_the_same_bits_alone_and_in_company(config, batch) -> None:
+    """A kernel that takes 32 numbers at once has another one for the rest, which rounds otherwise.
+
+    Where a replica's rest lies in a block depends on how many replicas there are before it.
+    """
+    plan = curriculum(steps=8, **batch)
+    together = build(range(3), config)
+    train(together, WORLD, plan, seeds=3)
+    for r in range(3):
         alone = build([r], config)
         train(alone, WORLD, plan, seeds=[r])
         for joint, lone in zip(together.parameters(), alone.parameters(), strict=True):

@@ -22,11 +22,13 @@ from inweights.training.steps.kernels import Kernels, NotRecordable
 from inweights.training.steps.recorded import RecordedLosses
 from inweights.worlds import TwoHop
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 CONFIGS = (
     GPTConfig(layers=2, width=16, heads=2),
     GPTConfig(layers=1, width=20, heads=2, context=7, attention="uniform", norm=False),
     EmbMLPConfig(width=17),
-    MambaConfig(layers=1, width=16, state=4),
+    MambaConfig(layers=1, width=5, state=4),
     TinyNNConfig(width=8),
     OneLayerConfig(width=48, hidden=3, mlp="relu"),
 )

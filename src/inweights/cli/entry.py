@@ -14,10 +14,13 @@ from io import TextIOWrapper
 from cyclopts import CycloptsError
 
 from inweights.cli.commands import app
+from inweights.cli.examples import add_examples
 from inweights.errors import InweightsError, WriteError
 from inweights.support.limits import at_most, launched_by_torchrun
 
 __all__ = ["app", "main"]
+
+add_examples(app)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from inweights.errors import ConfigError, InweightsError, unknown_name
 from inweights.lab.grammar.verdict import ClaimResult, unjudged
-from inweights.laboratory.results import stated
+from inweights.laboratory.results import board, stated
 from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
 from inweights.recipes.catalogue.index import entry_of
 from inweights.runs import RunFolder, RunStore, remembered
@@ -19,6 +19,8 @@ from inweights.runs import RunFolder, RunStore, remembered
 if TYPE_CHECKING:
     from inweights.lab.engine.outcome import Outcome
 
+#: Why a claim has a verdict without a run on this disk.
+STORED = "from the stored board"
 #: First part of the names of studies in files, which are read from their runs.
 _STUDY = "study/"
 
@@ -47,8 +49,9 @@ def verdicts(
 ) -> tuple[ClaimResult, ...]:
     """Return every claim of every recipe as the runs on this disk judge it.
 
-    A claim without a run is ``not judged``. A damaged run takes no other one down: its claims are
-    not judged, and say why.
+    A claim without a run has its verdict on the stored board, and its ``why`` says so; without that
+    it is ``not judged``. A damaged run takes no other one down: its claims are not judged, and say
+    why.
 
     Args:
         scale: Which run of each recipe.
@@ -57,6 +60,7 @@ def verdicts(
     """
     store = RunStore(runs)
     results: list[ClaimResult] = []
+    known = {one.id: one for one in board(scale, only=only).claims if one.verdict != "not judged"}
     for name in recipes_like(only):
         outcome, why = None, f"no run at scale '{scale}' yet"
         if store.has(name):  # else not even the recipe is loaded
@@ -66,8 +70,10 @@ def verdicts(
                 why = str(error)
         if outcome:
             results += _with_conditions(name, outcome.claims)
-        else:
-            results += (unjudged(claim, why) for claim in entry_of(name).claims)
+            continue
+        for claim in entry_of(name).claims:
+            stored = None if store.has(name) else known.get(claim.id)
+            results.append(replace(stored, why=STORED) if stored else unjudged(claim, why))
     return tuple(results)
 
 
@@ -84,8 +90,8 @@ def open_run(
     """Return a finished run by its recipe, or by the first letters of its hash.
 
     Args:
-        name: A recipe (its last part is enough where only one has that), or the first letters of a
-            run's hash.
+        name: A recipe (its last part is enough where only one has that), the first letters of a
+            run's hash, or ``last``: the newest finished run.
         scale: Scale of the run, if a recipe is given.
         runs: Folder of all runs.
         again: Whether the run is judged and drawn again, with the claims and figures of this
@@ -97,6 +103,8 @@ def open_run(
     from inweights.lab.engine.outcome import refresh
 
     store = RunStore(runs)
+    if name == "last":
+        return _open_newest(store, again=again)
     if name.startswith(_STUDY):
         return _open_study(name, store, again=again)
     if name in recipe_names() or not _is_run(name, store):
@@ -120,11 +128,23 @@ def open_run(
     matches = [folder for folder in store if folder.path.name.startswith(name)]
     if len(matches) > 1:
         raise ConfigError(f"'{name}' fits {len(matches)} runs; give more letters of the hash")
-    folder = matches[0]
-    if not folder.complete:
+    if not matches[0].complete:
         raise ConfigError(
-            f"the run {folder.path.name} is not finished; run the same command again to continue"
+            f"the run {matches[0].path.name} is not finished; run the same command again to "
+            "continue"
         )
+    return _open_folder(matches[0], again=again)
+
+
+def _open_newest(store: RunStore, *, again: bool) -> Outcome:
+    """The newest finished run of all."""
+    folder = next((folder for folder in store if folder.complete), None)
+    if folder is None:
+        raise ConfigError(f"there is no finished run in {store.root}; try 'inweights demo'")
+    return _open_folder(folder, again=again)
+
+
+def _open_folder(folder: RunFolder, *, again: bool) -> Outcome:
     home = folder.config.get("recipe")
     if not isinstance(home, str):
         raise ConfigError(f"{folder.path} does not state its recipe; run it again")

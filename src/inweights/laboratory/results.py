@@ -30,6 +30,15 @@ def results_root() -> Path:
     return Path(os.environ.get("INWEIGHTS_RESULTS", "results"))
 
 
+def stored_root() -> Path:
+    """Return where results are read: :func:`results_root`, or what came with the library."""
+    own, package = results_root(), Path(__file__).parents[1]
+    if "INWEIGHTS_RESULTS" in os.environ:
+        return own
+    places = (own, package / "results", package.parents[1] / "results")
+    return next((place for place in places if (place / _LEDGER).exists()), own)
+
+
 def board(scale: str = "cpu", *, only: str = "", results: str | Path | None = None) -> Board:
     """Return the verdict on every claim that the ledger holds, from the ledger and the scores.
 
@@ -38,14 +47,14 @@ def board(scale: str = "cpu", *, only: str = "", results: str | Path | None = No
     Args:
         scale: Of the runs.
         only: Recipes whose name contains this.
-        results: Folder of the results; :func:`results_root` if left out.
+        results: Folder of the results; :func:`stored_root` if left out.
 
     Raises:
         DataError: Ledger or scores are damaged.
     """
     from inweights.ledger.board import read_board
 
-    place = results_root() if results is None else Path(results)
+    place = stored_root() if results is None else Path(results)
     return read_board(place, scale, recipes_like(only) if only else None)
 
 
@@ -107,7 +116,7 @@ def history(claim: str, scale: str = "cpu", *, results: str | Path | None = None
     """
     from inweights.errors import unknown_name
 
-    _, ledger = _open(results)
+    _, ledger = _open(stored_root() if results is None else results)
     known = dict(ledger.of_scale(scale))
     found = [name for name in known if claim in (name, name.rpartition("/")[2])]
     if len(found) != 1:

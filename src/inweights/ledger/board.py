@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,7 @@ from inweights.ledger.lines import (
 )
 from inweights.ledger.scores import numbers_in, read_scores
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
+from inweights.support.showing import Card
 
 __all__ = ["Board", "read_board", "verdict_lines"]
 
@@ -54,6 +56,18 @@ class Board:
     withdrawn: tuple[Withdrawn, ...]
     ledger_lines: Ledger
     scores: pl.DataFrame
+
+    def __repr__(self) -> str:
+        return self._card().text
+
+    def _repr_html_(self) -> str:
+        return self._card().html
+
+    def _card(self) -> Card:
+        verdicts = Counter((c.id.split("/")[0], c.verdict) for c in self.claims)
+        rows = [(*key, count) for key, count in verdicts.items()]
+        about = {"claims": len(self.claims), "withdrawn": len(self.withdrawn)}
+        return Card(f"Board at scale {self.scale}", about, ("paper", "verdict", "claims"), rows)
 
     @property
     def verdicts(self) -> pl.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +13,7 @@ from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.layers import Embedding, Linear
 from inweights.models.packing import Packed, pack
 from inweights.support.progress import plural
+from inweights.support.showing import Card
 
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
@@ -271,6 +272,38 @@ class Model(nn.Module):
                 f"hooks; if it ran, {type(self).__name__}.states must pass each state through "
                 "self.hook"
             )
+
+    def select(self, replicas: Sequence[int]) -> Model:
+        """Return some replicas as a model of their own, which shares nothing with this one.
+
+        Raises:
+            ConfigError: There is no such replica, or the model has no config, or numbers without
+                the replica axis.
+
+        Example:
+            >>> from inweights.models import EmbMLPConfig
+            >>> model = EmbMLPConfig(width=4).build(vocabulary=5, seeds=[0, 1, 2])
+            >>> bool((model.select([2]).tokens.weight[0] == model.tokens.weight[2]).all())
+            True
+        """
+        config: Any = getattr(self, "config", None)
+        state = self.state_dict()
+        if config is None or any(v.shape[:1] != (self.replicas,) for v in state.values()):
+            raise ConfigError(f"replicas of {type(self).__name__} cannot be taken apart")
+        for one in replicas:
+            if not 0 <= one < self.replicas:
+                raise ConfigError(f"there is no replica {one}; the model has {self.replicas}")
+        part: Model = config.build(
+            vocabulary=self.vocabulary,
+            seeds=[0] * len(replicas),
+            candidates=self.candidates.tolist(),
+        )
+        part.load_state_dict({name: value[list(replicas)] for name, value in state.items()})
+        return part.to(self.candidates.device)
+
+    def _repr_html_(self) -> str:
+        about = {"layers": ", ".join(self.layer_names)}
+        return Card(f"{type(self).__name__}: {self.extra_repr()}", about).html
 
     def extra_repr(self) -> str:
         each = sum(parameter[0].numel() for parameter in self.parameters())

@@ -43,6 +43,8 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
 
     Attributes:
         layers: Number of blocks.
+        loops: How often a sequence passes through all of them, with the same weights.
+        inject: Whether the embedding is added again before each further pass.
         width: Width ``D`` of the residual stream.
         heads: Attention heads; they divide the width.
         positions: Learned, sinusoidal, or no position embeddings.
@@ -59,9 +61,17 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         init: Initial scale; may differ between replicas.
     """
 
-    later = {"embedding_std": None, "position_std": None, "dropout": 0.0}
+    later = {
+        "embedding_std": None,
+        "position_std": None,
+        "dropout": 0.0,
+        "loops": 1,
+        "inject": False,
+    }
 
     layers: int = 8
+    loops: int = 1
+    inject: bool = False
     width: int = 64
     heads: int = 2
     positions: Positions = "learned"
@@ -76,8 +86,10 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
     init: Init = Init()
 
     def __post_init__(self) -> None:
-        for name in ("layers", "width", "heads", "context"):
+        for name in ("layers", "loops", "width", "heads", "context"):
             check_size(f"gpt.{name}", getattr(self, name))
+        if self.inject and self.loops == 1:
+            raise ConfigError("gpt.inject has no effect with one loop; leave it out")
         if self.width % self.heads:
             raise ConfigError(
                 f"gpt.heads must divide gpt.width: {self.heads} does not divide {self.width}"

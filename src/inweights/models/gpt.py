@@ -38,6 +38,12 @@ Mixing = Literal["causal", "uniform", "none"]
 class GPT(Model):
     """A GPT-2 of any size whose ``R`` replicas train as one tensor program.
 
+    With several loops it passes through its blocks as often (Dehghani et al. 2018); states are
+    named by the passes, so that ``block.3`` of two blocks is the second one in the second loop.
+
+    Attributes:
+        loops: Number of loops; may be set to another one than it was trained with.
+
     Example:
         >>> from inweights.models import GPTConfig
         >>> model = GPTConfig(layers=2, width=16).build(vocabulary=9, seeds=[0, 1, 2])
@@ -50,6 +56,7 @@ class GPT(Model):
     def __init__(self, config: GPTConfig, *, vocabulary: int, replicas: int) -> None:
         super().__init__(replicas, vocabulary)
         self.config = config
+        self.loops = config.loops
         self.context = None if config.positions == "none" else config.context
         self.tokens = Embedding(replicas, vocabulary, config.width)
         self.positions: Embedding | None = None
@@ -64,22 +71,33 @@ class GPT(Model):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
-        blocks = tuple(f"block.{i}" for i in range(len(self.blocks)))
+        blocks = tuple(f"block.{i}" for i in range(len(self.passes)))
         return ("embedding", *blocks, "final")
 
     @property
     def part_names(self) -> tuple[str, ...]:
         """What heads mix (``block.0.heads``, side by side), and what attention and MLP add."""
         parts = ("mlp",) if self.config.attention == "none" else ("heads", "attention", "mlp")
-        return tuple(f"block.{i}.{part}" for i in range(len(self.blocks)) for part in parts)
+        return tuple(f"block.{i}.{part}" for i in range(len(self.passes)) for part in parts)
+
+    @property
+    def passes(self) -> list[nn.Module]:
+        """The blocks in the order in which a sequence passes through them."""
+        return [*self.blocks] * self.loops
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         states = {"embedding": (x := self.hook("embedding", self._embed(batch)))}
-        for i, block in enumerate(self.blocks):
+        for i, block in enumerate(self.passes):
+            x = self._injected(i, x, states["embedding"])
             x = self.hook(f"block.{i}", block(x, batch.shapes, hook=partial(self._part, i)))
             states[f"block.{i}"] = x
         states["final"] = self.hook("final", self.norm(x))
         return states
+
+    def _injected(self, i: int, x: Tensor, embedding: Tensor) -> Tensor:
+        """The input of pass ``i``: with the embedding once more where a further loop begins."""
+        again = self.config.inject and i and i % len(self.blocks) == 0
+        return x + embedding if again else x
 
     def _part(self, block: int, name: str, state: Tensor) -> Tensor:
         return self.hook(f"block.{block}.{name}", state)
@@ -87,10 +105,12 @@ class GPT(Model):
     def deepest(self, batch: Packed, at: Int[Tensor, " n"] | None = None) -> Float[Tensor, "R _ D"]:
         if self._edits or at is None or len(at) == batch.size:
             return super().deepest(batch, at)
-        x, last = self._embed(batch), len(self.blocks) - 1
-        for i, block in enumerate(self.blocks):
+        x = embedding = self._embed(batch)
+        passes = self.passes
+        for i, block in enumerate(passes):
             # What the last block adds elsewhere is read by nobody.
-            x = block(x, batch.shapes, at if i == last else None)
+            x = self._injected(i, x, embedding)
+            x = block(x, batch.shapes, at if i + 1 == len(passes) else None)
         return self.norm(x)
 
     def _embed(self, batch: Packed) -> Tensor:
@@ -113,9 +133,9 @@ class GPT(Model):
         if self.config.attention == "none":
             raise ConfigError("a GPT with attention = 'none' has no attention patterns")
         before = [state for name, state in self.states(pack([tokens])).items() if name != "final"]
-        blocks = cast("Iterable[Block]", self.blocks)
+        blocks = cast("Iterable[Block]", self.passes)
         return {
-            f"block.{i}": block.pattern(x, tokens.shape[-2], tokens.shape[-1])
+            f"block.{i}": block.pattern(self._injected(i, x, before[0]), *tokens.shape[-2:])
             for i, (block, x) in enumerate(zip(blocks, before, strict=False))
         }
 

@@ -26,11 +26,15 @@ if TYPE_CHECKING:
     from inweights.models.model_config import Init
 
 Draw = Callable[[str, nn.Parameter, int], None]
+Elementwise = Callable[[Tensor], Tensor]
 
 # Else Intel's library of linear algebra rounds a product by where in memory it lies, so that a
 # replica differs alone and in company. It costs nothing measurable, and is read at the first
 # product of a process.
 os.environ.setdefault("MKL_CBWR", "AUTO")
+
+#: Numbers that torch's loops take at once: two of the widest registers.
+_BLOCK = 32
 
 
 class Layer(nn.Module):
@@ -125,6 +129,18 @@ class Embedding(Layer):
 
 def _within(ids: Tensor, end: int) -> bool:
     return 0 <= int(ids.min()) <= int(ids.max()) < end
+
+
+def in_whole_blocks(operation: Elementwise, x: Float[Tensor, "R ..."]) -> Float[Tensor, "R ..."]:
+    """Apply an elementwise operation that rounds the rest of a block otherwise than its middle.
+
+    Each replica is padded to whole blocks, so that it is the same alone and in company.
+    """
+    size = x[0].numel()
+    if size % _BLOCK == 0:
+        return operation(x)
+    padded = F.pad(x.flatten(1), (0, -size % _BLOCK))
+    return operation(padded)[:, :size].unflatten(1, x.shape[1:])
 
 
 def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) -> None:

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from inweights.models.base import Model
-from inweights.models.layers import Draw, Embedding, Layer, Linear
+from inweights.models.layers import Draw, Embedding, Layer, Linear, in_whole_blocks
 from inweights.models.packing import Packed
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Block(nn.Module):
             self.mix(group.unflatten(1, shape)).flatten(1, 2)
             for group, shape in zip(groups, shapes, strict=True)
         ]
-        update = self.leave(torch.cat(mixed, dim=1) * F.silu(gate))
+        update = self.leave(torch.cat(mixed, dim=1) * in_whole_blocks(F.silu, gate))
         return x + update if self.residual else update
 
 
@@ -140,12 +140,11 @@ class Mixer(Layer):
     def forward(self, u: Float[Tensor, "R B T E"]) -> Float[Tensor, "R B T E"]:
         """Mix over time, causally."""
         replicas, batch, length, inner = u.shape
-        u = F.silu(self._convolve(u))
+        u = in_whole_blocks(F.silu, self._convolve(u))
         flat = u.flatten(1, 2)
         rank, b, c = self.select(flat).split([self.rank, self.state, self.state], dim=-1)
-        steps = F.softplus(self.steps(rank) + self._first_steps(inner, u)).unflatten(
-            1, (batch, length)
-        )
+        steps = in_whole_blocks(F.softplus, self.steps(rank) + self._first_steps(inner, u))
+        steps = steps.unflatten(1, (batch, length))
         b, c = (part.unflatten(1, (batch, length)).unsqueeze(3) for part in (b, c))
         decay = -self.log_decay.exp().view(replicas, 1, inner, self.state)
         h = u.new_zeros(replicas, batch, inner, self.state)

@@ -33,7 +33,6 @@ __all__ = [
     "join_replicas",
     "load_model",
     "save_model",
-    "take_replicas",
 ]
 
 _FORMAT = 1
@@ -211,28 +210,6 @@ def join_replicas(models: Sequence[Model]) -> Model:
     )
     joined.load_state_dict({name: torch.cat([part[name] for part in parts]) for name in parts[0]})
     return joined.to(first.candidates.device)
-
-
-def take_replicas(model: Model, rows: Sequence[int]) -> Model:
-    """Return some replicas as a model of their own, which shares nothing with the whole.
-
-    Example:
-        >>> from inweights.models import EmbMLPConfig
-        >>> model = EmbMLPConfig(width=4).build(vocabulary=5, seeds=[0, 1, 2])
-        >>> bool((take_replicas(model, [2]).tokens.weight[0] == model.tokens.weight[2]).all())
-        True
-    """
-    config: Any = check_savable(model)
-    state = model.state_dict()
-    if any(value.shape[:1] != (model.replicas,) for value in state.values()):
-        raise ConfigError(f"replicas of {type(model).__name__} cannot be taken apart")
-    part: Model = config.build(
-        vocabulary=model.vocabulary,
-        seeds=[0] * len(rows),
-        candidates=model.candidates.tolist(),
-    )
-    part.load_state_dict({name: value[list(rows)] for name, value in state.items()})
-    return part.to(model.candidates.device)
 
 
 def fingerprint(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:

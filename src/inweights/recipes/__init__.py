@@ -27,7 +27,7 @@ _FOLDERS = {
         "where-the-bridge-holds when-to-decay predicted-composition does-the-bridge-help "
         "which-diet-teaches partial-identity curriculum-map frozen-or-reversed geometry-first "
         "how-far-geometry-carries real-graphs idle-tokens clearest-before-recall rounding "
-        "where-the-bridge-is what-decides"
+        "where-the-bridge-is what-decides geometry-disputed"
     ),
     "demo": "two-hop",
 }
@@ -56,8 +56,8 @@ def full_name(name: str) -> str:
         ConfigError: No recipe has the name, or several have; says which.
 
     Example:
-        >>> full_name("fig2"), full_name("identity-bridge/fig2")
-        ('identity-bridge/fig2', 'identity-bridge/fig2')
+        >>> full_name("fig2"), full_name("identity-bridge/fig2"), full_name("demo")
+        ('identity-bridge/fig2', 'identity-bridge/fig2', 'demo/two-hop')
         >>> full_name("fig8")
         Traceback (most recent call last):
         ...
@@ -68,6 +68,9 @@ def full_name(name: str) -> str:
     if name in names:
         return name
     fitting = [known for known in names if known.rpartition("/")[2] == name]
+    alone = [known for known in names if known.partition("/")[0] == name]
+    if not fitting and len(alone) == 1:  # such as the demo
+        return alone[0]
     if len(fitting) > 1:
         raise ConfigError(
             f"'{name}' is the last part of {len(fitting)} recipes; choose one: {', '.join(fitting)}"

@@ -10,12 +10,42 @@ from __future__ import annotations
 import inspect
 import sys
 import types
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import msgspec
 
 from inweights.config import Config, digest
 from inweights.errors import ConfigError
 from inweights.support.sources import plain
+
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    _Given = Callable[..., Any] | Sequence[Callable[..., Any]]
+
+    class Taken(Generic[T]):
+        """Type of a field of ``T`` that is given as a function or class, too, and then changed."""
+
+        def __get__(self, config: Any, kind: Any) -> T: ...
+
+        def __set__(self, config: Any, value: T | _Given) -> None: ...
+
+else:
+
+    class Taken:
+        """For who reads a config's types it is ``T`` alone."""
+
+        def __class_getitem__(cls, kind: Any) -> Any:
+            return kind
+
+
+def usual(value: Any) -> Any:
+    """Return the default of a :class:`Taken` field; itself, of no type."""
+    return value
+
 
 #: What :func:`code_of` was given in this process: lambdas and functions of a notebook, too.
 _GIVEN: dict[tuple[str, str], Any] = {}
@@ -27,10 +57,14 @@ class Code(Config):
     Attributes:
         at: ``module:name``.
         source: Hash of its source and of what it uses of its own folder; unchecked if empty.
+        options: Keyword arguments that are bound to it, as by ``functools.partial``.
     """
+
+    later = {"options": {}}
 
     at: str
     source: str = ""
+    options: dict[str, Any] = {}
 
     @property
     def contents(self) -> dict[str, str]:
@@ -38,11 +72,16 @@ class Code(Config):
         found = _GIVEN.get((self.at, self.source)) or _loaded(self.at)
         return {self.at: self.source if found is None else _source(found)}
 
+    @property
+    def name(self) -> str:
+        """The name alone, for people."""
+        return self.at.rpartition(":")[2]
+
     def load(self, *first: str) -> Callable[..., Any]:
         """Return what it names."""
         given = _GIVEN.get((self.at, self.source))
         if given is not None:
-            return given
+            return partial(given, **self.options) if self.options else given
         found = _loaded(self.at)
         module = self.at.partition(":")[0]
         if found is None:
@@ -59,11 +98,13 @@ class Code(Config):
                 f"the source of {self.at} is not what it was when this was written; restore it, "
                 "or make it again with the new one"
             )
-        return found
+        if self.source:
+            _GIVEN[self.at, self.source] = found
+        return partial(found, **self.options) if self.options else found
 
 
 def code_of(thing: Any) -> Code:
-    """Return a function or class as plain data; it can be loaded again in this process.
+    """Return a function, a class or a partial of one as plain data; this process can load it again.
 
     Example:
         >>> def halved(step, steps):
@@ -72,11 +113,29 @@ def code_of(thing: Any) -> Code:
         >>> code.at.partition(":")[2], code.load()(3, 10)
         ('halved', 0.5)
     """
+    options: dict[str, Any] = {}
+    if isinstance(thing, partial):
+        thing, options = thing.func, _plain_options(thing)
     if not isinstance(thing, types.FunctionType | type):
         raise ConfigError(f"a function or a class is needed here, got {thing!r}")
     code = Code(at=f"{thing.__module__}:{thing.__qualname__}", source=_source(thing))
     _GIVEN[code.at, code.source] = thing
-    return code
+    return Code(at=code.at, source=code.source, options=options)
+
+
+def as_code(value: Any, *first: str) -> Any:
+    """Return what a caller gives as :class:`Code` with its source, and anything else as it is.
+
+    Args:
+        value: A function, a class or a partial; or what a file says, ``{at = "mine:name"}``.
+        first: Names that the first argument of what a file names may have.
+
+    Raises:
+        ConfigError: As of :func:`code_of` and :meth:`Code.load`.
+    """
+    if isinstance(value, Code) and not value.source:
+        value = value.load(*first)
+    return code_of(value) if callable(value) else value
 
 
 def first_argument(thing: Callable[..., Any]) -> str:
@@ -89,6 +148,16 @@ def first_argument(thing: Callable[..., Any]) -> str:
     return parameters[0].name if parameters and parameters[0].kind in taken else ""
 
 
+def _plain_options(bound: partial[Any]) -> dict[str, Any]:
+    try:
+        plain_ones: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(bound.keywords))
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"options must be numbers, strings, lists and tables ({error})") from None
+    if bound.args:
+        raise ConfigError("a partial must bind keyword arguments alone")
+    return plain_ones
+
+
 def _source(thing: Any) -> str:
     return digest(plain(thing), 16)
 
@@ -96,8 +165,12 @@ def _source(thing: Any) -> str:
 def _loaded(at: str) -> Any:
     """What an address names in a module that is loaded, if it is that module's own."""
     module, _, path = at.partition(":")
-    found: Any = sys.modules.get(module)
+    torch = module == "torch.optim"  # which is torch's own, wherever torch keeps it
+    found: Any = import_module(module) if torch else sys.modules.get(module)
     for step in path.split("."):
         found = getattr(found, step, None)
-    own = isinstance(found, types.FunctionType | type) and found.__module__ == module
+    home = getattr(found, "__module__", "")
+    own = isinstance(found, types.FunctionType | type) and (
+        home == module or (torch and home.startswith("torch.optim."))
+    )
     return found if own else None

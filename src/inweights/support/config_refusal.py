@@ -114,8 +114,8 @@ def check_types(config: msgspec.Struct) -> None:
             converted = msgspec.convert(plain, kind)
         except msgspec.ValidationError as error:
             where = f"{config.__struct_config__.tag or type(config).__name__}.{name}"
-            known = [str(one) for one in get_args(kind)]
-            if get_origin(kind) is Literal and isinstance(plain, str):
+            known = _names_of(kind)
+            if known and isinstance(plain, str):
                 raise unknown_name("value of " + where, plain, known) from None
             text = str(error).replace("`null`", "`None`")
             raise ConfigError(f"{where}: {text[:1].lower()}{text[1:]}") from None

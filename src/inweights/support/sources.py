@@ -155,7 +155,7 @@ def _found(value: Any) -> Iterator[tuple[str, str]]:
 def _code(thing: type | types.FunctionType) -> Iterator[tuple[str, str]]:
     """The source behind a function or a class that is not the library's."""
     home = thing.__module__
-    if home.partition(".")[0] in ("inweights", "builtins"):
+    if home.partition(".")[0] in ("inweights", "builtins", "torch"):  # versions, not sources
         if version := RAISED.get(thing.__qualname__):
             yield f"inweights:{thing.__qualname__}", f"version {version}"
         return

@@ -1,133 +1,23 @@
-"""What is trained, in which order and how: phases, optimizers, schedules, stop rules."""
+"""What is trained, in which order and how: phases, stop rules, and functions of one's own."""
 
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from inweights.config import Config, check_size
 from inweights.errors import ConfigError, unknown_name
+from inweights.support.code import Code, Taken, as_code, usual
+from inweights.training.optimizer import MAX_RATE, MAX_STEPS, Optimizer, Schedule
+
+__all__ = ["MAX_RATE", "MAX_STEPS", "Optimizer", "Schedule"]  # passed on
 
 Precision = Literal["fp32", "bf16", "bf16-emulated"]
-
-#: Updates of one phase, and rates, at most: beyond these a number is a slip of the pen.
-MAX_STEPS, MAX_RATE = 10**9, 1e30
-
-
-class Optimizer(Config):
-    """An optimizer; rate, weight decay and decayed parameters may differ between replicas.
-
-    Attributes:
-        kind: ``sgd`` and ``adam`` add the decay to the gradient, ``adamw`` shrinks the weights.
-        rate: Peak learning rate.
-        weight_decay: How strongly; left out, .01 of ``adamw`` and none of the others, as in
-            PyTorch.
-        decayed: What decays of the parameters that move: ``matrices``, or ``all`` of them. Vectors
-            are gains and biases of norms and biases of layers; to shrink a norm's gain is to
-            shrink the logits, and says nothing about the size of the weights.
-        momentum: Of ``sgd``.
-        betas: Of ``adam`` and ``adamw``.
-        epsilon: Of the same: what is added to the root of the second moment.
-        noise: Standard deviation of the normal noise that is added to every entry of the gradient,
-            as a share of the root mean square of the replica's gradient.
-
-    Example:
-        >>> from inweights.config import identity
-        >>> "decayed" in identity(Optimizer()), "decayed" in identity(Optimizer(weight_decay=0.0))
-        (True, False)
-        >>> Optimizer().weight_decay, Optimizer(kind="sgd").weight_decay
-        (0.01, 0.0)
-    """
-
-    later = {"decayed": "all", "epsilon": 1e-8, "noise": 0.0}
-
-    kind: Literal["sgd", "adam", "adamw"] = "adamw"
-    rate: float = 1e-3
-    weight_decay: float | None = None
-    decayed: Literal["matrices", "all"] = "matrices"
-    momentum: float = 0.0
-    betas: tuple[float, float] = (0.9, 0.999)
-    epsilon: float = 1e-8
-    noise: float = 0.0
-
-    def __post_init__(self) -> None:
-        decay = self.weight_decay
-        if decay is None:
-            decay = 0.01 if self.kind == "adamw" else 0.0
-            msgspec.structs.force_setattr(self, "weight_decay", decay)
-        if not self.rate > 0:
-            raise ConfigError(f"optimizer.rate must be above 0, got {self.rate}")
-        check_size("optimizer.rate", self.rate, least=0, most=MAX_RATE)
-        check_size("optimizer.weight_decay", decay, least=0, most=MAX_RATE)
-        if not 0 <= self.momentum < 1:
-            raise ConfigError(
-                f"optimizer.momentum must be at least 0 and below 1, got {self.momentum}"
-            )
-        check_size("optimizer.noise", self.noise, least=0, most=MAX_RATE)
-        if not 0 < self.epsilon <= MAX_RATE:
-            raise ConfigError(f"optimizer.epsilon must be above 0, got {self.epsilon}")
-        if not all(0 <= beta < 1 for beta in self.betas):
-            raise ConfigError(f"optimizer.betas must be at least 0 and below 1, got {self.betas}")
-
-    @property
-    def idle(self) -> tuple[str, ...]:
-        """Without decay nothing decays."""
-        return () if self.weight_decay else ("decayed",)
-
-
-class Schedule(Config):
-    """The rate over a phase, as a factor of its peak.
-
-    Attributes:
-        kind: ``constant``; ``cosine`` or ``linear`` down to ``final``.
-        warmup: Steps over which the rate first rises in a line.
-        final: Factor to which it falls.
-        hold: Share of the phase's steps, from its start, before the fall begins.
-
-    Raises:
-        ConfigError: A value is out of range, or ``hold`` is given where nothing falls.
-
-    Example:
-        >>> [round(Schedule(kind="cosine").factor(step, 4), 2) for step in range(4)]
-        [1.0, 0.85, 0.5, 0.15]
-        >>> flat = Schedule(kind="linear", hold=0.6)  # flat, then a line over the last two fifths
-        >>> [round(flat.factor(step, 10), 2) for step in range(10)]
-        [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.75, 0.5, 0.25]
-    """
-
-    later = {"hold": 0.0}
-
-    kind: Literal["constant", "cosine", "linear"] = "constant"
-    warmup: int = 0
-    final: float = 0.0
-    hold: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_size("schedule.warmup", self.warmup, least=0, most=MAX_STEPS)
-        check_size("schedule.final", self.final, least=0)
-        if not 0 <= self.hold < 1:
-            raise ConfigError(f"schedule.hold must be at least 0 and below 1, got {self.hold}")
-        if self.hold and self.kind == "constant":
-            raise ConfigError(
-                "schedule.hold has no effect on a constant rate; leave it out, or choose the kind "
-                "'linear' or 'cosine'"
-            )
-
-    def factor(self, step: int, steps: int) -> float:
-        """Return the factor at ``step`` (0-based) of a phase of ``steps``."""
-        if step < self.warmup:
-            return (step + 1) / (self.warmup + 1)
-        if self.kind == "constant":
-            return 1.0
-        start = max(self.warmup, self.hold * steps)
-        if step < start:
-            return 1.0
-        done = (step - start) / max(1, steps - start)
-        if self.kind == "linear":
-            return self.final + (1 - self.final) * (1 - done)
-        return self.final + (1 - self.final) * 0.5 * (1 + math.cos(math.pi * done))
+#: Where a loss is taken: names, or places in the answer.
+Place = Literal["last", "answer", "every"] | tuple[int, ...]
 
 
 class Stop(Config):
@@ -173,11 +63,18 @@ class Phase(Config):
             are computed once for each different input. A batch then counts different inputs.
         loss: Where the loss is taken: ``last`` (the last position), ``answer`` (every token of the
             answer), ``every`` (every next token, prompt included), or chosen places in the answer,
-            0-based.
+            0-based. Or a function of one's own, taken at ``at``: ``function(logits, targets)`` of
+            ``[R, n, K]`` and ``[R, n]`` returns ``[R]``. Where roles do not count alike, it takes
+            ``weights`` ``[R, n]``, too, that sum up to 1.
+        at: Where a loss of one's own is taken, as named above.
+        penalty: ``function(model, step)`` returns ``[R]``, which is added to the loss.
         moves: Patterns of the names of the parameters that move, as in ``blocks.*``.
         freezes: Patterns of those among them that stand still all the same, as in ``tokens.*``.
-        optimizer: How they move.
-        schedule: The rate over time.
+        optimizer: How they move; a class or function is that of an :class:`Optimizer`.
+        schedule: The rate over time; a function is that of a :class:`Schedule`.
+        observers: Functions of a :class:`~inweights.training.Step`, or classes of an
+            :class:`~inweights.training.Observer`, told of each update. What they change in place
+            in the parameters counts: their source is a part of the run's identity.
         teacherless: Name of a token that the model reads in place of the answer's own, so that it
             has to plan the whole answer from the prompt (Geometric Memory, App. A). Empty: it
             reads the right tokens before each one that it has to say.
@@ -201,22 +98,43 @@ class Phase(Config):
         {'path': 32}
     """
 
-    later = {"pooled": False, "freezes": (), "teacherless": "", "precision": "fp32"}
+    later = {
+        "pooled": False,
+        "freezes": (),
+        "teacherless": "",
+        "precision": "fp32",
+        "at": "last",
+        "penalty": None,
+        "observers": (),
+    }
 
     name: str = "train"
     roles: dict[str, float] = {}
     steps: int = 280
     batch: int | dict[str, int] = 0
     pooled: bool = False
-    loss: Literal["last", "answer", "every"] | tuple[int, ...] = "last"
+    loss: Taken[Place | Code] = usual("last")
+    at: Place = "last"
+    penalty: Taken[Code | None] = usual(None)
     moves: tuple[str, ...] = ("*",)
     freezes: tuple[str, ...] = ()
-    optimizer: Optimizer = Optimizer()
-    schedule: Schedule = Schedule()
+    optimizer: Taken[Optimizer] = usual(Optimizer())
+    schedule: Taken[Schedule] = usual(Schedule())
+    observers: Taken[tuple[Code, ...]] = usual(())
     teacherless: str = ""
     random_offset: bool = False
     precision: Precision = "fp32"
     stop: Stop = Stop()
+
+    def _take(self) -> None:
+        force_setattr(self, "loss", as_code(self.loss, "logits"))
+        force_setattr(self, "penalty", as_code(self.penalty, "model"))
+        for name, kind in (("optimizer", Optimizer), ("schedule", Schedule)):
+            if callable(given := getattr(self, name)):
+                force_setattr(self, name, kind(kind=given))
+        several: Any = self.observers
+        several = (several,) if callable(several) else several
+        force_setattr(self, "observers", tuple(as_code(one, "seen") for one in several))
 
     def __post_init__(self) -> None:
         check_size(f"phase '{self.name}': steps", self.steps, least=0, most=MAX_STEPS)
@@ -232,7 +150,12 @@ class Phase(Config):
                 raise ConfigError(f"phase '{self.name}': batch names the role '{role}' twice")
             if self.roles and role not in self.roles:
                 raise unknown_name(f"role in batch of phase '{self.name}'", role, self.roles)
-        if self.loss == ():
+        if self.at != "last" and not isinstance(self.loss, Code):
+            raise ConfigError(
+                f"phase '{self.name}': 'at' says where a loss of your own is taken; of the usual "
+                f"one 'loss' does, loss={self.at!r}"
+            )
+        if self.place == ():
             raise ConfigError(f"phase '{self.name}' has no position for the loss; give one")
         if not self.moves or not set(self.moves) - set(self.freezes):
             raise ConfigError(f"phase '{self.name}' trains no parameter")
@@ -241,6 +164,23 @@ class Phase(Config):
                 raise ConfigError(
                     f"phase '{self.name}': role '{role}' has weight {weight}; leave it out"
                 )
+
+    @property
+    def place(self) -> Place:
+        """Where the loss is taken, one's own or the usual one."""
+        loss = self.loss
+        return self.at if isinstance(loss, Code) else loss
+
+    @property
+    def own(self) -> str:
+        """What of one's own Python has to compute at every step; empty where there is nothing."""
+        found = {
+            "loss": isinstance(self.loss, Code),
+            "penalty": self.penalty is not None,
+            "optimizer": isinstance(self.optimizer.kind, Code),
+            "observers": bool(self.observers),
+        }
+        return " and ".join(name for name, here in found.items() if here)
 
 
 class Curriculum(Config):
@@ -264,12 +204,14 @@ class Curriculum(Config):
 
     @property
     def shape(self) -> Curriculum:
-        """The curriculum without what may differ between replicas: rate, decay, what decays."""
+        """The curriculum without what may differ between replicas: what an optimizer is given."""
         replace = msgspec.structs.replace
-        same = {"rate": 1.0, "weight_decay": 0.0, "decayed": "all"}
-        return replace(
-            self,
-            phases=tuple(
-                replace(phase, optimizer=replace(phase.optimizer, **same)) for phase in self.phases
-            ),
-        )
+
+        def alike(one: Optimizer) -> Optimizer:
+            same = {"rate": 1.0, "weight_decay": 0.0, "decayed": "all"}
+            if isinstance(one.kind, Code):
+                same["kind"] = replace(one.kind, options={})
+            return replace(one, **same)
+
+        phases = (replace(phase, optimizer=alike(phase.optimizer)) for phase in self.phases)
+        return replace(self, phases=tuple(phases))

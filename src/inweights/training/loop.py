@@ -19,10 +19,11 @@ from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropping
 from inweights.seeds import as_seeds
+from inweights.support.code import Code
 from inweights.training.batches.plans import Batch, Batches
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.checkpoint import Checkpoint, ReplicaState
-from inweights.training.curriculum import Curriculum, Phase
+from inweights.training.curriculum import Curriculum, Optimizer, Phase
 from inweights.training.learners import named_for
 from inweights.training.observers import Observer, telling
 from inweights.training.records import (
@@ -33,6 +34,7 @@ from inweights.training.records import (
     record_end,
     standing_still,
     tell_step,
+    told_by,
 )
 from inweights.training.shards import Shards
 from inweights.training.steps.captured import CapturedUpdate, Update
@@ -40,6 +42,8 @@ from inweights.training.steps.flat_parameters import FlatParameters
 from inweights.training.steps.losses import Loss
 from inweights.training.steps.machine import flushed_denormals, keep_memory
 from inweights.training.steps.optimizers import build_optimizer, load_state, state_of
+from inweights.training.steps.own_loss import OwnLoss
+from inweights.training.steps.own_optimizer import OwnOptimizer
 from inweights.training.steps.recorded import Losses, RecordedLosses
 from inweights.worlds.world import World
 
@@ -125,13 +129,8 @@ def train(
         raise ConfigError(f"{replicas} replicas need as many seeds, got {len(seeds)}")
     plans = _plans(named_for(each[0], model) if curriculum is None else curriculum, replicas)
     flat, dropping = FlatParameters(model), Dropping(model, seeds)
-    noisy = any(phase.optimizer.noise for phase in plans[0].phases)
-    if (shards or cuda_graph) and (dropping.drops or noisy):
-        raise ConfigError(
-            f"{'dropout' if dropping.drops else 'gradient noise'} is drawn for whole batches on "
-            "the CPU, so its steps can be neither divided among processes nor captured; set it "
-            "to 0"
-        )
+    if shards or cuda_graph:
+        _check_divisible(plans[0], dropping)
     columns = None
     if shards:
         checkpoint, columns = shards.keep(checkpoint), shards.columns(flat.values.shape[1])
@@ -164,18 +163,22 @@ def train(
             phases = [plan.phases[state.phase] for plan in plans]
             phase = phases[0]
             batches = Batches(model, each, phase, seeds, state.phase)
-            loss = Loss(model, phase.precision)
+            loss = _loss(model, phase, state)
             moving = flat.moving(phase.moves, phase.freezes)
-            optimizer = build_optimizer(flat, [p.optimizer for p in phases], moving, columns)
-            load_state(optimizer, flat, state.optimizer)
+            optimizer = _optimizer(flat, [p.optimizer for p in phases], moving, columns)
             rates = [group["lr"] for group in optimizer.param_groups]
+            if isinstance(optimizer, OwnOptimizer):
+                optimizer.load(state.optimizer)
+            else:
+                load_state(optimizer, flat, state.optimizer)
+            seeing = [told_by(code) for code in phase.observers]
 
             shake = partial(_shake, flat, phase, seeds, state) if phase.optimizer.noise else None
             losses_of: Losses = partial(_losses, loss, flat, moving)
-            if _recordable(flat, batches, phase, dropping):
+            if isinstance(loss, Loss) and _recordable(flat, batches, phase, dropping):
                 losses_of = RecordedLosses(losses_of, flat.gradients)
             update: Update = partial(_update, losses_of, flat, optimizer, shards, shake)
-            if cuda_graph:
+            if cuda_graph and not isinstance(optimizer, OwnOptimizer):
                 update = CapturedUpdate(update, optimizer, flat.values.device)
             still = standing_still(state, flat)
 
@@ -187,6 +190,7 @@ def train(
                 batch = batches.at(state.step)
                 with dropping.at(state.phase, state.step):
                     losses = update(shards.part(batch) if shards else batch)  # [R]
+                tell_step(seeing, flat, phase, state.total + 1, losses)
                 if kept is not None:
                     flat.values[still] = kept  # a replica that has stopped stands still
 
@@ -217,7 +221,10 @@ def train(
                 if progress:
                     progress(state.total)
                 if checkpoint and not done and checkpoint.due(state.total):
-                    state.optimizer = state_of(optimizer, flat)
+                    if isinstance(optimizer, OwnOptimizer):
+                        state.optimizer = optimizer.state()
+                    else:
+                        state.optimizer = state_of(optimizer, flat)
                     if shards:
                         shards.gather(state.optimizer)
                     checkpoint.write(state)
@@ -247,7 +254,25 @@ def _plans(curriculum: Curriculum | Sequence[Curriculum], replicas: int) -> list
     return plans
 
 
-def _losses(loss: Loss, flat: FlatParameters, moving: Sequence[int], batch: Batch) -> Tensor:
+def _loss(model: Model, phase: Phase, state: ReplicaState) -> Loss | OwnLoss:
+    own = isinstance(phase.loss, Code) or phase.penalty is not None
+    return OwnLoss(model, phase, state) if own else Loss(model, phase.precision)
+
+
+def _optimizer(
+    flat: FlatParameters,
+    settings: Sequence[Optimizer],
+    moving: Sequence[int],
+    columns: tuple[int, int] | None,
+) -> torch.optim.Optimizer | OwnOptimizer:
+    if isinstance(settings[0].kind, Code):
+        return OwnOptimizer(flat, settings, moving)
+    return build_optimizer(flat, settings, moving, columns)
+
+
+def _losses(
+    loss: Loss | OwnLoss, flat: FlatParameters, moving: Sequence[int], batch: Batch
+) -> Tensor:
     """Return the loss of each replica, ``[R]``, and write its gradient."""
     losses = loss(batch)
     flat.backward(losses.sum(), moving)
@@ -257,21 +282,49 @@ def _losses(loss: Loss, flat: FlatParameters, moving: Sequence[int], batch: Batc
 def _update(
     losses_of: Losses,
     flat: FlatParameters,
-    optimizer: torch.optim.Optimizer,
+    optimizer: torch.optim.Optimizer | OwnOptimizer,
     shards: Shards | None,
     shake: Callable[[], None] | None,
     batch: Batch,
 ) -> Tensor:
     """Move the parameters once, and return the loss of each replica before that, ``[R]``."""
-    losses = losses_of(batch)
-    if shake:
-        shake()
+
+    def computed() -> Tensor:
+        losses = losses_of(batch)
+        if shake:
+            shake()
+        return losses
+
+    losses = computed()
     if shards:
         shards.reduce(losses, flat.gradients)
-    optimizer.step()
+    if isinstance(optimizer, OwnOptimizer):
+        optimizer.step(computed)
+    else:
+        optimizer.step()
     if shards:
         shards.gather({"values": flat.values})
     return losses
+
+
+def _check_divisible(plan: Curriculum, dropping: Dropping) -> None:
+    """Refuse what the steps of several processes, or captured ones, cannot do.
+
+    Raises:
+        ConfigError: Something is drawn, or one's own.
+    """
+    why = "so its steps can be neither divided among processes nor captured"
+    drawn = "dropout" * dropping.drops or "gradient noise" * any(
+        phase.optimizer.noise > 0 for phase in plan.phases
+    )
+    if drawn:
+        raise ConfigError(f"{drawn} is drawn for whole batches on the CPU, {why}; set it to 0")
+    for phase in plan.phases:
+        if phase.own:
+            raise ConfigError(
+                f"phase '{phase.name}' has {phase.own} of your own, called by Python for whole "
+                f"replicas, {why}; leave out --on torchrun and cuda_graph"
+            )
 
 
 def _recordable(flat: FlatParameters, batches: Batches, phase: Phase, dropping: Dropping) -> bool:

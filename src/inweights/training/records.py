@@ -5,7 +5,7 @@ Shapes: ``R`` replicas, ``P`` parameters of one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from inweights.errors import RunError
 from inweights.models.base import Model
+from inweights.support.code import Code
 from inweights.training.batches.plans import Batches
 from inweights.training.checkpoint import ReplicaState
 from inweights.training.curriculum import Phase
@@ -129,3 +130,19 @@ def tell_step(
         seen = Step(phase.name, total, losses, gradients, parameters)
         for one in told:
             one.step(seen)
+
+
+def told_by(code: Code) -> Observer:
+    """Return the observer that a phase names: of a class, or with a function as its step."""
+    thing = code.load()
+    if isinstance(thing, type) and issubclass(thing, Observer):
+        return thing()
+    return _Function(thing)
+
+
+class _Function(Observer):
+    def __init__(self, function: Callable[[Step], object]) -> None:
+        self._function = function
+
+    def step(self, seen: Step) -> None:
+        self._function(seen)

@@ -14,6 +14,7 @@ import numpy as np
 
 from inweights.errors import DataError
 from inweights.support.progress import plural
+from inweights.support.showing import Card
 from inweights.worlds.statements import FACT_ROLES, QUERY_ROLES, Statement, Statements
 from inweights.worlds.vocabulary import Ids, Vocabulary
 
@@ -115,6 +116,22 @@ class World:
         """
         more = Statements.build({role: (prompts, answers)})
         return replace(self, facts=self.facts.joined(more))
+
+    #: The name that other libraries have for it.
+    to_frame = table
+
+    def _repr_html_(self) -> str:
+        parts = (("facts", self.facts), ("queries", self.queries))
+        roles = [
+            (part, role, len(indices), column[int(indices[0])])
+            for part, column in parts
+            for role in column.role_names
+            if len(indices := column.with_role(role))
+        ]
+        words = self.vocabulary.text
+        rows = [(*r, f"{words(one.prompt)} → {words(one.answer)}") for *r, one in roles]
+        about = {"tokens": len(self.vocabulary), "seed": self.seed}
+        return Card(self.name, about, ("part", "role", "number", "first one"), rows).html
 
     def __repr__(self) -> str:
         return (

@@ -6,6 +6,7 @@ from inweights.cli.commands import (  # noqa: F401 - each registers its commands
     claims,
     experiments,
     facts,
+    first,
     graphs,
     language,
     machines,

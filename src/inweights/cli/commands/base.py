@@ -39,6 +39,8 @@ app = App(
     ),
 )
 
+app.register_install_completion_command()
+
 #: A switch that is off unless it is named.
 Flag = Annotated[bool, Parameter(negative=())]
 #: A whole number.

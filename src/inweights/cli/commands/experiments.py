@@ -44,7 +44,7 @@ def run(
     doing.jobs
         Number of parallel processes; 0 means one per core.
     threads
-        Threads of each process.
+        Threads of each process. With one, results are the same to the last bit.
     doing.fresh
         Discard an earlier run of the same config.
     verdicts.full

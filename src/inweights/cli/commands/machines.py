@@ -74,7 +74,7 @@ def work(
     jobs
         Number of parallel processes; 0 means one per core.
     threads
-        Threads of each process.
+        Threads of each process. With one, results are the same to the last bit.
     lease
         Seconds after which the task of an unresponsive worker is taken over; the same for all
         workers.

@@ -65,7 +65,7 @@ def show(
     Parameters
     ----------
     run
-        A recipe, or the first letters of a run's hash.
+        A recipe, the first letters of a run's hash, or last: the newest run.
     which.scale
         Which run of a recipe.
     again
@@ -95,7 +95,7 @@ def compare(
     Parameters
     ----------
     first
-        A recipe, or the first letters of a run's hash.
+        A recipe, the first letters of a run's hash, or last: the newest run.
     second
         The other run.
     which.scale
@@ -128,7 +128,7 @@ def export(
     Parameters
     ----------
     run
-        A recipe, or the first letters of a run's hash.
+        A recipe, the first letters of a run's hash, or last: the newest run.
     out
         Folder to write; files of the same name are replaced.
     pdf

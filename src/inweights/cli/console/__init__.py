@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from inweights.cli.console.catalogue import recipes as recipes
     from inweights.cli.console.claims import board as board
     from inweights.cli.console.claims import settled as settled
+    from inweights.cli.console.first import answers as answers
+    from inweights.cli.console.first import doctor as doctor
     from inweights.cli.console.forecast import prediction as prediction
     from inweights.cli.console.language import epoch as epoch
     from inweights.cli.console.language import evaluated as evaluated

@@ -84,7 +84,7 @@ def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
             waiting += 1
             continue
         said = [sum(claim.verdict == verdict for claim in own) for verdict in VERDICTS]
-        reasons = {claim.why for claim in own if claim.verdict == "not judged"}
+        reasons = {claim.why for claim in own if claim.why}
         why = reasons.pop() if len(reasons) == 1 else ""
         cells = (
             Text(str(number) if number else "", style=COLOURS[verdict])

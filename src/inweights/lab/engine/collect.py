@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """Who does the work, and with what; no number of a result depends on it.
+    """Who does the work, and with what; only the last bits of a result may depend on it.
 
     Attributes:
         device: Where models live.
         jobs: Tasks at the same time, each in a process of its own.
         threads: Threads of each process. One by default: two runs on one machine then do not slow
-            each other down tenfold.
+            each other down tenfold, and have the same last bits however runs are grouped.
         plugins: Modules that the processes import first.
         progress: Told about every step.
         on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; this machine if left out.

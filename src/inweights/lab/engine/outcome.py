@@ -23,6 +23,7 @@ from inweights.runs import (
     write_tables,
 )
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
+from inweights.support.showing import Card
 
 if TYPE_CHECKING:
     import polars as pl
@@ -87,6 +88,22 @@ class Outcome:
     @property
     def _settings(self) -> Any:
         return decode(type(self.recipe.scales[self.scale]), self.settings)
+
+    def __repr__(self) -> str:
+        return self._card(0).text
+
+    def _repr_html_(self) -> str:
+        return self._card(2_000_000).html
+
+    def _card(self, most: int) -> Card:
+        """What is shown: every claim, and the first figure if it has no more bytes than this."""
+        about = {"scale": self.scale, "seeds": len(self.seeds), "folder": self.folder.path}
+        columns = ("verdict", "measured", "target", "claim")
+        rows = [(c.verdict, c.measured, c.target.text, c.text) for c in self.claims]
+        drawn = sorted((self.folder.path / "figures").glob("*.svg"))[:1]
+        small = [file for file in drawn if file.stat().st_size <= most]
+        picture = small[0].read_bytes() if small else b""
+        return Card(f"{self.recipe.name}: {self.heading}", about, columns, rows, picture)
 
     def models(self, **where: Value) -> list[KeptModel]:
         """Return the trained models of a run that kept them, each with its world and labels.

@@ -29,7 +29,7 @@ from inweights.lab.engine.schedule import End
 from inweights.lab.engine.together import Member, blocks_of, build_model, open_model, train_runs
 from inweights.lab.grammar.trial import Measure
 from inweights.models.base import Model
-from inweights.models.save import check_savable, encode_model, join_replicas, take_replicas
+from inweights.models.save import check_savable, encode_model, join_replicas
 from inweights.runs.tables.lease import LostError
 from inweights.runs.tables.store import MODEL_PART, Store
 from inweights.support.plugins import load_plugins
@@ -209,7 +209,7 @@ def _look_at_wanted(measure: Measure, members: Sequence[Member], model: Model) -
     rows = [row for row, (_, parts, _) in enumerate(members) if part in parts]
     if rows and len(rows) < len(members):
         with suppress(ConfigError):  # a model of one's own may have no config
-            few = take_replicas(model, rows)
+            few = model.select(rows)
             table = look(measure, [worlds[row] for row in rows], few)
             whose = pl.Series(rows, dtype=table["replica"].dtype)
             return table.with_columns(whose.gather(table["replica"]).alias("replica"))

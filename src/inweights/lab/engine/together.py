@@ -77,7 +77,7 @@ def train_runs(model: Model, runs: Sequence[Run], worlds: Sequence[World], **how
 
 def brief(phase: Phase, steps: int) -> Phase:
     """Return so many steps of a phase, to be timed: none is left out, and the rate is constant."""
-    return replace(phase, steps=steps, schedule=Schedule(), stop=Stop())
+    return replace(phase, steps=steps, schedule=Schedule(), stop=Stop(), observers=())
 
 
 def open_model(store: Store, run: Run) -> Model:

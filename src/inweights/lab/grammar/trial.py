@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from inweights.config import check_size
 from inweights.errors import ConfigError
 from inweights.support.extras import check_extra
+from inweights.support.progress import plural
+from inweights.support.showing import Card
 
 if TYPE_CHECKING:
     import polars as pl
@@ -125,6 +127,21 @@ class Plan:
         object.__setattr__(self, "trials", trials)
         object.__setattr__(self, "measures", looks)
         object.__setattr__(self, "computations", computations)
+
+    def __repr__(self) -> str:
+        return self._card().text
+
+    def _repr_html_(self) -> str:
+        return self._card().html
+
+    def _card(self) -> Card:
+        made: list[Trial | Computation] = [*self.trials, *self.computations]
+        rows = [
+            (type(one).__name__.lower(), ", ".join(f"{k}={v}" for k, v in one.labels.items()))
+            for one in made
+        ]
+        about = {"measures": ", ".join(measure.name for measure in self.measures)}
+        return Card(f"Plan of {plural(len(made), 'task')} a seed", about, ("task", "labels"), rows)
 
     def check(self) -> None:
         """Refuse a plan that makes nothing, or not all of its tables, before anything runs.

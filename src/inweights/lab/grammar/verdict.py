@@ -25,6 +25,7 @@ from inweights.support.intervals import (
     median_interval,
     share_interval,
 )
+from inweights.support.showing import Card
 
 if TYPE_CHECKING:
     import polars as pl
@@ -94,6 +95,17 @@ class ClaimResult(Config):
     earlier: tuple[str, ...] = ()
     p: float | None = None
     together: bool = False
+
+    def __repr__(self) -> str:
+        number = "" if self.measured is None else f" {self.measured:.3g}"
+        return f"ClaimResult({self.id}: {self.verdict},{number} for {self.target.text})"
+
+    def _repr_html_(self) -> str:
+        between = "" if None in (self.low, self.high) else f"{self.low:.3g} to {self.high:.3g}"
+        measured = {"measured": self.measured, "interval": between, "target": self.target.text}
+        seeds = {"seeds": self.met or self.replicates, "version": self.version}
+        row = (self.verdict, self.text)
+        return Card(self.id, {**measured, **seeds}, ("verdict", "claim"), [row]).html
 
     @property
     def met(self) -> str:

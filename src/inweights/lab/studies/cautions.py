@@ -116,8 +116,8 @@ def _of_learners(trials: Sequence[Trial]) -> list[str]:
 def _deciding(phase: Phase) -> dict[str, object]:
     return {
         "random_offset": phase.random_offset,
-        "loss": phase.loss,
-        "optimizer.kind": phase.optimizer.kind,
+        "loss": getattr(phase.loss, "at", phase.loss),
+        "optimizer.kind": getattr(phase.optimizer.kind, "at", phase.optimizer.kind),
         "optimizer.rate": phase.optimizer.rate,
     }
 

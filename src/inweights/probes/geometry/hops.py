@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from inweights.errors import DataError, unknown_name
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import (
     cosine_matrix,
@@ -41,6 +42,9 @@ _TARGETS, _GROUPS = 100, 10
 #: Pairs whose ranks are exact in the null distribution, too. Of more, cosines there are counted in
 #: so many steps, which moves a correlation by less than 1e-6.
 _SORTED, _STEPS = 50_000, 2**16
+#: The remainders by 2 of the hops that count.
+_HOPS = {"all": (0, 1), "even": (0,), "odd": (1,)}
+_NULLS = ("random", "shuffled")
 #: Cosines of the null distribution that are held at once.
 _AT_ONCE = 2**21
 
@@ -51,32 +55,40 @@ def hop_correlation(
     *,
     layer: str = "tokens",
     least: int = 1,
+    pairs: Literal["all", "even", "odd"] = "all",
     centred: bool = False,
+    null: Literal["random", "shuffled"] = "random",
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
     """Spearman correlation of cosine with hop distance: −1 for a perfect global geometry.
 
     Over unordered pairs of different nodes in one component. Far nodes count as much as near
-    ones, so a local geometry alone does not reach −1. Of a graph with more than 2,000 nodes
-    100,000 pairs are drawn, the same ones for the null distribution.
+    ones, so a local geometry alone does not reach −1. A *folded* geometry, in which neighbours
+    differ and second neighbours are similar, shows among pairs an even number of hops apart and
+    may cancel over all of them. Equal distances and equal cosines have their mean rank; cosines
+    that are all different cannot reach −1 where distances are equal. Of a graph with more than
+    2,000 nodes 100,000 pairs are drawn, the same ones for the null distribution.
 
     Args:
         model: ``R`` replicas.
         worlds: Worlds of graphs: one, or one a replica.
         layer: See :func:`inweights.probes.geometry.cosines.node_vectors`.
         least: Only pairs at least so many hops apart; 2 leaves out what a fact says.
+        pairs: Which pairs: ``all``, or those an ``even`` or an ``odd`` number of hops apart.
         centred: Whether the nodes' mean vector is taken away from each of them first.
-        draws: Random embeddings of the same shape in the null distribution.
+        null: Random embeddings of the same shape, or the replica's own with its nodes shuffled.
+        draws: Embeddings in the null distribution.
         seed: Root seed of the null distribution, and of the pairs where not all are asked.
 
     Returns:
         A row for each replica: ``replica, spearman, null_mean, null_low, null_high`` (2.5 and
         97.5%) and ``p``, the share of ``1 + draws`` values at most as large as the replica's.
-        Not a number where all distances are equal. Where pairs were drawn also ``error``, the
-        standard error of ``spearman`` by ten groups of sources.
+        Not a number where all distances are equal, as between the leaves of a star. Where pairs
+        were drawn also ``error``, the standard error of ``spearman`` by ten groups of sources.
 
     Raises:
+        ConfigError: ``pairs`` or ``null`` is unknown.
         DataError: A world is no graph.
 
     Example:
@@ -87,20 +99,27 @@ def hop_correlation(
         >>> bool(table["null_low"].item() < table["spearman"].item() < table["null_high"].item())
         True
     """
+    for name, value, known in (("pairs", pairs, _HOPS), ("null", null, _NULLS)):
+        if value not in known:
+            raise unknown_name(name, value, known)
     graphs = graph_edges(model, worlds)
     count = graphs[0][0]
     vectors = node_vectors(model, count, layer, prefix_of(worlds))
     if centred:
         vectors = vectors - vectors.mean(1, keepdims=True)
-    distinct = {id(graph): graph for graph in graphs}
-    each = {place: asked_pairs(*graph, least, seed) for place, graph in distinct.items()}
-    chances = _chances([*each.values()], draws, vectors.shape[1:], seed, centred=centred)
-    null = dict(zip(each, chances, strict=True))
+    each = {id(g): asked_pairs(*g, least, seed).at(_HOPS[pairs]) for g in graphs}
+    random: dict[int, Floats] = {}
+    if null == "random":
+        chances = _chances([*each.values()], draws, vectors.shape[1:], seed, centred=centred)
+        random = dict(zip(each, chances, strict=True))
     rows = []
     for replica, graph in enumerate(graphs):
-        pairs, chance = each[id(graph)], null[id(graph)]
-        angles = pairs.cosines(vectors[replica])
-        found = float(pairs.correlation(cosine_ranks(angles)))
+        asked = each[id(graph)]
+        angles = asked.cosines(vectors[replica])
+        found = float(asked.correlation(cosine_ranks(angles)))
+        chance = random.get(id(graph))
+        if chance is None:
+            chance = _shuffled(asked, vectors[replica], draws, seed)
         low, high = np.quantile(chance, [0.025, 0.975])
         row = {
             "replica": replica,
@@ -110,7 +129,7 @@ def hop_correlation(
             "null_high": high,
             "p": (1 + (chance <= found).sum()) / (1 + draws),
         }
-        rows.append(row | ({"error": pairs.error(angles)} if count > EXACT else {}))
+        rows.append(row | ({"error": asked.error(angles)} if count > EXACT else {}))
     return pl.DataFrame(rows)
 
 
@@ -137,6 +156,13 @@ class Pairs:
         joined = np.isfinite(hops[u, v])
         u, v = u[joined], v[joined]
         return cls(u, v, hops[u, v].astype(np.int64), len(hops))
+
+    def at(self, remainders: Sequence[int]) -> Pairs:
+        """Return the pairs whose hops have one of these remainders by 2."""
+        if len(remainders) == 2:
+            return self
+        kept = np.isin(self.hops % 2, remainders)
+        return Pairs(self.u[kept], self.v[kept], self.hops[kept], self.nodes)
 
     def cosines(self, vectors: Float[NDArray[Any], "N D"]) -> Float[NDArray[Any], " P"]:
         """Return the cosine of every pair; 0 with a vector of zeros."""
@@ -206,6 +232,17 @@ def _chances(
                 steps = ((pairs.cosines(one) + 1) * ((_STEPS - 2) / 2)).astype(np.uint16)
                 parts.append(pairs.correlation(midranks(steps))[None])
     return [np.concatenate(parts) for parts in found]
+
+
+def _shuffled(
+    asked: Pairs, vectors: Float[Floats, "N D"], draws: int, seed: int
+) -> Float[Floats, " K"]:
+    """The correlations of an embedding whose rows are dealt to the nodes at random."""
+    if draws < 1:
+        raise DataError(f"draws must be at least 1, got {draws}")
+    rng = Streams(seed).numpy(EVALUATION, "names")
+    orders = (rng.permutation(len(vectors)) for _ in range(draws))
+    return np.array([asked.correlation(cosine_ranks(asked.cosines(vectors[o]))) for o in orders])
 
 
 def spearman(angles: Float[Floats, "K N N"], hops: Float[Floats, "N N"]) -> Float[Floats, " K"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from importlib.metadata import version
 
 from inweights.lab.grammar.recipe import Recipe
@@ -12,19 +13,30 @@ _PAPERS = {
     "identity-bridge": (
         "identitybridge",
         "Identity Bridge: Enabling Implicit Reasoning via Shared Latent Memory",
-        {},
+        {
+            "author": "Lin, Pengxiao and Chen, Zheng-An and Xu, Zhi-Qin John",
+            "year": "2025",
+            "eprint": "2509.24653",
+            "archiveprefix": "arXiv",
+        },
     ),
     "feature-resemblance": (
         "featureresemblance",
         "Feature Resemblance: Towards a Theoretical Understanding of Analogical Reasoning in "
         "Transformers",
-        {},
+        {
+            "author": "Xu, Ruichen and Yan, Wenjing and Zhang, Ying-Jun Angela",
+            "year": "2026",
+            "eprint": "2603.05143",
+            "archiveprefix": "arXiv",
+        },
     ),
     "geometric-memory": (
         "geometricmemory",
         "Deep sequence models tend to memorize geometrically; it is unclear why",
         {
-            "author": "Noroozizadeh, Shahriar and others",
+            "author": "Noroozizadeh, Shahriar and Nagarajan, Vaishnavh and Rosenfeld, Elan and "
+            "Kumar, Sanjiv",
             "year": "2025",
             "eprint": "2510.26745",
             "archiveprefix": "arXiv",
@@ -32,8 +44,8 @@ _PAPERS = {
     ),
     "reversal-curse": (
         "reversalcurse",
-        "Breaking the Reversal Curse via Identity Bridge",
-        {"eprint": "2602.02470", "archiveprefix": "arXiv"},
+        "Breaking the Reversal Curse in Autoregressive Language Models via Identity Bridge",
+        {"year": "2026", "eprint": "2602.02470", "archiveprefix": "arXiv"},
     ),
     "out-of-context": (
         "outofcontext",
@@ -73,7 +85,8 @@ def citations(recipe: Recipe | None = None) -> list[str]:
 
 
 def _entry(kind: str, key: str, fields: dict[str, str]) -> str:
-    lines = [f"  {name} = {{{value}}}," for name, value in fields.items()]
+    fields = {name: f"  {name} = {{{value}}}," for name, value in fields.items()}
+    lines = [textwrap.fill(field, 80, subsequent_indent="    ") for field in fields.values()]
     missing = [name for name in ("author", "year") if name not in fields]
     if missing and kind == "misc":
         lines.append(f"  note = {{{' and '.join(missing)}: take from the paper}},")

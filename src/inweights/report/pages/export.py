@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 from matplotlib.figure import Figure as Picture
 
-from inweights.errors import WriteError
+from inweights.errors import ConfigError, WriteError
 from inweights.lab.engine.outcome import Outcome
 from inweights.lab.grammar.verdict import ClaimResult
 from inweights.report.base import style
@@ -77,11 +77,15 @@ def write_export(
     raw: bool = False,
 ) -> list[Path]:
     """Write files of a run, and return their paths."""
+    if latex and not outcome.claims and not (pdf or csv):
+        raise ConfigError(f"{outcome.recipe.name} states no claims, so that --latex has no rows")
+    if pdf and not outcome.recipe.figures and not (latex or csv):
+        raise ConfigError(f"{outcome.recipe.name} has no figures for --pdf")
     files: dict[str, bytes] = {}
     if pdf:
         for figure in outcome.recipe.figures:
             files[f"{figure.id}.pdf"] = _pdf(draw(figure, outcome.tables))
-    if latex:
+    if latex and outcome.claims:
         files["claims.tex"] = claims_latex(outcome).encode()
     if csv:
         files["claims.csv"] = claims_csv(outcome.claims, raw=raw).encode()

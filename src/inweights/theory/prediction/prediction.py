@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import ConfigError
+from inweights.support.showing import Card
 from inweights.theory.prediction.advice import Advice, in_time
 from inweights.theory.prediction.margin_bounds import margin_bounds
 from inweights.theory.prediction.remedies import Remedy
@@ -74,6 +75,21 @@ class Prediction:
     def certified(self) -> bool:
         """Whether all parts are."""
         return all(part.status == "certified" for part in self.parts)
+
+    def __repr__(self) -> str:
+        return self._card().text
+
+    def _repr_html_(self) -> str:
+        return self._card().html
+
+    def _card(self) -> Card:
+        about = {
+            "status": self.solution.status,
+            "queries": len(self.queries),
+            "facts left out": len(self.let_go),
+        }
+        table = self.summary()
+        return Card(f"Prediction for {self.world!r}", about, table.columns, table.rows())
 
     def summary(self, by: Sequence[str] = ("role", "pattern")) -> pl.DataFrame:
         """Counts, expected accuracy and margins of the queries by some of their columns."""

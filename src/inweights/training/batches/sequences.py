@@ -178,18 +178,18 @@ def take(values: Int[Tensor, "*_ m T"], picks: Int[Tensor, "R b"]) -> Int[Tensor
 
 def _places(prompt: int, answer: int, phase: Phase) -> Tensor:
     last = prompt + answer - 2
-    if phase.loss == "every":
+    if phase.place == "every":
         return torch.arange(last + 1)
-    if phase.loss == "last":
+    if phase.place == "last":
         return torch.tensor([last])
-    if phase.loss == "answer":
+    if phase.place == "answer":
         return torch.arange(prompt - 1, last + 1)
-    outside = [p for p in phase.loss if not 0 <= p < answer]
+    outside = [p for p in phase.place if not 0 <= p < answer]
     if outside:
         raise ConfigError(
             f"phase '{phase.name}': an answer of {answer} token(s) has no position {outside[0]}"
         )
-    return torch.tensor([prompt - 1 + p for p in phase.loss])
+    return torch.tensor([prompt - 1 + p for p in phase.place])
 
 
 def _pooled(

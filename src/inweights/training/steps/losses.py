@@ -13,6 +13,7 @@ Shapes: ``R`` replicas, ``n`` labelled positions, ``m`` labels, ``D`` width, ``K
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -79,6 +80,18 @@ class Loss:
             if readout is None:
                 return _by_checkpoints(model, state, batch)
         return _by_matrix(_full(state), readout, batch, self._bf16)
+
+    def logits(
+        self, batch: Batch
+    ) -> tuple[Float[Tensor, "R m K"], Int[Tensor, "R m"], Float[Tensor, "R m"]]:
+        """Return the logits at every label, in fp32, with the labels and their weights."""
+        with (
+            RoundedProducts() if self._emulated else nullcontext(),
+            torch.autocast(batch.at.device.type, torch.bfloat16, enabled=self._bf16),
+        ):
+            said = _full(self._model(batch.inputs, at=batch.at))
+        labels, rows, weights = _spread(batch, self._model.replicas)
+        return said if batch.rows is None else _pick(said, rows), labels, weights
 
     @torch.no_grad()
     def _head_is_matrix(self, state: Tensor) -> bool:

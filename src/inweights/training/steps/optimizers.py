@@ -39,10 +39,10 @@ def build_optimizer(
         moving: Indices of the parameters that move.
         columns: First column that it steps, and the one after the last; all if left out.
     """
-    spans = _joined(flat.spans[i] for i in moving)
+    spans = joined(flat.spans[i] for i in moving)
     if columns:
         spans = _within(spans, *columns)
-    if len(_equal_runs(settings)) > 1 and flat.values.device.type != "cpu":
+    if len(equal_runs(settings)) > 1 and flat.values.device.type != "cpu":
         return one_for_all_rows(flat, settings, spans)
     groups, apart = _groups(flat, settings, spans)
     if not groups and columns:
@@ -69,9 +69,9 @@ def _groups(
     groups: list[dict[str, Any]] = []
     apart: list[tuple[int, Float[Tensor, "r p"], float]] = []
     in_lanes = _in_lanes(flat, spans)
-    for first, last in _equal_runs(settings):
+    for first, last in equal_runs(settings):
         one = settings[first]
-        decays = _decays(flat, spans, one)
+        decays = decays_of(flat, spans, one)
         if one.kind == "adamw" and len(decays) > 1 and in_lanes:
             # Two pieces of each row would be two tensors a replica, each with a count of its steps.
             # AdamW's decay is a factor of its own, so that it is made before, in all rows at once.
@@ -114,7 +114,7 @@ def one_for_all_rows(
     rates = flat.values.new_tensor([[one.rate] for one in settings])
     decay = torch.zeros_like(flat.values)
     for row, one in zip(decay, settings, strict=True):
-        for part, of in _decays(flat, spans, one):
+        for part, of in decays_of(flat, spans, one):
             for start, end in part:
                 row[start:end] = of
     kept, whole = 1.0 - rates * decay, torch.ones_like(rates)
@@ -213,7 +213,7 @@ def _places(
             yield parameter, (slice(row, row + rows), slice(column, column + columns))
 
 
-def _decays(
+def decays_of(
     flat: FlatParameters, spans: Sequence[Span], one: Optimizer
 ) -> list[tuple[list[Span], float]]:
     """Return what decays of some columns and what is spared, each with its decay; none is empty."""
@@ -242,7 +242,7 @@ def _within(spans: Iterable[Span], first: int, last: int) -> list[Span]:
     return [(start, end) for start, end in cut if start < end]
 
 
-def _joined(spans: Iterable[Span]) -> list[Span]:
+def joined(spans: Iterable[Span]) -> list[Span]:
     """Join neighbouring spans."""
     joined: list[Span] = []
     for start, end in spans:
@@ -253,7 +253,7 @@ def _joined(spans: Iterable[Span]) -> list[Span]:
     return joined
 
 
-def _equal_runs(settings: Sequence[Optimizer]) -> list[Span]:
+def equal_runs(settings: Sequence[Optimizer]) -> list[Span]:
     """Return ``(first, last)`` of every run of neighbouring replicas with equal settings."""
     cuts = [i for i in range(1, len(settings)) if settings[i] != settings[i - 1]]
     return list(zip([0, *cuts], [*cuts, len(settings)], strict=True))

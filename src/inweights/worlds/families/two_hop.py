@@ -16,6 +16,14 @@ from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_world
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
+#: Which hops of a query, the first and the second, are in no trained two-hop fact.
+_UNSEEN = {
+    "composition": (False, False),
+    "first_unseen": (True, False),
+    "second_unseen": (False, True),
+    "both_unseen": (True, True),
+}
+
 
 class TwoHop(Config, tag_field="kind", tag="two-hop"):
     """Two-hop worlds: ``N`` subjects and objects, ``|R1|·N`` bridges.
@@ -34,7 +42,13 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
             relabellings, different for each seed. ``sampled``: every hop is drawn on its own, with
             replacement, so that bridges and objects may be shared or unused.
         identity: Whether identities are trained, or for which fraction of the bridges.
-        trained: Fraction of the two-hop facts that are trained, from 0 up to below 1.
+        trained: Fraction of the two-hop facts that are trained, from 0 up to below 1; with
+            :attr:`unseen`, of those whose hops may be seen.
+        bridges: Bridges of a slice, fewer than ``N`` so that several subjects share one; the maps
+            are then ``sampled``.
+        unseen: Fraction of the hops of each kind that no trained two-hop fact uses. Queries then
+            have four roles: ``composition`` (both hops are in trained two-hop facts),
+            ``first_unseen`` (all but the first one), ``second_unseen``, ``both_unseen``.
 
     Example:
         >>> world = TwoHop(n=10, complexity=2).build(seed=0)
@@ -44,6 +58,8 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         2
     """
 
+    later = {"bridges": None, "unseen": 0.0}
+
     n: int = 20
     complexity: int = 1
     first_relations: int | None = None
@@ -51,6 +67,8 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
     maps: Literal["shift", "permutation", "sampled"] = "shift"
     identity: bool | float = True
     trained: float = 0.0
+    bridges: int | None = None
+    unseen: float = 0.0
 
     def __post_init__(self) -> None:
         check_counts("two-hop", self, n=2)
@@ -76,6 +94,18 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
                 f"two-hop: trained must be a fraction from 0 up to below 1, got {self.trained}; "
                 f"of {total} two-hop facts at least one must be a query"
             )
+        if self.bridges is not None and self.maps != "sampled":
+            raise ConfigError(
+                "two-hop: bridges are shared by subjects only where maps = 'sampled', got "
+                f"maps = '{self.maps}'"
+            )
+        if self.bridges is not None and not 1 <= self.bridges <= self.n:
+            raise ConfigError(f"two-hop: bridges must be from 1 to n, got {self.bridges}")
+        if not 0.0 <= self.unseen < 1.0 or (self.unseen and not self.trained):
+            raise ConfigError(
+                f"two-hop: unseen must be a fraction from 0 up to below 1, got {self.unseen}, and "
+                "has no effect where trained = 0"
+            )
 
     @property
     def slices(self) -> int:
@@ -86,12 +116,13 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         """Make the world; only sampled or permuted maps and fractions depend on the seed."""
         rng = Streams(seed).numpy(WORLD, "two-hop")
         n, slices = self.n, self.slices
+        each = n if self.bridges is None else self.bridges
         told = n * slices * (2 + 3 * self.second_relations)  # hops, compositions, identities
         check_world("two-hop", tokens=n * (2 + slices) + self.second_relations, statements=told)
         vocabulary = Vocabulary(
             {
                 "subject": _names("a", n),
-                "bridge": _names("b", slices * n),
+                "bridge": _names("b", slices * each),
                 "object": _names("c", n),
                 "first_relation": _names("r1_", slices) if slices > 1 else ["r1"],
                 "second_relation": _names("r2_", self.second_relations)
@@ -105,7 +136,7 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
 
         i, j = np.tile(np.arange(n), slices), np.repeat(np.arange(slices), n)
         first = np.stack([a[i], r1[j]], axis=1), b[to_bridge[j, i]][:, None]
-        k, s = np.tile(np.arange(slices * n), len(r2)), np.repeat(np.arange(len(r2)), slices * n)
+        k, s = np.tile(np.arange(len(b)), len(r2)), np.repeat(np.arange(len(r2)), len(b))
         second = np.stack([b[k], r2[s]], axis=1), c[to_object[s, k]][:, None]
 
         i, j, s = (
@@ -114,9 +145,20 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         bridge = to_bridge[j, i]
         prompts = np.stack([a[i], r1[j], r2[s]], axis=1)
         answers = c[to_object[s, bridge]][:, None]
-        seen = _choose(rng, len(prompts), self.trained)
+        hops = np.stack([j * n + i, s * len(b) + bridge])  # which first and second hop each uses
+        seen = self._trained(rng, hops)
         # §3.2: out of distribution if the bridge is in no two-hop fact of the training set.
         ood = ~np.isin(bridge, bridge[seen])[~seen]
+        queries = {"composition": (prompts[~seen], answers[~seen])}
+        if self.unseen:
+            queries = {}
+            missing = np.stack([~np.isin(hop, hop[seen]) for hop in hops])
+            for role, lacks in _UNSEEN.items():
+                chosen = ~seen & (missing == np.array(lacks)[:, None]).all(0)
+                queries[role] = prompts[chosen], answers[chosen]
+            ood = np.concatenate(
+                [np.full(len(part), role != "composition") for role, (part, _) in queries.items()]
+            )
         bridges = b[_choose(rng, len(b), float(self.identity))][:, None]
         return World(
             name="two-hop",
@@ -129,19 +171,36 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
                     "identity": (bridges, bridges),
                 }
             ),
-            queries=Statements.build({"composition": (prompts[~seen], answers[~seen])}, ood),
+            queries=Statements.build(queries, ood),
             settings=to_dict(self),
             seed=seed,
-            why_out_of_distribution="the bridge is in no two-hop fact that is trained",
+            why_out_of_distribution=(
+                "a hop is in no two-hop fact that is trained"
+                if self.unseen
+                else "the bridge is in no two-hop fact that is trained"
+            ),
         )
+
+    def _trained(self, rng: np.random.Generator, hops: Ids) -> np.ndarray:
+        """Mask of the two-hop facts that are trained; ``hops`` ``[2, m]`` says which each uses."""
+        if not self.unseen:
+            return _choose(rng, hops.shape[1], self.trained)
+        may = np.ones(hops.shape[1], dtype=bool)
+        for hop in hops:
+            known = np.unique(hop)
+            may &= ~np.isin(hop, known[_choose(rng, len(known), self.unseen)])
+        seen = np.zeros(hops.shape[1], dtype=bool)
+        seen[np.flatnonzero(may)[_choose(rng, int(may.sum()), self.trained)]] = True
+        return seen
 
     def _maps(self, rng: np.random.Generator) -> tuple[Ids, Ids]:
         """Return bridge of (slice, subject), and object of (second relation, bridge)."""
         n, slices, second = self.n, self.slices, self.second_relations
         if self.maps == "sampled":
-            places = rng.integers(n, size=(slices, n))
-            to_object = rng.integers(n, size=(second, slices * n))
-            return places + n * np.arange(slices)[:, None], to_object
+            each = n if self.bridges is None else self.bridges
+            places = rng.integers(each, size=(slices, n))
+            to_object = rng.integers(n, size=(second, slices * each))
+            return places + each * np.arange(slices)[:, None], to_object
         i, j = np.tile(np.arange(n), slices), np.repeat(np.arange(slices), n)
         shift = (j[None] + np.arange(second)[:, None]) % self.complexity
         to_object = (i[None] + shift) % n

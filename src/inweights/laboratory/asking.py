@@ -1,0 +1,155 @@
+"""Ask a model one question, and compare two models on all questions of a world."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.support.progress import plural
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from inweights.models.base import Model
+    from inweights.worlds.world import World
+
+
+def ask(
+    model: Model, world: World | Sequence[World], question: str | Sequence[str], *, best: int = 3
+) -> pl.DataFrame:
+    """Return the first answers to a question, with their probabilities.
+
+    Args:
+        model: Any model with ``R`` replicas: trained, loaded or wrapped.
+        world: What it learnt: names of the tokens; one world, or one a replica.
+        question: Names of tokens with spaces between, or a list of them.
+        best: How many answers of each replica.
+
+    Returns:
+        A row for each replica and answer, the best first: ``replica``, ``rank`` (from 1),
+        ``answer``, ``probability`` (among all candidates), ``right`` (whether a fact or query of
+        the world has this answer; empty where it does not have the question).
+
+    Raises:
+        DataError: A word is no token of the world; says the nearest.
+        ConfigError: There is no word, or the model is too short for so many.
+
+    Example:
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=4).build()
+        >>> model = iw.EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> ask(model, world, "a1 r1 r2", best=2).columns
+        ['replica', 'rank', 'answer', 'probability', 'right']
+    """
+    import polars as pl
+    import torch
+
+    from inweights.config import check_size
+    from inweights.training.batches.worlds import as_worlds
+
+    check_size("best", best, most=10**6)
+    rows: list[tuple[Any, ...]] = []
+    worlds = as_worlds(world, model)
+    prompts = [prompt_of(each, question) for each in worlds]
+    if len({len(prompt) for prompt in prompts}) > 1:
+        raise ConfigError("the question has more tokens in one world than in another")
+    if model.context is not None and len(prompts[0]) > model.context:
+        raise ConfigError(
+            f"the question has {plural(len(prompts[0]), 'token')}; the model reads {model.context}"
+        )
+    tokens = torch.tensor(prompts if len(prompts) > 1 else prompts[0])
+    tokens = tokens.unsqueeze(-2).to(model.column.device)
+    with torch.no_grad():
+        chances, columns = model(tokens)[:, 0, -1].softmax(-1).sort(descending=True)
+    answers = model.candidates[columns[:, :best]].tolist()
+    for replica, (names, shares) in enumerate(zip(answers, chances.tolist(), strict=True)):
+        own = worlds[replica % len(worlds)]
+        known = _answers(own, prompts[replica % len(worlds)])
+        rows += [
+            (replica, rank, own.vocabulary.names[name], share, name in known if known else None)
+            for rank, (name, share) in enumerate(zip(names, shares, strict=False), 1)
+        ]
+    types = {"replica": pl.Int64, "rank": pl.Int64, "answer": pl.String}
+    return pl.DataFrame(
+        rows, {**types, "probability": pl.Float64, "right": pl.Boolean}, orient="row"
+    )
+
+
+def prompt_of(world: World, question: str | Sequence[str]) -> list[int]:
+    """Return the token ids of a question; names may hold spaces, the longest that fits counts.
+
+    Raises:
+        DataError: A word is no token; says the nearest.
+        ConfigError: There is no word.
+    """
+    words = question.split() if isinstance(question, str) else list(question)
+    if not words:
+        raise ConfigError("a question needs at least one token, as in 'a1 r1 r2'")
+    if not isinstance(question, str):
+        return [world.vocabulary.id(word) for word in words]
+    known = {name: place for place, name in enumerate(world.vocabulary.names)}
+    longest = max(len(name.split()) for name in known)
+    ids, place = list[int](), 0
+    while place < len(words):
+        for length in range(longest, 0, -1):
+            name = " ".join(words[place : place + length])
+            if name in known:
+                ids.append(known[name])
+                place += length
+                break
+        else:
+            raise unknown_name("token", words[place], known, error=DataError)
+    return ids
+
+
+def compare_models(first: Model, second: Model, world: World) -> pl.DataFrame:
+    """Return where two models differ in what they answer, role by role.
+
+    Args:
+        first: ``R`` replicas.
+        second: As many, or another number.
+        world: What both are asked: all facts and queries.
+
+    Returns:
+        A row for each slice: ``part``, ``role``, ``distribution``, ``first`` and ``second`` (mean
+        accuracy over replicas), ``difference`` (second less first), ``replicas`` (of both).
+
+    Example:
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=4).build()
+        >>> small, large = (
+        ...     iw.EmbMLPConfig(width=width).build(vocabulary=len(world.vocabulary), seeds=[0])
+        ...     for width in (8, 64)
+        ... )
+        >>> compare_models(small, large, world)["role"].to_list()
+        ['first_hop', 'second_hop', 'identity', 'composition']
+    """
+    import polars as pl
+
+    from inweights.probes.recall import accuracy
+
+    keys = ["part", "role", "distribution"]
+    sides = [
+        accuracy(model, world).group_by(keys, maintain_order=True).agg(pl.col("accuracy").mean())
+        for model in (first, second)
+    ]
+    joined = (
+        sides[0]
+        .rename({"accuracy": "first"})
+        .join(sides[1].rename({"accuracy": "second"}), on=keys, maintain_order="left")
+    )
+    replicas = f"{first.replicas} and {second.replicas}"
+    return joined.with_columns(
+        difference=pl.col("second") - pl.col("first"), replicas=pl.lit(replicas)
+    )
+
+
+def _answers(world: World, prompt: Sequence[int]) -> set[int]:
+    """First tokens of the answers that a world has to a prompt."""
+    return {
+        statement.answer[0]
+        for part in (world.facts, world.queries)
+        for statement in part
+        if list(statement.prompt) == list(prompt)
+    }

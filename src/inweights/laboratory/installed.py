@@ -1,0 +1,111 @@
+"""What this machine has, and what to install for what."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple
+
+from inweights.runs import RunStore
+from inweights.runs.environment import environment, version_of
+from inweights.support.limits import memory_limit, usable_cores, written
+
+#: What the extras are for that a user may want.
+_EXTRAS = {
+    "hf": "pretrained language models",
+    "lm-demo": "a small pretrained model as a wheel (@smollm2)",
+    "cluster": "Ray clusters, stores at s3://, gs:// and az://",
+    "lens": "models for TransformerLens",
+    "umap": "UMAP projections of embeddings",
+    "rdf": "facts from Turtle and N-Triples",
+    "sql": "facts from databases other than SQLite",
+}
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "firefox", "open", "xdg-open")
+
+
+class Finding(NamedTuple):
+    """One line of the report.
+
+    Attributes:
+        what: What was looked at.
+        state: What was found.
+        fine: Whether nothing needs to be done; none where it is a matter of taste.
+        hint: What to do, where something can be done.
+    """
+
+    what: str
+    state: str
+    fine: bool | None = True
+    hint: str = ""
+
+
+def doctor(runs: str | Path | None = None) -> list[Finding]:
+    """Return what is installed here, where runs are stored, and what to install for what.
+
+    Loads torch, and changes nothing.
+
+    Args:
+        runs: Folder of all runs; ``$INWEIGHTS_RUNS`` or ``runs`` if left out.
+
+    Example:
+        >>> [finding.what for finding in doctor()][:3]
+        ['inweights', 'torch', 'GPU']
+    """
+    import torch
+
+    about = environment()
+    python = f"{version_of('inweights')} on Python {about['python']}, {about['system']}"
+    found = [Finding("inweights", python)]
+    cuda, threads = torch.version.cuda, torch.get_num_threads()
+    build = f"{torch.__version__}, {f'CUDA {cuda}' if cuda else 'CPU build'}, {threads} threads"
+    found.append(Finding("torch", build))
+    if torch.cuda.is_available():
+        found.append(
+            Finding("GPU", torch.cuda.get_device_name(), True, "use it with --device cuda")
+        )
+    else:
+        why = "the driver does not answer" if cuda else "this torch is a CPU build"
+        found.append(Finding("GPU", "none", None, f"{why}; most recipes need none"))
+    kernels = {f"{one['library']} {one['version'] or ''}".strip() for one in about["blas"]}
+    found.append(Finding("linear algebra", ", ".join(sorted(kernels)) or "unknown"))
+    found.append(Finding("machine", f"{usable_cores()} cores, {written(memory_limit())} of memory"))
+    found.append(_place(RunStore(runs).root))
+    opens = next((name for name in _BROWSERS if shutil.which(name)), "")
+    hint = "" if opens else "pages are files: copy them to a machine that has a browser"
+    found.append(Finding("browser", opens or "none found", True if opens else None, hint))
+    return [*found, *_extras()]
+
+
+def _place(folder: Path) -> Finding:
+    """Where runs are stored, and whether that works."""
+    above = folder
+    while not above.exists() and above != above.parent:
+        above = above.parent
+    if not os.access(above, os.W_OK):
+        hint = "choose another with --runs or $INWEIGHTS_RUNS"
+        return Finding("runs", f"{folder.resolve()}, not writable", False, hint)
+    free = written(shutil.disk_usage(above).free)
+    return Finding("runs", f"{folder.resolve()}, {free} free")
+
+
+def _extras() -> list[Finding]:
+    """A line for each extra that a user may want."""
+    try:
+        lines = metadata.requires("inweights") or []
+    except metadata.PackageNotFoundError:  # a source tree that is not installed
+        return []
+    found = []
+    for extra, purpose in _EXTRAS.items():
+        of = re.compile(rf"extra\s*==\s*['\"]{extra}['\"]")
+        wanted = [line for line in lines if of.search(line)]
+        names = [re.split(r"[\s\[<>=!~;(]", line, maxsplit=1)[0] for line in wanted]
+        lacking = [name for name in names if version_of(name) == "not installed"]
+        if lacking:
+            hint = f"for {purpose}: pip install 'inweights[{extra}]'"
+            found.append(Finding(f"[{extra}]", f"without {', '.join(lacking)}", None, hint))
+        elif names:
+            found.append(Finding(f"[{extra}]", "installed"))
+    return found

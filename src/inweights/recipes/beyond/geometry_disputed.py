@@ -1,0 +1,298 @@
+"""Does geometry arise from memorisation? Two papers disagree; the head's map decides."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import networkx as nx
+import polars as pl
+
+import inweights as iw
+from inweights.config import Config
+from inweights.errors import unknown_name
+from inweights.lab import Computation, Curriculum, Measure, Plan, Trial, cosine, number, share
+from inweights.models.configs import GPTConfig, MambaConfig, ModelConfig, TinyNNConfig
+from inweights.recipes.papers import recipe
+from inweights.recipes.shared.derived import mean_by_hops
+from inweights.theory.geometric_memory.folding import grown_vectors
+from inweights.theory.geometric_memory.spectral import adjacency
+from inweights.training.curriculum import Optimizer, Phase, Schedule
+from inweights.worlds.families.graph import Graph, from_networkx
+
+RUN = ["graph", "model", "head", "training", "seed"]
+GPT, DEEP, MAMBA, NN, BARE = "GPT", "GPT, 3 layers", "Mamba", "TinyNN", "GPT, no residual"
+TIED, UNTIED, USUAL = "tied", "untied", "usual"
+PAIRS = ("all", "even", "odd")
+#: Models of the figures; the tables have all of them.
+SHOWN = (GPT, NN)
+
+
+def _regular(degree: int) -> Graph:
+    return from_networkx(nx.random_regular_graph(degree, 16, seed=0))
+
+
+GRAPHS: dict[str, Graph] = {
+    "chain": Graph(shape="path-star", arms=1, nodes=16),
+    "cycle of 16": Graph(shape="cycle", n=16),
+    "cycle of 15": Graph(shape="cycle", n=15),
+    "grid": Graph(shape="grid"),
+    "tree": Graph(shape="tree-star", arms=2, branches=2, nodes=4),
+    "regular, degree 3": _regular(3),
+    "regular, degree 4": _regular(4),
+    "star": Graph(shape="path-star", arms=15, nodes=2),
+    "Florentine families": Graph(shape="florentine-families"),
+    "karate club": Graph(shape="karate-club"),
+}
+#: No cycle of an odd length; a star is one, but all of its leaves are equally far.
+BIPARTITE = ("chain", "cycle of 16", "grid", "tree")
+#: Named in the abstract of the paper that finds no geometry.
+NAMED = ("chain", "cycle of 16", "cycle of 15", "regular, degree 3", "regular, degree 4", "star")
+
+
+class Settings(Config):
+    """Settings of the recipe.
+
+    Attributes:
+        graphs: Names of graphs of :data:`GRAPHS`.
+        width: Width of every model.
+        steps: Updates of each.
+        rate: Peak learning rate; falls as a cosine to 0.
+        draws: Embeddings in each null distribution.
+    """
+
+    graphs: tuple[str, ...] = tuple(GRAPHS)
+    width: int = 32
+    steps: int = 500
+    rate: float = 0.01
+    draws: int = 100
+
+    def __post_init__(self) -> None:
+        for name in self.graphs:
+            if name not in GRAPHS:
+                raise unknown_name("graph", name, GRAPHS)
+
+
+def plan(settings: Settings) -> Plan:
+    """Every model with every head on every graph; other trainings on the bipartite graphs."""
+    trials = [
+        _trial(settings, graph, name, head, USUAL)
+        for graph in settings.graphs
+        for name, head in _MODELS
+    ]
+    trials += [
+        _trial(settings, graph, GPT, head, training)
+        for graph in settings.graphs
+        if graph in BIPARTITE
+        for head in (TIED, UNTIED)
+        for training in ("low rate", "decay")
+    ]
+    draws = {"draws": settings.draws}
+    order = partial(Measure, probe=iw.probes.hop_correlation)
+    every = max(1, settings.steps // 20)
+    return Plan(
+        trials=trials,
+        measures=[
+            *(order(name=pairs, options={"pairs": pairs, **draws}) for pairs in PAIRS),
+            Measure(name="recall", probe=iw.probes.graph_recall),
+            Measure(name="named", probe=iw.probes.named_geometry, options=draws),
+            Measure(name="cosines", probe=iw.probes.cosines, where={"training": USUAL}),
+            *(
+                Measure(
+                    name="course",
+                    probe=iw.probes.hop_correlation,
+                    options={"pairs": "even", "draws": 1},
+                    every=every,
+                    where={"graph": graph, "model": GPT, "training": USUAL},
+                )
+                for graph in settings.graphs
+                if graph in BIPARTITE
+            ),
+        ],
+        computations=[
+            Computation(
+                name="predicted",
+                labels={"graph": graph, "head": head},
+                compute=_predicted,
+                options={"world": GRAPHS[graph], "tied": head == TIED},
+                effort=5,
+            )
+            for graph in settings.graphs
+            for head in (TIED, UNTIED)
+        ],
+    )
+
+
+_MODELS = (
+    *((name, head) for name in (GPT, DEEP, MAMBA) for head in (TIED, UNTIED)),
+    (NN, TIED),
+    (BARE, TIED),
+)
+
+
+def _trial(settings: Settings, graph: str, name: str, head: str, training: str) -> Trial:
+    rate = settings.rate / 3 if training == "low rate" else settings.rate
+    decay = 0.1 if training == "decay" else 0.0
+    phase = Phase(
+        steps=settings.steps * (3 if training == "low rate" else 1),
+        pooled=True,
+        optimizer=Optimizer(rate=rate, weight_decay=decay),
+        schedule=Schedule(kind="cosine"),
+    )
+    return Trial(
+        labels={"graph": graph, "model": name, "head": head, "training": training},
+        world=GRAPHS[graph],
+        model=_model(name, settings.width, tied=head == TIED),
+        learner=Curriculum(phases=(phase,)),
+    )
+
+
+def _model(name: str, width: int, *, tied: bool) -> ModelConfig:
+    if name == MAMBA:
+        return MambaConfig(layers=1, width=width, tied=tied)
+    if name == NN:
+        return TinyNNConfig(width=width)
+    layers = 3 if name == DEEP else 1
+    return GPTConfig(layers=layers, heads=1, width=width, tied=tied, residual=name != BARE)
+
+
+def _predicted(world: Graph, tied: bool) -> pl.DataFrame:
+    """What the spectrum alone says of the order among all, even and odd pairs."""
+    built = world.build()
+    vectors = grown_vectors(adjacency(built), tied=tied)
+    model = iw.probes.Embedding(built.vocabulary.names, vectors).on(built)
+    order: Any = iw.probes.hop_correlation
+    return pl.concat(
+        order(model, built, pairs=pairs, draws=1).select("spearman", pairs=pl.lit(pairs))
+        for pairs in PAIRS
+    )
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Order and neighbours where every edge is stored; what the head costs; theory beside it."""
+    stored = tables["recall"].filter(pl.col("recall") > 1 - 1e-9).select(RUN)
+    order = pl.concat(tables[name].with_columns(pairs=pl.lit(name)) for name in PAIRS)
+    every = _marked(order).filter(training=USUAL)
+    order = _marked(order.join(stored, on=RUN, maintain_order="left"))
+    usual = order.filter(training=USUAL)
+    neighbours = tables["named"].filter(measure="neighbours")
+    neighbours = neighbours.with_columns(beyond=pl.col("value") - pl.col("null_mean"))
+    arm = pl.format("{}, {}", "model", "head")
+    by_hops = _marked(mean_by_hops(tables["cosines"], RUN[:-1]))
+    return {
+        "order": order,
+        "recall": tables["recall"],
+        "excluded": tables["recall"].select(*RUN, excluded=pl.col("recall") < 1 - 1e-9),
+        "neighbours": _marked(neighbours.join(stored, on=RUN, maintain_order="left")),
+        "heads": _heads(usual.filter(pairs="all")),
+        "theory": _beside_theory(usual.filter(model=GPT), tables["predicted"]),
+        "predicted": tables["predicted"],
+        "course": tables["course"],
+        "by_hops": by_hops,
+        "zigzag": by_hops.filter("bipartite", pl.col("model").is_in(SHOWN)).with_columns(arm=arm),
+        "shown": every.filter(
+            pl.col("model").is_in(SHOWN), pl.col("spearman").is_not_nan()
+        ).with_columns(arm=arm, panel=pl.format("{} pairs", "pairs")),
+    }
+
+
+def _marked(table: pl.DataFrame) -> pl.DataFrame:
+    """Add which graphs are bipartite, and which are named in the abstract."""
+    marked = table.with_columns(
+        bipartite=pl.col("graph").is_in(BIPARTITE),
+        named=pl.col("graph").is_in(NAMED),
+        star=pl.col("graph") == "star",
+    )
+    if "null_low" in table.columns and "spearman" in table.columns:
+        return marked.with_columns(beyond_chance=pl.col("spearman") - pl.col("null_low"))
+    return marked
+
+
+def _heads(order: pl.DataFrame) -> pl.DataFrame:
+    """Mean order of every model over all graphs but the star, and its share of a tied GPT's."""
+    means = (
+        order.filter(~pl.col("star"))
+        .group_by("model", "head", "seed", maintain_order=True)
+        .agg(pl.col("spearman").mean())
+    )
+    tied = means.filter(head=TIED).select("model", "seed", tied="spearman")
+    return means.join(tied, on=["model", "seed"], how="left", maintain_order="left").with_columns(
+        share=pl.col("spearman") / pl.col("tied")
+    )
+
+
+def _beside_theory(order: pl.DataFrame, predicted: pl.DataFrame) -> pl.DataFrame:
+    """Correlation of what the spectrum says with what a GPT does, over graphs, heads and pairs."""
+    said = predicted.select("graph", "head", "pairs", predicted="spearman")
+    both = order.join(said, on=["graph", "head", "pairs"]).filter(
+        ~pl.col("star"), pl.col("spearman").is_not_nan(), pl.col("predicted").is_not_nan()
+    )
+    return both.group_by("seed", maintain_order=True).agg(
+        correlation=pl.corr("spearman", "predicted")
+    )
+
+
+rho = cosine("order", "spearman", training=USUAL)
+beyond = number("order", "beyond_chance", training=USUAL)
+folded = beyond.at(bipartite=True, pairs="even")
+lost = beyond.at(bipartite=True, pairs="odd")
+hops = cosine("by_hops", "cosine", bipartite=True, model=GPT)
+
+SCORES = {
+    "perfect-memory": share("recall", "recall").over("graph", "model", "head") >= 0.99,
+    **{
+        f"no-distances-{head}": rho.at(pairs="all", head=head, named=True, model=GPT).over("graph")
+        >= -0.3
+        for head in (UNTIED, TIED)
+    },
+    **{
+        f"no-neighbourhoods-{head}": number(
+            "neighbours", "beyond", training=USUAL, head=head, named=True, model=GPT
+        ).over("graph")
+        <= 0.1
+        for head in (UNTIED, TIED)
+    },
+    "interchangeable-nodes": rho.at(pairs="all", model=GPT, graph="chain").over("head")
+    - rho.at(pairs="all", model=GPT, graph="cycle of 16")
+    <= -0.05,
+    **{
+        f"{name.lower()}-{head}-beyond-chance": beyond.at(
+            pairs="all", model=name, head=head, star=False
+        ).over("graph")
+        <= 0.0
+        for name, head in ((GPT, TIED), (MAMBA, TIED), (GPT, UNTIED))
+    },
+    "untied-halves": number("heads", "share", model=GPT, head=UNTIED).within(0.35, 0.65),
+    **{
+        f"untied-{short}-folds": folded.at(model=name, head=UNTIED).over("graph") <= 0.0
+        for name, short in ((GPT, "gpt"), (DEEP, "deep-gpt"), (MAMBA, "mamba"))
+    },
+    "untied-has-no-odd-order": lost.at(model=GPT, head=UNTIED).over("graph") >= 0.0,
+    "untied-neighbours-differ": hops.at(head=UNTIED, hops=1).over("graph") <= 0.0,
+    "untied-second-neighbours": hops.at(head=UNTIED, hops=2).over("graph") >= 0.15,
+    "depth-adds-little": (
+        cosine("heads", "spearman", model=DEEP).over("head")
+        - cosine("heads", "spearman", model=GPT)
+    ).within(-0.1, 0.1),
+    "tinynn-folds-though-tied": lost.at(model=NN).over("graph") >= 0.0,
+    "no-residual-loses": cosine("heads", "spearman", model=BARE, head=TIED)
+    - cosine("heads", "spearman", model=GPT, head=TIED)
+    >= 0.1,
+    "other-trainings-fold": number(
+        "order", "beyond_chance", pairs="even", model=GPT, head=UNTIED, bipartite=True
+    ).over("graph", "training")
+    <= 0.0,
+    "a-star-decides-nothing": rho.at(graph="star", pairs="all", model=GPT).over("head") >= 0.5,
+    "the-spectrum-says-so": cosine("theory", "correlation") >= 0.8,
+}
+
+
+RECIPE = recipe(
+    __name__,
+    scales={
+        "smoke": Settings(graphs=("chain", "cycle of 16", "star"), width=8, steps=6, draws=10),
+        "cpu": Settings(),
+        "paper": Settings(draws=1000),
+    },
+    seeds={"smoke": 2, "cpu": 16, "paper": 32},
+)

@@ -1,0 +1,97 @@
+"""How an object shows itself: a few lines in a terminal, a small table in a notebook."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+#: Rows of a table that are shown, and letters of a cell.
+_ROWS, _LETTERS = 10, 90
+
+
+@dataclass(frozen=True)
+class Card:
+    """What is shown of an object.
+
+    Attributes:
+        title: What it is.
+        about: Short facts about it.
+        columns: Names of the columns of a table.
+        rows: The table; the first ten rows are shown.
+        picture: A figure as SVG, for notebooks.
+
+    Example:
+        >>> card = Card("A run", {"seeds": 8}, ("claim", "verdict"), [("fig2/x", "reproduced")])
+        >>> print(card.text)
+        A run
+          seeds  8
+        <BLANKLINE>
+          claim   verdict
+          fig2/x  reproduced
+        >>> "<td>reproduced</td>" in card.html
+        True
+    """
+
+    title: str
+    about: Mapping[str, Any] = field(default_factory=dict)
+    columns: Sequence[str] = ()
+    rows: Sequence[Sequence[Any]] = ()
+    picture: bytes = b""
+
+    @property
+    def text(self) -> str:
+        """The card in at most twenty lines."""
+        lines = [self.title, *_aligned([(name, _cell(v)) for name, v in self.about.items()])]
+        if self.rows:
+            shown = [[_cell(value) for value in row] for row in self.rows[:_ROWS]]
+            lines += ["", *_aligned([list(self.columns), *shown])]
+        return "\n".join([*lines, *([self._rest] if self._rest else [])])
+
+    @property
+    def html(self) -> str:
+        """The card as HTML; nothing of the object can be read as markup."""
+        about = " · ".join(f"{_safe(name)} {_safe(value)}" for name, value in self.about.items())
+        parts = [f"<strong>{_safe(self.title)}</strong>", f"<div>{about}</div>" if about else ""]
+        if self.rows:
+            head = "".join(f"<th>{_safe(name)}</th>" for name in self.columns)
+            body = "".join(
+                f"<tr>{''.join(f'<td>{_safe(value)}</td>' for value in row)}</tr>"
+                for row in self.rows[:_ROWS]
+            )
+            parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+        parts += [f"<div>{self._rest.strip()}</div>" if self._rest else ""]
+        if self.picture:
+            import base64
+
+            data = base64.b64encode(self.picture).decode()
+            parts.append(
+                f'<img alt="" style="max-width:46em" src="data:image/svg+xml;base64,{data}">'
+            )
+        return "".join(parts)
+
+    @property
+    def _rest(self) -> str:
+        more = len(self.rows) - _ROWS
+        return f"  … and {more} more" if more > 0 else ""
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows as lines whose columns begin at the same place."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _cell(value: Any) -> str:
+    """A value on one line, without what a terminal acts on."""
+    text = f"{value:.3g}" if isinstance(value, float) else "–" if value is None else str(value)
+    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return text if len(text) <= _LETTERS else f"{text[: _LETTERS - 1]}…"
+
+
+def _safe(value: Any) -> str:
+    return html.escape(_cell(value))

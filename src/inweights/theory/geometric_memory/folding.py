@@ -1,0 +1,59 @@
+"""Why an untied head folds a geometry: it keeps the size of an eigenvalue and loses its sign. Ours.
+
+Near zero logits the loss of edges ``u → w`` pushes the table ``E`` of nodes that are given and the
+table ``U`` of nodes that are predicted by ``dE/dt = S U`` and ``dU/dt = Sᵀ E``, where ``S`` is the
+adjacency less what the softmax takes off, ``A − d 1ᵀ/V``. A tied head has ``U = E``: directions
+grow as ``exp(λt)``, those in which neighbours differ (``λ < 0``) die. Of independent tables
+``E Eᵀ`` becomes ``P cosh(2tΣ) Pᵀ`` with ``S = P Σ Qᵀ``: both signs grow alike. For symmetric ``S``
+that is the even half of the tied ``exp(2tS)``. On a bipartite graph the odd half holds all that
+tells pairs an odd number of hops apart, so that only the even ones are left in order.
+
+Shapes: ``N`` nodes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inweights.errors import DataError
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
+
+
+def grown_vectors(
+    a: Float[NDArray[np.float64], "N N"], *, tied: bool, time: float = 2.0, classes: int = 0
+) -> Float[NDArray[np.float64], "N N"]:
+    """Return vectors with the expected inner products of node embeddings early in training.
+
+    Args:
+        a: Adjacency, row to column (:func:`~inweights.theory.geometric_memory.spectral.adjacency`).
+        tied: Whether a predicted node has the vector of a given one, and nothing but the identity
+            lies between them at the start. A map of both signs between them, as in a TinyNN, acts
+            as an untied head does.
+        time: Time of training, in units of the fastest direction's.
+        classes: ``V``, where the head has further classes; ``N`` if left out.
+
+    Raises:
+        DataError: ``a`` is not square, or has no edge.
+
+    Example:
+        >>> ring = np.roll(np.eye(6), 1, 1) + np.roll(np.eye(6), -1, 1)
+        >>> gram = [v @ v.T for v in (grown_vectors(ring, tied=t) for t in (True, False))]
+        >>> [bool(g[0, 1] > g[0, 3]) for g in gram], bool(np.isclose(gram[1][0, 1], gram[1][0, 3]))
+        ([True, False], True)
+    """
+    if a.ndim != 2 or a.shape[0] != a.shape[1] or not a.any():
+        raise DataError(f"an adjacency [N, N] with an edge is needed, got shape {a.shape}")
+    drive = a - a.sum(1, keepdims=True) / (classes or len(a))
+    if tied:
+        values, basis = np.linalg.eigh((drive + drive.T) / 2)
+        grown = np.exp(time * values / np.abs(values).max())
+    else:
+        basis, values, _ = np.linalg.svd(drive)
+        grown = np.sqrt(np.cosh(2 * time * values / values.max()))
+    vectors: NDArray[np.float64] = basis * grown
+    return vectors

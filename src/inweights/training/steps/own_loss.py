@@ -1,0 +1,134 @@
+"""A loss and a penalty of one's own: called at each step, and looked at closely at the first.
+
+Shapes: ``R`` replicas, ``n`` labels, ``K`` candidates.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from inweights.errors import ConfigError
+from inweights.models.base import Model
+from inweights.support.code import Code
+from inweights.training.batches.plans import Batch
+from inweights.training.checkpoint import ReplicaState
+from inweights.training.curriculum import Phase
+from inweights.training.steps.losses import Loss
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+
+class OwnLoss:
+    """The loss of a phase that names functions of one's own.
+
+    Args:
+        model: ``R`` replicas.
+        phase: Has a loss function, a penalty, or both.
+        state: Says how many updates of the phase are done.
+
+    Raises:
+        ConfigError: At the first step: a function fails, returns no ``[R]``, or mixes replicas.
+    """
+
+    def __init__(self, model: Model, phase: Phase, state: ReplicaState) -> None:
+        self._model, self._state, self._usual = model, state, Loss(model, phase.precision)
+        self._loss = phase.loss if isinstance(phase.loss, Code) else None
+        self._penalty = phase.penalty
+        self._new = True
+
+    def __call__(self, batch: Batch) -> Float[Tensor, " R"]:
+        """Return the loss of each replica."""
+        total = self._usual(batch) if self._loss is None else self._own(self._loss, batch)
+        if self._penalty is not None:
+            found = self._penalty.load()(self._model, self._state.step)
+            if self._new:
+                _check_shape(self._penalty, "the model and a step", found, self._model.replicas)
+                self._check_rows(self._penalty, found)
+            total = total + found
+        self._new = False
+        return total
+
+    def _own(self, code: Code, batch: Batch) -> Float[Tensor, " R"]:
+        function = code.load()
+        logits, labels, weights = self._usual.logits(batch)
+        given = {"weights": weights} if "weights" in inspect.signature(function).parameters else {}
+        if not self._new:
+            found: Tensor = function(logits, labels, **given)
+            return found
+        if not given and not torch.allclose(weights, weights[:, :1]):
+            raise ConfigError(
+                f"the loss {code.name} cannot know that roles count unequally; let it take a third "
+                "argument, weights [R, n], which sum up to 1 in each replica"
+            )
+        what = f"logits {list(logits.shape)} ([R, n, K]) and targets {list(labels.shape)} ([R, n])"
+        try:
+            found = function(logits, labels, **given)
+        except (RuntimeError, ValueError, TypeError, IndexError) as error:
+            raise ConfigError(
+                f"the loss {code.name} failed with {what}, which it is to turn into "
+                f"[{self._model.replicas}]: {type(error).__name__}: {error}"
+            ) from error
+        _check_shape(code, what, found, self._model.replicas)
+        _check_alone(code, function, logits.detach(), labels, weights if given else None)
+        if not found.requires_grad:
+            raise ConfigError(
+                f"the loss {code.name} does not depend on the logits by operations that have a "
+                "gradient"
+            )
+        return found
+
+    def _check_rows(self, code: Code, found: Float[Tensor, " R"]) -> None:
+        """Refuse a penalty of one replica that moves with the parameters of another."""
+        moving = [p for p in self._model.parameters() if p.requires_grad]
+        if len(found) == 1 or not found.requires_grad:
+            return
+        gradients = torch.autograd.grad(
+            found[0], moving, retain_graph=True, materialize_grads=True, allow_unused=True
+        )
+        if any(bool(g[1:].any()) for g in gradients):
+            raise _mixing(code, "sum over every axis of a parameter but the first")
+
+
+def _check_shape(code: Code, what: str, found: Any, replicas: int) -> None:
+    shape = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
+    if shape != [replicas] or not found.is_floating_point():
+        raise ConfigError(
+            f"{code.name} must return a tensor of shape [R], here [{replicas}]: a number of each "
+            f"replica; from {what} it returned {shape}. Average over every axis but the first: "
+            "values.flatten(1).mean(1)"
+        )
+
+
+@torch.no_grad()
+def _check_alone(
+    code: Code,
+    function: Callable[..., Tensor],
+    logits: Float[Tensor, "R n K"],
+    labels: Int[Tensor, "R n"],
+    weights: Float[Tensor, "R n"] | None,
+) -> None:
+    """Refuse a loss whose value for a replica depends on who is beside it."""
+
+    def value(scales: list[float]) -> Tensor:
+        rows = [0] * len(scales)
+        beside = logits[rows] * logits.new_tensor(scales).view(-1, 1, 1)
+        return function(
+            beside, labels[rows], **({} if weights is None else {"weights": weights[rows]})
+        )
+
+    alone, beside = value([1.0]), value([1.0, -3.0])
+    if beside.shape != (2,) or not torch.allclose(alone[0], beside[0], rtol=1e-4, equal_nan=True):
+        raise _mixing(code, "reduce over every axis but the first")
+
+
+def _mixing(code: Code, hint: str) -> ConfigError:
+    return ConfigError(
+        f"{code.name} mixes replicas: what it returns of one changes with the others, so that a "
+        f"run would not be the same alone and in company; {hint}"
+    )

@@ -1,0 +1,151 @@
+"""Losses, penalties, optimizers, schedules and observers as a user writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from inweights.models import Model
+from inweights.training import Step
+
+
+def plain(logits: Tensor, targets: Tensor) -> Tensor:
+    """Mean cross-entropy, as the library's."""
+    said = logits.log_softmax(-1).gather(-1, targets.unsqueeze(-1)).squeeze(-1)
+    return -said.mean(1)
+
+
+def focal(logits: Tensor, targets: Tensor, gamma: float = 2.0) -> Tensor:
+    """Focal loss (Lin et al. 2017): facts that are known count less."""
+    said = logits.log_softmax(-1).gather(-1, targets.unsqueeze(-1)).squeeze(-1)
+    return -((1 - said.exp()) ** gamma * said).mean(1)
+
+
+def weighted(logits: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
+    """Cross-entropy that knows how often a role counts."""
+    said = logits.log_softmax(-1).gather(-1, targets.unsqueeze(-1)).squeeze(-1)
+    return -(said * weights).sum(1)
+
+
+def averaged(logits: Tensor, targets: Tensor) -> Tensor:
+    """Wrong: one number for all replicas."""
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+def mixing(logits: Tensor, targets: Tensor) -> Tensor:
+    """Wrong: a replica's loss depends on the others."""
+    return plain(logits, targets) * logits.abs().mean()
+
+
+def sparse(model: Model, step: int, weight: float = 1e-3) -> Tensor:
+    """An l1 penalty that sets in after ten steps."""
+    if step < 10:
+        return torch.zeros(model.replicas)
+    each = [p.abs().flatten(1).sum(1) for p in model.parameters()]
+    return weight * torch.stack(each).sum(0)
+
+
+def mixing_penalty(model: Model, step: int) -> Tensor:
+    """Wrong: every replica pays for all."""
+    return sum(p.square().sum() for p in model.parameters()).expand(model.replicas)
+
+
+class Lion(torch.optim.Optimizer):
+    """Sign of an interpolated momentum (Chen et al. 2023), one number like another."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-4,
+        betas: tuple[float, float] = (0.9, 0.99),
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            rate, (slow, fast) = group["lr"], group["betas"]
+            for p in group["params"]:
+                state = self.state[p]
+                state["count"] = state.get("count", 0) + 1  # a plain number is state, too
+                momentum = state.setdefault("momentum", torch.zeros_like(p))
+                p.mul_(1 - rate * group["weight_decay"])
+                p.sub_(momentum.lerp(p.grad, 1 - slow).sign(), alpha=rate)
+                momentum.lerp_(p.grad, 1 - fast)
+
+
+class Sharpness(torch.optim.SGD):
+    """SGD by the gradient at the worst point nearby (Foret et al. 2021)."""
+
+    def __init__(self, params: Any, lr: float, rho: float = 0.05, **options: Any) -> None:
+        super().__init__(params, lr=lr, **options)
+        self.rho = rho
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float]) -> None:  # type: ignore[override]
+        parameters = [p for group in self.param_groups for p in group["params"]]
+        norm = torch.stack([p.grad.norm() for p in parameters]).norm()
+        up = [p.grad * (self.rho / (norm + 1e-12)) for p in parameters]
+        for p, shift in zip(parameters, up, strict=True):
+            p.add_(shift)
+        closure()
+        for p, shift in zip(parameters, up, strict=True):
+            p.sub_(shift)
+        super().step()
+
+
+class Clipped(torch.optim.SGD):
+    """SGD with a gradient of at most one in all."""
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        own = [p.grad for group in self.param_groups for p in group["params"]]
+        norm = torch.stack([gradient.norm() for gradient in own]).norm().clamp(min=1.0)
+        for gradient in own:
+            gradient.div_(norm)
+        super().step()
+
+
+class Langevin(torch.optim.SGD):
+    """Wrong: draws noise from torch's global generator."""
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        super().step()
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.add_(torch.randn_like(p), alpha=1e-3)
+
+
+class Elsewhere(torch.optim.SGD):
+    """Wrong: gives parameters other memory."""
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.data = p - group["lr"] * p.grad.norm() * p.grad
+
+
+def muon(parameters: Iterable[tuple[str, Tensor]], lr: float) -> list[torch.optim.Optimizer]:
+    """Muon for hidden matrices, AdamW for the rest, as it is used."""
+    pairs = list(parameters)
+    hidden = [p for name, p in pairs if p.ndim == 2 and "blocks" in name]
+    rest = [p for name, p in pairs if not (p.ndim == 2 and "blocks" in name)]
+    return [torch.optim.Muon(hidden, lr=lr), torch.optim.AdamW(rest, lr=lr / 2)]
+
+
+def halved(step: int, steps: int) -> float:
+    """Half the rate in the second half."""
+    return 1.0 if step < steps // 2 else 0.5
+
+
+def on_the_sphere(seen: Step) -> None:
+    """Keeps every vector of the embedding at length one, in place."""
+    table = seen.parameters["tokens.weight"]
+    table.div_(table.norm(dim=-1, keepdim=True))
