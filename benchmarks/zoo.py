@@ -68,7 +68,7 @@ def measured(card: Card, model: Model) -> Card:
     config = from_dict(card.world)
     world = config.build(0)
     if isinstance(config, Graph):  # where a node has many neighbours, no answer is the right one
-        seen = probes.hop_correlation(model, world)["spearman"].mean()
+        seen = probes.hop_correlation(model, world)["spearman"].to_numpy().mean()
         return replace(card, hop_correlation=round(float(seen), 4))
     table = probes.accuracy(model, world)
     means = table.group_by("part", "role", maintain_order=True).agg(pl.col("accuracy").mean())
