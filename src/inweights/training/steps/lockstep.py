@@ -22,14 +22,7 @@ def in_lockstep(
     steps: Sequence[Callable[[Callable[[], Tensor]], None]],
     compute: Callable[[], Float[Tensor, " R"]],
 ) -> None:
-    """Run a step of each replica; what one asks for is computed once for all.
-
-    Args:
-        steps: Each is given a ``closure`` that returns its replica's loss.
-        compute: Computes losses, in this thread.
-
-    Raises:
-        BaseException: The first that a step raised.
+    """Run a step of each replica, given a ``closure`` that returns its loss, computed for all.
 
     Example:
         >>> seen, losses = [], torch.tensor([5.0, 7.0])
@@ -45,7 +38,8 @@ def in_lockstep(
             told[:] = [compute()]
     finally:
         for row in rows:
-            row.give_up()
+            row.left = True
+            row.asks()
 
 
 class _GivenUp(BaseException):
@@ -60,8 +54,8 @@ class _Row:
     ) -> None:
         self._step, self._row, self._told = step, row, told
         self._go, self._back = threading.Semaphore(0), threading.Semaphore(0)
-        self._ended = self._left = False
-        self.error: BaseException | None = None
+        self._error: BaseException | None = None
+        self._ended = self.left = False
         threading.Thread(target=self._run, daemon=True).start()
 
     def asks(self) -> bool:
@@ -69,26 +63,17 @@ class _Row:
         if not self._ended:
             self._go.release()
             self._back.acquire()
-            if self.error:
-                raise self.error
+            if self._error and not self.left:
+                raise self._error
         return not self._ended
-
-    def give_up(self) -> None:
-        """Let the thread end, where it has not."""
-        self._left = True
-        if not self._ended:
-            self._go.release()
-            self._back.acquire()
 
     def _run(self) -> None:
         torch.set_flush_denormal(True)  # as in the thread that trains; it belongs to the thread
         try:
             self._wait()
             self._step(self._ask)
-        except _GivenUp:
-            pass
         except BaseException as error:  # noqa: BLE001  # raised again in the thread that trains
-            self.error = error
+            self._error = error
         self._ended = True
         self._back.release()
 
@@ -99,5 +84,5 @@ class _Row:
 
     def _wait(self) -> None:
         self._go.acquire()
-        if self._left:
+        if self.left:
             raise _GivenUp

@@ -25,16 +25,7 @@ if TYPE_CHECKING:
 
 
 class OwnLoss:
-    """The loss of a phase that names functions of one's own.
-
-    Args:
-        model: ``R`` replicas.
-        phase: Has a loss function, a penalty, or both.
-        state: Says how many updates of the phase are done.
-
-    Raises:
-        ConfigError: At the first step: a function fails, returns no ``[R]``, or mixes replicas.
-    """
+    """The loss of a phase that has a loss function, a penalty, or both, of one's own."""
 
     def __init__(self, model: Model, phase: Phase, state: ReplicaState) -> None:
         self._model, self._state, self._usual = model, state, Loss(model, phase.precision)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -22,32 +23,18 @@ from inweights.training.steps.flat_parameters import FlatParameters
 from inweights.training.steps.lockstep import in_lockstep
 from inweights.training.steps.optimizers import decays_of, equal_runs, joined
 
-if TYPE_CHECKING:
-    pass
-
 #: Columns of rows that are stepped as one block: a multiple of what a processor's loops take at
 #: once, so that no row has a rest of its own; and as few numbers as one thread takes.
 LANES, MOST_TOGETHER = 32, 2**15
 _TRIED = (3, 2 * LANES)
 #: Steps of the trial that tells whether an update is element-wise.
 _STEPS = 3
-Pairs = list[tuple[str, nn.Parameter]]
+#: Name, values and gradient of a parameter.
+Slot = tuple[str, Tensor, Tensor]
 
 
 class OwnOptimizer:
-    """The optimizers of a phase that are somebody's own, as one.
-
-    Args:
-        flat: The parameters.
-        settings: Optimizer of each replica; all of one class or function.
-        moving: Indices of the parameters that move.
-
-    Attributes:
-        param_groups: Those of all of them.
-
-    Raises:
-        ConfigError: One cannot be made, or is no optimizer.
-    """
+    """The optimizers of a phase that are somebody's own, as one, with the groups of all of them."""
 
     def __init__(
         self, flat: FlatParameters, settings: Sequence[Optimizer], moving: Sequence[int]
@@ -55,26 +42,24 @@ class OwnOptimizer:
         code = settings[0].kind
         assert isinstance(code, Code)
         self._name, self._new = code.name, True
-        made = code.load()
-        #: Per replica, or per block of replicas: optimizers, and each parameter with its gradient.
-        self._each: list[tuple[list[torch.optim.Optimizer], list[tuple[nn.Parameter, Tensor]]]] = []
-        self._asks = False
-        if _is_elementwise(made, settings[0]):
+        if _is_elementwise(code, settings[0]):
             places = list(_blocks(flat, settings, moving))
         else:
+            places = [(one, _shaped(flat, row, moving)) for row, one in enumerate(settings)]
             warnings.warn(
                 f"{self._name} is stepped replica by replica, as an update of a parameter depends "
                 "on more than its own gradients",
                 stacklevel=2,
             )
-            places = [(one, _shaped(flat, row, moving)) for row, one in enumerate(settings)]
-        for one, slots in places:
-            pairs = [(name, nn.Parameter(values)) for name, values, _ in slots]
-            optimizers = _built(one, pairs)
-            linked = [(p, g) for (_, p), (_, _, g) in zip(pairs, slots, strict=True)]
-            self._each.append((optimizers, linked))
-            self._asks = self._asks or any(asks_for_gradients(o) for o in optimizers)
-        self.param_groups = [g for os, _ in self._each for o in os for g in o.param_groups]
+        self._linked = [(nn.Parameter(v), g) for _, slots in places for _, v, g in slots]
+        left = iter(self._linked)
+        #: Optimizers of each replica, or of each block of replicas.
+        self._rows = [
+            _built(one, [(name, next(left)[0]) for name, _, _ in slots]) for one, slots in places
+        ]
+        self._all = [optimizer for row in self._rows for optimizer in row]
+        self._asks = any(map(asks_for_gradients, self._all))
+        self.param_groups = [group for optimizer in self._all for group in optimizer.param_groups]
 
     def step(self, again: Callable[[], Tensor]) -> None:
         """Move the parameters.
@@ -83,23 +68,23 @@ class OwnOptimizer:
             again: Computes losses ``[R]`` and gradients where the parameters are then; for
                 optimizers whose ``step`` needs a ``closure``.
         """
-        before = [p.data_ptr() for _, linked in self._each for p, _ in linked]
-        self._link()
+
+        def linked() -> None:
+            for parameter, gradient in self._linked:
+                parameter.grad = gradient
+
+        def linked_again() -> Tensor:
+            losses = again()
+            linked()
+            return losses
+
+        before = [p.data_ptr() for p, _ in self._linked]
+        linked()
         if self._asks:
-
-            def linked_again() -> Tensor:
-                with torch.enable_grad():
-                    losses = again()
-                self._link()
-                return losses
-
-            rows = [optimizers for optimizers, _ in self._each]
-            in_lockstep([_stepping(optimizers) for optimizers in rows], linked_again)
+            in_lockstep([partial(_step, row) for row in self._rows], linked_again)
         else:
-            for optimizers, _ in self._each:
-                for optimizer in optimizers:
-                    optimizer.step()
-        if self._new and before != [p.data_ptr() for _, linked in self._each for p, _ in linked]:
+            _step(self._all)
+        if self._new and before != [p.data_ptr() for p, _ in self._linked]:
             raise ConfigError(
                 f"{self._name} gives parameters other memory (p.data = ...); change them in place, "
                 "p.add_(...)"
@@ -108,42 +93,25 @@ class OwnOptimizer:
             self.state()  # what cannot be kept is refused now, not at a checkpoint
         self._new = False
 
-    def _link(self) -> None:
-        for _, linked in self._each:
-            for parameter, gradient in linked:
-                parameter.grad = gradient
-
     def state(self) -> dict[str, Tensor]:
-        """Return the state as named tensors: of every optimizer its state and its groups.
-
-        Raises:
-            ConfigError: It holds something that is no number, text, tensor, or list of these.
-        """
-        tensors: dict[str, Tensor] = {}
-        form = []
-        for optimizers, _ in self._each:
-            for optimizer in optimizers:
-                state = [optimizer.state.get(p, {}) for p in _parameters(optimizer)]
-                groups = [
-                    {k: v for k, v in g.items() if k != "params"} for g in optimizer.param_groups
-                ]
-                form.append(_packed([state, groups], tensors, self._name))
-        words = np.frombuffer(msgspec.json.encode(form), dtype=np.uint8).copy()
-        return {"form": torch.from_numpy(words), **tensors}
+        """Return the state as named tensors: of every optimizer its state and its groups."""
+        form, tensors = [], dict[str, Tensor]()
+        for one in self._all:
+            state = [one.state.get(p, {}) for g in one.param_groups for p in g["params"]]
+            groups = [{k: v for k, v in g.items() if k != "params"} for g in one.param_groups]
+            form.append(_packed([state, groups], tensors, self._name))
+        words = np.frombuffer(msgspec.json.encode(form), dtype=np.uint8)
+        return {"form": torch.from_numpy(words.copy()), **tensors}
 
     def load(self, state: dict[str, Tensor]) -> None:
         """Load what :meth:`state` returned; nothing of an empty one."""
-        if not state:
-            return
-        form = iter(msgspec.json.decode(state["form"].cpu().numpy().tobytes()))
-        for optimizers, _ in self._each:
-            for optimizer in optimizers:
-                own, groups = _unpacked(next(form), state)
-                for parameter, values in zip(_parameters(optimizer), own, strict=True):
-                    if values:
-                        optimizer.state[parameter] = values
-                for group, values in zip(optimizer.param_groups, groups, strict=True):
-                    group.update(values)
+        form = msgspec.json.decode(state["form"].cpu().numpy().tobytes()) if state else ()
+        for one, packed in zip(self._all, form, strict=bool(state)):
+            own, groups = _unpacked(packed, state)
+            parameters = [p for group in one.param_groups for p in group["params"]]
+            one.state.update({p: v for p, v in zip(parameters, own, strict=True) if v})
+            for group, values in zip(one.param_groups, groups, strict=True):
+                group.update(values)
 
 
 def asks_for_gradients(optimizer: Any) -> bool:
@@ -152,31 +120,21 @@ def asks_for_gradients(optimizer: Any) -> bool:
     return closure is not None and closure.default is inspect.Parameter.empty
 
 
-def _parameters(optimizer: torch.optim.Optimizer) -> Iterator[nn.Parameter]:
-    for group in optimizer.param_groups:
-        yield from group["params"]
+def _step(optimizers: Sequence[Any], closure: Callable[[], Tensor] | None = None) -> None:
+    for one in optimizers:
+        one.step(closure) if asks_for_gradients(one) else one.step()
 
 
-def _stepping(optimizers: Sequence[Any]) -> Callable[[Callable[[], Tensor]], None]:
-    def run(closure: Callable[[], Tensor]) -> None:
-        for optimizer in optimizers:
-            optimizer.step(closure) if asks_for_gradients(optimizer) else optimizer.step()
-
-    return run
-
-
-def _built(one: Optimizer, pairs: Pairs) -> list[torch.optim.Optimizer]:
+def _built(one: Optimizer, pairs: list[tuple[str, nn.Parameter]]) -> list[torch.optim.Optimizer]:
     """Call a class or function of one's own."""
     assert isinstance(one.kind, Code)
     given = {} if one.weight_decay is None else {"weight_decay": one.weight_decay}
-    make = one.kind.load()
-    groups: list[Any] = pairs
-    if isinstance(getattr(make, "func", make), type) and one.weight_decay and one.decayed != "all":
+    make, groups = one.kind.load(), cast("list[Any]", pairs)
+    if one.weight_decay and one.decayed == "matrices" and isinstance(_bare(make), type):
         spared = [pair for pair in pairs if pair[1].dim() < 2]
-        if spared:
-            others = [pair for pair in pairs if pair[1].dim() > 1]
-            groups = [{"params": others}, {"params": spared, "weight_decay": 0.0}]
-            groups = [group for group in groups if group["params"]]
+        others = [pair for pair in pairs if pair[1].dim() > 1]
+        groups = [{"params": others}, {"params": spared, "weight_decay": 0.0}]
+        groups = [group for group in groups if group["params"]]
     try:
         made = make(groups, lr=one.rate, **given)
     except (TypeError, ValueError) as error:
@@ -195,13 +153,17 @@ def _built(one: Optimizer, pairs: Pairs) -> list[torch.optim.Optimizer]:
     return several
 
 
-def _is_elementwise(made: Any, one: Optimizer) -> bool:
+def _bare(make: Any) -> Any:
+    return make.func if isinstance(make, partial) else make
+
+
+def _is_elementwise(code: Code, one: Optimizer) -> bool:
     """Whether a class moves each number by its own gradients alone, found out by trying.
 
     A matrix, its transpose and its rows alone have to move alike, to the last bit. A function may
     look at names and shapes, and so is never taken for one.
     """
-    kind = getattr(made, "func", made)
+    kind = _bare(code.load())
     if not isinstance(kind, type) or asks_for_gradients(kind):
         return False
     one = msgspec.structs.replace(one, decayed="all")  # a row is no vector of a norm
@@ -233,7 +195,7 @@ def _is_elementwise(made: Any, one: Optimizer) -> bool:
 
 def _blocks(
     flat: FlatParameters, settings: Sequence[Optimizer], moving: Sequence[int]
-) -> Iterator[tuple[Optimizer, list[tuple[str, Tensor, Tensor]]]]:
+) -> Iterator[tuple[Optimizer, list[Slot]]]:
     """Rows of the matrix that an element-wise optimizer steps at once, with its settings."""
     spans = joined(flat.spans[i] for i in moving)
     count = flat.values.shape[1]
@@ -259,9 +221,7 @@ def _blocks(
             )
 
 
-def _shaped(
-    flat: FlatParameters, row: int, moving: Sequence[int]
-) -> list[tuple[str, Tensor, Tensor]]:
+def _shaped(flat: FlatParameters, row: int, moving: Sequence[int]) -> list[Slot]:
     """Parameters of one replica in their own shapes, each with its gradient."""
     return [(flat.names[i], flat.parameters[i].detach()[row], flat.slots[i][row]) for i in moving]
 
