@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import subprocess
 import sys
 import time
@@ -126,8 +127,11 @@ def measured(name: str, size: int) -> dict[str, Any]:
 def case(name: str, size: int) -> dict[str, Any]:
     """One case in a process of its own; what went wrong, where it did."""
     words = [sys.executable, __file__, "--one", f"{name}:{size}"]
+    one_thread = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=False)  # noqa: S603
+        done = subprocess.run(  # noqa: S603
+            words, capture_output=True, text=True, timeout=LIMIT, check=False, env=one_thread
+        )
     except subprocess.TimeoutExpired:
         return {"probe": name, "size": size, "error": f"over {LIMIT} s"}
     if done.returncode:

@@ -11,6 +11,9 @@ from types import ModuleType
 
 import pytest
 
+#: Studies of tests are too small to know their facts.
+pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
+
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(
     r"^```(?:python|\{code-cell\} python)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL

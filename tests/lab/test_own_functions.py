@@ -15,6 +15,9 @@ from inweights.cli import main
 from inweights.errors import ConfigError, DataError, InweightsError
 from inweights.support.plugins import load_plugins
 
+#: Studies of tests are too small to know their facts.
+pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
+
 CALLS: list[tuple[int, float]] = []
 ASKED: list[list[int]] = []
 

@@ -18,7 +18,6 @@ from inweights.models import EmbMLPConfig, GPTConfig, Model, Node2VecConfig, Tin
 from inweights.probes import (
     accuracy,
     alignment,
-    cosine_blocks,
     cosines,
     edge_margin,
     film,
@@ -32,6 +31,7 @@ from inweights.probes import (
     named_geometry,
     shared_memory,
     spectral_energy,
+    states,
     stepwise,
     templates,
     zigzag,
@@ -257,7 +257,7 @@ OF_LOGITS = (accuracy, margins, logit_lens, alignment, shared_memory, templates,
 
 @pytest.mark.parametrize("probe", OF_LOGITS, ids=lambda p: p.__name__)
 def test_no_tensor_grows_faster_than_the_world(probe, monkeypatch) -> None:
-    for module in (scoring, cosine_blocks, inside, memory, template_module):
+    for module in (scoring, states, inside, memory, template_module):
         monkeypatch.setattr(module, "MOST_LOGITS", 2**13)
     found = []
     for n in (40, 160):

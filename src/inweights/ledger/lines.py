@@ -124,6 +124,7 @@ class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):
 
     Attributes:
         seeds: How many were judged.
+        size: Whether a number beside a one-sided target is the published one; "" without either.
         environment: Where the last of them was run.
     """
 
@@ -133,6 +134,7 @@ class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):
     low: float | None = None
     high: float | None = None
     hits: int | None = None
+    size: str = ""
     environment: str = ""
 
 

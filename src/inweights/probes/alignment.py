@@ -12,13 +12,12 @@ from torch import Tensor
 
 from inweights.errors import DataError
 from inweights.models.base import Model
-from inweights.models.packing import Packed, pack
-from inweights.probes.cosine_blocks import cosine_blocks
+from inweights.probes.states import cosine_blocks, last_states
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import Ids, World
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Int
+    from jaxtyping import Float, Int
 
 # The two places at which a subject can meet its bridge: after the first relation, where the paper
 # looks, and after the second, where the answer is read.
@@ -65,7 +64,9 @@ def alignment(
     rows = []
     for place in places:
         pairs = [bridge_pairs(world, place) for world in each]
-        ours, theirs = (_states(model, [pair[side] for pair in pairs], layers) for side in (0, 1))
+        ours, theirs = (
+            last_states(model, [pair[side] for pair in pairs], layers) for side in (0, 1)
+        )
         bridges = np.stack([bridge for *_, bridge in pairs])
         for layer in ours:
             own, other, nearest = _compared(ours[layer], theirs[layer], bridges)
@@ -88,16 +89,17 @@ def alignment(
 
 def _compared(
     ours: Float[Tensor, "R m D"], theirs: Float[Tensor, "R m D"], bridges: Int[Ids, "_ m"]
-) -> tuple[Float[Tensor, "R m"], Float[Tensor, " R"], Bool[Tensor, "R m"]]:
+) -> tuple[Float[Tensor, "R m"], Float[Tensor, " R"], Float[Tensor, "R m"]]:
     """Cosine with the own bridge, the mean with others, and whether the own one is the nearest."""
-    own, nearest = [], []
-    total, pairs = torch.zeros(2, len(ours), device=ours.device)
+    own, nearest = ours.new_empty(2, *ours.shape[:2])
+    total = torch.zeros(len(ours), device=ours.device)
     for rows, cosines, same in cosine_blocks(ours, theirs, bridges):
-        own.append(cosines[:, :, rows].diagonal(dim1=1, dim2=2))
-        total = cosines.masked_fill(same, torch.nan).nansum((1, 2)) + total
-        pairs = (~same).sum((1, 2)) + pairs
-        nearest.append(own[-1] > cosines.masked_fill(same, -torch.inf).amax(-1))
-    return torch.cat(own, 1), total / pairs, torch.cat(nearest, 1)
+        own[:, rows] = cosines[:, :, rows].diagonal(dim1=1, dim2=2)
+        total = cosines.masked_fill_(same, torch.nan).nansum((1, 2)) + total
+        rest = cosines.masked_fill_(same, -torch.inf).amax(-1)
+        nearest[:, rows] = (own[:, rows] > rest).float()
+    alike = [np.square(np.unique(row, return_counts=True)[1]).sum() for row in bridges]
+    return own, total / total.new_tensor(bridges.shape[1] ** 2 - np.array(alike)), nearest
 
 
 def bridge_pairs(
@@ -117,12 +119,3 @@ def bridge_pairs(
     queries, _ = world.queries.matrix(world.queries.with_role("composition"))
     passed = np.array([reached[tuple(query[:-1])] for query in queries.tolist()])
     return queries, np.stack([passed, queries[:, -1]], axis=1), passed
-
-
-def _states(
-    model: Model, prompts: Sequence[Ids], layers: Sequence[str] | None
-) -> dict[str, Float[Tensor, "R m D"]]:
-    """Hidden state of every prompt at its last position, by layer."""
-    tokens = torch.from_numpy(np.stack(prompts) if len(prompts) > 1 else prompts[0])
-    batch: Packed = pack([tokens.to(model.column.device)])
-    return model.hidden(batch, layers=layers)

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from inweights.errors import DataError
 from inweights.models.base import Model
-from inweights.models.packing import pack
-from inweights.probes.cosine_blocks import cosine_blocks
+from inweights.probes.states import cosine_blocks, last_states
 from inweights.theory.feature_resemblance.depth import depth_cosines
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import Ids, World
@@ -58,9 +57,7 @@ def label_cosines(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame
     repeats = [np.unique(row, return_counts=True)[1].max() for row in labels]
     if min(repeats) < 2:
         raise DataError("label_cosines needs labels that several inputs share; here no two do")
-    prompts = [prompts for prompts, _ in facts]
-    ids = torch.from_numpy(np.stack(prompts) if len(prompts) > 1 else prompts[0])
-    states = model.hidden(pack([ids.to(model.column.device)]), layers=model.layer_names)
+    states = last_states(model, [prompts for prompts, _ in facts])
     rows: list[dict[str, object]] = []
     for depth, name in enumerate(model.layer_names, start=1):
         found = _compared(states[name], labels)

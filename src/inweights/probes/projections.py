@@ -13,8 +13,8 @@ from scipy.spatial.distance import cdist
 
 from inweights.errors import DataError
 from inweights.models.base import Model
-from inweights.models.packing import pack
 from inweights.probes.alignment import bridge_pairs
+from inweights.probes.states import last_states
 from inweights.seeds import EVALUATION, Streams
 from inweights.support.extras import optional
 from inweights.training.batches.worlds import as_worlds
@@ -119,11 +119,7 @@ def bridge_projection(
     each = as_worlds(worlds, model)
     pairs = [bridge_pairs(world, place) for world in each]
     chosen = np.linspace(0, len(pairs[0][0]) - 1, min(samples, len(pairs[0][0]))).astype(int)
-    states = []
-    for side in (0, 1):
-        prompts = np.stack([pair[side][chosen] for pair in pairs])
-        tokens = torch.from_numpy(prompts if len(each) > 1 else prompts[0])
-        states.append(model.hidden(pack([tokens.to(model.column.device)])))
+    states = [last_states(model, [pair[side][chosen] for pair in pairs]) for side in (0, 1)]
     kinds, width = ("subject", "bridge"), states[0][model.layer_names[0]].shape[-1]
     layers = [name for name in model.layer_names if states[0][name].shape[-1] == width]
     tables = []

@@ -13,8 +13,7 @@ from torch import Tensor
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.base import Model
 from inweights.models.one_layer import OneLayer
-from inweights.models.packing import pack
-from inweights.probes.cosine_blocks import cosine_blocks
+from inweights.probes.states import cosine_blocks, last_states
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import Ids, World
 
@@ -88,11 +87,7 @@ def resemblance(
             )
     each = as_worlds(worlds, model)
     pairs = [_prompts(world, chosen) for world in each]
-    sides = []
-    for side in (0, 1):
-        tokens = [pair[side] for pair in pairs]
-        ids = torch.from_numpy(np.stack(tokens) if len(tokens) > 1 else tokens[0])
-        sides.append(model.hidden(pack([ids.to(model.column.device)]), layers=wanted))
+    sides = [last_states(model, [pair[side] for pair in pairs], wanted) for side in (0, 1)]
     labels = np.stack([label for *_, label in pairs])
 
     tables = []
@@ -124,11 +119,11 @@ def _compared(
     one: Float[Tensor, "R P D"], two: Float[Tensor, "R P D"], labels: Int[Ids, "_ P"]
 ) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R P"]]:
     """Cosine within every pair, and the mean with entities of other labels."""
-    own, other = [], []
+    own, other = one.new_empty(2, *one.shape[:2])
     for rows, cosines, alike in cosine_blocks(one, two, labels):
-        own.append(cosines[:, :, rows].diagonal(dim1=1, dim2=2))
-        other.append(cosines.masked_fill(alike, torch.nan).nanmean(2))
-    return torch.cat(own, 1), torch.cat(other, 1)
+        own[:, rows] = cosines[:, :, rows].diagonal(dim1=1, dim2=2)
+        other[:, rows] = cosines.masked_fill(alike, torch.nan).nanmean(2)
+    return own, other
 
 
 def entity_pairs(world: World) -> Int[Ids, "P 2"]:
@@ -181,5 +176,4 @@ def _prompts(world: World, prompt: str) -> tuple[Ids, Ids, Ids]:
 
 
 def _shared(world: World) -> str:
-    """Role of the facts that tell what both entities share."""
     return "similarity" if "similarity" in world.facts.role_names else "first_hop"

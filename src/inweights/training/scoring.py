@@ -195,15 +195,16 @@ def answer_ranks(
     length, answer = whole.shape[-1], columns.shape[-1]
     columns = columns.expand(model.replicas, -1, -1)
     step = max(1, MOST_LOGITS // (answer * len(model.candidates)))
-    found = []
+    found = columns.new_empty(columns.shape)
     for start in range(0, whole.shape[-2], step):
         batch = pack([whole[..., start : start + step, :]])
         rows = length * torch.arange(batch.shapes[0][0], device=device).unsqueeze(1)
         at = rows + torch.arange(length - answer, length, device=device)
         logits = model(batch, at=at.flatten())
         said = logits.gather(-1, columns[:, start : start + step].reshape(model.replicas, -1, 1))
-        found.append((logits > said).sum(-1).view(model.replicas, -1, answer))
-    return torch.cat(found, dim=1).index_select(1, back)
+        beaten = (logits > said).sum(-1).view(model.replicas, -1, answer)
+        found[:, start : start + step] = beaten
+    return found.index_select(1, back)
 
 
 def answers_of(

@@ -9,9 +9,8 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from inweights.cli.commands.base import Changes, Common, Flag, Source, Whole, app
+from inweights.errors import ConfigError
 from inweights.theory.prediction.solving import Solving
-
-__all__ = ["audit", "predict", "world"]
 
 
 @app.command
@@ -47,7 +46,7 @@ def world(
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class HowSolved(Solving):
+class HowSolved(Solving):  # noqa: D101  # what --help says of each is that of Solving
     __doc__ = Solving.__doc__
 
     advise: Annotated[
@@ -137,6 +136,7 @@ def audit(
     seconds: float = 60.0,
     page: Path | None = None,
     fix: Path | None = None,
+    near: Flag = False,
     wording: Path | None = None,
     source: Source = Source(),
     common: Common = Common(),
@@ -158,6 +158,8 @@ def audit(
         Also write one HTML file that opens offline.
     fix
         Also write a corrected copy and a list of the changes to this new folder.
+    near
+        With --fix, also rename names that are a letter or two apart where the facts speak for it.
     wording
         A TOML file with [statements], [phrases] and [kinds.NAME] of relations, for the samples.
     """
@@ -166,6 +168,8 @@ def audit(
     from inweights.cli import console
     from inweights.worlds import Wording, read_knowledge
 
+    if near and not fix:
+        raise ConfigError("--near requires --fix")
     common.load()
     words = Wording.read(wording) if wording else None
     knowledge = read_knowledge(facts, query=source.query, download=source.download)
@@ -174,7 +178,7 @@ def audit(
             knowledge, forecast=forecast, seconds=seconds, wording=words, progress=progress,
             watch=watch,
         )  # fmt: skip
-    mended = mend(knowledge) if fix else None
+    mended = mend(knowledge, near=near) if fix else None
     if fix and mended:
         write_mended(mended, fix)
     console.audit(made, json=common.json, page=page, name=facts, mended=mended, folder=fix)

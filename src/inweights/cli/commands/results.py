@@ -21,8 +21,6 @@ from inweights.cli.commands.base import (
     app,
 )
 
-__all__ = ["code_of", "compare", "export", "list_runs", "show", "verify"]
-
 
 @app.command(name="runs")
 def list_runs(

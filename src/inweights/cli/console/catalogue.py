@@ -13,6 +13,7 @@ from rich.text import Text
 
 from inweights.cli.console.base import WIDTH, cut, line, out, print_json, table
 from inweights.config import to_dict
+from inweights.lab.engine.outcome import seeds_to_judge
 from inweights.recipes.catalogue.minutes import cost_of, minutes_of
 from inweights.support.progress import plural, roughly
 
@@ -130,7 +131,7 @@ def _scales(recipe: Recipe) -> None:
         time = cost_of(recipe.name) if scale == "cpu" else ""
         time = time or ("seconds" if scale == "smoke" else "see run --dry-run")
         needs = ", ".join(f"pip install 'inweights[{one}]'" for one in extras(config))
-        listed.add_row(scale, str(recipe.seeds[scale]), time, needs)
+        listed.add_row(scale, str(seeds_to_judge(recipe, scale)), time, needs)
     out.print(listed)
     claims = f"{plural(len(recipe.claims), 'claim')}, {plural(len(recipe.figures), 'figure')}"
     out.print(line((claims, "dim")))
@@ -217,7 +218,7 @@ def _plain(recipe: Recipe, found: Sequence[Setting]) -> dict[str, Any]:
         "summary": recipe.summary,
         "minutes": minutes_of(recipe.name),
         "scales": {
-            scale: {"seeds": recipe.seeds[scale], "extras": list(extras(config))}
+            scale: {"seeds": seeds_to_judge(recipe, scale), "extras": list(extras(config))}
             for scale, config in recipe.scales.items()
         },
         "settings": [asdict(one) for one in found],

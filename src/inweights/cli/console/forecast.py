@@ -77,7 +77,6 @@ def prediction(
 
 
 def _certificate(made: Prediction) -> None:
-    """What was solved, and how well."""
     solution = made.solution
     out.print(line((solution.program.world.name, "bold"), f", {solution.program}"))
     status = "certified" if made.certified else "not certified"
@@ -150,7 +149,6 @@ def _memory(trained: TrainedForecast) -> str:
 
 
 def _tried(queries: pl.DataFrame, trained: TrainedForecast) -> None:
-    """What the replicas answered, by kind of question, beside the program's answer."""
     out.print()
     out.print(_memory(trained))
     kinds = table("role", "queries", "program", *trained.memorised)

@@ -139,7 +139,6 @@ def _of_all(kept: Board) -> Iterator[str]:
 
 
 def _more(claim: ClaimResult, hidden: str) -> str:
-    """What is said of a claim besides its sentence."""
     parts = [f"Judged: {claim.rule}." if claim.rule != "typical" else ""]
     parts.append(f"Condition: {claim.condition}." if claim.condition else "")
     parts.append(f"Deciding case: {claim.case}." if claim.case else "")

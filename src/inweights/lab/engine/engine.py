@@ -108,7 +108,6 @@ def _blank(
     folder: RunFolder,
     effort: Effort,
 ) -> Outcome:
-    """Return what is known of a run before it has tables."""
     return Outcome(
         recipe=recipe,
         scale=config["scale"],
@@ -200,7 +199,6 @@ def _fitting(recipe: Recipe, changes: Sequence[str]) -> Iterator[None]:
 
 
 def _seconds(work: Path) -> float:
-    """Seconds that an interrupted run had spent."""
     try:
         return read_json(work / _CLOCK, dict[str, float]).get("seconds", 0.0)
     except FolderError:

@@ -20,18 +20,6 @@ from inweights.support.progress import plural
 from inweights.support.sources import plain, public_name, sources_of
 from inweights.training.learner import Curriculum, Learner
 
-__all__ = [
-    "RECORDS",
-    "Asked",
-    "ComputeTask",
-    "LearnTask",
-    "Run",
-    "Task",
-    "asked_of",
-    "at_the_end",
-    "tasks_of",
-]
-
 #: Raised by hand when the same run would give other numbers: stored results are then made again.
 VERSION = 1
 #: Replicas that train as one program at most. Beyond this nothing is gained on a CPU: measured at
@@ -206,19 +194,7 @@ class Work:
 def asked_of(
     plan: Plan, seeds: Sequence[int], version: int = 1, *, keep_models: bool = False
 ) -> Work:
-    """Multiply a plan by its seeds; runs that differ in their labels only are one run.
-
-    Example:
-        >>> from inweights.models import EmbMLPConfig
-        >>> from inweights.probes import accuracy
-        >>> from inweights.worlds import TwoHop
-        >>> trials = [Trial(labels={"name": name}, world=TwoHop(n=3), model=EmbMLPConfig(),
-        ...                 learner=Curriculum()) for name in ("one", "other")]
-        >>> plan = Plan(trials=trials, measures=[Measure(name="accuracy", probe=accuracy)])
-        >>> work = asked_of(plan, seeds=[0, 1])
-        >>> len(work.runs), len(work.asked)  # accuracy and losses, by label and seed
-        (2, 8)
-    """
+    """Multiply a plan by its seeds; runs that differ in their labels only are one run."""
     asked: list[Asked] = []
     runs: dict[str, Run] = {}
     wanted: dict[str, dict[str, Measure]] = {}

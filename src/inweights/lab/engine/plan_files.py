@@ -37,8 +37,6 @@ from inweights.lab.grammar.trial import Plan
 from inweights.runs.tables.files import open_files
 from inweights.runs.tables.store import LEASE, Store, store_below
 
-__all__ = ["About", "Entry", "Failed", "Planned", "Status", "work", "write_plan"]
-
 ABOUT, INDEX = "plan.json", "index.json"
 #: Tasks in one file: a worker reads one such file after another.
 PART = 200

@@ -192,7 +192,6 @@ def _train(
 def _measure(
     members: Sequence[Member], measures: Sequence[Measure], store: Store, device: str
 ) -> None:
-    """Look at the kept models of runs that were trained before."""
     models = [open_model(store, run) for run, _, _ in members]
     blocks = [(model, [one]) for model, one in zip(models, members, strict=True)]
     with suppress(ConfigError):  # optima of one shape may differ in rank
@@ -231,7 +230,6 @@ def look(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFram
 
 
 def _share_out(tables: Mapping[str, pl.DataFrame], members: Sequence[Member], store: Store) -> None:
-    """Store the rows of each replica as tables of its run."""
     for replica, (run, parts, _) in enumerate(members):
         for part in parts:
             if part != MODEL_PART:

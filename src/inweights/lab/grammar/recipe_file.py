@@ -153,7 +153,6 @@ def _decoded(kind: type[C], values: Mapping[str, Any], where: str) -> C:
 
 
 def _check_ids(path: Path, said: Mapping[str, StatedClaim], scores: Mapping[str, Judged]) -> None:
-    """Refuse a claim that only the file or only the code has."""
     for id_ in said:
         if id_ not in scores:
             raise ConfigError(f"{path.name}: claim '{id_}' has no score in the recipe's code")

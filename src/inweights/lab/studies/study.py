@@ -32,8 +32,6 @@ from inweights.support.code import Code
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["StudyFile", "open_study", "study_recipe"]
-
 _HOME = "study"
 
 

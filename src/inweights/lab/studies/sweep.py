@@ -329,7 +329,6 @@ def sized(world: Any, over: Over) -> GPTConfig:
 
 
 def _longest(world: World) -> int:
-    """Tokens of the longest statement."""
     lengths = [
         np.diff(part.prompt_ends, prepend=0) + np.diff(part.answer_ends, prepend=0)
         for part in (world.facts, world.queries)

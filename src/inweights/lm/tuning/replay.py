@@ -113,12 +113,6 @@ def replayed(
     Half is prose, half what it says to short questions. Of each stage as many tokens as
     ``config.replay`` says of one epoch, but at least 2,000 where the epochs read so many, and at
     most 50,000; they are read in turn.
-
-    Example:
-        >>> from inweights.lm import load_model
-        >>> lm, fact = load_model("@tiny"), Example("Rome is in", " Italy.", stage=2)
-        >>> {e.stage for e in replayed(lm, [fact], FineTune(replay=0.5), 0)}
-        {2}
     """
     if not config.replay:
         return []

@@ -168,8 +168,6 @@ def form_of(
 
 
 class _Node(nn.Module):
-    """A place in the tree of a module's names."""
-
     def extra_repr(self) -> str:
         own = [*self.named_parameters(recurse=False), *self.named_buffers(recurse=False)]
         return ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in own)

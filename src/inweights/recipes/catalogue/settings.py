@@ -41,14 +41,7 @@ class Setting:
 
 
 def settings(recipe: Recipe, part: str = "") -> list[Setting]:
-    """Return every setting of a recipe, in their order.
-
-    Example:
-        >>> from inweights.recipes import get_recipe
-        >>> first = settings(get_recipe("identity-bridge/fig2"))[0]
-        >>> first.path, first.meaning, first.values["cpu"]
-        ('n', 'Subjects and objects N.', 20)
-    """
+    """Return every setting of a recipe, in their order."""
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     for scale, config in recipe.scales.items():
         for path, meaning, value in _walk(config, ""):
@@ -63,14 +56,7 @@ def settings(recipe: Recipe, part: str = "") -> list[Setting]:
 
 
 def extras(config: msgspec.Struct) -> tuple[str, ...]:
-    """Return the optional parts of the package that a run with these settings needs.
-
-    Example:
-        >>> from inweights.recipes import get_recipe
-        >>> recipe = get_recipe("feature-resemblance/table2")
-        >>> extras(recipe.scales["smoke"]), extras(recipe.scales["cpu"])
-        (('hf',), ('lm-demo',))
-    """
+    """Return the optional parts of the package that a run with these settings needs."""
     parts = list(_structs(config))
     if not any(isinstance(part, FineTune) for part in parts):
         return ()

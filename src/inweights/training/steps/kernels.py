@@ -50,13 +50,6 @@ class Kernels:
 
     Attributes:
         bytes: Size of the memory that all intermediate results share.
-
-    Example:
-        >>> x = torch.ones(2)
-        >>> kernels = Kernels(lambda: (x.exp() * 2).log())
-        >>> _ = x.fill_(5.0)
-        >>> len(kernels), bool((kernels() > 5).all())
-        (3, True)
     """
 
     def __init__(self, compute: Callable[[], Tensor]) -> None:

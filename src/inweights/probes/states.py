@@ -1,0 +1,89 @@
+"""States at the ends of prompts, and cosines of all pairs of two sets of them, some at a time.
+
+Shapes: ``R`` replicas, ``m`` prompts or states, ``b`` of them in a block, ``T`` tokens of a prompt,
+``D`` width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from inweights.models.base import Model
+from inweights.models.packing import pack
+from inweights.training.scoring import MOST_LOGITS
+from inweights.worlds.world import Ids
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int
+
+#: Positions of a replica that are read at once. As with logits, it does not depend on how many
+#: replicas there are, so that a run is the same alone.
+MOST_POSITIONS = 2**14
+
+
+@torch.no_grad()
+def last_states(
+    model: Model, prompts: Sequence[Int[Ids, "m T"]], layers: Sequence[str] | None = None
+) -> dict[str, Float[Tensor, "R m D"]]:
+    """Return the hidden state of every prompt at its last position, by layer.
+
+    Args:
+        model: ``R`` replicas.
+        prompts: Prompts of the one world, or of each replica.
+        layers: Names of layers; all if left out.
+
+    Raises:
+        ConfigError: A layer is unknown.
+
+    Example:
+        >>> from inweights.models import EmbMLPConfig
+        >>> model = EmbMLPConfig(width=8).build(vocabulary=5, seeds=[0])
+        >>> last_states(model, [np.array([[0, 1], [2, 3]])], ["sum"])["sum"].shape
+        torch.Size([1, 2, 8])
+    """
+    tokens = torch.from_numpy(np.stack(prompts) if len(prompts) > 1 else prompts[0])
+    blocks = tokens.to(model.column.device).split(max(1, MOST_POSITIONS // tokens.shape[-1]), -2)
+    found = [model.hidden(pack([block]), layers=layers) for block in blocks]
+    if len(found) == 1:
+        return found[0]
+    return {name: torch.cat([states[name] for states in found], 1) for name in found[0]}
+
+
+def cosine_blocks(
+    one: Float[Tensor, "R m D"],
+    two: Float[Tensor, "R m D"],
+    groups: Int[Ids, "_ m"],
+) -> Iterator[tuple[slice, Float[Tensor, "R b m"], Bool[Tensor, "_ b m"]]]:
+    """Yield the cosines of some states of ``one`` with all of ``two``.
+
+    Up to 2,048 states are one block. Blocks do not depend on the number of replicas.
+
+    Args:
+        one: States.
+        two: States to compare with.
+        groups: Group of every state, of the one world or a row for each replica.
+
+    Yields:
+        Which rows these are, their cosines, and which pairs are of one group. Put what
+        outlasts a block into an array that was there before: a view keeps the block, and small
+        arrays between blocks keep the allocator from using their room again.
+
+    Example:
+        >>> states = torch.eye(3).unsqueeze(0)
+        >>> ((_, cosines, same),) = cosine_blocks(states, states, np.array([[0, 0, 1]]))
+        >>> cosines[0, 0].tolist(), same[0, 0].tolist()
+        ([1.0, 0.0, 0.0], [True, True, False])
+    """
+    ours, theirs = F.normalize(one, dim=-1), F.normalize(two, dim=-1).mT
+    label = torch.from_numpy(groups).to(one.device)
+    count = label.shape[1]
+    step = max(1, 2 * MOST_LOGITS // max(1, count))
+    for start in range(0, count, step):
+        rows = slice(start, min(start + step, count))
+        yield rows, ours[:, rows] @ theirs, label[:, rows, None] == label[:, None]
