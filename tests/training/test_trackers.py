@@ -1,4 +1,4 @@
-"""Trackers: what they are given by trainings, sweeps and recipes, and that each of them takes it."""
+"""Trackers: what trainings, sweeps and recipes give them, and that each of them takes it."""
 
 from __future__ import annotations
 
