@@ -41,7 +41,7 @@ ROOMS = {
         "identity_bridge",
         "feature_resemblance",
     ),
-    "training": ("batches", "steps"),
+    "training": ("batches", "steps", "trackers"),
     "probes": ("geometry", "interventions"),
     "lm": ("model", "exams", "tuning"),
     "lab": ("grammar", "engine", "studies"),

@@ -53,6 +53,9 @@ def recorder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(TOOLS, "recorder", Recorder)
 
 
+pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
+
+
 def swept(tracker: iw.Tracker, **options: Any) -> pl.DataFrame:
     return iw.sweep(
         iw.TwoHop(n=3),
