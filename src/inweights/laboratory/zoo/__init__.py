@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from inweights.models.base import Model
     from inweights.worlds.world import World
 
+__all__ = ["Card", "Stored", "cards", "load", "weights"]
+
 _HERE = Path(__file__).parent
 CARDS, WEIGHTS = _HERE / "cards.json", _HERE / "weights"
 

@@ -16,6 +16,8 @@ from inweights.errors import ConfigError, unknown_name
 from inweights.training.observers import Observer, Step
 from inweights.training.trackers.tools import TOOLS, Tool, module_of
 
+__all__ = ["MOST_CURVES", "Tracker", "points"]
+
 #: Curves that one table gives at most; a larger table is among the files alone.
 MOST_CURVES = 200
 _PER = ("run", "trial", "sweep")
