@@ -200,12 +200,7 @@ def shade(place: int) -> float:
 
 
 def tint(color: str, depth: float) -> tuple[float, float, float]:
-    """Return ``color`` from light (``depth`` 0) over itself to dark (``depth`` 1).
-
-    Example:
-        >>> tint("#ff0000", 0.6)
-        (1.0, 0.0, 0.0)
-    """
+    """Return ``color`` from light (``depth`` 0) over itself to dark (``depth`` 1)."""
     red, green, blue = to_rgb(color)
     if depth <= 0.6:
         white = 0.72 * (0.6 - depth) / 0.6
