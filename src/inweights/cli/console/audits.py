@@ -241,6 +241,10 @@ def _forecast(made: Audit) -> None:
         else:
             told = f"{totals['follow']} follow, {totals['tied']} tie, {totals['fail']} fail"
         out.print(f"{totals['role']}: of {totals['queries']} {told}")
+    chained = made.forecast.probabilities.drop_nulls("GPT probability")["outlook"]
+    if len(chained):
+        counts = ", ".join(f"{(chained == w).sum()} {w}" for w in ("likely", "open", "unlikely"))
+        out.print(f"answered by a GPT trained on them: of {len(chained)} chains {counts}")
     advice = made.forecast.advice
     net = len(advice.mended) - len(advice.broken) if advice else 0
     if advice and net > 0:
