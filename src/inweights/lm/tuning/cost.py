@@ -76,7 +76,7 @@ def cost_of(
     brief = structs.replace(config, until=0.0, epochs=min(epochs, config.epochs))
     times: list[float] = []
     done = finetune(
-        lm, [*rows, *own], brief, record=lambda *_: times.append(time.perf_counter())
+        lm, [*rows, *own], brief, progress=lambda *_: times.append(time.perf_counter())
     )  # fmt: skip
     skipped = min(2, len(times) - 1)
     measured = times[skipped:]
