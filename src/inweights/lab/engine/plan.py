@@ -48,15 +48,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Asked:
-    """One table of one run, or of one computation, and the labels under which it was asked for.
-
-    Attributes:
-        name: Table of the result that it belongs to.
-        owner: Key of the run or computation.
-        part: Key of the measure.
-        labels: Columns that are added.
-        seed: Root seed, also a column.
-    """
+    """One table of one run, or of one computation, and the labels under which it was asked for."""
 
     name: str
     owner: str
@@ -113,7 +105,7 @@ class LearnTask:
     @property
     def title(self) -> str:
         """What is learnt, in a few words."""
-        words = _in_words(self.runs[0].trial.labels)
+        words = in_words(self.runs[0].trial.labels)
         return f"{len(self.runs)} × {words}" if words else plural(len(self.runs), "run")
 
     @property
@@ -129,15 +121,7 @@ class LearnTask:
 
 @dataclass(frozen=True)
 class ComputeTask:
-    """A computation for one seed, or for several that it takes together.
-
-    Attributes:
-        key: Of the first of them.
-        computation: What is computed.
-        seed: The first of them.
-        sources: Files and modules that it stands on.
-        others: Key and seed of each further one.
-    """
+    """A computation for one seed, or for several that it takes together."""
 
     key: str
     computation: Computation
@@ -163,7 +147,7 @@ class ComputeTask:
     @property
     def title(self) -> str:
         """What is computed, in a few words."""
-        labels = _in_words(self.computation.labels)
+        labels = in_words(self.computation.labels)
         return f"{self.computation.name} of {labels}" if labels else self.computation.name
 
     @property
@@ -175,7 +159,7 @@ class ComputeTask:
 Task = LearnTask | ComputeTask
 
 
-def _in_words(labels: Mapping[str, Any]) -> str:
+def in_words(labels: Mapping[str, Any]) -> str:
     """Labels for people: a name says itself, a number or a choice says of what it is."""
     parts = (v if isinstance(v, str) else f"{name}={v}" for name, v in labels.items())
     return ", ".join(parts)
