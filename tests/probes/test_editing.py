@@ -53,8 +53,8 @@ def test_what_it_reaches_follows_the_shared_keys(model: GPT) -> None:
 def test_a_replica_alone_is_edited_as_among_others(model: GPT) -> None:
     alone = taught(WORLDS[1:], [1])
     for method in ("rank-one", "training"):
-        together = edits(model, WORLDS, method=method, most=2)  # type: ignore[arg-type]
-        own = edits(alone, WORLDS[1], method=method, most=2).drop("replica")  # type: ignore[arg-type]
+        together = edits(model, WORLDS, method=method, most=2)
+        own = edits(alone, WORLDS[1], method=method, most=2).drop("replica")
         assert_frame_equal(together.filter(replica=1).drop("replica"), own, abs_tol=1e-6)
 
 

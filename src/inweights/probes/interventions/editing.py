@@ -219,9 +219,9 @@ class _State:
         rows = torch.arange(len(stream), device=stream.device)
         change = stream[rows, self.donors[:, place]] - stream[:, place]
         edited = deepcopy(self.model)
-        block = cast("Block", edited.blocks[-1])
         with torch.no_grad():
-            block.down.weight += torch.einsum("rh,rd->rhd", direction, change)
+            down = cast("Block", edited.blocks[-1]).down
+            down.weight.add_(torch.einsum("rh,rd->rhd", direction, change))
         return edited
 
 
