@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
 
-@holds(logits=5, kept=48)
+@holds(most=2000, logits=5, kept=48)
 def logit_lens(
     model: Model,
     worlds: World | Sequence[World],
@@ -108,7 +108,7 @@ def _decoded(
     return {name: torch.cat(values, 1).mean(1) for name, values in parts.items()}
 
 
-@holds(states=54)
+@holds(most=2000, states=54)
 def attention(
     model: Model,
     worlds: World | Sequence[World],

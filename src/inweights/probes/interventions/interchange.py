@@ -32,7 +32,7 @@ _OUTCOMES = ("bridge", "relation", "answer", "unchanged")
 Place = str | Sequence[str]
 
 
-@holds(states=14, kept=39)
+@holds(most=256, states=14, kept=39)
 def carries(
     model: Model,
     worlds: World | Sequence[World],

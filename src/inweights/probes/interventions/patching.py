@@ -88,7 +88,7 @@ def patch(
         return model(tokens)
 
 
-@holds(logits=3, kept=86)
+@holds(most=256, whole=3, kept=86)
 def activation_patching(
     model: Model,
     worlds: World | Sequence[World],
