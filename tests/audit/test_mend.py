@@ -114,3 +114,38 @@ def test_nothing_is_lost_and_twice_is_once(rows: list[tuple[str, str, str]]) -> 
             again = mend(read_knowledge(write_mended(made, Path(folder) / "out")))
             assert not again.changes.height
             assert again.facts.drop("line").equals(made.facts.drop("line"))
+
+
+def test_near_spellings_are_asked_or_renamed_and_conflicts_and_turned_rows_are_listed(
+    tmp_path: Path,
+) -> None:
+    people = ("Hugo Lindqvist", "Ada Moreau", "Ravi Okafor", "Olga Svensson", "Tomas Moss")
+    rows = [f"{person},works in,Lyon" for person in people]
+    rows += [f"{person},born in,{town}" for person, town in zip(people, "ABCDE", strict=True)]
+    rows += ["Ada Moreau,neighbour,Ravi Okafor", "Ravi Okafor,neighbour,Ada Moreau"]
+    rows += ["Olga Svensson,neighbour,Tomas Moss", "Tomas Moss,neighbour,Olga Svensson"]
+    rows += ["Hugo Lindquist,neighbour,Hanna Lee", "Ada Moreau,works in,Nice"]
+    knowledge = read_knowledge(write(tmp_path, *rows))
+    asked = mend(knowledge).changes.filter(change="to decide")
+    assert ("Hugo Lindquist", "Hugo Lindqvist") in asked.select("before", "after").rows()
+    assert asked["before"].str.starts_with("Ada Moreau, works in").sum() == 2
+    made = mend(knowledge, near=True)
+    renamed = made.changes.filter(change="renamed")
+    assert renamed.select("before", "after").rows() == [("Hugo Lindquist", "Hugo Lindqvist")]
+    assert made.missing.select("subject", "relation", "object").rows() == [
+        ("Hanna Lee", "neighbour", "Hugo Lindqvist")
+    ]
+
+
+def test_numbered_names_and_people_with_facts_of_their_own_are_not_near(tmp_path: Path) -> None:
+    people = ("Anna Berg", "Anne Berg", "Team 1", "Team 2", "Hall A", "Hall B")
+    rows = [f"{person},born on,19{k}0-01-01" for k, person in enumerate(people, 3)]
+    assert mend(read_knowledge(write(tmp_path, *rows)), near=True).changes.is_empty()
+
+
+def test_cleaning_finds_planted_errors() -> None:
+    from benchmarks.cleaning import measured
+
+    scores = measured(files=4, seed=200)
+    assert scores["recall"] >= 0.8
+    assert scores["precision"] >= 0.9

@@ -11,6 +11,9 @@ from types import ModuleType
 
 import pytest
 
+#: Studies of tests are too small to know their facts.
+pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
+
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(
     r"^```(?:python|\{code-cell\} python)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
@@ -19,6 +22,8 @@ WRITTEN = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
 PAGES = sorted(page for page in WRITTEN if BLOCK.search(page.read_text("utf-8")))
 #: Their code runs here, and once more, with its outputs, where the site is made.
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.md"))
+#: Pages that train for seconds.
+LONG = ("atlas", "extend-recipe", "sweep")
 
 
 def blocks(text: str) -> list[tuple[int, str]]:
@@ -40,7 +45,10 @@ def test_blocks_are_found_with_their_lines() -> None:
 @pytest.mark.usefixtures("registries")
 @pytest.mark.parametrize(
     "page",
-    [*PAGES, *(pytest.param(page, marks=pytest.mark.slow) for page in NOTEBOOKS)],
+    [
+        pytest.param(page, marks=[pytest.mark.slow] * (page in NOTEBOOKS or page.stem in LONG))
+        for page in (*PAGES, *NOTEBOOKS)
+    ],
     ids=lambda page: page.stem,
 )
 def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,3 +89,24 @@ def test_a_newcomer_arrives_in_three_commands(place: int, tmp_path: Path) -> Non
         )  # fmt: skip
         assert done.returncode == 0, (command, done.stderr)
         assert done.stdout or command.startswith("printf")
+
+
+@pytest.mark.slow
+def test_the_tutorial_runs_from_an_empty_folder(tmp_path: Path) -> None:
+    """Its programs and commands, in their order, but the demonstration, which takes a minute."""
+    text = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+    found = re.findall(r"^```(python|sh)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    bin_ = Path(sys.executable).parent
+    env = os.environ | {"PATH": f"{bin_}:{os.environ['PATH']}", "INWEIGHTS_RUNS": str(tmp_path)}
+    python = ""
+    for kind, code in found:
+        if kind == "python":
+            python += code  # each block goes on where the last one ended
+            words = [sys.executable, "-c", python]
+        else:
+            lines = [line for line in code.splitlines() if "demo" not in line]
+            words = ["sh", "-ec", "\n".join(lines)]
+        done = subprocess.run(
+            words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{code}\n{done.stderr}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -96,3 +97,18 @@ def test_the_page_of_a_study_says_it(tmp_path) -> None:
     page = (outcome.folder.path / "page.html").read_text()
     assert "Before you conclude" in page
     assert "random_offset (False, not True)" in page
+
+
+def test_chains_of_own_facts_that_nothing_asks(tmp_path) -> None:
+    """Three-hop questions are not left out silently: the world and the study say so."""
+    path = tmp_path / "facts.csv"
+    path.write_text("ann,mother,beth\nbeth,born in,rome\nrome,lies in,italy\n")
+    world = iw.Facts(str(path))
+    assert "composition; questions='all' adds chain" in str(world.build())
+    trial = Trial(labels={}, world=world, model=MODEL, learner=learners.two_hop(32))
+    (text,) = cautions([trial, trial], {})
+    assert "its chains of three facts, and other kinds, are left out. questions='all'" in text
+    every = replace(trial, world=iw.Facts(str(path), questions="all"))
+    assert cautions([every], {}) == []
+    path.write_text("ann,mother,beth\nbeth,born in,rome\n")
+    assert cautions([trial], {}) == []

@@ -12,6 +12,9 @@ from inweights.errors import ConfigError
 from inweights.lab import Trial, with_controls
 from inweights.training import Curriculum, Optimum
 
+#: Studies of tests are too small to know their facts.
+pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
+
 MODEL = iw.GPTConfig(layers=1, width=16, context=8)
 SHORT = iw.Curriculum(phases=(iw.Phase(steps=3),))
 

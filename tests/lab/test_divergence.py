@@ -19,6 +19,9 @@ from inweights.probes import accuracy
 from inweights.training import Curriculum, Optimizer, Phase
 from inweights.worlds import TwoHop
 
+#: Studies of tests are too small to know their facts.
+pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
+
 RATE = "learner.phases.0.optimizer.rate"
 
 

@@ -19,6 +19,9 @@ from inweights.runs import RunStore
 from inweights.runs.tables.store import Store
 from inweights.worlds import Graph
 
+#: Studies of tests are too small to know their facts.
+pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
+
 BRIEF = iw.Curriculum(phases=(iw.Phase(steps=3),))
 STUDY: dict[str, Any] = {
     "world": iw.TwoHop(n=3, maps="permutation"),

@@ -17,6 +17,9 @@ from inweights.errors import ConfigError
 from inweights.lab.engine.plan import asked_of
 from inweights.support.plugins import load_plugins
 
+#: Studies of tests are too small to know their facts.
+pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
+
 CODE = """
 from torch import nn
 

@@ -28,6 +28,9 @@ from inweights.runs.tables.store import Store
 from inweights.support.content import fingerprint
 from inweights.support.sources import RAISED, plain, reached, sources_of
 
+#: Studies of tests are too small to know their facts.
+pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
+
 MINE = '''
 """Things of one's own."""
 

@@ -23,6 +23,9 @@ from inweights.support import progress
 from inweights.training import Curriculum, Optimizer, Phase, Stop
 from inweights.worlds.families.path_star import PathStar
 
+#: Studies of tests are too small to know their facts.
+pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
+
 WORLD, MODEL = iw.TwoHop(n=3), iw.EmbMLPConfig(width=8)
 SHORT = iw.Curriculum(phases=(iw.Phase(steps=3), iw.Phase(name="more", steps=2)))
 

@@ -11,6 +11,9 @@ from tests.models.own_modules import Encoder, Recurrent, nano
 
 import inweights as iw
 
+#: Studies of tests are too small to know their facts.
+pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
+
 WORLD = iw.TwoHop(n=10)
 SIZES: dict[str, Any] = {"hidden_size": 32, "num_hidden_layers": 2}
 HEADS: dict[str, Any] = {**SIZES, "intermediate_size": 64, "num_attention_heads": 2}

@@ -17,6 +17,9 @@ from inweights.probes import accuracy, activation_patching, attention, cka, logi
 from inweights.training import Curriculum, Optimizer, Phase, train
 from inweights.worlds import Statements, TwoHop, Vocabulary, World
 
+#: Studies of tests are too small to know their facts.
+pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
+
 WORLDS = [TwoHop(n=5, complexity=2, maps="permutation").build(seed) for seed in (1, 2)]
 TOKENS = len(WORLDS[0].vocabulary)
 OF_THE_INSIDE = (activation_patching, attention, logit_lens)

@@ -13,6 +13,7 @@ import pytest
 
 from inweights import laboratory
 from inweights.cli import entry as cli
+from inweights.cli.console.claims import counts
 from inweights.config import Config
 from inweights.errors import ConfigError, DataError
 from inweights.lab import Computation, Paper, Plan, number, share
@@ -20,8 +21,8 @@ from inweights.lab.grammar.claim import Claim
 from inweights.lab.grammar.numbers import Numbers
 from inweights.lab.grammar.verdict import ClaimResult, decide
 from inweights.laboratory import finished, results
-from inweights.ledger.board import holm, least_alpha
-from inweights.ledger.lines import (
+from inweights.laboratory.ledger.board import holm, least_alpha
+from inweights.laboratory.ledger.lines import (
     BLOCK,
     Earlier,
     JudgedLine,
@@ -30,8 +31,8 @@ from inweights.ledger.lines import (
     Stated,
     read_ledger,
 )
-from inweights.ledger.scores import add_scores, read_scores
-from inweights.ledger.stating import hashes, on_its_block
+from inweights.laboratory.ledger.scores import add_scores, read_scores
+from inweights.laboratory.ledger.stating import hashes, on_its_block
 from inweights.seeds import Streams
 
 PAPER = Paper("mine", "My lab", claims_of="ours")
@@ -64,7 +65,8 @@ def of_coins(settings: Settings) -> Plan:
 
 
 heads = share("tosses", "heads")
-CLEAR = state("clear", "The false coin falls on its head.", heads.at(coin="false") >= 0.5)
+CLEAR_SCORE = heads.at(coin="false") >= 0.5
+CLEAR = state("clear", "The false coin falls on its head.", CLEAR_SCORE)
 NEVER = state("never", "It never shows tails.", heads.at(coin="false") >= 0.6, rule="reliable")
 EDGE = state("edge", "The fair coin does, too.", heads.at(coin="fair") >= 0.9)
 RECIPE = PAPER.recipe(
@@ -106,8 +108,8 @@ class Home:
         git("commit", "-q", "--allow-empty", "-m", "stated")
         return lines
 
-    def run(self, **options) -> dict[str, ClaimResult]:
-        outcome = laboratory.run(self.recipe, **options)
+    def run(self, seeds: int | None = 8, **options) -> dict[str, ClaimResult]:
+        outcome = laboratory.run(self.recipe, seeds=seeds, **options)
         return {claim.id.rpartition("/")[2]: claim for claim in outcome.claims}
 
     def board(self) -> dict[str, ClaimResult]:
@@ -145,7 +147,8 @@ def test_stated_run_and_judged(home) -> None:
     judged = [one for one in read_ledger(Path("results/ledger.jsonl")).lines if one.key]
     assert sum(isinstance(one, JudgedLine) for one in judged) == 3
     # Seeds are added, on this machine or another; those that are there stay.
-    home.run(seeds=16)
+    # Who says nothing of seeds gets as many as every verdict takes.
+    assert home.run(seeds=None)["never"].verdict == "reproduced"
     assert laboratory.record() == 3 * 8
     assert home.board()["never"].verdict == "reproduced"
     assert (
@@ -222,6 +225,26 @@ def test_a_hash_is_of_all_that_moves_a_verdict(change, monkeypatch) -> None:
     assert hashes(replace(RECIPE, **change), "cpu")[CLEAR.id] != before
     words = state("clear", "Other words.", heads.at(coin="false") >= 0.5, published="0.9")
     assert hashes(replace(RECIPE, claims=(words,)), "cpu")[CLEAR.id] == before
+
+
+def test_the_size_of_an_effect_is_a_verdict_of_its_own(home) -> None:
+    """Beside a printed number: on the board, in the ledger, and counted."""
+    claims = [
+        state("clear", CLEAR.text, CLEAR_SCORE, published=printed, source="someone")
+        for printed in ("0.95", "0.2")
+    ]
+    sizes: list[str] = []
+    for claim in claims:
+        home.recipe = replace(RECIPE, claims=(claim, NEVER, EDGE))
+        home.state()
+        if not sizes:
+            home.run()
+        laboratory.record()
+        line = read_ledger(Path("results/ledger.jsonl")).entry(claim.id, "cpu").judged_anew
+        assert line
+        sizes.append(line.size)
+        assert f"1 {sizes[-1]}" in counts(laboratory.board().claims)[-1]
+    assert sizes == ["close", "not close"]
 
 
 def test_a_run_of_before_the_statement_does_not_count(home) -> None:

@@ -24,7 +24,7 @@ def test_a_smoke_run_asks(tmp_path) -> None:
     assert done.heading == IN_QUESTION + ASKS.title
     page = (done.folder.path / "page.html").read_text()
     assert f"<h1>{IN_QUESTION}{ASKS.title}</h1>" in page
-    assert "Titles and captions say what is expected" in page
+    assert "Expected if the claims hold: accuracy" in page
 
 
 @pytest.mark.parametrize(

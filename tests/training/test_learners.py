@@ -15,6 +15,9 @@ from inweights.training import learners
 from inweights.worlds import AnalogicalTwoHop, Analogy, Graph, PathStar
 from inweights.worlds.registry import Altered
 
+#: Studies of tests are too small to know their facts.
+pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
+
 GPT = iw.GPTConfig(layers=1, width=32)
 
 

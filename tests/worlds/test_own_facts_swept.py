@@ -9,6 +9,9 @@ from inweights.config import digest, identity
 from inweights.errors import ConfigError
 from inweights.worlds import Hops, Triples
 
+#: Studies of tests are too small to know their facts.
+pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
+
 ROWS = "ann,mother,beth\nbeth,born in,rome\ncarl,mother,dora\ndora,born in,oslo\nrome,in,italy\n"
 LEARNER = iw.learners.two_hop_mlp(steps=20)
 

@@ -112,6 +112,9 @@ def test_the_reverse_path_is_said_from_the_leaf() -> None:
     forward, reverse = (PathStar(arms=4, nodes=4, reverse=r).build(2) for r in (False, True))
     assert np.array_equal(matrix(forward, "path")[1], matrix(reverse, "path")[1][:, ::-1])
     assert np.array_equal(matrix(forward, "path")[0], matrix(reverse, "path")[0])
+    after = PathStar(arms=4, nodes=4, reverse=True, after_leaf=True).build(2)
+    assert np.array_equal(matrix(after, "path")[0], matrix(reverse, "path")[0])
+    assert np.array_equal(matrix(after, "path")[1], matrix(reverse, "path")[1][:, 1:])
 
 
 def test_the_hardest_token_alone() -> None:
@@ -121,6 +124,8 @@ def test_the_hardest_token_alone() -> None:
     )
     with pytest.raises(ConfigError, match="leave out one of the two"):
         PathStar(answer="first", reverse=True)
+    with pytest.raises(ConfigError, match="after_leaf is for reverse paths"):
+        PathStar(after_leaf=True)
 
 
 def test_moved_edges_are_the_same_graph_over_other_nodes() -> None:

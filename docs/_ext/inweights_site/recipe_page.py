@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from inweights.lab.engine.outcome import figures_asked
 from inweights.lab.grammar.published import NO_TEXT, NO_WORDS, SIGNS, closeness
 from inweights.lab.grammar.recipe import split_ours
 from inweights.lab.grammar.verdict import ClaimResult
@@ -86,8 +87,9 @@ def bibtex(entries: Sequence[str]) -> Iterator[str]:
 
 def _figure(entry: Entry) -> Iterator[str]:
     path = picture(entry)
-    if path and entry.recipe.figures:
-        figure = entry.recipe.figures[0]
+    figures = figures_asked(entry.recipe, entry.claims)
+    if path and figures:
+        figure = figures[0]
         phone = picture(entry, "-phone")
         if phone:
             yield from (f":::{{image}} {phone}", f":alt: {words(figure.title)}")
@@ -96,7 +98,7 @@ def _figure(entry: Entry) -> Iterator[str]:
         yield from (f":::{{figure}} {path}", f":alt: {words(figure.title)}")
         yield f":class: on-white {kind}"
         yield from ("", f"*{words(figure.title)}.* {words(figure.caption)}", ":::", "")
-    rest = entry.recipe.figures[1:] if path else entry.recipe.figures
+    rest = figures[1:] if path else figures
     if rest:
         yield from ("", "A run draws also:" if path else "A run draws:", "")
         yield from (f"- *{words(figure.title)}.* {words(figure.caption)}" for figure in rest)

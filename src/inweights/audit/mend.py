@@ -6,7 +6,7 @@ twice is said once, and what cannot be right as it stands is set apart for its o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from inweights.audit.near import missing_rows, near_spellings
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.names import alias_groups, is_nothing
 from inweights.worlds.knowledge.remarks import contradictions
@@ -36,28 +37,37 @@ class Mended:
             ``stage``.
         apart: Facts that were set apart: the same columns, and ``why``.
         changes: A row a change: ``line``, ``change`` (``renamed``, ``left out`` or ``set apart``),
-            ``before``, ``after``, ``why``.
+            ``before``, ``after``, ``why``. Of ``to decide`` nothing was changed: near spellings
+            that were not renamed, and second values where most others have one.
+        missing: Facts that a symmetric relation or an inverse lacks, to be accepted: ``subject``,
+            ``relation``, ``object``, ``why``.
     """
 
     facts: pl.DataFrame
     apart: pl.DataFrame
     changes: pl.DataFrame
+    missing: pl.DataFrame
 
     @property
     def counts(self) -> dict[str, int]:
         """Number of facts that are left, and of changes of each kind."""
-        kinds = ("renamed", "left out", "set apart")
-        return {"facts": self.facts.height} | {
+        kinds = ("renamed", "left out", "set apart", "to decide")
+        return {"facts": self.facts.height, "missing": self.missing.height} | {
             kind: self.changes.filter(change=kind).height for kind in kinds
         }
 
 
-def mend(knowledge: Knowledge) -> Mended:
+def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
     r"""Merge spellings of names, remove duplicates, and set doubtful facts apart.
 
     The name that most facts have is kept. Set apart are facts about a name that stands for nothing
     (``n/a``), and all values of a subject that has several dates or numbers, or of a relation where
     nine in ten subjects have one.
+
+    Args:
+        knowledge: The facts.
+        near: Whether to rename near spellings, too, where the facts speak for it
+            (:func:`~inweights.audit.near.near_spellings`).
 
     Example:
         >>> import tempfile
@@ -78,6 +88,7 @@ def mend(knowledge: Knowledge) -> Mended:
         new, renamed = _joined(names, facts.triples[:, columns], facts.lines)
         triples[:, columns] = new[triples[:, columns]]
         changes += [(line, "renamed", old, name, f"they {_SPELT}") for line, old, name in renamed]
+    triples = _renamed(facts, triples, near, changes)
     _, first, place = np.unique(triples, axis=0, return_index=True, return_inverse=True)
     # The first that says it is kept, whichever line number the others have.
     kept = first[place.reshape(-1)] == np.arange(len(triples))
@@ -99,6 +110,8 @@ def mend(knowledge: Knowledge) -> Mended:
                 values = ", ".join(facts.entities[o] for o in triples[rows[found.rows], 2].tolist())
                 text = f"{len(found.rows)} values ({values}) where nearly all others have one"
                 why |= dict.fromkeys(rows[found.rows].tolist(), text)
+    rows = np.setdiff1d(np.flatnonzero(kept), list(why))
+    changes += _undecided(facts, triples, rows)
     table = pl.DataFrame(
         {
             "line": facts.lines,
@@ -115,12 +128,55 @@ def mend(knowledge: Knowledge) -> Mended:
     left[sorted(why)] = False
     changes.sort(key=lambda change: change[0])
     return Mended(
-        table.filter(pl.Series(left)), apart, pl.DataFrame(changes, schema=_CHANGES, orient="row")
-    )
+        table.filter(pl.Series(left)), apart,
+        pl.DataFrame(changes, schema=_CHANGES, orient="row"),
+        _missing(facts, triples[left], facts.lines[left]),
+    )  # fmt: skip
+
+
+def _renamed(
+    facts: Knowledge, triples: Ids, near: bool, changes: list[tuple[int, str, str, str, str]]
+) -> Ids:
+    """The facts with near spellings renamed, or each as a change to decide."""
+    new = np.arange(len(facts.entities))
+    for found in near_spellings(facts.entities, triples):
+        name, other = facts.entities[found.name], facts.entities[found.other]
+        line = int(facts.lines[(triples[:, [0, 2]] == found.name).any(1)].min())
+        change = "renamed" if near and found.sure else "to decide"
+        changes.append((line, change, name, other, f"{found.why}, maybe one name"))
+        if change == "renamed":
+            new[found.name] = found.other
+    renamed = triples.copy()
+    renamed[:, [0, 2]] = new[new[triples[:, [0, 2]]]]
+    return renamed
+
+
+def _undecided(
+    facts: Knowledge, triples: Ids, rows: Ids
+) -> Iterator[tuple[int, str, str, str, str]]:
+    """Second values that stay, as too few others have one to be sure."""
+    for found in contradictions(facts.entities, triples[rows]):
+        values = ", ".join(facts.entities[o] for o in triples[rows[found.rows], 2].tolist())
+        said = f"{facts.entities[found.subject]}, {facts.relations[found.relation]}"
+        why = f"{len(found.rows)} values ({values}) where most others have one"
+        for i in rows[found.rows].tolist():
+            before = f"{said}, {facts.entities[triples[i, 2]]}"
+            yield int(facts.lines[i]), "to decide", before, "", why
+
+
+def _missing(facts: Knowledge, triples: Ids, lines: Ids) -> pl.DataFrame:
+    """Facts that a symmetric relation or an inverse lacks."""
+    rows = [
+        (facts.entities[s], facts.relations[r], facts.entities[o],
+         f"{facts.relations[int(triples[i, 1])]} in line {int(lines[i])}, turned")
+        for (s, r, o), i in missing_rows(triples)
+    ]  # fmt: skip
+    schema = dict.fromkeys(("subject", "relation", "object", "why"), pl.String)
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def write_mended(mended: Mended, folder: str | Path) -> Path:
-    """Write ``facts.csv``, ``set_apart.csv`` and ``changes.csv`` to a new folder; give the facts.
+    """Write the four tables as CSV to a new folder; give the path of ``facts.csv``.
 
     Raises:
         DataError: The folder exists already, or cannot be written.
@@ -131,6 +187,7 @@ def write_mended(mended: Mended, folder: str | Path) -> Path:
         mended.facts.select(columns).write_csv(work / "facts.csv")
         mended.apart.select("line", *columns, "why").write_csv(work / "set_apart.csv")
         mended.changes.write_csv(work / "changes.csv")
+        mended.missing.write_csv(work / "missing.csv")
     return Path(folder) / "facts.csv"
 
 

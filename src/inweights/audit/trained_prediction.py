@@ -87,20 +87,7 @@ def predict_by_training(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> TrainedForecast:
-    """Train small replicas on a world's facts, and count how many answer each of its queries.
-
-    Example:
-        >>> from inweights.models import EmbMLPConfig
-        >>> from inweights.training import Curriculum, Optimizer, Phase
-        >>> from inweights.worlds import TwoHop
-        >>> descent = Phase(steps=400, optimizer=Optimizer(kind="sgd", rate=2.0))
-        >>> brief = {"Emb-MLP": (EmbMLPConfig(width=16), Curriculum(phases=(descent,)))}
-        >>> found = predict_by_training(TwoHop(n=3).build(), brief, replicas=4)
-        >>> found.queries.select("predicted", "share").rows()
-        [('c1', 1.0), ('c2', 1.0), ('c3', 1.0)]
-        >>> round(found.queries["lower"][0], 2)  # four of four
-        0.4
-    """
+    """Train small replicas on a world's facts, and count how many answer each of its queries."""
     check_size("replicas", replicas)
     if not len(world.facts):
         raise DataError("there are no facts to train on")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from inweights.lab.grammar.claim import number as number
     from inweights.lab.grammar.claim import share as share
     from inweights.lab.grammar.controls import CONTROLS as CONTROLS
+    from inweights.lab.grammar.controls import beyond_control as beyond_control
     from inweights.lab.grammar.controls import with_controls as with_controls
     from inweights.lab.grammar.figure import Figure as Figure
     from inweights.lab.grammar.figure import atlas as atlas

@@ -50,7 +50,6 @@ def _about(outcome: Outcome) -> dict[str, Any]:
 
 
 def _flat(values: Any, path: str = "") -> dict[str, Any]:
-    """Nested settings by their dotted path."""
     if not isinstance(values, Mapping) or not values:
         return {path: values}
     flat: dict[str, Any] = {}

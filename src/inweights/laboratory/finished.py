@@ -152,7 +152,6 @@ def _open_folder(folder: RunFolder, *, again: bool) -> Outcome:
 
 
 def _open_study(name: str, store: RunStore, *, again: bool) -> Outcome:
-    """The newest complete run of a study in a file."""
     for folder in store:
         if folder.config.get("recipe") == name and folder.complete:
             return _open(folder, name, again=again)

@@ -16,6 +16,8 @@ from inweights.support.limits import memory_limit, usable_cores, written
 #: What the extras are for that a user may want.
 _EXTRAS = {
     "hf": "pretrained language models",
+    "interactive": "figures that play through training",
+    "tsne": "t-SNE projections of embeddings",
     "lm-demo": "a small pretrained model as a wheel (@smollm2)",
     "cluster": "Ray clusters, stores at s3://, gs:// and az://",
     "lens": "models for TransformerLens",
@@ -27,14 +29,7 @@ _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "firefox", "open",
 
 
 class Finding(NamedTuple):
-    """One line of the report.
-
-    Attributes:
-        what: What was looked at.
-        state: What was found.
-        fine: Whether nothing needs to be done; none where it is a matter of taste.
-        hint: What to do, where something can be done.
-    """
+    """One line of the report."""
 
     what: str
     state: str

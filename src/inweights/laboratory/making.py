@@ -66,7 +66,8 @@ def run(
     Args:
         recipe: Its name, or a recipe of one's own.
         scale: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Number of replicates, or their seeds, if not the recipe's own.
+        seeds: Number of replicates, or their seeds; as many as verdicts on all claims take if left
+            out.
         overrides: Changes of settings: ``["n=10", "gpt.decay=1.0"]`` or ``{"n": 10}``.
         runs: Folder of all runs; ``$INWEIGHTS_RUNS`` or ``runs`` if left out.
         fresh: Whether all of it is made again.
@@ -88,10 +89,11 @@ def run(
     from inweights.lab.engine.collect import Effort
     from inweights.lab.engine.engine import execute
 
+    chosen = asked_for(recipe, scale, seeds, overrides)
     return execute(
-        asked_for(recipe, scale, seeds, overrides),
+        chosen,
         scale,
-        seeds=seeds,
+        seeds=_enough(chosen, scale) if seeds is None else seeds,
         overrides=overrides,
         store=RunStore(runs),
         effort=Effort(
@@ -122,6 +124,14 @@ def asked_for(
     return found if chosen else stated(found, scale)
 
 
+def _enough(recipe: Recipe, scale: str) -> int | None:
+    """How many seeds verdicts take; none where the recipe names its seeds, or lacks the scale."""
+    from inweights.lab.engine.outcome import seeds_to_judge
+
+    named = recipe.root_seeds or scale not in recipe.seeds
+    return None if named else seeds_to_judge(recipe, scale)
+
+
 def forecast(
     recipe: str | Recipe,
     scale: str = "cpu",
@@ -145,7 +155,8 @@ def forecast(
     asked = Effort(**effort)  # rejects what this machine lacks
     chosen = asked_for(recipe, scale, seeds, overrides)
     changes = chosen.changes(scale, overrides)
-    settings, numbers, _ = chosen.resolve(scale, seeds, changes)
+    asked_seeds = _enough(chosen, scale) if seeds is None else seeds
+    settings, numbers, _ = chosen.resolve(scale, asked_seeds, changes)
     plan = chosen.plan(settings)
     plan.check()
     place = asked.open_store(RunStore(runs).root)

@@ -29,11 +29,6 @@ class Dropout(nn.Module):
     """Sets each entry to 0 with probability ``rate`` and divides the others by ``1 - rate``.
 
     It does so only within :meth:`Dropping.at`.
-
-    Example:
-        >>> x = torch.ones(1, 2, 3)
-        >>> torch.equal(Dropout(0.4)(x), x)  # nobody trains
-        True
     """
 
     def __init__(self, rate: float) -> None:
@@ -59,18 +54,7 @@ class Dropout(nn.Module):
 
 
 class Dropping:
-    """The dropout of a model while it trains.
-
-    Example:
-        >>> layers = nn.Sequential(Dropout(0.5))
-        >>> dropping, x = Dropping(layers, seeds=[7]), torch.ones(1, 2, 3)
-        >>> with dropping.at(phase=0, step=3):
-        ...     first = layers(x)
-        >>> with dropping.at(phase=0, step=3):
-        ...     again = layers(x)
-        >>> torch.equal(first, again), bool((first == 1).any()), torch.equal(layers(x), x)
-        (True, False, True)
-    """
+    """The dropout of a model while it trains."""
 
     def __init__(self, model: nn.Module, seeds: Sequence[int]) -> None:
         named = model.named_modules()

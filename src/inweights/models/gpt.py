@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from inweights.models.configs import GPTConfig
 
-__all__ = ["GPT"]
-
 #: What may replace a part of a block: its name and its state ``[R, S, D]``, to the same shape.
 PartHook = Callable[[str, Tensor], Tensor]
 Positions = Literal["learned", "sinusoidal", "none"]

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from inweights.models.configs import MambaConfig
 
-__all__ = ["Mamba"]
-
 #: Range of the steps Δ at the start; channels are spaced evenly over it on a logarithmic scale.
 STEPS = (1e-3, 1e-1)
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from inweights.models.configs import OneLayerConfig
 
-__all__ = ["OneLayer"]
-
 
 class Attention(Layer):
     """``W_KQ`` as ``[R, I, I]`` and ``W_V`` as ``[R, I, D]`` for inputs of ``I`` directions.

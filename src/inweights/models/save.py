@@ -26,15 +26,6 @@ from inweights.models.registry import model_kind
 from inweights.support.limits import read_bytes
 from inweights.support.publish import publish_file
 
-__all__ = [
-    "decode_model",
-    "encode_model",
-    "fingerprint",
-    "join_replicas",
-    "load_model",
-    "save_model",
-]
-
 _FORMAT = 1
 
 

@@ -29,8 +29,6 @@ from inweights.worlds.world import Ids, Statements, World
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["navigation", "ridge_map", "stepwise"]
-
 Floats = NDArray[np.float64]
 #: Queries whose similarities to all arms are held at once.
 _CHUNK = 1024
@@ -205,12 +203,6 @@ def ridge_map(
         inputs: ``X``.
         targets: ``Y``.
         ridge: Penalty.
-
-    Example:
-        >>> x = np.random.default_rng(0).normal(size=(50, 3))
-        >>> turn = np.array([[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-        >>> bool(np.abs(ridge_map(x, x @ turn, 1e-9) - turn).max() < 1e-6)
-        True
     """
     if not ridge > 0 or not len(inputs):
         raise DataError(

@@ -177,5 +177,4 @@ def _prompts(world: World, prompt: str) -> tuple[Ids, Ids, Ids]:
 
 
 def _shared(world: World) -> str:
-    """Role of the facts that tell what both entities share."""
     return "similarity" if "similarity" in world.facts.role_names else "first_hop"

@@ -132,6 +132,5 @@ def _prompts(world: World, rows: str) -> tuple[Ids, Ids]:
 
 
 def _groups(world: World) -> dict[int, str]:
-    """Group of every token."""
     vocabulary = world.vocabulary
     return {int(token): group for group in vocabulary.groups for token in vocabulary[group]}

@@ -162,7 +162,6 @@ def _packages() -> tuple[tuple[str, str], ...]:
 
 @lru_cache(maxsize=1)
 def _processor() -> str:
-    """Model of the processor, as the system names it."""
     try:
         about = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -21,12 +21,6 @@ def publish_file(path: Path, content: bytes, *, new: bool = False, sync: bool = 
         new: Whether a file that is there stays; of several that try, one writes it.
         sync: Whether the disk has the content before the file has its name. Only who checks what
             is read does without.
-
-    Example:
-        >>> import tempfile
-        >>> file = Path(tempfile.mkdtemp()) / "a" / "b.txt"
-        >>> publish_file(file, b"one"), publish_file(file, b"two"), file.read_bytes()
-        (None, None, b'two')
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}{PARTIAL}")

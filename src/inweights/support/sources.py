@@ -55,13 +55,7 @@ class Outside(Config):
 
 
 def sources_of(value: Any) -> dict[str, str]:
-    """Return the hash of every file and module that a value stands on, by its path.
-
-    Example:
-        >>> from inweights.probes import accuracy
-        >>> sources_of([accuracy, {"n": 3}])
-        {}
-    """
+    """Return the hash of every file and module that a value stands on, by its path."""
     found: dict[str, str] = {}
     for name, content in _found(value):
         free = name
@@ -167,17 +161,7 @@ def _code(thing: type | types.FunctionType) -> Iterator[tuple[str, str]]:
 
 
 def reached(thing: Any, seen: frozenset[str] = frozenset()) -> Any:
-    """Return what a function or class without a module's file stands on: its code, and globals.
-
-    Example:
-        >>> scale = 2
-        >>> def double(x):
-        ...     return scale * x
-        >>> before = reached(double)
-        >>> scale = 3
-        >>> before == reached(double)
-        False
-    """
+    """Return what a function or class without a module's file stands on: its code, and globals."""
     name = getattr(thing, "__qualname__", "")
     if name in seen:
         return name

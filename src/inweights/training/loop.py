@@ -335,5 +335,4 @@ def _recordable(flat: FlatParameters, batches: Batches, phase: Phase, dropping: 
 
 
 def _shake(flat: FlatParameters, phase: Phase, seeds: Sequence[int], state: ReplicaState) -> None:
-    """Add the noise of this step to the gradients."""
     flat.add_noise(phase.optimizer.noise, seeds, state.phase, state.step)

@@ -43,7 +43,6 @@ class Vocabulary:
         return len(self.names)
 
     def __getitem__(self, group: str) -> Ids:
-        """Ids of a group's tokens."""
         if group not in self._spans:
             raise unknown_name("token group", group, self._spans, error=DataError)
         return np.arange(*self._spans[group], dtype=np.int64)

@@ -36,6 +36,7 @@ class World:
         settings: The resolved config that made the world, with its ``kind``.
         seed: Root seed that made it.
         why_out_of_distribution: By what rule a query is out of distribution.
+        asks: Which kinds of queries were generated, and how to have the others, in words.
     """
 
     name: str
@@ -45,6 +46,7 @@ class World:
     settings: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     why_out_of_distribution: str = ""
+    asks: str = ""
 
     def __post_init__(self) -> None:
         for kind, part in (("fact", self.facts), ("query", self.queries)):
@@ -134,8 +136,9 @@ class World:
         return Card(self.name, about, ("part", "role", "number", "first one"), rows).html
 
     def __repr__(self) -> str:
+        asks = f" ({self.asks})" if self.asks else ""
         return (
             f"World({self.name!r}, {plural(len(self.vocabulary), 'token')}, "
-            f"{plural(len(self.facts), 'fact')}, {plural(len(self.queries), 'query', 'queries')}, "
-            f"seed={self.seed})"
+            f"{plural(len(self.facts), 'fact')}, {plural(len(self.queries), 'query', 'queries')}"
+            f"{asks}, seed={self.seed})"
         )

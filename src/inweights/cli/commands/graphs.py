@@ -114,7 +114,6 @@ def explore(
 
 
 def _refuse_training(**given: object) -> None:
-    """Refuse options of a training, which is not done."""
     from inweights.errors import ConfigError
 
     for name, value in given.items():
@@ -126,7 +125,6 @@ def _refuse_training(**given: object) -> None:
 
 
 def _graphs(given: Sequence[str]) -> dict[str, Graph]:
-    """Graphs by their names."""
     from inweights.errors import ConfigError
 
     found: dict[str, Graph] = {}

@@ -10,8 +10,6 @@ from cyclopts import Parameter
 
 from inweights.cli.commands.base import Changes, Common, Device, Download, Flag, app
 
-__all__ = ["evaluate", "finetune"]
-
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
@@ -184,7 +182,6 @@ def evaluate(
 
 
 def _watch(model: Path, questions: Path, dtype: str, loading: Loading, *, json: bool) -> None:
-    """Print a line for each epoch as it ends."""
     from inweights.cli import console
     from inweights.lm import score_epochs
 

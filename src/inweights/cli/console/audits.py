@@ -33,19 +33,7 @@ def audit(
     mended: Mended | None = None,
     folder: Path | None = None,
 ) -> None:
-    """Print an audit: contents, predictions, problems and advice.
-
-    Args:
-        made: What was found.
-        json: Print one JSON object instead.
-        page: Where to write the page; none is written if left out. An existing file is replaced.
-        name: What the page calls the facts.
-        mended: The mended copy, where one was written.
-        folder: Where.
-
-    Raises:
-        DataError: The page cannot be written.
-    """
+    """Print an audit: contents, predictions, problems and advice."""
     facts, values = made.knowledge, made.entity_positions["literal"]
     if page is not None:
         _write_page(made, page, name)
@@ -82,7 +70,8 @@ def _mended(mended: Mended, folder: Path | None) -> None:
         f"\ncorrected copy: {folder}/facts.csv, {plural(counts['facts'], 'fact')}; "
         f"{plural(counts['renamed'], 'name')} changed, {plural(counts['left out'], 'duplicate')} "
         f"removed, {plural(counts['set apart'], 'fact')} set apart (set_apart.csv); changes.csv "
-        "lists each with line and reason",
+        f"lists each with line and reason, and {counts['to decide']} to decide; missing.csv has "
+        f"{plural(counts['missing'], 'fact')} that others imply, turned",
         soft_wrap=True,
     )
 
@@ -130,7 +119,6 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
 
 
 def _listed(made: Augmented) -> None:
-    """Rows and questions by what they are, and how much there is to read."""
     listed = table("rows", "number", "first one")
     for role, rows in made.train.group_by("role", maintain_order=True):
         listed.add_row(str(role[0]), f"{rows.height:,}", rows["text"][0])
@@ -150,7 +138,6 @@ def _listed(made: Augmented) -> None:
 
 
 def _questions(made: Augmented) -> None:
-    """Which questions are asked, and which were left out."""
     asked = made.questions.filter(role="composition").height
     if made.chains > asked:
         out.print(f"of {made.chains:,} chains of two facts {asked:,} are evaluated")
@@ -169,7 +156,6 @@ def _questions(made: Augmented) -> None:
 
 
 def _strategies(made: Augmented) -> None:
-    """What was chosen, and what speaks for it."""
     for choice in made.choices:
         taken = choice.strategy or "nothing"
         out.print(line((f"for {ASKED[choice.asked]}: {taken}", "bold"), f": {choice.why}"))

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from inweights.cli.console.base import WIDTH, cut, line, out, print_json, table
+from inweights.lab.engine.outcome import seeds_to_judge
 from inweights.recipes.catalogue.minutes import cost_of, minutes_of
 from inweights.support.progress import plural, roughly
 
@@ -63,14 +64,7 @@ def recipes(known: Sequence[Entry], *, json: bool) -> None:
 
 
 def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False) -> None:
-    """Print a recipe: what it shows, its cost, and every setting by scale.
-
-    Args:
-        recipe: What is described.
-        part: Only settings below this path.
-        json: Print one JSON object instead.
-        full: Whether every setting is listed, with all of its meaning.
-    """
+    """Print a recipe: what it shows, its cost, and every setting by scale."""
     from inweights.lab.grammar.recipe import split_ours
     from inweights.recipes.catalogue.settings import OWN, settings
 
@@ -115,7 +109,7 @@ def _scales(recipe: Recipe) -> None:
         time = cost_of(recipe.name) if scale == "cpu" else ""
         time = time or ("seconds" if scale == "smoke" else "see run --dry-run")
         needs = ", ".join(f"pip install 'inweights[{one}]'" for one in extras(config))
-        listed.add_row(scale, str(recipe.seeds[scale]), time, needs)
+        listed.add_row(scale, str(seeds_to_judge(recipe, scale)), time, needs)
     out.print(listed)
     claims = f"{plural(len(recipe.claims), 'claim')}, {plural(len(recipe.figures), 'figure')}"
     out.print(line((claims, "dim")))
@@ -202,7 +196,7 @@ def _plain(recipe: Recipe, found: Sequence[Setting]) -> dict[str, Any]:
         "summary": recipe.summary,
         "minutes": minutes_of(recipe.name),
         "scales": {
-            scale: {"seeds": recipe.seeds[scale], "extras": list(extras(config))}
+            scale: {"seeds": seeds_to_judge(recipe, scale), "extras": list(extras(config))}
             for scale, config in recipe.scales.items()
         },
         "settings": [asdict(one) for one in found],

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from inweights.cli.console.base import WIDTH, cut, err, line, out, print_json, table
 from inweights.config import to_dict
-from inweights.lab.grammar.published import closeness
+from inweights.lab.grammar.published import closeness, sizes
 from inweights.lab.grammar.verdict import VERDICTS, ClaimResult, Verdict, tally
 from inweights.runs.environment import environment
 from inweights.support.progress import plural
@@ -43,19 +43,13 @@ def board(
     json: bool = False,
     full: bool = False,
 ) -> None:
-    """Print the board: of several recipes a line each, of one every claim.
-
-    Args:
-        results: Claims with their verdicts.
-        scale: Of the runs.
-        json: Print one JSON object instead.
-        full: Print every claim with all that is known of it.
-    """
+    """Print the board: of several recipes a line each, of one every claim."""
     if json:
         print_json(
             {
                 "scale": scale,
                 "counts": tally(results),
+                "sizes": dict(sizes(results)),
                 "environment": environment(),
                 "claims": [to_dict(claim) for claim in results],
             }
@@ -174,7 +168,7 @@ def settled(done: Sequence[Settled]) -> None:
 
 
 def counts(results: Sequence[ClaimResult]) -> list[str]:
-    """How many claims have which verdict, a line for the papers', our own, and checks."""
+    """How many claims have which verdict, a line for the papers', our own, and checks; sizes."""
     titles = {
         "papers": ("claim of the papers", "claims of the papers"),
         "ours": ("claim of our own", "claims of our own"),
@@ -188,6 +182,9 @@ def counts(results: Sequence[ClaimResult]) -> list[str]:
         known = ", ".join(f"{n} {verdict}" for verdict, n in numbers.items() if n)
         if known:
             lines.append(f"{plural(sum(numbers.values()), *titles[kind])}: {known}")
+    if found := sizes(results):
+        said = ", ".join(f"{n} {size}" for size, n in sorted(found.items()))
+        lines.append(f"size, where a number is printed beside a one-sided target: {said}")
     return lines
 
 

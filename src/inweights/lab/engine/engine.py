@@ -30,8 +30,6 @@ from inweights.support.sources import differing
 if TYPE_CHECKING:
     from inweights.lab.engine.collect import Effort
 
-__all__ = ["execute"]
-
 #: Where an interrupted run says how long it has taken so far.
 _CLOCK = "clock.json"
 
@@ -103,7 +101,6 @@ def _blank(
     folder: RunFolder,
     effort: Effort,
 ) -> Outcome:
-    """Return what is known of a run before it has tables."""
     return Outcome(
         recipe=recipe,
         scale=config["scale"],
@@ -195,7 +192,6 @@ def _fitting(recipe: Recipe, changes: Sequence[str]) -> Iterator[None]:
 
 
 def _seconds(work: Path) -> float:
-    """Seconds that an interrupted run had spent."""
     try:
         return read_json(work / _CLOCK, dict[str, float]).get("seconds", 0.0)
     except FolderError:

@@ -29,16 +29,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from inweights.lab.engine.collect import KeptModel
-
-__all__ = [
-    "IN_QUESTION",
-    "Outcome",
-    "Publish",
-    "judge_all",
-    "load",
-    "refresh",
-    "write_outcome",
-]
+    from inweights.lab.grammar.figure import Figure
 
 #: Why a claim is not judged that the ledger does not hold as it is.
 NOT_STATED = "not stated in the ledger before this run; 'inweights claims state', commit, run"
@@ -78,6 +69,14 @@ class Outcome:
         counted = [claim for claim in self.claims if not claim.check] or self.claims
         shown = all(claim.verdict in ("reproduced", "consistent") for claim in counted)
         return title if shown or title.endswith("?") else f"{IN_QUESTION}{title}"
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """The recipe's figures; those whose claims are not all reproduced do not say the finding.
+
+        A figure's claims are those on the tables that it draws, or all where there is none.
+        """
+        return figures_asked(self.recipe, self.claims)
 
     @property
     def cautions(self) -> Sequence[str]:
@@ -121,6 +120,18 @@ class Outcome:
         trials = self.recipe.plan(self._settings).trials
         store = Store(self.store or store_below(self.folder.root))
         return kept_models(trials, self.seeds, store, self.recipe.version, where)
+
+
+def figures_asked(recipe: Recipe, results: Sequence[ClaimResult]) -> tuple[Figure, ...]:
+    """Return the figures of a recipe, in question where results on their tables leave it open."""
+    shown = {claim.id: claim.verdict in ("reproduced", "consistent") for claim in results}
+    of_tables = {c.id: c.score.table for c in recipe.claims if c.id in shown and not c.check}
+    figures = []
+    for figure in recipe.figures:
+        own = [shown[name] for name, table in of_tables.items() if table in figure.sources]
+        known = all(own or [shown[name] for name in of_tables])
+        figures.append(figure if known else figure.in_question)
+    return tuple(figures)
 
 
 class _About(msgspec.Struct):
@@ -224,6 +235,25 @@ def judge_all(
     return tuple(_judge(recipe, c, tables, scale, len(seeds), own=own) for c in recipe.claims)
 
 
+def seeds_to_judge(recipe: Recipe, scale: str) -> int:
+    """Return how many seeds a recipe runs with: as many as a verdict on each claim takes.
+
+    Those that it states, and more where one of its claims is judged by the share of seeds or is a
+    later version. At ``smoke`` nothing is judged.
+    """
+    stated = recipe.seeds[scale]
+    if scale == "smoke":
+        return stated
+    judged = (claim for claim in recipe.claims if not claim.score.exact)
+    alphas = ((claim, _version(recipe, claim)) for claim in judged)
+    return max([stated, *(first_seeds(c, stated, version_alpha(v or 1)) for c, v in alphas)])
+
+
+def _version(recipe: Recipe, claim: Claim) -> int:
+    """A claim's version; 0 where the ledger does not hold it as it is."""
+    return 1 if recipe.versions is None else recipe.versions.get(claim.id, 0)
+
+
 def _judge(
     recipe: Recipe,
     claim: Claim,
@@ -233,7 +263,7 @@ def _judge(
     *,
     own: bool,
 ) -> ClaimResult:
-    version = 1 if recipe.versions is None else recipe.versions.get(claim.id, 0)
+    version = _version(recipe, claim)
     alpha = version_alpha(version) if own and version else ALPHA
     first = first_seeds(claim, recipe.seeds[scale], alpha)
     result = judge(

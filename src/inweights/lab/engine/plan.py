@@ -20,18 +20,6 @@ from inweights.support.progress import plural
 from inweights.support.sources import plain, public_name, sources_of
 from inweights.training.learner import Curriculum, Learner
 
-__all__ = [
-    "RECORDS",
-    "Asked",
-    "ComputeTask",
-    "LearnTask",
-    "Run",
-    "Task",
-    "asked_of",
-    "at_the_end",
-    "tasks_of",
-]
-
 #: Raised by hand when the same run would give other numbers: stored results are then made again.
 VERSION = 1
 #: Replicas that train as one program at most. Beyond this nothing is gained on a CPU: measured at
@@ -60,15 +48,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Asked:
-    """One table of one run, or of one computation, and the labels under which it was asked for.
-
-    Attributes:
-        name: Table of the result that it belongs to.
-        owner: Key of the run or computation.
-        part: Key of the measure.
-        labels: Columns that are added.
-        seed: Root seed, also a column.
-    """
+    """One table of one run, or of one computation, and the labels under which it was asked for."""
 
     name: str
     owner: str
@@ -125,7 +105,7 @@ class LearnTask:
     @property
     def title(self) -> str:
         """What is learnt, in a few words."""
-        words = _in_words(self.runs[0].trial.labels)
+        words = in_words(self.runs[0].trial.labels)
         return f"{len(self.runs)} × {words}" if words else plural(len(self.runs), "run")
 
     @property
@@ -141,15 +121,7 @@ class LearnTask:
 
 @dataclass(frozen=True)
 class ComputeTask:
-    """A computation for one seed, or for several that it takes together.
-
-    Attributes:
-        key: Of the first of them.
-        computation: What is computed.
-        seed: The first of them.
-        sources: Files and modules that it stands on.
-        others: Key and seed of each further one.
-    """
+    """A computation for one seed, or for several that it takes together."""
 
     key: str
     computation: Computation
@@ -175,7 +147,7 @@ class ComputeTask:
     @property
     def title(self) -> str:
         """What is computed, in a few words."""
-        labels = _in_words(self.computation.labels)
+        labels = in_words(self.computation.labels)
         return f"{self.computation.name} of {labels}" if labels else self.computation.name
 
     @property
@@ -187,7 +159,7 @@ class ComputeTask:
 Task = LearnTask | ComputeTask
 
 
-def _in_words(labels: Mapping[str, Any]) -> str:
+def in_words(labels: Mapping[str, Any]) -> str:
     """Labels for people: a name says itself, a number or a choice says of what it is."""
     parts = (v if isinstance(v, str) else f"{name}={v}" for name, v in labels.items())
     return ", ".join(parts)
@@ -206,19 +178,7 @@ class Work:
 def asked_of(
     plan: Plan, seeds: Sequence[int], version: int = 1, *, keep_models: bool = False
 ) -> Work:
-    """Multiply a plan by its seeds; runs that differ in their labels only are one run.
-
-    Example:
-        >>> from inweights.models import EmbMLPConfig
-        >>> from inweights.probes import accuracy
-        >>> from inweights.worlds import TwoHop
-        >>> trials = [Trial(labels={"name": name}, world=TwoHop(n=3), model=EmbMLPConfig(),
-        ...                 learner=Curriculum()) for name in ("one", "other")]
-        >>> plan = Plan(trials=trials, measures=[Measure(name="accuracy", probe=accuracy)])
-        >>> work = asked_of(plan, seeds=[0, 1])
-        >>> len(work.runs), len(work.asked)  # accuracy and losses, by label and seed
-        (2, 8)
-    """
+    """Multiply a plan by its seeds; runs that differ in their labels only are one run."""
     asked: list[Asked] = []
     runs: dict[str, Run] = {}
     wanted: dict[str, dict[str, Measure]] = {}

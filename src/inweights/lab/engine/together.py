@@ -146,7 +146,6 @@ def best_size(measure: Callable[[int], tuple[float, float]], most: int, room: fl
 
 
 def _measured(members: Sequence[tuple[Run, World]], device: str) -> tuple[float, float]:
-    """Bytes and seconds of a step of runs on a GPU."""
     runs, worlds = [run for run, _ in members], [world for _, world in members]
     torch.cuda.reset_peak_memory_stats(device)
     before, ends = torch.cuda.memory_allocated(device), []

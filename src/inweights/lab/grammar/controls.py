@@ -1,15 +1,19 @@
-"""Controls: the same trials without what should matter."""
+"""Controls: the same trials without what should matter, and what exceeds them."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 from msgspec import structs
 
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.lab.grammar.shown import shown_in
 from inweights.lab.grammar.trial import Trial
+from inweights.support.intervals import median_interval
 from inweights.training.learner import Curriculum
 from inweights.worlds.registry import Altered
 
@@ -60,6 +64,58 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
                 raise unknown_name("control", name, CONTROLS)
             found.append(_labelled(CONTROLS[name](trial), name))
     return found
+
+
+def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
+    """Return how far each condition exceeds its controls, seed by seed, at the end of training.
+
+    Args:
+        table: Of a probe, from trials with controls: labels, ``control``, ``seed``, its columns.
+        value: Column that is compared; the one that the probe declares if left out.
+
+    Returns:
+        A row for each condition, control and place that the probe tells apart: ``beyond``, the
+        median over seeds of the value less that of the control; ``low`` and ``high``, its exact 95%
+        interval, none for fewer than six seeds; ``seeds``.
+
+    Raises:
+        DataError: The table has no controls, or no probe declares what it measures.
+
+    Example:
+        >>> controls, seeds = ["none"] * 6 + ["frozen"] * 6, [*range(6)] * 2
+        >>> rows = {"control": controls, "seed": seeds, "share": [0.4] * 6 + [0.1] * 6}
+        >>> table = pl.DataFrame(rows)
+        >>> beyond_control(table, "share").select("control", pl.col("low").round(3)).rows()
+        [('frozen', 0.3)]
+    """
+    if not {CONTROL, "seed"} <= set(table.columns):
+        raise DataError(f"the table has no columns '{CONTROL}' and 'seed'; sweep with controls=[…]")
+    split = table.columns.index("seed")
+    own = table.columns[split + 1 :]
+    shown = shown_in(own)
+    value = value or (shown.value if shown else "")
+    if value not in own:
+        raise DataError(f"say which column is compared, value=…; the table has {', '.join(own)}")
+    labels = [name for name in table.columns[:split] if name != CONTROL]
+    texts = [n for n in own if table[n].dtype in (pl.String, pl.Boolean, pl.Int64, pl.Int32)]
+    places = [n for n in texts if n not in (value, "step", "statements", "replica")]
+    if "step" in own:
+        table = table.filter(pl.col("step") == pl.col("step").max().over(*labels, CONTROL, "seed"))
+    on = [*labels, *places, "seed"]
+    per_seed = table.group_by([*on, CONTROL], maintain_order=True).agg(pl.col(value).mean())
+    mine = per_seed.filter(pl.col(CONTROL) == NO_CONTROL).select(*on, mine=value)
+    paired = per_seed.filter(pl.col(CONTROL) != NO_CONTROL).join(mine, on=on, nulls_equal=True)
+    rows = []
+    by = [*labels, *places, CONTROL]
+    for case, group in paired.group_by(by, maintain_order=True):
+        gaps = (group["mine"] - group[value]).drop_nans().drop_nulls().to_list()
+        if not gaps:
+            continue
+        middle, *ends = median_interval(gaps)
+        low, high = (end if math.isfinite(end) else None for end in ends)
+        about = dict(zip(by, case, strict=True))
+        rows.append(about | {"beyond": middle, "low": low, "high": high, "seeds": len(gaps)})
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def _labelled(trial: Trial, name: str) -> Trial:

@@ -12,6 +12,8 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from inweights.config import Config
 
 __all__ = ["Figure", "atlas", "auto", "heatmaps", "lines", "states", "sweeps", "through_time"]
@@ -35,6 +37,26 @@ class Figure(Config):
     caption: str
     sources: tuple[str, ...]
     options: dict[str, Any] = {}
+
+    @property
+    def in_question(self) -> Figure:
+        """The same before its finding is known: the title says what is drawn, not what is found.
+
+        Example:
+            >>> figure = lines("rho", "curves", "It falls.", "Mean.", x="step", y="rho")
+            >>> figure.in_question.title, figure.in_question.caption
+            ('Rho by step', 'Expected if the claims hold: it falls. Mean.')
+        """
+        if self.title.endswith("?"):
+            return self
+        ask = self.options.get
+        what = ask("y_label") or ask("y") or ask("value_label") or " and ".join(self.sources)
+        over = ask("x_label") or ask("x") or ask("axis")
+        title = (f"{what} by {over}" if over and what != over else str(what)).replace("_", " ")
+        found = self.title.rstrip(".")
+        first = found[:1] if found[1:2].isupper() else found[:1].lower()
+        expected = f"Expected if the claims hold: {first}{found[1:]}. {self.caption}"
+        return replace(self, title=title[:1].upper() + title[1:], caption=expected.strip())
 
 
 def auto(

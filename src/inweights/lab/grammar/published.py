@@ -7,6 +7,8 @@ direction, and that of its size, which is :func:`closeness`.
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -73,15 +75,6 @@ def closeness(claim: ClaimResult) -> Closeness | None:
     None where the paper prints no number, where nothing was measured, or where the target is an
     interval about the number, so that its verdict says it. The interval of what was measured has
     to lie in ``close``, or within a factor of :data:`FACTOR` of the number.
-
-    Example:
-        >>> from inweights.lab.grammar.claim import Target
-        >>> from inweights.lab.grammar.verdict import ClaimResult
-        >>> about = {"id": "a/b/c", "text": "", "place": "", "source": "", "published": "0.0194"}
-        >>> found = {"measured": 0.0031, "low": 0.0024, "high": 0.0038}
-        >>> result = ClaimResult(**about, target=Target(least=0), verdict="reproduced", **found)
-        >>> closeness(result).verdict
-        'not close'
     """
     printed, target = printed_number(claim.published), claim.target
     two_sided = target.least is not None and target.most is not None
@@ -102,6 +95,17 @@ def closeness(claim: ClaimResult) -> Closeness | None:
         ends = sorted((low / printed, high / printed))
         span = None if claim.low is None else (ends[0], ends[1])
     return Closeness(printed, ratio, span, (least, most), verdict)
+
+
+def sizes(claims: Iterable[ClaimResult]) -> Counter[Size]:
+    """Count the verdicts on sizes, of the claims that are judged.
+
+    Example:
+        >>> sizes([])
+        Counter()
+    """
+    found = (closeness(claim) for claim in claims if claim.verdict != "not judged")
+    return Counter(size.verdict for size in found if size)
 
 
 def printed_number(text: str | None) -> float | None:

@@ -49,7 +49,6 @@ def _kind(config: Any) -> str:
 
 
 def _leaves(config: Any) -> dict[str, Any]:
-    """Values of a config by path."""
     found: dict[str, Any] = {}
 
     def walk(value: Any, path: str) -> None:

@@ -11,8 +11,6 @@ import inweights
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError
 
-__all__ = ["Shown", "shown_in", "shows"]
-
 P = TypeVar("P", bound=Callable[..., Any])
 
 #: Columns of a probe's table that the engine adds or takes away.

@@ -240,13 +240,6 @@ def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
     """Return how many seeds a first verdict takes: those stated, doubled until one is possible.
 
     Before that nothing can be decided, so that no error is spent either.
-
-    Example:
-        >>> from inweights.lab import Stating, share
-        >>> state = Stating("mine/example", "ours", "an example")
-        >>> claim = state("never", "It never works.", share("t", "hit") <= 0.1, rule="reliable")
-        >>> first_seeds(claim, 8, 0.025)
-        16
     """
     least = {
         "typical": fewest_one_sided(0.5, alpha),

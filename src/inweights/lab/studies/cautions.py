@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import TypeGuard
 
 import polars as pl
+from msgspec import structs
 
 from inweights.lab.grammar.controls import CONTROL, NO_CONTROL
 from inweights.lab.grammar.trial import Trial
 from inweights.models.configs import GPTConfig
 from inweights.training.curriculum import Curriculum, Phase
 from inweights.training.learners import named_for
+from inweights.worlds.knowledge.triples import Triples
 
 #: Accuracy from which on facts count as known, and spread over seeds above which few say little.
 KNOWN, SPREAD = 0.99, 0.2
@@ -33,16 +36,11 @@ def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> lis
     Returns:
         Sentences: conditions whose facts are not known; conditions whose compositions vary so much
         by seed that the seeds cannot separate them, and how many would; learners of GPTs that
-        differ from the named one in a setting that decides.
-
-    Example:
-        >>> rows = {"seed": [0, 1], "role": ["composition"] * 2, "accuracy": [0.0, 1.0]}
-        >>> table = pl.DataFrame(rows).with_columns(part=pl.lit("queries"))
-        >>> cautions([], {"accuracy": table})[0][:39]
-        'Composition varies by seed (standard de'
+        differ from the named one in a setting that decides; files of facts with chains of three
+        facts that are not asked.
     """
     labels = list(dict.fromkeys(name for trial in trials for name in trial.labels))
-    found = _of_learners(trials)
+    found = _of_learners(trials) + _of_facts(trials)
     for table in tables.values():
         if {"part", "role", "seed", "accuracy"} <= set(table.columns):
             found += _of_accuracy(table, [one for one in labels if one in table.columns])
@@ -111,6 +109,21 @@ def _of_learners(trials: Sequence[Trial]) -> list[str]:
         f"The learner differs from learners.two_hop in {', '.join(told)}, which can decide whether "
         f"a GPT composes: see {_PAGE}."
     ]
+
+
+def _of_facts(trials: Sequence[Trial]) -> list[str]:
+    """Chains of three facts that a user's own facts hold, and that nothing asks."""
+    worlds = {trial.world.path: trial.world for trial in trials if _only_pairs(trial.world)}
+    return [
+        f"Of {path} compositions of two facts are asked; its chains of three facts, and other "
+        "kinds, are left out. questions='all' asks them."
+        for path, world in worlds.items()
+        if structs.replace(world, questions="chain").build().queries
+    ]
+
+
+def _only_pairs(world: object) -> TypeGuard[Triples]:
+    return isinstance(world, Triples) and world.kinds == ("composition",)
 
 
 def _deciding(phase: Phase) -> dict[str, object]:

@@ -10,9 +10,6 @@ import polars as pl
 
 from inweights.errors import DataError
 
-__all__ = ["CORRECT", "INCORRECT", "PARTIAL", "Paired", "compositionality", "paired", "summary"]
-__all__ += ["changes"]
-
 #: Right before and after; wrong before and right after; wrong after (Identity Bridge, §4.5).
 CORRECT, PARTIAL, INCORRECT = "D_correct", "D_partial", "D_incorrect"
 

@@ -172,6 +172,5 @@ def _among(names: list[str], right: str, most: int, seed: int, number: int) -> t
 
 
 def _told(train: pl.DataFrame) -> dict[int, str]:
-    """Prompt of the first statement of each fact."""
     facts = train.filter(pl.col("role") == "fact").unique("fact", keep="first", maintain_order=True)
     return dict(zip(facts["fact"].to_list(), facts["prompt"].to_list(), strict=True))

@@ -18,8 +18,6 @@ from inweights.worlds.readers.parquet import read_parquet
 if TYPE_CHECKING:
     from inweights.lm.model.load import LanguageModel
 
-__all__ = ["Encoded", "Example", "batches", "encode", "preview", "read_examples", "read_table"]
-
 
 @dataclass(frozen=True)
 class Example:
@@ -120,11 +118,6 @@ def batches(
 
     Examples are drawn in a new order each epoch, sorted by length, and cut where a batch would
     have more than ``tokens`` tokens with its padding; the batches come in a drawn order.
-
-    Example:
-        >>> rows = [Encoded((0,) * n, 1) for n in (3, 8, 3, 7)]
-        >>> sorted(sorted(batch) for batch in batches(rows, 16, seed=0, epoch=0))
-        [[0, 2], [1, 3]]
     """
     rng = Streams(seed).numpy(DATA_ORDER, "examples", *path, epoch)
     drawn = rng.permutation(len(encoded)).tolist()

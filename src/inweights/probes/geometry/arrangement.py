@@ -50,12 +50,6 @@ def procrustes_align(
 
     Returns:
         ``X Q``, as wide as the wider one.
-
-    Example:
-        >>> x = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0]])
-        >>> quarter = np.array([[0.0, 1.0], [-1.0, 0.0]])
-        >>> np.allclose(procrustes_align(x @ quarter, x), x)
-        True
     """
     from scipy.linalg import orthogonal_procrustes
 
@@ -80,11 +74,6 @@ def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> floa
     Args:
         points: One arrangement.
         onto: The other, of any width.
-
-    Example:
-        >>> x = np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0]])
-        >>> round(procrustes(x, 3 * x[:, ::-1] + 7), 6) + 0.0
-        0.0
     """
     if points.ndim != 2 or onto.ndim != 2 or len(points) != len(onto):
         raise DataError(
@@ -180,7 +169,6 @@ def _nodes(model: Model, worlds: World | Sequence[World]) -> int:
 
 
 def _leading(points: Floats, dimensions: int) -> Floats:
-    """Coordinates in the leading principal directions, ``[N, K]``; all for 0."""
     centred = points - points.mean(0)
     if not dimensions:
         return centred

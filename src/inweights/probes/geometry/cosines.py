@@ -92,7 +92,6 @@ def prefix_of(worlds: World | Sequence[World]) -> tuple[int, ...]:
 
 
 def _prompts(nodes: int, before: Sequence[int], model: Model) -> Int[torch.Tensor, "N T"]:
-    """Every node after the tokens ``before``."""
     ends = torch.arange(nodes, device=model.column.device).unsqueeze(1)
     return torch.cat([ends.new_tensor(before).expand(nodes, -1), ends], dim=1)
 

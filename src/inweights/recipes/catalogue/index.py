@@ -14,8 +14,6 @@ import msgspec
 
 from inweights.lab.grammar.claim import Statement
 
-__all__ = ["Entry", "current", "entry_of", "index"]
-
 _FILE = "index.jsonl"
 
 

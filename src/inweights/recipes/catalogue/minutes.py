@@ -116,13 +116,14 @@ def estimate(recipe: Recipe) -> Timing:
     """Return about how many processor minutes a recipe takes at scale ``cpu``."""
     import numpy as np
 
+    from inweights.lab.engine.outcome import seeds_to_judge
     from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
     from inweights.lab.engine.task import use_threads, work_on
     from inweights.lab.studies.cost import forecast
     from inweights.runs.tables.store import Store
     from inweights.training.learner import Curriculum
 
-    settings, seeds, _ = recipe.resolve("cpu")
+    settings, seeds, _ = recipe.resolve("cpu", seeds_to_judge(recipe, "cpu"))
     plan = recipe.plan(settings)
     before = pace()
     with TemporaryDirectory() as folder, use_threads(1):

@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -41,17 +42,10 @@ class Setting:
 
 
 def settings(recipe: Recipe, part: str = "") -> list[Setting]:
-    """Return every setting of a recipe, in their order.
-
-    Example:
-        >>> from inweights.recipes import get_recipe
-        >>> first = settings(get_recipe("identity-bridge/fig2"))[0]
-        >>> first.path, first.meaning, first.values["cpu"]
-        ('n', 'Subjects and objects N.', 20)
-    """
+    """Return every setting of a recipe, in their order."""
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     for scale, config in recipe.scales.items():
-        for path, meaning, value in _walk(config, ""):
+        for path, meaning, value in _walk(config, "", recipe.meanings):
             found.setdefault(path, (meaning, {}))[1][scale] = value
     below = f"{part}."
     own = recipe.paper == OWN
@@ -63,14 +57,7 @@ def settings(recipe: Recipe, part: str = "") -> list[Setting]:
 
 
 def extras(config: msgspec.Struct) -> tuple[str, ...]:
-    """Return the optional parts of the package that a run with these settings needs.
-
-    Example:
-        >>> from inweights.recipes import get_recipe
-        >>> recipe = get_recipe("feature-resemblance/table2")
-        >>> extras(recipe.scales["smoke"]), extras(recipe.scales["cpu"])
-        (('hf',), ('lm-demo',))
-    """
+    """Return the optional parts of the package that a run with these settings needs."""
     parts = list(_structs(config))
     if not any(isinstance(part, FineTune) for part in parts):
         return ()
@@ -110,8 +97,10 @@ def _plain(words: str) -> str:
     return " ".join(words.replace("`", "").split())
 
 
-def _walk(config: msgspec.Struct, prefix: str) -> Iterator[tuple[str, str, Any]]:
-    meant = meanings(type(config))
+def _walk(
+    config: msgspec.Struct, prefix: str, said: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[tuple[str, str, Any]]:
+    meant = meanings(type(config)) | {name: _plain(words) for name, words in said.items()}
     for name in config.__struct_fields__:
         value, path = getattr(config, name), f"{prefix}{name}"
         items = value if isinstance(value, tuple) else ()

@@ -21,25 +21,19 @@ MODELS = (gm.GPT, gm.SSM, gm.NN)
 FREE, FROZEN = "free", "frozen"
 #: TinyNN of the width that §3.2 takes for its proofs.
 WIDE = "TinyNN, wide"
+#: TinyNN of TinyGPT's widths, at the rates that B.2 gives the associative variant.
+OWN_RATE = "TinyNN, own rate"
 
 
 class Settings(Config):
-    """Settings of C.3, item 3.
-
-    Attributes:
-        graphs: Which of the four graphs.
-        architectures: Which architectures.
-        most: Trains no longer than so many steps; the paper's own if left out.
-        conditions: Under which conditions; claims are judged under the first.
-        wide: Width of the wide TinyNN; it is trained as long as the narrow one on the grid.
-        looks: How often training is looked at, about.
-    """
+    """Settings of C.3, item 3."""
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS
     most: int | None = None
     conditions: tuple[str, ...] = gm.CONDITIONS
     wide: int = 512
+    longer: int = 2000
     looks: int = 50
 
 
@@ -60,7 +54,25 @@ def plan(settings: Settings) -> Plan:
         recall = Measure(name="recall", probe=iw.probes.graph_recall, every=every)
         measures.append(replace(recall, where=free.labels))
         trials += [_labelled(free, FREE), _labelled(_frozen(free), FROZEN)]
-    return Plan(trials=trials, measures=measures)
+    alone = _at_its_own_rate(settings)
+    recall = Measure(
+        name="recall", probe=iw.probes.graph_recall, every=max(1, settings.longer // 100)
+    )
+    measures.append(replace(recall, where={"architecture": OWN_RATE}))
+    return Plan(trials=trials + alone, measures=measures)
+
+
+def _at_its_own_rate(settings: Settings) -> list[Trial]:
+    """The frozen TinyNN as B.2 trains it, and on a graph where that is too short for longer."""
+    trials = []
+    for condition in settings.conditions:
+        for shape in settings.graphs:
+            how = gm.training(gm.FROZEN, shape, most=settings.most)
+            how = structs.replace(how, steps=max(how.steps, settings.longer))
+            world = Graph(shape=shape)
+            made = gm.trial(how, world, condition, graph=shape, architecture=OWN_RATE)
+            trials.append(_labelled(made, FROZEN))
+    return trials
 
 
 def _labelled(trial: Trial, embeddings: str) -> Trial:
@@ -101,6 +113,8 @@ for name, short in ((gm.GPT, "tinygpt"), (gm.SSM, "tinyssm"), (gm.NN, "tinynn"),
         f"{short}-stores-frozen": recall.at(architecture=name) >= 0.99,
         f"{short}-is-geometric-free": free - frozen <= -0.1,
     }
+SCORES["tinynn-stores-frozen"] = recall.at(architecture=OWN_RATE) >= 0.99
+SCORES["tinynn-needs-its-rate"] = recall.at(architecture=gm.NN).at(graph="irregular") <= 0.5
 small_positions = share("beside", "recall", architecture=gm.GPT, condition=gm.PLAIN).over("graph")
 SCORES["tinygpt-stores-frozen-with-small-positions"] = small_positions >= 0.99
 for name in (gm.GPT, gm.SSM, WIDE):
@@ -114,7 +128,7 @@ for name in (gm.GPT, gm.SSM, WIDE):
 RECIPE = recipe(
     __name__,
     scales={
-        "smoke": Settings(graphs=("grid",), most=4, looks=2),
+        "smoke": Settings(graphs=("grid", "irregular"), most=4, longer=6, looks=2),
         "cpu": Settings(most=2500),
         "paper": Settings(looks=100),
     },

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import polars as pl
+from msgspec.structs import replace
 
 from inweights.config import Config
 from inweights.lab import Plan, share
@@ -16,16 +17,18 @@ from inweights.worlds.families.path_star import PathStar
 
 DIRECTIONS: tuple[Literal["both", "forward", "backward"], ...] = ("both", "forward", "backward")
 FORWARD, REVERSE = "forward path", "reverse path"
+#: The reverse path with the leaf, which ends the prompt, said once more.
+LEAF_FIRST = "reverse path, leaf first"
+TASKS = {
+    FORWARD: PathStar(),
+    REVERSE: PathStar(reverse=True, after_leaf=True),
+    LEAF_FIRST: PathStar(reverse=True),
+}
 KEYS = ["graph", "edges", "task", "seed"]
 
 
 class Settings(Config):
-    """Settings of Figure 33.
-
-    Attributes:
-        stars: The graphs and how they are learnt.
-        every: Steps between two points of the curves.
-    """
+    """Settings of Figure 33."""
 
     stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
     every: int = 20
@@ -36,11 +39,11 @@ def plan(settings: Settings) -> Plan:
     trials = [
         star.trial(
             {"graph": star.name, "edges": edges, "task": task},
-            task=PathStar(edges=edges, reverse=task == REVERSE),
+            task=replace(TASKS[task], edges=edges),
         )
         for star in settings.stars
-        for task in (FORWARD, REVERSE)
-        for edges in DIRECTIONS
+        for task in TASKS
+        for edges in (DIRECTIONS[2:] if task == LEAF_FIRST else DIRECTIONS)
     ]
     return Plan(trials=trials, measures=[ways.curves(every=settings.every)])
 
@@ -48,13 +51,14 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Every run through training and at its end; ``but_leaf`` leaves the leaf's own token out.
 
-    With edges towards the root alone nothing leads to a leaf: it is a target in trained paths only,
-    and those that are held out never are. ``but_leaf`` is the accuracy of the worst other token.
+    With edges towards the root alone nothing leads to a leaf: it is an answer in trained paths
+    only, and those that are held out never are. ``but_leaf`` is the accuracy of the worst other
+    token.
     """
     told = tables["paths"]
     last = pl.col("place").max().over("graph", "edges", "task")
-    leaf = pl.when(pl.col("task") == REVERSE).then(0).otherwise(last)
-    rest = told.filter(pl.col("part") == "queries", pl.col("place") != leaf)
+    leaf = pl.when(pl.col("task") == LEAF_FIRST).then(0).when(pl.col("task") == FORWARD).then(last)
+    rest = told.filter(pl.col("part") == "queries", pl.col("place") != leaf.otherwise(-1))
     rest = rest.group_by([*KEYS, "step"]).agg(but_leaf=pl.col("accuracy").min())
     runs = whole(told).join(rest, on=[*KEYS, "step"], how="left")
     panel = pl.format("{}, {}", "graph", "task")
@@ -73,7 +77,8 @@ SCORES = {
         for name, task in (("forward", FORWARD), ("reverse", REVERSE))
     },
     "backward-only-reverse": exact.at(edges="backward", task=REVERSE) >= 0.2,
-    "backward-only-reverse-but-leaf": exact.of("but_leaf").at(edges="backward", task=REVERSE)
+    "backward-only-leaf-first": exact.at(edges="backward", task=LEAF_FIRST) <= 0.05,
+    "backward-only-reverse-but-leaf": exact.of("but_leaf").at(edges="backward", task=LEAF_FIRST)
     >= 0.95,
     "backward-only-forward": exact.at(edges="backward", task=FORWARD) <= 0.05,
     "backward-only-hardest": exact.of("hardest").at(edges="backward", task=FORWARD) <= 0.05,

@@ -14,6 +14,8 @@ from inweights.worlds.families.two_hop import TwoHop
 
 #: Models that Figure 2 compares; the last two have a tied head.
 CONDITIONS = ("emb-mlp", "gpt", "gpt-small", "gpt-tied", "gpt-tied-decay")
+#: The GPT whose sequences all start at the first position.
+FIXED = "gpt-fixed"
 
 
 class EmbMLPTraining(Config):
@@ -47,13 +49,7 @@ class EmbMLPTraining(Config):
         return self.of_world(1)
 
     def of_world(self, facts: int) -> Curriculum:
-        """The same in a world of so many facts.
-
-        Example:
-            >>> training = EmbMLPTraining(rate=0.5, per_fact=True)
-            >>> training.of_world(facts=60).phases[0].optimizer.rate
-            30.0
-        """
+        """The same in a world of so many facts."""
         rate = self.rate * facts if self.per_fact else self.rate
         return learners.two_hop_mlp(rate, steps=self.steps, weight_decay=self.weight_decay)
 
@@ -68,11 +64,6 @@ class GPTTraining(Config):
             scaled by this over it.
         small_gamma: ``γ`` of the condition ``gpt-small``.
         decay: Weight decay of the condition ``gpt-tied-decay``.
-
-    Example:
-        >>> wide = GPTTraining(model=GPTConfig(width=256))
-        >>> wide.scaled.optimizer.rate
-        0.00025
     """
 
     later = {"tuned_width": 64}
@@ -134,15 +125,18 @@ def trial(
     """Return the trial of a condition of Figure 2, labelled ``model``.
 
     ``emb-mlp``; ``gpt``: standard initialisation; ``gpt-small``: small initialisation;
-    ``gpt-tied``: standard initialisation, tied head; ``gpt-tied-decay``: and strong weight decay.
+    ``gpt-tied``: standard initialisation, tied head; ``gpt-tied-decay``: and strong weight decay;
+    ``gpt-fixed``: as ``gpt``, without random offsets of positions.
     """
-    if name not in CONDITIONS:
-        raise unknown_name("model", name, CONDITIONS)
+    if name not in (*CONDITIONS, FIXED):
+        raise unknown_name("model", name, (*CONDITIONS, FIXED))
     how = tied if name.startswith("gpt-tied") else gpt
     model: ModelConfig = how.model
     phase = how.scaled
     if name == "gpt-small":
         model = replace(gpt.model, init=Init(gamma=gpt.small_gamma))
+    if name == FIXED:
+        phase = replace(phase, random_offset=False)
     if name == "gpt-tied-decay":
         phase = replace(phase, optimizer=replace(phase.optimizer, weight_decay=tied.decay))
     curriculum = Curriculum(phases=(phase,))

@@ -18,20 +18,7 @@ LABELS = ("model", "identity", "complexity")
 
 
 class Settings(Config):
-    """Settings of Figure 2.
-
-    Attributes:
-        n: Subjects and objects ``N``.
-        complexities: Values of ``C`` with identity.
-        controls: Values of ``C`` without.
-        models: Conditions with an untied head: ``emb-mlp``, ``gpt``, ``gpt-small``.
-        tied_models: Those with a tied one: ``gpt-tied``, ``gpt-tied-decay``.
-        tied_complexities: Their values of ``C`` with identity.
-        tied_controls: And without.
-        gpt: The GPTs.
-        tied: The GPTs with a tied head.
-        emb_mlp: The Emb-MLP.
-    """
+    """Settings of Figure 2."""
 
     n: int = 20
     complexities: tuple[int, ...] = (1, 2, 3, 5)
@@ -40,6 +27,7 @@ class Settings(Config):
     tied_models: tuple[str, ...] = ib.CONDITIONS[3:]
     tied_complexities: tuple[int, ...] = (3,)
     tied_controls: tuple[int, ...] = (1,)
+    fixed_complexities: tuple[int, ...] = (1,)
     gpt: ib.GPTTraining = ib.GPTTraining()
     tied: ib.GPTTraining = ib.TIED_HEAD
     emb_mlp: ib.EmbMLPTraining = ib.EmbMLPTraining(
@@ -55,6 +43,7 @@ def plan(settings: Settings) -> Plan:
         (settings.models, False, settings.controls),
         (settings.tied_models, True, settings.tied_complexities),
         (settings.tied_models, False, settings.tied_controls),
+        ((ib.FIXED,), True, settings.fixed_complexities),
     )
     trials = []
     for names, identity, complexities in arms:
@@ -106,6 +95,8 @@ SCORES = {
     "decay-recovers": known.at(model="gpt-tied-decay") - known.at(model="gpt-tied") >= 0.05,
     "without-identity-fails": control.at(head="untied") <= 0.15,
     "without-identity-fails-tied": control.at(head="tied") <= 0.15,
+    "random-positions-help": gpt.at(complexity=1) - accuracy.at(model=ib.FIXED, complexity=1)
+    >= 0.05,
     "facts-known": share("memorised", "accuracy").over(*LABELS) >= 0.99,
 }
 

@@ -13,8 +13,6 @@ from inweights.recipes.shared.derived import blocks, compositions, extremes, own
 from inweights.theory.identity_bridge.proof import known_norm
 from inweights.worlds.families.two_hop import TwoHop
 
-__all__ = ["Settings", "block", "gap", "least", "most", "peak"]
-
 #: The role whose templates are drawn, and the title of its panel.
 _PANELS = {
     "tokens": "(a) single tokens: the rows of W",

@@ -16,11 +16,6 @@ def roc_auc(table: pl.DataFrame, score: str, hit: str, by: Sequence[str]) -> pl.
 
     It is the chance that a random hit has a higher score than a random miss; ties count half.
     ``place`` numbers the groups of the last column of ``by``.
-
-    Example:
-        >>> table = pl.DataFrame({"seed": [0] * 4, "s": [0.1, 0.4, 0.35, 0.8], "hit": [0, 0, 1, 1]})
-        >>> roc_auc(table, "s", "hit", ["seed"])["auc"].item()
-        0.75
     """
     ranked = table.with_columns(_rank=pl.col(score).rank("average").over(list(by)))
     won = pl.col(hit) > 0.5

@@ -158,13 +158,7 @@ def at_the_end(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
 def first_step(
     table: pl.DataFrame, column: str, keys: Sequence[str], least: float = 0.5
 ) -> pl.DataFrame:
-    """When ``column`` first reaches ``least``, as ``first``; a step beyond the last if never.
-
-    Example:
-        >>> seen = pl.DataFrame({"seed": 0, "step": [0, 10, 20], "exact": [0.0, 0.6, 0.4]})
-        >>> first_step(seen, "exact", ["seed"])["first"].item()
-        10.0
-    """
+    """When ``column`` first reaches ``least``, as ``first``; a step beyond the last if never."""
     reached = pl.col("step").filter(pl.col(column) >= least).min()
     never = pl.col("step").max() + 1
     return table.group_by(list(keys), maintain_order=True).agg(

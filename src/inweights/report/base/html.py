@@ -135,7 +135,6 @@ def preview(name: str, table: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
 
 
 def _framed(name: str, grid: str, note: str, link: str) -> str:
-    """A table that can be scrolled, below what is said of it."""
     return tag("p", escape(note), link, class_="note") + tag(
         "div", grid, class_="scroll", tabindex="0", role="region", aria_label=name
     )

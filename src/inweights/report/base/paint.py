@@ -149,7 +149,6 @@ def paint(
 
 
 def _spoken(name: str) -> str:
-    """A group's name without underscores."""
     return name.replace("_", " ")
 
 

@@ -48,15 +48,7 @@ def as_polars(table: Any) -> pl.DataFrame:
 
 
 def csv_text(table: pl.DataFrame, *, raw: bool = False) -> str:
-    """Return a table as CSV; a spreadsheet runs none of its texts.
-
-    Example:
-        >>> print(csv_text(pl.DataFrame({"name": ["=1+1", "-1.5", "Ann"]})), end="")
-        name
-        '=1+1
-        -1.5
-        Ann
-    """
+    """Return a table as CSV; a spreadsheet runs none of its texts."""
     if raw or not table.width:
         return table.write_csv()
     names = pl.DataFrame(_quoted(pl.Series(table.columns))).transpose()
@@ -201,11 +193,6 @@ def spread(
         axis: Column of positions.
         value: Column of numbers.
         bounds: Least and largest value that the number can have; the interval is cut to them.
-
-    Example:
-        >>> table = pl.DataFrame({"seed": [0, 1], "C": [2, 2], "accuracy": [0.5, 0.7]})
-        >>> spread(table, "C", "accuracy").mean.round(2)
-        array([0.6])
     """
     numbers = pl.col(value).cast(pl.Float64)
     finite = pl.when(numbers.is_finite()).then(numbers)

@@ -113,7 +113,6 @@ class _Plan:
 def _share(
     plan: _Plan, left: float, top: float, wide: float, high: float
 ) -> tuple[float, float, float, float]:
-    """A rectangle as matplotlib wants it: shares of the figure, from below."""
     bottom = plan.height - top - high
     return left / plan.width, bottom / plan.height, wide / plan.width, high / plan.height
 
@@ -129,7 +128,6 @@ def _plan(drawn: Sequence[Matrix], titles: Sequence[str], most: int) -> _Plan:
 
 
 def _try(drawn: Sequence[Matrix], titles: Sequence[str], across: int) -> _Plan:
-    """The layout with so many panels side by side."""
     grid = [list(range(k, min(k + across, len(drawn)))) for k in range(0, len(drawn), across)]
     named = tuple(
         k % across == 0 or not _same_rows(drawn[k], drawn[k - 1]) for k in range(len(drawn))

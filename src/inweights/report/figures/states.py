@@ -16,8 +16,6 @@ from inweights.report.base.legend import columns_that_fit
 from inweights.report.base.paint import text_width, wrap
 from inweights.report.base.registry import drawing
 
-__all__ = ["States", "cloud"]
-
 _MARKERS = ("*", "o", "s", "^", "D")
 _SIZES = (62, 24, 22, 24, 20)  # square points
 _NEUTRAL = "#6b7280"

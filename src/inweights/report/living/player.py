@@ -197,7 +197,6 @@ def _paths(film: Film) -> list[dict[str, Any]]:
 
 
 def _keys(kinds: Sequence[str]) -> list[dict[str, Any]]:
-    """Empty traces that name the markers in the legend of the states."""
     return [
         {
             "type": "scatter",

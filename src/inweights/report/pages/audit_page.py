@@ -24,15 +24,7 @@ _LEVELS = {"act": "To do", "good": "Good", "note": "To know"}
 
 
 def build_audit_page(made: Audit, name: str) -> str:
-    """Return the page as HTML; the same audit gives the same bytes except for its time.
-
-    Example:
-        >>> from inweights.audit import audit
-        >>> from inweights.worlds import read_knowledge
-        >>> page = build_audit_page(audit(read_knowledge("@chemistry")), "@chemistry")
-        >>> "7 of 36 two-step questions follow" in page, "https:" in page.split("<svg")[0]
-        (True, False)
-    """
+    """Return the page as HTML; the same audit gives the same bytes except for its time."""
     found = outlook(made)
     return facts_page(
         "Audit of facts",
@@ -119,7 +111,6 @@ def _figures(made: Audit, found: pl.DataFrame) -> str:
 
 
 def _both(picture: Callable[[], Picture], key: str, title: str) -> str:
-    """A figure for wide windows and for a phone."""
     with style.on_a_phone():
         phone = picture()
     return inline(title, Still(picture(), key), Still(phone, f"{key}-phone"))
@@ -160,5 +151,4 @@ def _tables(made: Audit, found: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
 
 
 def _known(table: pl.DataFrame) -> list[str]:
-    """Columns that say anything."""
     return [name for name in table.columns if table[name].null_count() < table.height]

@@ -38,7 +38,6 @@ class PageContent:
         cite: BibTeX entries of the paper and of the project.
         part: Names of its claims, if the run is a part of a recipe.
         cautions: What a reader has to know of the numbers.
-        open_: Whether claims are undecided, so that captions may say more than was found.
     """
 
     title: str
@@ -60,4 +59,3 @@ class PageContent:
     cite: Sequence[str] = ()
     part: tuple[str, ...] = ()
     cautions: Sequence[str] = ()
-    open_: bool = False

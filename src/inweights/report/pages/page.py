@@ -35,15 +35,14 @@ def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) 
         DataError: A figure names a table or column that is not there.
     """
     drawn = stills or _stills(content.figures, content.tables)
-    figures, moving = sections.figures_section(
-        content.figures, content.tables, drawn, open_=content.open_
-    )
+    figures, moving = sections.figures_section(content.figures, content.tables, drawn)
     body = tag(
         "main",
         sections.header(content),
         sections.cautions_section(content.cautions),
         claims_section(content.claims),
         figures,
+        sections.controls_section(content.tables),
         sections.numbers_section(content.tables),
         sections.settings_section(content.config, content.ours),
         sections.again_section(content.command, content.folder, content.environment),

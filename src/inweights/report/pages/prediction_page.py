@@ -26,15 +26,7 @@ _COLUMNS = ("role", "prompt", "answer", "predicted", "verdict", "margin", "expec
 def build_forecast_page(
     made: Prediction, name: str, *, queries: pl.DataFrame | None = None, trained: str = ""
 ) -> str:
-    """Return the page as HTML.
-
-    Example:
-        >>> from inweights.theory import predict
-        >>> from inweights.worlds import TwoHop
-        >>> page = build_forecast_page(predict(TwoHop(n=3, identity=False).build()), "mine")
-        >>> "0 of 3 questions follow" in page, "https:" in page
-        (True, False)
-    """
+    """Return the page as HTML."""
     rows = made.queries if queries is None else queries
     return facts_page(
         "Prediction from facts",

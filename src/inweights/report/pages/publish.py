@@ -19,7 +19,7 @@ def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
     recipe = outcome.recipe
     figures = folder / "figures"
     figures.mkdir(exist_ok=True)
-    stills = write_figures(recipe.figures, outcome.tables, figures)
+    stills = write_figures(outcome.figures, outcome.tables, figures)
     content = PageContent(
         title=outcome.heading,
         paper=recipe.paper,
@@ -31,7 +31,7 @@ def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
         seconds=outcome.seconds,
         folder=outcome.folder.path.as_posix(),
         claims=outcome.claims,
-        figures=recipe.figures,
+        figures=outcome.figures,
         tables=outcome.tables,
         config=outcome.settings,
         environment=outcome.environment,
@@ -40,7 +40,6 @@ def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
         cite=cite,
         part=recipe.part,
         cautions=outcome.cautions,
-        open_=outcome.heading != recipe.title,
     )
     (folder / PAGE).write_text(build_page(content, stills), encoding="utf-8")
 

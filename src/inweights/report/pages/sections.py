@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from inweights.lab.grammar.controls import CONTROL, beyond_control
 from inweights.lab.grammar.recipe import split_ours
+from inweights.lab.grammar.shown import shown_in
 from inweights.report.base.html import disclosure, escape, meta, nav, preview, prose, tag, tree
 from inweights.report.base.save import Still, inline
 from inweights.report.figures.draw import draw_for_phone
@@ -20,22 +22,6 @@ if TYPE_CHECKING:
     from inweights.lab.grammar.figure import Figure
     from inweights.report.pages.content import PageContent
 
-__all__ = [
-    "again_section",
-    "cautions_section",
-    "cite_section",
-    "figures_section",
-    "header",
-    "numbers_section",
-    "settings_section",
-]
-
-
-#: Said of figures while claims are undecided or not reproduced.
-_EXPECTED = (
-    "Titles and captions say what is expected. Not every claim is reproduced by this run: the "
-    "verdicts above say which."
-)
 #: Said below a figure that would play.
 _STILL = (
     "This figure plays through training on a page that is made where plotly is installed: pip "
@@ -92,13 +78,10 @@ def figures_section(
     figures: Sequence[Figure],
     tables: Mapping[str, pl.DataFrame],
     stills: Mapping[str, Still],
-    *,
-    open_: bool = False,
 ) -> tuple[str, bool]:
     """Return the figures, and whether one of them plays through time, which takes plotly.
 
-    Where plotly is not installed, a still figure is shown, and a note says so. Where claims are
-    ``open_`` a note says that captions are expectations.
+    Where plotly is not installed, a still figure is shown, and a note says so.
     """
     if not figures:
         return "", False
@@ -133,8 +116,30 @@ def figures_section(
                 id=f"figure-{figure.id}",
             )
         )
-    note = tag("p", escape(_EXPECTED), class_="note") if open_ else ""
-    return tag("section", tag("h2", "Figures"), note, *drawn, id="figures"), moving
+    return tag("section", tag("h2", "Figures"), *drawn, id="figures"), moving
+
+
+def controls_section(tables: Mapping[str, pl.DataFrame]) -> str:
+    """Return how far probes exceed their controls, and why where none was run."""
+    parts, without = [], []
+    for name, table in tables.items():
+        own = table.columns[table.columns.index("seed") + 1 :] if "seed" in table.columns else []
+        shown = shown_in(own) if own else None
+        if shown and CONTROL in table.columns:
+            title = tag("h3", tag("code", escape(name)), f" {escape(shown.label)}")
+            parts += [title, preview(f"{name}-beyond-control", beyond_control(table))]
+        elif shown:
+            fits = f" Controls that fit: {', '.join(shown.controls)}." if shown.controls else ""
+            said = prose(f"{shown.null}{fits}")
+            without.append(tag("li", tag("code", escape(name)), ": ", said))
+    if without:
+        none = tag("p", "No control was run beside these; what chance gives:", class_="note")
+        parts.append(disclosure("Without a control", none, tag("ul", *without)))
+    if not parts:
+        return ""
+    about = "Value less that of the same trial under the control: median over seeds, 95% interval."
+    note = tag("p", escape(about), class_="note") if len(parts) > 1 or not without else ""
+    return tag("section", tag("h2", "Beyond control"), note, *parts, id="controls")
 
 
 def numbers_section(tables: Mapping[str, pl.DataFrame]) -> str:

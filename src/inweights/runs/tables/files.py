@@ -64,15 +64,7 @@ class Files(Protocol):
 
 
 class Folder:
-    """A folder on a disk, of this machine or shared by several; it may be a link, nothing below.
-
-    Example:
-        >>> files = Folder(tempfile.mkdtemp())
-        >>> files.create("a/b", b"1"), files.create("a/b", b"2")
-        (True, False)
-        >>> files.read("a/b"), files.read("a/c"), files.names("a")
-        (b'1', None, ['a/b'])
-    """
+    """A folder on a disk, of this machine or shared by several; it may be a link, nothing below."""
 
     def __init__(self, root: str | Path) -> None:
         self.root = Path(root)

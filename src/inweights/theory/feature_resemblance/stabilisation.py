@@ -32,14 +32,6 @@ def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:
         Fiedler space), ``size``, ``coefficient`` (mean of ``v_iᵀ C v_i``; an eigenvalue of ``C``
         where Proposition 6 holds), ``energy`` (share of all of ``‖V‖²``), ``length`` (root of
         that energy's mean over the space's vectors).
-
-    Example:
-        >>> from inweights.theory.geometric_memory.node2vec import descend
-        >>> ring = np.roll(np.eye(7), 1, 1) + np.roll(np.eye(7), -1, 1)
-        >>> start = np.random.default_rng(0).normal(size=(1, 7, 20))
-        >>> table = by_space(descend(start, ring, steps=3000), ring)
-        >>> table["space"].to_list(), round(table["energy"][:2].sum(), 2)
-        ([-1, 0, 1, 2], 1.0)
     """
     spectrum = _spectrum(run, a)
     rows = []
@@ -81,14 +73,6 @@ def propositions(run: Trajectory, a: Float[Floats, "N N"], *, spaces: int = 1) -
         angle between their eigenvectors and the graph's); ``top`` (share of the energy of ``V``
         in the top eigenspaces, degenerate vectors left out; 10) and ``degenerate``; ``change``
         (``‖CV‖ / ‖V‖``, which is 0 at rest) and ``norm``, ``‖V‖``.
-
-    Example:
-        >>> from inweights.theory.geometric_memory.node2vec import descend
-        >>> ring = np.roll(np.eye(7), 1, 1) + np.roll(np.eye(7), -1, 1)
-        >>> start = np.random.default_rng(0).normal(size=(1, 7, 20))
-        >>> table = propositions(descend(start, ring, steps=3000, record=[0]), ring)
-        >>> bool(table["null_size"][0] > 0.1), bool(table["null_size"][1] < 0.01)
-        (True, True)
     """
     spectrum = _spectrum(run, a)
     if not 1 <= spaces < spectrum.spaces:
@@ -148,13 +132,6 @@ def outside(symmetric: Float[Floats, "N N"], spectrum: Spectrum) -> float:
     Args:
         symmetric: ``X``.
         spectrum: Eigenspaces of the graph; all degenerate vectors count as one space.
-
-    Example:
-        >>> ring = np.roll(np.eye(6), 1, 1) + np.roll(np.eye(6), -1, 1)
-        >>> spectrum = eigenspaces(operator(ring))
-        >>> round(outside(ring @ ring, spectrum), 9), round(outside(np.diag([1.0] * 3 + [0] * 3),
-        ...     spectrum), 2)
-        (0.0, 1.0)
     """
     count = len(symmetric)
     seen = spectrum.vectors.T @ symmetric @ spectrum.vectors

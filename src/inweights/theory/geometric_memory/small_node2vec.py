@@ -40,12 +40,6 @@ def advance(
         there: 1 for nodes that have edges, else 0.
         eta: One rate, or one a replica.
         steps: How many; at most :data:`BLOCK`.
-
-    Example:
-        >>> ring = (np.roll(np.eye(4), 1, 1) + np.roll(np.eye(4), -1, 1)) / 2
-        >>> start = np.random.default_rng(0).normal(size=(2, 4, 9))
-        >>> advance(start, ring, np.ones((4, 1)), np.full((1, 1, 1), 0.1), 7).shape
-        (2, 4, 9)
     """
     with np.errstate(over="ignore", invalid="ignore"):  # infinite is too large as well
         largest = np.square(v).sum(-1).max(initial=0.0)

@@ -37,11 +37,6 @@ def costs(world: Graph, *, dimensions: int, cells: int, seed: int = 0) -> pl.Dat
     Returns:
         A row for each measure (``bits``, ``norm``) and whether the model is tied: ``measure, tied,
         nodes, associations, associative, geometric, ratio`` (the first cost over the second).
-
-    Example:
-        >>> table = costs(Graph(shape="cycle", n=16, edges="forward"), dimensions=2, cells=16)
-        >>> table.filter(pl.col("tied"))["ratio"].to_list()
-        [0.5, 1.0]
     """
     a = adjacency(world.build(seed))
     rows = []

@@ -38,11 +38,6 @@ def certificate(n: int, identity: bool) -> pl.DataFrame:
       symmetric ``P`` on the space where ``G = Xᵀ U`` keeps lengths. Positive: one optimum.
     - ``assumption 2``: length of the part of ``(1, …, 1)`` in that space, over its own length. 0:
       the logits of every row of every optimum sum to 0.
-
-    Example:
-        >>> values = dict(certificate(4, identity=False).rows())
-        >>> abs(values["gap"]) < 1e-12, values["unique"] > 0.1, values["assumption 2"] < 1e-12
-        (True, True, True)
     """
     known = closed_form(n, identity=identity)
     w, x, answers, prices = (
@@ -93,11 +88,6 @@ def with_identity(n: int) -> pl.DataFrame:
       minus 1.  ``(13)``: the query's own object minus its bridge, in logits.
     - ``(19)``: ``f + 1``.  ``prop 2``: ``a1 + n a2 - e`` at the optimum of (8), found by itself.
     - ``assumption 4 c1``, ``assumption 4 a2``: their sizes.  ``assumption 4 t``: ``t``.
-
-    Example:
-        >>> table = with_identity(10)
-        >>> round(table.filter(pl.col("check") == "thm 1")["value"].item(), 3)
-        0.703
     """
     best = solve_symmetric(n)
     path = solve_symmetric(n, closed=False)

@@ -35,11 +35,6 @@ def at_optimum(n: int) -> pl.DataFrame:
     - ``case 2``: multiplier of ``g_1`` over ``n - 1``. Positive: the case cannot be.
     - ``(33)``: its right side over its left, over ``√n``; 1 or more where the two differ as the
       proof of Proposition 4 says.
-
-    Example:
-        >>> table = at_optimum(10)
-        >>> table.filter(pl.col("check") == "(28)")["value"].item() < 1e-12
-        True
     """
     known = closed_form(n)
     p = known.parameters

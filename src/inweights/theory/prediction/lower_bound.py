@@ -101,16 +101,6 @@ def lower_bound(
         late: When, by :func:`time.perf_counter`, the best bound so far is enough; ``-inf`` where
             there is none yet.
         inverse: ``(I + κ Xᵀ X)⁻¹`` if it is known; see :func:`margin_bounds`.
-
-    Example:
-        >>> from inweights.theory import solve
-        >>> from inweights.worlds import TwoHop
-        >>> solution = solve(TwoHop(n=3).build(), gap=1e-6)
-        >>> c = np.zeros(solution.program.shape)
-        >>> c[[0, 6], 0], c[[0, 6], 1] = 1, -1  # logit of b1 minus that of b2, after (a1, r1)
-        >>> bound = lower_bound(solution, c)
-        >>> 0.98 < bound.value <= 1, prove(solution.program, solution.optimum, c, bound.dual) > 0.98
-        (True, True)
     """
     program = solution.program
     here = float((functional * solution.templates).sum())

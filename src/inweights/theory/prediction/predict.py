@@ -132,7 +132,6 @@ def predict(
 def _put_together(
     world: World, solved: Sequence[tuple[Solved, pl.DataFrame, Ids, str]], parts: int
 ) -> Prediction:
-    """One forecast of all parts that were solved."""
     solutions, tables, facts, reasons = zip(*solved, strict=True)
     out = np.ones(len(world.facts), dtype=bool)
     out[np.concatenate(facts)] = False

@@ -25,15 +25,7 @@ PHRASED = (0.03, 1.0)
 
 
 def trust(prediction: Prediction) -> str:
-    """Return the expected errors of a prediction, in a few sentences.
-
-    Example:
-        >>> from inweights.theory import predict
-        >>> from inweights.worlds import Hops
-        >>> chains = predict(Hops(n=3, hops=3).build(), advise=False)
-        >>> "to individual chains of three facts" in trust(chains)
-        True
-    """
+    """Return the expected errors of a prediction, in a few sentences."""
     emb_mlp, gpt = ERRORS
     besides = ""
     if (prediction.queries["role"] == "chain").any():

@@ -25,14 +25,6 @@ class Anderson:
         memory: How many past differences are combined.
         first: How many differences there have to be before anything is combined.
         growth: A step is undone when the residual after it is so many times the one before it.
-
-    Example:
-        >>> matrix, target = np.diag([0.9, 0.99, 0.5]), np.ones(3)
-        >>> x, speed = np.zeros(3), Anderson(memory=3)
-        >>> for _ in range(9):
-        ...     x = speed.step(x, matrix @ x + target - x)
-        >>> bool(np.allclose(x, [10, 100, 2]))
-        True
     """
 
     def __init__(self, memory: int = 10, first: int = 5, growth: float = 2.0) -> None:

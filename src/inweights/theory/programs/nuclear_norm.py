@@ -161,7 +161,6 @@ def _iterate(
     seconds: float | None,
     progress: Callable[[int, float], None] | None,
 ) -> tuple[_Iteration, int]:
-    """Iterate until the gap is reached, or iterations or time have run out."""
     run = _Iteration(program, start)
     every = EVERY[run.large]
     began = time.perf_counter()

@@ -64,14 +64,6 @@ class MarginProjection:
     A row's right answers are raised to at least ``t`` and its wrong ones lowered to at most
     ``t - 1``; ``t`` balances the two. With one right answer Newton's method finds it exactly in a
     few steps (the balance is concave and piecewise linear), and the last ``t`` is a good start.
-
-    Example:
-        >>> from inweights.worlds import TwoHop
-        >>> program = Program.of(TwoHop(n=2).build())
-        >>> project = MarginProjection(program)
-        >>> near = project(np.zeros(program.right.shape))
-        >>> program.least_margins(near).round(9).tolist()
-        [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     """
 
     def __init__(self, program: Program) -> None:

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
     from scipy import sparse
 
-__all__ = ["Answers", "Program"]
-
 Answers = Literal["one", "several", "any"]
 _ANSWERS = ("one", "several", "any")
 Array = NDArray[np.float64]

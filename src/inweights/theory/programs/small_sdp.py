@@ -62,12 +62,6 @@ def least_norms(
             optima where there are several; without it the solution is their middle.
         gap: Relative gap asked for.
         iterations: Newton steps allowed.
-
-    Example:
-        >>> one = np.array([[[1.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 1.0]]])
-        >>> solution = least_norms([one])  # w_11 ≥ 1 and w_22 ≥ 1
-        >>> round(solution.value, 6), solution.gap <= 1e-7
-        (2.0, True)
     """
     blocks = [_lift(k) for k in coefficients]
     bases = [np.eye(b.shape[1]) for b in blocks]

@@ -164,7 +164,6 @@ def _coordinates(rows: Array, n: int) -> tuple[Array, Array]:
 
 
 def _parameters(one: Array, means: Array, n: int) -> Parameters:
-    """Back from the matrices of Lemma 2."""
     two, lines = (means[:, :2] - one) / n, means[:, 2:] / np.sqrt(n)
     values: dict[str, float] = {}
     for i, line in enumerate((("a", "b"), ("c", "d"))):

@@ -16,15 +16,6 @@ def to_model(solution: Solution) -> EmbMLP:
     The factors are balanced, ``E = U √S`` and ``W_proj = √S Vᵀ``: of all pairs with this product
     they have the least norm, ``½(‖E‖² + ‖W_proj‖²) = ‖W‖_*``, which is how program (1) becomes
     program (2) (Identity Bridge §4.3). Tokens that are in no prompt have zero embeddings.
-
-    Example:
-        >>> from inweights.theory import solve
-        >>> from inweights.worlds import TwoHop
-        >>> solution = solve(TwoHop(n=3).build())
-        >>> model = to_model(solution)
-        >>> norm = sum(float(p.square().sum()) for p in model.parameters()) / 2
-        >>> abs(norm / solution.optimum - 1) < 1e-5
-        True
     """
     world = solution.program.world
     u, s, v = np.linalg.svd(solution.templates, full_matrices=False)

@@ -189,7 +189,6 @@ class Batches:
         return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
 
     def _order(self, draw: int, epoch: int) -> Int[Tensor, "R m"]:
-        """The order of an epoch, on the device."""
         key = (draw, epoch)
         if key not in self._orders:
             self._orders.pop((draw, epoch - 2), None)
@@ -229,7 +228,6 @@ class Batches:
 
 
 def _chosen(world: World, phase: Phase) -> tuple[Ids, NDArray[np.float64]]:
-    """Places and weights of the facts that the phase trains."""
     facts = world.facts
     if not len(facts):
         raise DataError("the world has no facts to train on")

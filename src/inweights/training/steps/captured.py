@@ -43,7 +43,6 @@ class CapturedUpdate:
         self._graph: torch.cuda.CUDAGraph | None = None
 
     def __call__(self, batch: Batch) -> Float[Tensor, " R"]:
-        """Do one update."""
         for group, rate in zip(self._groups, self._rates, strict=True):
             group["lr"] = rate.fill_(group["lr"])
         self._done += 1

@@ -50,13 +50,6 @@ class Kernels:
 
     Attributes:
         bytes: Size of the memory that all intermediate results share.
-
-    Example:
-        >>> x = torch.ones(2)
-        >>> kernels = Kernels(lambda: (x.exp() * 2).log())
-        >>> _ = x.fill_(5.0)
-        >>> len(kernels), bool((kernels() > 5).all())
-        (3, True)
     """
 
     def __init__(self, compute: Callable[[], Tensor]) -> None:
@@ -132,12 +125,7 @@ def _copies_at_once(calls: Sequence[_Call]) -> list[_Call]:
 
 
 class _Memory:
-    """One piece of memory for all buffers, in which those that are needed at once lie apart.
-
-    Attributes:
-        first: The call that makes each buffer.
-        bytes: How much it is.
-    """
+    """One piece of memory for all buffers, in which those that are needed at once lie apart."""
 
     def __init__(self, calls: Sequence[_Call], result: Tensor) -> None:
         self.first: dict[int, int] = {}

@@ -45,16 +45,6 @@ class Loss:
         model: ``R`` replicas.
         precision: See :class:`~inweights.training.Phase`. Where bfloat16 is emulated the logits of
             all labels are held at once.
-
-    Example:
-        >>> from inweights.models import GPTConfig, pack
-        >>> model = GPTConfig(layers=1, width=8).build(vocabulary=9, seeds=[0, 1])
-        >>> inputs, one = pack([torch.tensor([[1, 2]])]), torch.ones(1)
-        >>> hard = Batch(inputs, torch.tensor([1]), torch.tensor([[4], [4]]), one)
-        >>> twice = torch.tensor([[4, 4], [4, 4]]), one.repeat(2) / 2, torch.tensor([0, 0])
-        >>> soft = Batch(inputs, torch.tensor([1]), *twice)  # the same, said twice
-        >>> torch.allclose(Loss(model)(hard), Loss(model)(soft))
-        True
     """
 
     def __init__(self, model: Model, precision: Precision = "fp32") -> None:
@@ -64,7 +54,6 @@ class Loss:
         self._linear: bool | None = None
 
     def __call__(self, batch: Batch) -> Float[Tensor, " R"]:
-        """Return the loss of each replica, in nats."""
         model = self._model
         if self._emulated:
             with RoundedProducts():

@@ -35,23 +35,6 @@ class RecordedLosses:
     For the next steps both ways are taken: a model whose arithmetic depends on more than parameters
     and batch, such as on how often it was called, is computed as ever from there on. So are batches
     of other shapes than the recorded one.
-
-    Example:
-        >>> import torch
-        >>> from inweights.models import EmbMLPConfig, pack
-        >>> from inweights.training.steps.flat_parameters import FlatParameters
-        >>> from inweights.training.steps.losses import Loss
-        >>> model = EmbMLPConfig(width=8).build(vocabulary=9, seeds=[0, 1])
-        >>> flat, loss = FlatParameters(model), Loss(model)
-        >>> moving, inputs = flat.moving(("*",)), pack([torch.tensor([[1, 2]])])
-        >>> batch = Batch(inputs, torch.tensor([1]), torch.tensor([[4], [4]]), torch.ones(1))
-        >>> def losses(batch):
-        ...     found = loss(batch)
-        ...     flat.backward(found.sum(), moving)
-        ...     return found.detach()
-        >>> recorded = RecordedLosses(losses, flat.gradients)
-        >>> all(torch.equal(recorded(batch), loss(batch)) for _ in range(6)), recorded.kernels > 0
-        (True, True)
     """
 
     def __init__(self, losses: Losses, gradients: Float[Tensor, "R P"]) -> None:
@@ -66,7 +49,6 @@ class RecordedLosses:
         return 0 if self._kernels is None else len(self._kernels)
 
     def __call__(self, batch: Batch) -> Float[Tensor, " R"]:
-        """Return the loss of each replica."""
         self._done += 1
         if self._done == WARM_UP + 1:
             self._record(batch)

@@ -16,14 +16,7 @@ from torch.overrides import TorchFunctionMode
 
 
 class RoundedProducts(TorchFunctionMode):
-    """Within it ``torch.bmm`` and ``torch.baddbmm``, of which layers consist, round to bfloat16.
-
-    Example:
-        >>> x = torch.full((1, 1, 1), 1.01)
-        >>> with RoundedProducts():
-        ...     torch.bmm(x, x).item()
-        1.015625
-    """
+    """Within it ``torch.bmm`` and ``torch.baddbmm``, of which layers consist, round to bfloat16."""
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None

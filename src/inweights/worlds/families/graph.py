@@ -293,7 +293,6 @@ def edge_prefix(world: World) -> tuple[int, ...]:
 
 
 def _shape(config: Graph) -> tuple[list[tuple[int, int]], list[list[int]]]:
-    """Return the links of a built-in shape, and the paths from its root."""
     if config.shape == "cycle":
         return [(i, (i + 1) % config.n) for i in range(config.n)], []
     if config.shape == "irregular":

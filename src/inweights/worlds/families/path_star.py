@@ -63,6 +63,8 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
             facts with roles ``moved_edge`` and ``moved_reverse_edge``. Who learns these, freezes
             the embeddings and goes on with ``path`` has a geometry that belongs to other nodes: the
             control which tells geometry from mere memory.
+        after_leaf: Whether a reverse path is said from the node after the leaf on. The leaf ends
+            the prompt; with edges towards the root alone it would be an answer that nothing trains.
 
     Raises:
         ConfigError: A count is too small, neither pause nor task token tells a path's prompt from
@@ -76,6 +78,8 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         (('edge', 'reverse_edge', 'path'), 'v9 <pause>')
     """
 
+    later = {"after_leaf": False}
+
     arms: int = 200
     nodes: int = 5
     branches: int = 1
@@ -87,11 +91,14 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
     reverse: bool = False
     answer: Literal["path", "first"] = "path"
     moved: bool = False
+    after_leaf: bool = False
 
     def __post_init__(self) -> None:
         check_counts("path-star", self, arms=2, nodes=3, branches=1, pauses=0)
         check_depth("path-star", self.nodes, self.branches)
         check_task(self, "path-star")
+        if self.after_leaf and not self.reverse:
+            raise ConfigError("path-star: after_leaf is for reverse paths; set reverse, too")
 
     @property
     def size(self) -> int:
@@ -123,8 +130,13 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
             other = streams.numpy(WORLD, "path-star", "moved").permutation(self.size)
             facts |= told_edges(self, vocabulary, other[pairs], "moved_")
         trained = self._trained(streams.numpy(WORLD, "path-star", "split"), len(lines))
-        facts["path"] = told_paths(self, vocabulary, lines[trained])
-        queries = told_paths(self, vocabulary, lines[~trained])
+        said = slice(int(self.after_leaf), None)
+        facts["path"], queries = (
+            (prompts, answers[:, said])
+            for prompts, answers in (
+                told_paths(self, vocabulary, lines[part]) for part in (trained, ~trained)
+            )
+        )
         return World(
             name="path-star",
             vocabulary=vocabulary,

@@ -83,5 +83,4 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
 
 
 def _with(entities: np.ndarray, relation: int) -> np.ndarray:
-    """Prompts of an entity and a relation."""
     return np.stack([entities, np.full(len(entities), relation)], axis=1)

@@ -43,12 +43,6 @@ def questions(rows: Rows, kinds: Sequence[Kind] = KINDS) -> dict[str, tuple[Ids,
     Args:
         rows: Subject, relation and object of the facts, as tokens; no identities.
         kinds: Which to ask.
-
-    Example:
-        >>> ann, bob, rome, italy, home, country = range(6)
-        >>> rows = [(ann, home, rome), (bob, home, rome), (rome, country, italy)]
-        >>> questions(rows, ["composition"])["composition"][0].tolist()
-        [[0, 4, 5], [1, 4, 5]]
     """
     needed = {"implication", "unstated"} & set(kinds)
     reversed_ = {prompt for prompt, _ in _reversals(rows)} if needed else set()
@@ -118,7 +112,6 @@ def spread_chains(triples: Ids, most: int) -> tuple[Ids, int]:
 
 
 def _chains(rows: Rows) -> Iterator[Asked]:
-    """Three steps through four entities."""
     after = _after(rows)
     # A hub has as many pairs as its neighbours on both sides multiply, and most lead no further.
     further = {one: [step for step in steps if step[1] in after] for one, steps in after.items()}

@@ -72,7 +72,6 @@ def remarks_on(
 
 
 def _first_lines(columns: Ids, lines: Ids, n: int) -> list[int]:
-    """Line where each entity is first named."""
     first = np.full(n, np.iinfo(np.int64).max)
     for ends in columns.T:
         np.minimum.at(first, ends, lines)
@@ -143,7 +142,6 @@ def _contradictions(
 
 
 def _by_relation(triples: Ids) -> list[Ids]:
-    """The triples of each relation, by its number."""
     order = np.argsort(triples[:, 1], kind="stable")
     return np.split(order, np.cumsum(np.bincount(triples[:, 1]))[:-1])
 

@@ -45,8 +45,10 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         >>> path = Path(tempfile.mkdtemp()) / "family.csv"
         >>> _ = path.write_text("ann,mother,beth\nbeth,born_in,rome\ncarl,born_in,oslo\n")
         >>> world = Triples(path=str(path), identity=True).build()
-        >>> world, world.vocabulary.text(world.queries.prompt(0))
-        (World('triples', 7 tokens, 4 facts, 1 query, seed=0), 'ann mother born_in')
+        >>> len(world.facts), world.vocabulary.text(world.queries.prompt(0))
+        (4, 'ann mother born_in')
+        >>> world.asks
+        "composition; questions='all' adds chain, reversal, implication, unstated"
     """
 
     later = {"questions": "composition", "query": "", "download": False}
@@ -179,4 +181,10 @@ def world_of(
         settings=settings or {},
         seed=seed,
         why_out_of_distribution="no answer to any of these is trained",
+        asks=_asks(kinds),
     )
+
+
+def _asks(kinds: Sequence[Kind]) -> str:
+    left = ", ".join(kind for kind in KINDS if kind not in kinds)
+    return ", ".join(kinds) + (f"; questions='all' adds {left}" if left else "")

@@ -18,22 +18,12 @@ from inweights.support.publish import publish_folder
 if TYPE_CHECKING:
     from filelock import FileLock
 
-__all__ = ["new_folder"]
-
 _PREFIX, _LOCK = ".new-", "lock"
 
 
 @contextmanager
 def new_folder(target: str | Path) -> Iterator[Path]:
-    """Give a folder to fill, which becomes ``target`` when the block ends well.
-
-    Example:
-        >>> place = Path(tempfile.mkdtemp()) / "new"
-        >>> with new_folder(place) as work:
-        ...     _ = (work / "a.txt").write_text("a")
-        >>> [file.name for file in place.iterdir()]
-        ['a.txt']
-    """
+    """Give a folder to fill, which becomes ``target`` when the block ends well."""
     from filelock import FileLock  # what only reads a world does without
 
     target = Path(target)

@@ -26,13 +26,7 @@ _CELL = 1_000_000
 
 
 class Fact(NamedTuple):
-    """A triple of a published set, with what the set says about it.
-
-    Attributes:
-        triple: Subject, relation, object.
-        template: How the set puts the relation into words, or an empty text.
-        aliases: Other names of the object.
-    """
+    """A triple of a published set, with what the set says about it."""
 
     triple: tuple[str, str, str]
     template: str = ""
@@ -56,15 +50,6 @@ def two_hop_facts(row: Mapping[str, str], where: str) -> tuple[Fact, Fact]:
     ``r1.template_id``, ``r2.template_id`` where a file has no categories), and where they are
     there ``r1(e1).prompt``, ``r2(e2).prompt``, ``e2.aliases`` and ``e3.aliases`` (else their
     ``minimal_aliases``).
-
-    Example:
-        >>> row = {"e1.value": "Mozart", "e2.value": "Salzburg", "e3.value": "Austria",
-        ...        "r1.category": "person-birthcity", "r2.category": "city-cntry",
-        ...        "r1(e1).prompt": "Mozart was born in"}
-        >>> for fact in two_hop_facts(row, "f.csv, line 2"):
-        ...     print(fact.triple, fact.template)
-        ('Mozart', 'person-birthcity', 'Salzburg') {subject} was born in {object}.
-        ('Salzburg', 'city-cntry', 'Austria')
     """
     names = [row[column].strip() for column in _ENTITIES]
     if not all(names):

@@ -69,13 +69,7 @@ class Analogies(Config):
 
 
 def examples(rows: Sequence[AnalogyRow], condition: str) -> list[Example]:
-    """Return what a condition trains, with its stages; every sentence is in one stage.
-
-    Example:
-        >>> row = AnalogyRow("Bed", "Sofa", "Resting", "UsedFor", "Furniture")
-        >>> [(e.prompt, e.stage) for e in examples([row], "AS")]
-        [('Sofa is classified as', 0), ('Sofa is used for', 0), ('Bed is used for', 1)]
-    """
+    """Return what a condition trains, with its stages; every sentence is in one stage."""
     stages = _STAGES[condition.removeprefix(SHUFFLED)]
     return [
         Example(prompt, completion, stage)

@@ -114,13 +114,6 @@ def tell_and_ask(
         :func:`inweights.lm.resemblance_by_layer` gives. ``training``, where there was one:
         ``steps, trained`` (tokens) and ``loss``, the mean over the last pass. ``told`` says whether
         the conclusion of a question's chain was told outright.
-
-    Example:
-        >>> from inweights.recipes.shared.language.analogies import Analogies
-        >>> tiny = Outside(name="@tiny")
-        >>> table = tell_and_ask(model=tiny, lesson=Analogies(rows=2, condition="zero-shot"))
-        >>> table["kind"].value_counts(sort=True).rows()
-        [('question', 4), ('layer', 3)]
     """
     lm = load_model(model.name, device=device, seed=seed)
     quiz = lesson.quiz(seed)

@@ -79,11 +79,6 @@ class Invented(Config):
 
         Where the second hop is known, the country of a city is a fact too; whoever trains leaves
         it out.
-
-        Example:
-            >>> world = Invented(people=4, towns=2, countries=2).build(0)
-            >>> len(world), world.relations
-            (6, ('born_in', 'country'))
         """
         rng = Streams(seed).numpy(WORLD, "invented")
         drawn = names(rng)

@@ -29,11 +29,7 @@ class _Line(
     msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True,
     forbid_unknown_fields=True,
 ):  # fmt: skip
-    """What every line has.
-
-    Attributes:
-        date: The day, as ``2026-11-24``.
-    """
+    """What every line has."""
 
     date: str
 
@@ -60,13 +56,7 @@ class _OfClaim(_Line, frozen=True, kw_only=True):
 
 
 class Earlier(_OfClaim, frozen=True, kw_only=True, tag="earlier"):
-    """A verdict of a results table from before the ledger was kept: on the mean, by Student's.
-
-    Attributes:
-        text: The sentence.
-        target: In words.
-        commit: That brought the results table.
-    """
+    """A verdict of a results table from before the ledger was kept: on the mean, by Student's."""
 
     text: str
     target: str
@@ -103,12 +93,7 @@ class Stated(_Line, frozen=True, kw_only=True, tag="stated"):
 
 
 class Reworded(_Line, frozen=True, kw_only=True, tag="reworded"):
-    """A claim whose words or place changed, and nothing that is judged.
-
-    Attributes:
-        claim: As it reads now.
-        before: The sentence as it was.
-    """
+    """A claim whose words or place changed, and nothing that is judged."""
 
     claim: Claim
     scale: str
@@ -124,6 +109,7 @@ class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):
 
     Attributes:
         seeds: How many were judged.
+        size: Whether a number beside a one-sided target is the published one; "" without either.
         environment: Where the last of them was run.
     """
 
@@ -133,17 +119,12 @@ class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):
     low: float | None = None
     high: float | None = None
     hits: int | None = None
+    size: str = ""
     environment: str = ""
 
 
 class Withdrawn(_OfClaim, frozen=True, kw_only=True, tag="withdrawn"):
-    """A claim that is stated no longer.
-
-    Attributes:
-        text: The sentence as it was.
-        verdict: The last one.
-        why: The reason, "" where none was given.
-    """
+    """A claim that is stated no longer."""
 
     text: str
     verdict: str

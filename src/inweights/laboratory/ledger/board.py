@@ -13,6 +13,7 @@ from msgspec import structs
 
 from inweights.lab.grammar.claim import RELIABLE, Claim
 from inweights.lab.grammar.numbers import Numbers
+from inweights.lab.grammar.published import closeness
 from inweights.lab.grammar.verdict import (
     ClaimResult,
     decide,
@@ -20,7 +21,7 @@ from inweights.lab.grammar.verdict import (
     span_of,
     unjudged,
 )
-from inweights.ledger.lines import (
+from inweights.laboratory.ledger.lines import (
     LEDGER,
     Earlier,
     Entry,
@@ -30,26 +31,16 @@ from inweights.ledger.lines import (
     Withdrawn,
     read_ledger,
 )
-from inweights.ledger.scores import numbers_in, read_scores
+from inweights.laboratory.ledger.scores import numbers_in, read_scores
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
 from inweights.support.showing import Card
-
-__all__ = ["Board", "read_board", "verdict_lines"]
 
 _DECIDED = ("reproduced", "consistent", "not reproduced")
 
 
 @dataclass(frozen=True)
 class Board:
-    """Every claim with its verdict, and what it follows from.
-
-    Attributes:
-        scale: Of the runs.
-        claims: The claims that stand, each with its verdict.
-        withdrawn: Those that were taken back.
-        ledger_lines: The ledger.
-        scores: A row for each claim, version, case and seed.
-    """
+    """Every claim with its verdict, and what it follows from."""
 
     scale: str
     claims: tuple[ClaimResult, ...]
@@ -166,7 +157,9 @@ def verdict_lines(board: Board, date: str) -> list[JudgedLine]:
         if claim.verdict == "not judged" and not claim.replicates:
             continue
         known = board.ledger_lines.entry(claim.id, board.scale).judged_anew
-        if known and (known.verdict, known.seeds) == (claim.verdict, claim.replicates):
+        size = found.verdict if (found := closeness(claim)) else ""
+        now = (claim.verdict, claim.replicates, size)
+        if known and (known.verdict, known.seeds, known.size) == now:
             continue
         own = board.scores.filter(pl.col("claim") == claim.id, pl.col("version") == claim.version)
         line = JudgedLine(
@@ -180,6 +173,7 @@ def verdict_lines(board: Board, date: str) -> list[JudgedLine]:
             low=claim.low,
             high=claim.high,
             hits=claim.hits,
+            size=size,
             environment=own["environment"][-1],
         )
         lines.append(line)

@@ -51,7 +51,6 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def _measure(text: str) -> None:
-    """Refuse keys and brackets that no file of settings has."""
     line, depth, fresh, header = 1, 0, True, False
     parts, length, dotted = 1, 0, False  # of the key, or number, that may stand here
     for found in _TOKEN.finditer(text):
