@@ -34,6 +34,7 @@ SOLVED = {"direction", "nuclear_norm"}
 def small_and_model(name: str, n: int, replicas: int = 1, width: int = 16) -> tuple[Model, World]:
     """A world of about ``n`` entities or nodes that a probe can look at, and a model of it."""
     gpt: Any = iw.GPTConfig(layers=1, width=width, context=8)
+    world: Any
     if name in GRAPHS:
         gpt, world = TinyNNConfig(width=width), Graph(shape="grid", rows=max(3, n // 8), columns=8)
     elif name in ("arm_cosines", "navigation", "path_accuracy"):

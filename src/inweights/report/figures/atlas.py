@@ -10,7 +10,7 @@ import matplotlib.colors as mcolors
 import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
-from mpl_toolkits.mplot3d.art3d import Line3DCollection
+from mpl_toolkits.mplot3d.art3d import Line3DCollection  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from inweights.errors import DataError, unknown_name
