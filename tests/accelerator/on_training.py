@@ -33,7 +33,7 @@ WAYS: dict[str, tuple[Any, Any, Any]] = {
     "logits in chunks": (curricula.GPT, curricula.WORLD, RATES[0]),
 }
 #: The others are in the slow tier.
-BRIEF = ("minibatches", "pooled, by role, bf16", "stops", *list(WAYS)[len(curricula.CURRICULA) :])
+BRIEF = ("minibatches", "stops", "worlds of their own", "dropout", "logits in chunks")
 
 
 @pytest.mark.parametrize("name", tiers(WAYS, *BRIEF))
@@ -56,8 +56,13 @@ def test_it_trains_as_a_cpu_does(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize(
     "changes",
-    [{}, {"batch": 5, "random_offset": True}, {"batch": {"first_hop": 3}, "pooled": True}],
-    ids=["full batch", "minibatches", "pooled"],
+    [
+        pytest.param({}, id="full batch", marks=pytest.mark.slow),
+        pytest.param({"batch": 5, "random_offset": True}, id="minibatches"),
+        pytest.param(
+            {"batch": {"first_hop": 3}, "pooled": True}, id="pooled", marks=pytest.mark.slow
+        ),
+    ],
 )
 def test_training_waits_once_for_each_record_of_the_loss(changes: dict[str, Any]) -> None:
     """0.05 waits a step, as the loss is recorded every 20; one more in the loop would be 1.05.

@@ -22,6 +22,8 @@ WRITTEN = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
 PAGES = sorted(page for page in WRITTEN if BLOCK.search(page.read_text("utf-8")))
 #: Their code runs here, and once more, with its outputs, where the site is made.
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.md"))
+#: Pages that train for seconds.
+LONG = ("atlas", "extend-recipe", "sweep")
 
 
 def blocks(text: str) -> list[tuple[int, str]]:
@@ -43,7 +45,10 @@ def test_blocks_are_found_with_their_lines() -> None:
 @pytest.mark.usefixtures("registries")
 @pytest.mark.parametrize(
     "page",
-    [*PAGES, *(pytest.param(page, marks=pytest.mark.slow) for page in NOTEBOOKS)],
+    [
+        pytest.param(page, marks=[pytest.mark.slow] * (page in NOTEBOOKS or page.stem in LONG))
+        for page in (*PAGES, *NOTEBOOKS)
+    ],
     ids=lambda page: page.stem,
 )
 def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,9 @@ import pytest
 import inweights as iw
 from inweights.cli import main
 from inweights.errors import ConfigError, DataError, InweightsError
+from inweights.lab.studies.settle import settle
+from inweights.lab.studies.study import open_study
+from inweights.runs import RunStore
 from inweights.support.plugins import load_plugins
 
 #: Studies of tests are too small to know their facts.
@@ -106,6 +109,12 @@ def test_a_replicated_function_takes_the_seeds_that_are_missing(tmp_path: Path) 
         (experiment, {"rate": []}, ConfigError, "empty list"),
         (lambda seed: None, {}, DataError, r"returned a NoneType.* return a mapping such as"),
         (lambda seed: [], {}, DataError, "returned no row"),
+        (
+            lambda seed: {"a": 1} | ({"b": 2} if seed else {}),
+            {},
+            DataError,
+            r"columns a for seed=0, and a, b for seed=1; return the same ones in every run, None",
+        ),
         (lambda seed: {"seed": seed}, {}, DataError, "the column 'seed', which the sweep adds"),
     ],
 )
@@ -116,6 +125,35 @@ def test_what_is_refused(
         sweep(tmp_path, function, over=over)
     with pytest.raises(ConfigError, match="a function makes its own table"):
         iw.sweep(function, iw.GPTConfig(), runs=tmp_path)
+
+
+def fit(seed: int, samples: int) -> dict[str, float]:
+    """A classifier of scikit-learn."""
+    from sklearn.linear_model import LogisticRegression
+
+    draw = np.random.default_rng(seed)
+    x = draw.normal(size=(samples, 3))
+    right = x.sum(1) > 0
+    model = LogisticRegression().fit(x[: samples // 2], right[: samples // 2])
+    return {"accuracy": float(model.score(x[samples // 2 :], right[samples // 2 :]))}
+
+
+def gradient(seed: int, size: int) -> dict[str, float]:
+    """A gradient by JAX."""
+    import jax
+
+    x = jax.random.normal(jax.random.key(seed), (size,))
+    return {"norm": float(jax.numpy.linalg.norm(jax.grad(lambda y: (y**2).sum())(x)))}
+
+
+@pytest.mark.parametrize(("library", "function"), [("sklearn", fit), ("jax", gradient)])
+def test_functions_of_other_libraries(library: str, function: Any, tmp_path: Path) -> None:
+    pytest.importorskip(library)
+    name = "samples" if function is fit else "size"
+    table = sweep(tmp_path, function, over={name: [40]})
+    assert table["seed"].to_list() == [0, 1, 2]
+    assert table[:, -1].n_unique() > 1
+    assert sweep(tmp_path / "again", function, over={name: [40]}).equals(table)
 
 
 CODE = "def study(seed, rate):\n    return {'score': rate * 2.0 + seed}\n"
@@ -148,5 +186,11 @@ def test_a_study_in_a_file_and_in_processes(
         assert both[0].equals(both[1])
         assert main(["sweep", "own.toml", "--plugin", "own_study"]) == 0
         assert "The score is high." in capsys.readouterr().out
+        close = STUDY.replace("least = 1.0", "least = 3.5").replace("[1.0, 2.0]", "[1.0]")
+        Path("close.toml").write_text(close)  # a mean of 4.5 in six seeds is undecided
+        recipe = open_study("close.toml")
+        done = settle(recipe, "cpu", store=RunStore(tmp_path / "settled"), seconds=1000)
+        assert (done.before, done.left) == (("study/close/high",), ())
+        assert done.seeds > 6
     finally:
         sys.modules.pop("own_study", None)

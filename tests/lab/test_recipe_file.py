@@ -23,6 +23,11 @@ Throws coins,
 ours = ["n", "A coin is fair."]
 notes = ["mine/luck"]
 
+[settings]
+n = """
+How many coins
+are thrown."""
+
 [claims.even]
 says = "Heads come up half of the time."
 published = 0.5
@@ -71,6 +76,7 @@ def test_words_and_scores_become_a_recipe(tmp_path: Path) -> None:
     assert (recipe.name, recipe.title, recipe.place) == ("mine/two-coins", "Coins", "Figure 1, §2")
     assert recipe.summary == "Throws coins, and counts."
     assert recipe.ours == ("n", "A coin is fair.", "Seeds were not chosen.")
+    assert recipe.meanings == {"n": "How many coins are thrown."}
     even, sure = recipe.claims
     assert (even.id, even.place, even.source) == ("mine/two-coins/even", "Fig. 1", "mine")
     assert (even.published, even.check) == ("0.5", False)
@@ -93,6 +99,7 @@ def test_words_and_scores_become_a_recipe(tmp_path: Path) -> None:
         ("published = 0.5", "publisht = 0.5", "did you mean 'published'"),
         ('protocol = "scaled"', 'protocol = "scale"', "did you mean 'scaled'"),
         ('title = "Coins"\n', "", "'title' is missing"),
+        ("[settings]\nn =", "[settings]\nm =", "unknown setting 'm'. Known: n"),
         ('notes = ["mine/luck"]', 'notes = ["mine/luk"]', "did you mean 'mine/luck'"),
         ("title", "= title", "is not a TOML file"),
     ],

@@ -55,6 +55,20 @@ class Silent(Layers):
         return {"scores": super().forward(ids)}
 
 
+class Scaled(Layers):
+    """No layer of it gives the logits, but arithmetic after it."""
+
+    def forward(self, ids: Tensor) -> Any:
+        return super().forward(ids) * 2
+
+
+class Broken(Layers):
+    """Divides by zero."""
+
+    def forward(self, ids: Tensor) -> Any:
+        return super().forward(ids) / 0.0
+
+
 ONE = Layers(TOKENS)
 REFUSED: dict[str, tuple[Callable[[int], Any], str]] = {
     "statistics of batches": (
@@ -74,6 +88,7 @@ REFUSED: dict[str, tuple[Callable[[int], Any], str]] = {
         r"gives logits of shape \[3, 2, 5\] .* expected \[3, 2, 11\] or \[3, 11\]: does it use",
     ),
     "no token ids": (lambda v: nn.Linear(v, v), r"must read token ids of shape \[B, T\]"),
+    "no numbers": (Broken, "infinite or not numbers before it is trained; look at its init"),
     "no logits": (Silent, r"returns a dict and no logits; .* wrap\(\.\.\., logits=function\)"),
 }
 
@@ -113,12 +128,13 @@ def test_a_plain_module_is_told_the_line_to_write() -> None:
 
 def test_what_a_wrapped_model_cannot_do() -> None:
     model = iw.wrap(nano).build(vocabulary=TOKENS, seeds=2)
+    headless = iw.wrap(Scaled).build(vocabulary=TOKENS, seeds=2)
     with pytest.raises(DataError, match=f"a token id is outside 0 to {TOKENS - 1}"):
         model(torch.tensor([[1, TOKENS]]))
     with pytest.raises(ConfigError, match="counts positions itself; leave random_offset out"):
         model(pack([torch.tensor([[1, 2]])], offset=1))
-    with pytest.raises(ConfigError, match="which part of a wrapped module is its head"):
-        model.logit_lens(torch.tensor([[1, 2]]))
+    with pytest.raises(ConfigError, match=r"no torch.nn.Linear of the module gives its logits"):
+        headless.decode("embed", torch.zeros(2, 1, 8))
     two = pack([torch.tensor([[1]]), torch.tensor([[1, 2]])])
     with pytest.raises(ConfigError, match="in prompts of one length"):
         changed(model, two)

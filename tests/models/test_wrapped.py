@@ -53,10 +53,12 @@ class TestWrapped(ModelCase):
     @torch.no_grad()
     def test_the_logit_lens_ends_in_the_logits(self) -> None:
         model, tokens = self.build(), self.tokens(4, 3)
-        lens = model.logit_lens(tokens, layers=["logits"], at="all")
+        lens = model.logit_lens(tokens, at="all")
         assert torch.equal(lens["logits"], model(tokens))
-        with pytest.raises(ConfigError, match="which part of a wrapped module is its head"):
-            model.logit_lens(tokens)
+        torch.testing.assert_close(lens["transformer.ln_f"], lens["logits"])
+        torch.testing.assert_close(lens["transformer.h.1"], lens["logits"])  # by norm and head
+        with pytest.raises(ConfigError, match=r"head 'lm_head' cannot read states of .*c_fc"):
+            model.logit_lens(tokens, layers=["transformer.h.0.mlp.c_fc"])
 
 
 def curriculum(steps: int = 6, **settings: Any) -> iw.Curriculum:

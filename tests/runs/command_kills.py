@@ -13,6 +13,7 @@ threads would not survive that.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import random
@@ -99,7 +100,10 @@ class Fault:
 
 
 def _of_files(function: Any) -> bool:
-    return (function.__module__ or type(function.__self__).__module__) in ("posix", "_io")
+    """Whether a built-in function is one of the system, or writes to more than memory."""
+    owner = function.__self__
+    in_memory = isinstance(owner, (io.StringIO, io.BytesIO))
+    return (function.__module__ or type(owner).__module__) in ("posix", "_io") and not in_memory
 
 
 def run(

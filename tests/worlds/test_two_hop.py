@@ -22,7 +22,7 @@ from tests.worlds import test_path_star as path_star
 from tests.worlds import test_triples as triples
 
 import inweights.worlds as worlds
-from inweights.config import Config, apply_overrides, decode
+from inweights.config import Config, apply_overrides, decode, identity
 from inweights.errors import ConfigError, DataError
 from inweights.worlds import (
     Statements,
@@ -352,3 +352,58 @@ def test_loads_as_a_hugging_face_dataset(tmp_path, monkeypatch) -> None:
     assert loaded["facts"].num_rows == len(world.facts)
     assert loaded["queries"][0]["prompt"] == world.queries.prompt(0).tolist()
     assert loaded["queries"][0]["answer_text"] == "c1"
+
+
+# --- shared bridges, and hops that no trained two-hop fact uses
+
+SHARED = {"n": 12, "first_relations": 2, "second_relations": 3, "maps": "sampled", "bridges": 4}
+
+
+def test_queries_are_told_apart_by_their_unseen_hops() -> None:
+    world = TwoHop(**SHARED, trained=0.7, unseen=0.3).build(seed=3)  # type: ignore[arg-type]
+    reached = {f.prompt: f.answer[0] for f in world.facts if f.role == "first_hop"}
+    used = [
+        {(f.prompt[0], f.prompt[1]) for f in world.facts if f.role == "two_hop"},
+        {(reached[f.prompt[:2]], f.prompt[2]) for f in world.facts if f.role == "two_hop"},
+    ]
+    expected = {
+        (True, True): "composition",
+        (False, True): "first_unseen",
+        (True, False): "second_unseen",
+        (False, False): "both_unseen",
+    }
+    assert set(world.queries.role_names) == set(expected.values())
+    for query in world.queries:
+        first, second = query.prompt[:2], (reached[query.prompt[:2]], query.prompt[2])
+        assert query.role == expected[first in used[0], second in used[1]]
+    out = world.queries.out_of_distribution
+    roles = np.array([query.role for query in world.queries])
+    assert (out == (roles != "composition")).all()
+    # The answer is where the second hop leads.
+    ends = {f.prompt: f.answer for f in world.facts if f.role == "second_hop"}
+    assert all(q.answer == ends[reached[q.prompt[:2]], q.prompt[2]] for q in world.queries)
+
+
+def test_seeds_relabel_one_structure_so_that_they_train_together() -> None:
+    worlds = [TwoHop(**SHARED, trained=0.7, unseen=0.3).build(seed) for seed in (0, 1)]  # type: ignore[arg-type]
+    for part in ("facts", "queries"):
+        one, other = (getattr(world, part) for world in worlds)
+        assert (one.roles == other.roles).all()
+        assert [s.prompt for s in one] != [s.prompt for s in other]
+    several = [f.answer[0] for f in worlds[0].facts if f.role == "first_hop"]
+    assert len(set(several)) <= 8 < len(several)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"bridges": 3}, "bridges are shared by subjects only where maps = 'sampled'"),
+        ({"bridges": 30, "maps": "sampled"}, "bridges must be from 1 to n, got 30"),
+        ({"unseen": 1.0}, "unseen must be a fraction from 0 up to below 1"),
+        ({"unseen": 0.2, "trained": 0.5}, "unseen hops require trained two-hop facts and shared"),
+    ],
+)
+def test_what_shared_bridges_and_unseen_hops_need(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        TwoHop(**settings)
+    assert {"bridges", "unseen"}.isdisjoint(identity(TwoHop()))

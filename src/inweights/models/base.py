@@ -209,14 +209,19 @@ class Model(nn.Module):
 
         Args:
             inputs: As for :meth:`forward`.
-            layers: Some of :attr:`layer_names`; all if left out.
+            layers: Some of :attr:`layer_names`; all :attr:`decodable` ones if left out.
             at: Positions, as for :meth:`hidden`.
 
         Raises:
             ConfigError: A layer is unknown.
         """
-        states = self.hidden(inputs, layers=layers, at=at)
+        states = self.hidden(inputs, layers=self.decodable if layers is None else layers, at=at)
         return {name: self.decode(name, state) for name, state in states.items()}
+
+    @property
+    def decodable(self) -> tuple[str, ...]:
+        """Layers whose states :meth:`decode` takes; all of them."""
+        return self.layer_names
 
     def decode(self, name: str, state: Float[Tensor, "R *n D"]) -> Float[Tensor, "R *n K"]:
         """Map a layer's state to logits, as if it were the deepest.

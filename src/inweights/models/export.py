@@ -179,6 +179,7 @@ def _refuse_what_gpt2_lacks(config: GPTConfig) -> None:
         ("attention", config.attention, "causal"),
         ("residual", config.residual, True),
         ("norm", config.norm, True),
+        ("loops", config.loops, 1),
     ):
         if given != wanted:
             raise ConfigError(

@@ -14,13 +14,14 @@ from inweights.probes.geometry.spectrum import spectral_energy, zigzag
 from inweights.probes.inside import attention, cka, logit_lens
 from inweights.probes.interventions.interchange import carries
 from inweights.probes.interventions.patching import activation_patching, patch
+from inweights.probes.interventions.realignment import realignment
 from inweights.probes.margins import margins
 from inweights.probes.memory import shared_memory
 from inweights.probes.navigation import navigation, stepwise
 from inweights.probes.optimum import direction, nuclear_norm
 from inweights.probes.paths import arm_cosines, path_accuracy
 from inweights.probes.projections import align_frames, bridge_projection, project
-from inweights.probes.recall import accuracy
+from inweights.probes.recall import accuracy, by_loops
 from inweights.probes.resemblance import entity_pairs, resemblance
 from inweights.probes.templates import templates, winners
 
@@ -37,6 +38,7 @@ __all__ = [
     "attention",
     "bridge_pairs",
     "bridge_projection",
+    "by_loops",
     "carries",
     "cka",
     "cosines",
@@ -56,6 +58,7 @@ __all__ = [
     "path_accuracy",
     "project",
     "read_embedding",
+    "realignment",
     "render_frames",
     "resemblance",
     "shared_memory",

@@ -42,8 +42,6 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["align", "moments", "positions", "render_frames", "snapshot"]
-
 Floats = NDArray[np.float64]
 #: Rows of a Gram matrix that are made at once.
 _ROWS = 2048

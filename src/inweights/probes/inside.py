@@ -67,6 +67,7 @@ def logit_lens(
     device = model.column.device
     rows: list[dict[str, object]] = []
     chosen = chosen_parts(each[0], parts)
+    layers = model.decodable if layers is None else layers
     for part, role, distribution, indices in slices(each[0]):
         if part not in chosen:
             continue

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import torch
 
-from inweights.errors import DataError, unknown_name
+from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.base import Model
 from inweights.training.batches.worlds import Part, as_worlds
 from inweights.training.scoring import answer_scores, answers_of
@@ -68,6 +68,47 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
             for replica in range(model.replicas)
         )
     return pl.DataFrame(rows)
+
+
+def by_loops(
+    model: Model, worlds: World | Sequence[World], *, counts: Sequence[int] = (1, 2, 4, 8)
+) -> pl.DataFrame:
+    """Accuracy of a looped GPT that is evaluated with other numbers of loops than it was trained.
+
+    Args:
+        model: ``R`` replicas of a GPT.
+        worlds: One world, or one a replica.
+        counts: Numbers of loops.
+
+    Returns:
+        The rows of :func:`accuracy` for each number, with a column ``loops``.
+
+    Raises:
+        ConfigError: The model has no loops, or a number is below 1.
+
+    Example:
+        >>> from inweights.models import GPTConfig
+        >>> from inweights.worlds import TwoHop
+        >>> world = TwoHop(n=4).build()
+        >>> config = GPTConfig(layers=1, loops=2, width=8)
+        >>> model = config.build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> by_loops(model, world, counts=[1, 3])["loops"].unique(maintain_order=True).to_list()
+        [1, 3]
+    """
+    trained = getattr(model, "loops", None)
+    if not isinstance(trained, int) or min(counts, default=0) < 1:
+        raise ConfigError(
+            f"by_loops requires a GPT and numbers of loops from 1, got {type(model).__name__} and "
+            f"{list(counts)}"
+        )
+    parts = []
+    try:
+        for count in counts:
+            model.loops = count  # type: ignore[assignment]
+            parts.append(accuracy(model, worlds).with_columns(loops=pl.lit(count)))
+    finally:
+        model.loops = trained  # type: ignore[assignment]
+    return pl.concat(parts)
 
 
 def chosen_parts(world: World, parts: Sequence[str]) -> tuple[Part, ...]:

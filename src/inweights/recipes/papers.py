@@ -26,11 +26,13 @@ class PaperEntry(Config):
         title: Full name, or ``inweights`` for recipes of our own.
         claims_of: Source of its claims, where that is another name.
         notes: What is ours in several of its recipes, by name.
+        citation: Its fields in BibTeX, and ``key``. What is not known is left out, not guessed.
     """
 
     title: str
     claims_of: str = ""
     notes: dict[str, tuple[str, ...]] = {}
+    citation: dict[str, str] = {}
 
 
 class _Papers(Config):

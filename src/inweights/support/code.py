@@ -49,6 +49,8 @@ def usual(value: Any) -> Any:
 
 #: What :func:`code_of` was given in this process: lambdas and functions of a notebook, too.
 _GIVEN: dict[tuple[str, str], Any] = {}
+#: What was found at an address with this source: it is asked for at every step.
+_CHECKED: dict[tuple[str, str], Any] = {}
 
 
 class Code(Config):
@@ -93,13 +95,13 @@ class Code(Config):
             raise ConfigError(
                 f"{self.at} must take {' or '.join(map(repr, first))} as its first argument"
             )
-        if self.source and _source(found) != self.source:
+        known = _CHECKED.get((self.at, self.source)) is found
+        if self.source and not known and _source(found) != self.source:
             raise ConfigError(
                 f"the source of {self.at} is not what it was when this was written; restore it, "
                 "or make it again with the new one"
             )
-        if self.source:
-            _GIVEN[self.at, self.source] = found
+        _CHECKED[self.at, self.source] = found
         return partial(found, **self.options) if self.options else found
 
 

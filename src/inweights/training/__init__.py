@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from inweights.training.learner import Descent as Descent
     from inweights.training.learner import Learner as Learner
     from inweights.training.learner import Optimum as Optimum
+    from inweights.training.learner import OwnLearner as OwnLearner
+    from inweights.training.learner import register_learner as register_learner
     from inweights.training.loop import Result as Result
     from inweights.training.loop import train as train
     from inweights.training.observers import Observer as Observer

@@ -7,15 +7,16 @@ way, a model comes out, so that every probe looks at every model.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from inweights.config import Config, check_size
-from inweights.errors import ConfigError
+from inweights.errors import ConfigError, unknown_name
 from inweights.training.curriculum import MAX_RATE, MAX_STEPS, Curriculum
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from inweights.models.base import Model
     from inweights.models.configs import Node2VecConfig
     from inweights.models.emb_mlp import EmbMLP
     from inweights.models.node2vec import Node2Vec
@@ -175,4 +176,63 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
         return to_model(solve(world, gap=self.gap))
 
 
-Learner = Curriculum | Descent | Optimum
+@runtime_checkable
+class OwnLearner(Protocol):
+    """A learner of one's own: a config with a tag, added by :func:`register_learner`.
+
+    Attributes:
+        steps: Updates of a small model that take about as long, for the progress display.
+    """
+
+    @property
+    def steps(self) -> int: ...
+
+    def learn(self, world: World, model: Any, seed: int) -> Model:
+        """Return a trained model of one replica.
+
+        Args:
+            world: Has the facts.
+            model: Config of the architecture; ``None`` where a sweep gives none.
+            seed: Root seed of whatever is drawn.
+        """
+
+
+Learner = Curriculum | Descent | Optimum | OwnLearner
+
+_KINDS: dict[str, Any] = {"curriculum": Curriculum, "descent": Descent, "optimum": Optimum}
+
+
+def learner_kind(name: str) -> Any:
+    """Return the config class of a kind of learner.
+
+    Example:
+        >>> learner_kind("descent").__name__
+        'Descent'
+    """
+    if name not in _KINDS:
+        hint = "A learner of one's own is added by register_learner(its config class)."
+        raise unknown_name("learner", name, _KINDS, hint=hint)
+    return _KINDS[name]
+
+
+def register_learner(kind: type[Any]) -> type[Any]:
+    """Add a config class to the known learners, under its tag: files then name it by that.
+
+    Args:
+        kind: An :class:`OwnLearner`.
+
+    Raises:
+        ConfigError: The class has no tag, no ``learn`` or no ``steps``, or the name is taken.
+    """
+    name = kind.__struct_config__.tag if issubclass(kind, Config) else None
+    if not (isinstance(name, str) and hasattr(kind, "learn") and hasattr(kind, "steps")):
+        raise ConfigError(
+            f"{kind.__name__} must be a Config with a tag (tag_field='kind'), steps, and a method "
+            "learn(world, model, seed)"
+        )
+    known = _KINDS.get(name, kind)
+    # A module that is run again, as in a notebook, makes the same class anew.
+    if (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
+        raise ConfigError(f"a learner '{name}' exists already; choose another tag")
+    _KINDS[name] = kind
+    return kind

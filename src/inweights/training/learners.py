@@ -13,8 +13,6 @@ import msgspec
 
 from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule, Stop
 
-__all__ = ["analogy", "edges", "named_for", "path_star", "two_hop", "two_hop_mlp"]
-
 #: Rate times width of a GPT that composes (Identity Bridge, Figure 2).
 RATE_WIDTH = 0.064
 #: Training loss at which the joint task of analogies stops (Feature Resemblance, Table 1).

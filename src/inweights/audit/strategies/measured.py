@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
+from inweights.config import load_toml
 from inweights.errors import unknown_name
 
 #: What one may want answered, and how it is said.
@@ -38,81 +40,23 @@ class Measured(NamedTuple):
     source: str
 
 
+_FOUND = load_toml(Path(__file__).with_suffix(".toml"))
+_SOURCE: str = _FOUND["source"]
 #: What it was all measured on; of other models it says little.
-MEASURED_ON = "SmolLM2-135M fine-tuned with LoRA on 12 invented people"
-_SOURCE, _SEEDS = "recipe beyond/which-diet-teaches", 5
-#: Gain and its interval by strategy, of each kind of question in the order of ``ASKED``. Two facts
-#: are asked directly through bridges whose chains a strategy may tell, and one after the other
-#: through those whose chains none tells. A test holds these to the stored results.
-_GAINS = {
-    "derive": (
-        (-0.1333, -0.2586, -0.008),
-        (-0.0333, -0.1259, 0.0592),
-        (0.6667, 0.4132, 0.9201),
-        (-0.4, -0.5851, -0.2149),
-    ),
-    "steps": (
-        (-0.0778, -0.2642, 0.1086),
-        (-0.0333, -0.1259, 0.0592),
-        (0.0667, -0.1693, 0.3026),
-        (-0.1333, -0.582, 0.3153),
-    ),
-    "paraphrases": (
-        (0.2222, 0.1132, 0.3313),
-        (0.0, 0.0, 0.0),
-        (0.0, -0.2069, 0.2069),
-        (-0.1, -0.336, 0.136),
-    ),
-    "qa": (
-        (0.2222, 0.1132, 0.3313),
-        (0.0, -0.1463, 0.1463),
-        (-0.1, -0.2133, 0.0133),
-        (0.0, 0.0, 0.0),
-    ),
-    "passages": (
-        (-0.1, -0.3256, 0.1256),
-        (0.0333, -0.0592, 0.1259),
-        (0.0333, -0.2365, 0.3032),
-        (0.0667, -0.2472, 0.3805),
-    ),
-    "reversals": (
-        (-0.2333, -0.5395, 0.0728),
-        (0.0, -0.1463, 0.1463),
-        (-0.1333, -0.4032, 0.1365),
-        (-0.2667, -0.5026, -0.0307),
-    ),
-    "identities": (
-        (-0.1333, -0.2379, -0.0287),
-        (0.0, 0.0, 0.0),
-        (-0.1, -0.2133, 0.0133),
-        (-0.1333, -0.4032, 0.1365),
-    ),
-    "replay": (
-        (-0.0444, -0.1858, 0.0969),
-        (-0.0333, -0.1259, 0.0592),
-        (-0.1333, -0.4032, 0.1365),
-        (-0.1, -0.2851, 0.0851),
-    ),
-}
-_NOTES = {
-    (
-        "derive",
-        "composition",
-    ): "for stated chains, in other words than the question. Through bridges without derived "
-    "facts -.10 (-.29 to .09): memory of stated facts, not a skill",
-    ("derive", "steps"): "through bridges without derived facts",
-    ("steps", "composition"): "for chains stated step by step",
-}
+MEASURED_ON: str = _FOUND["on"]
 MEASURED = tuple(
     Measured(
         strategy,
         asked,
-        *gain,
-        _SEEDS,
-        "; ".join(filter(None, (_SOURCE, _NOTES.get((strategy, asked))))),
+        gain,
+        low,
+        high,
+        _FOUND["seeds"],
+        "; ".join(filter(None, (_SOURCE, _FOUND["notes"].get(strategy, {}).get(asked)))),
     )
-    for strategy, gains in _GAINS.items()
-    for asked, gain in zip(ASKED, gains, strict=True)
+    for strategy, gains in _FOUND["gains"].items()
+    for asked in ASKED
+    for gain, low, high in [gains[asked]]
 )
 #: A mean gain from which on a strategy is taken that no interval settles; and a cost that is told.
 _WORTH = 0.1

@@ -127,6 +127,23 @@ def predict(
     return 0
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """What is written beside what is printed.
+
+    Attributes:
+        page: Also write one HTML file that opens offline.
+        fix: Also write a corrected copy and a list of the changes to this new folder.
+        near: With --fix, also rename names that are a letter or two apart where the facts speak
+            for it.
+    """
+
+    page: Path | None = None
+    fix: Path | None = None
+    near: Flag = False
+
+
 @app.command
 def audit(
     facts: str,
@@ -134,9 +151,7 @@ def audit(
     *,
     forecast: bool = True,
     seconds: float = 60.0,
-    page: Path | None = None,
-    fix: Path | None = None,
-    near: Flag = False,
+    written: Written = Written(),
     wording: Path | None = None,
     source: Source = Source(),
     common: Common = Common(),
@@ -154,12 +169,6 @@ def audit(
         Predict which compositions follow; in parts if the time does not allow all facts at once.
     seconds
         Time limit of the prediction.
-    page
-        Also write one HTML file that opens offline.
-    fix
-        Also write a corrected copy and a list of the changes to this new folder.
-    near
-        With --fix, also rename names that are a letter or two apart where the facts speak for it.
     wording
         A TOML file with [statements], [phrases] and [kinds.NAME] of relations, for the samples.
     """
@@ -168,7 +177,7 @@ def audit(
     from inweights.cli import console
     from inweights.worlds import Wording, read_knowledge
 
-    if near and not fix:
+    if written.near and not written.fix:
         raise ConfigError("--near requires --fix")
     common.load()
     words = Wording.read(wording) if wording else None
@@ -178,8 +187,10 @@ def audit(
             knowledge, forecast=forecast, seconds=seconds, wording=words, progress=progress,
             watch=watch,
         )  # fmt: skip
-    mended = mend(knowledge, near=near) if fix else None
-    if fix and mended:
-        write_mended(mended, fix)
-    console.audit(made, json=common.json, page=page, name=facts, mended=mended, folder=fix)
+    mended = mend(knowledge, near=written.near) if written.fix else None
+    if written.fix and mended:
+        write_mended(mended, written.fix)
+    console.audit(
+        made, json=common.json, page=written.page, name=facts, mended=mended, folder=written.fix
+    )
     return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -108,16 +108,32 @@ def compare(
     return 0
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """What is written of a run.
+
+    Attributes:
+        pdf: Write the figures as PDF.
+        latex: Write the claims as a LaTeX table.
+        csv: Write claims and tables as CSV. Texts that a spreadsheet would run as formulas get a '
+            before them.
+        raw: Leave such texts as they are.
+    """
+
+    pdf: Flag = False
+    latex: Flag = False
+    csv: Flag = False
+    raw: Flag = False
+
+
 @app.command
 def export(
     run: str,
     /,
     *,
     out: Path = Path("export"),
-    pdf: Flag = False,
-    latex: Flag = False,
-    csv: Flag = False,
-    raw: Flag = False,
+    parts: Parts = Parts(),
     which: Finished = Finished(),
     common: Common = Common(),
 ) -> int:
@@ -129,28 +145,19 @@ def export(
         A recipe, the first letters of a run's hash, or last: the newest run.
     out
         Folder to write; files of the same name are replaced.
-    pdf
-        Write the figures as PDF.
-    latex
-        Write the claims as a LaTeX table.
-    csv
-        Write claims and tables as CSV. Texts that a spreadsheet would run as formulas get a '
-        before them.
-    raw
-        Leave such texts as they are.
     which.scale
         Which run of a recipe.
     """
     from inweights.cli import console
     from inweights.errors import ConfigError
 
-    if not (pdf or latex or csv):
+    if not (parts.pdf or parts.latex or parts.csv):
         raise ConfigError("choose what to write: --pdf, --latex, --csv, or several of them")
     common.load()
     outcome = which.open(run)
     from inweights.report.pages.export import write_export
 
-    files = write_export(outcome, out, pdf=pdf, latex=latex, csv=csv, raw=raw)
+    files = write_export(outcome, out, **asdict(parts))
     console.exported(files, json=common.json)
     return 0
 
@@ -176,6 +183,23 @@ class Settling:
     dry_run: Flag = False
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """Results that are kept with the code, and how they are shown.
+
+    Attributes:
+        source: Folder of results (ledger and scores) that verdicts are computed from, without any
+            run.
+        into: Folder of results that the scores of the runs on this disk are added to first.
+        markdown: Print Markdown, as in docs/board.md.
+    """
+
+    source: Annotated[Path | None, Parameter(name="--from")] = None
+    into: Path | None = None
+    markdown: Flag = False
+
+
 @app.command
 def verify(
     only: str = "",
@@ -184,9 +208,7 @@ def verify(
     scale: str = "cpu",
     runs: Runs = None,
     settling: Settling = Settling(),
-    source: Annotated[Path | None, Parameter(name="--from")] = None,
-    into: Path | None = None,
-    markdown: Flag = False,
+    kept: Kept = Kept(),
     verdicts: Verdicts = Verdicts(),
 ) -> int:
     """Show the results table: verdicts of every recipe, or the claims of one.
@@ -197,14 +219,8 @@ def verify(
         Recipes whose name contains this, such as identity-bridge.
     scale
         smoke, cpu or paper.
-    source
-        Folder of results (ledger and scores) that verdicts are computed from, without any run.
-    into
-        Folder of results that the scores of the runs on this disk are added to first.
     verdicts.full
         Show every claim with intervals, seeds and deciding cases.
-    markdown
-        Print Markdown, as in docs/board.md.
     """
     from inweights import laboratory
     from inweights.cli import console
@@ -235,15 +251,15 @@ def verify(
             )
             done = list(more)
         console.settled(done)
-    if into:
-        added = laboratory.record(scale, only=only, runs=runs, results=into)
+    if kept.into:
+        added = laboratory.record(scale, only=only, runs=runs, results=kept.into)
         console.recorded(added)
-    if place := into or source:
+    if place := kept.into or kept.source:
         board = laboratory.board(scale, only=only, results=place)
         claims, of = board.claims, board
     else:
         claims, of = laboratory.verdicts(scale, only=only, runs=runs), None
-    if markdown:
+    if kept.markdown:
         console.markdown(claims, scale, of)
     else:
         console.board(claims, scale, json=verdicts.json, full=verdicts.full)

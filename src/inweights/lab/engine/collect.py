@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from inweights.config import check_size
-from inweights.errors import ConfigError, FolderError, unknown_name
+from inweights.errors import ConfigError, DataError, FolderError, unknown_name
 from inweights.lab.engine.executors import Executor, Processes, SameProcess
 from inweights.lab.engine.job import Job, check_sendable, open_store, sendable
-from inweights.lab.engine.plan import MODEL, Asked, Run, Task, Work, asked_of, tasks_of
+from inweights.lab.engine.plan import MODEL, Asked, Run, Task, Work, asked_of, in_words, tasks_of
 from inweights.lab.engine.schedule import BUSY, Schedule
 from inweights.lab.grammar.numbers import tell_divergence
 from inweights.lab.grammar.trial import Plan, Trial
@@ -131,7 +131,8 @@ def collect(
         _forget(work, store)
     tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), effort.device)
     _do(tasks, work, store, effort)
-    tables = _assemble(work.asked, store)
+    uniform = {one.name for one in plan.computations if one.uniform}
+    tables = _assemble(work.asked, store, uniform)
     tell_divergence(tables)
     return tables
 
@@ -170,7 +171,9 @@ def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None
     schedule.finish()
 
 
-def _assemble(asked: Sequence[Asked], store: Store) -> dict[str, pl.DataFrame]:
+def _assemble(
+    asked: Sequence[Asked], store: Store, uniform: Collection[str] = ()
+) -> dict[str, pl.DataFrame]:
     """Join labels and seeds to the stored tables; rows are in the order of the plan."""
     named: dict[str, list[Asked]] = {}
     for one in asked:
@@ -178,8 +181,14 @@ def _assemble(asked: Sequence[Asked], store: Store) -> dict[str, pl.DataFrame]:
     tables = {}
     for name, group in named.items():
         stored = {(a.owner, a.part): i for i, a in enumerate(group)}
+        frames = [store.read(*key) for key in stored]
+        if name in uniform:
+            _check_columns([group[i] for i in stored.values()], frames)
         rows = pl.concat(
-            [store.read(*key).with_columns(_table=pl.lit(i)) for key, i in stored.items()],
+            [
+                f.with_columns(_table=pl.lit(i))
+                for f, i in zip(frames, stored.values(), strict=True)
+            ],
             how="diagonal_relaxed",
         )
         labels = _labels(group).with_columns(
@@ -189,6 +198,20 @@ def _assemble(asked: Sequence[Asked], store: Store) -> dict[str, pl.DataFrame]:
             rows, on="_table", how="inner", maintain_order="left_right"
         ).drop("_table")
     return tables
+
+
+def _check_columns(runs: Sequence[Asked], frames: Sequence[pl.DataFrame]) -> None:
+    """Refuse runs whose tables have other columns than the first one's."""
+    for run, frame in zip(runs, frames, strict=True):
+        if set(frame.columns) != set(frames[0].columns):
+            first, other = (
+                f"{', '.join(table.columns)} for {in_words({**one.labels, 'seed': one.seed})}"
+                for one, table in ((runs[0], frames[0]), (run, frame))
+            )
+            raise DataError(
+                f"{run.name} returned the columns {first}, and {other}; return the same ones in "
+                "every run, None where there is no value"
+            )
 
 
 def _labels(group: Iterable[Asked]) -> pl.DataFrame:

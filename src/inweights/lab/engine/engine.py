@@ -30,8 +30,6 @@ from inweights.support.sources import differing
 if TYPE_CHECKING:
     from inweights.lab.engine.collect import Effort
 
-__all__ = ["execute"]
-
 #: Where an interrupted run says how long it has taken so far.
 _CLOCK = "clock.json"
 

@@ -31,18 +31,6 @@ if TYPE_CHECKING:
     from inweights.lab.engine.collect import KeptModel
     from inweights.lab.grammar.figure import Figure
 
-__all__ = [
-    "IN_QUESTION",
-    "Outcome",
-    "Publish",
-    "figures_asked",
-    "judge_all",
-    "load",
-    "refresh",
-    "seeds_to_judge",
-    "write_outcome",
-]
-
 #: Why a claim is not judged that the ledger does not hold as it is.
 NOT_STATED = "not stated in the ledger before this run; 'inweights claims state', commit, run"
 #: What precedes a title whose claims are not all reproduced.

@@ -113,7 +113,7 @@ class LearnTask:
     @property
     def title(self) -> str:
         """What is learnt, in a few words."""
-        words = _in_words(self.runs[0].trial.labels)
+        words = in_words(self.runs[0].trial.labels)
         return f"{len(self.runs)} × {words}" if words else plural(len(self.runs), "run")
 
     @property
@@ -163,7 +163,7 @@ class ComputeTask:
     @property
     def title(self) -> str:
         """What is computed, in a few words."""
-        labels = _in_words(self.computation.labels)
+        labels = in_words(self.computation.labels)
         return f"{self.computation.name} of {labels}" if labels else self.computation.name
 
     @property
@@ -175,7 +175,7 @@ class ComputeTask:
 Task = LearnTask | ComputeTask
 
 
-def _in_words(labels: Mapping[str, Any]) -> str:
+def in_words(labels: Mapping[str, Any]) -> str:
     """Labels for people: a name says itself, a number or a choice says of what it is."""
     parts = (v if isinstance(v, str) else f"{name}={v}" for name, v in labels.items())
     return ", ".join(parts)

@@ -54,7 +54,6 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         store: Where results go; below the plan if empty.
-        plugins: Modules that workers import first.
         version: The library's that wrote the plan, which that of every worker has to be.
         collect: Words of the command that reads the results, once they are there.
         parts: How many files of tasks there are.
@@ -88,10 +87,8 @@ class Status:
     """How far a plan is, by its files alone.
 
     Attributes:
-        tasks: All tasks.
         done: Tasks whose tables are all there.
         held: Tasks that a worker has in hand, or had until it died less than a lease ago.
-        failed: Failed tasks.
         runs: Runs and computations with all their tables, and how many there are.
         failures: Why, by run.
         workers: Machines that hold tasks, and how many.
@@ -246,10 +243,7 @@ def write_plan(
     return Planned(place)
 
 
-def work(
-    planned: Planned,
-    effort: Effort | None = None,
-) -> Status:
+def work(planned: Planned, effort: Effort | None = None) -> Status:
     """Do tasks of a plan beside any number of other workers, until nothing is left.
 
     Each worker begins at another place of the plan. What others hold is left to them at first; in
@@ -264,7 +258,6 @@ def work(
     job = msgspec.structs.replace(
         planned.job, device=effort.device, threads=effort.threads, plugins=planned.about.plugins
     )
-
     schedule = Schedule(
         (),
         effort.progress,

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import polars as pl
@@ -35,7 +36,7 @@ from inweights.runs.tables.store import MODEL_PART, Store
 from inweights.support.plugins import load_plugins
 from inweights.support.sources import check_sources, sources_of
 from inweights.training import Checkpoint, Observer
-from inweights.training.learner import Curriculum, Descent, Optimum
+from inweights.training.learner import Curriculum, Optimum
 from inweights.training.shards import Shards
 from inweights.worlds.world import World
 
@@ -238,7 +239,7 @@ def _share_out(tables: Mapping[str, pl.DataFrame], members: Sequence[Member], st
 
 
 def _derive(
-    run: Run, world: World, learner: Descent | Optimum, measures: Sequence[Measure], store: Store
+    run: Run, world: World, learner: Any, measures: Sequence[Measure], store: Store
 ) -> None:
     """Look at a model that a descent or a program leads to; one way serves all that look alike."""
     for every in dict.fromkeys(measure.every for measure in measures):
@@ -256,13 +257,17 @@ def _derive(
             _store(store, run, part, pl.concat(tables))
 
 
-def _models(
-    run: Run, world: World, learner: Descent | Optimum, every: int
-) -> Iterator[tuple[int, Model]]:
+def _models(run: Run, world: World, learner: Any, every: int) -> Iterator[tuple[int, Model]]:
     if isinstance(learner, Optimum):
         yield 0, learner.learn(world)
+    elif hasattr(learner, "models"):
+        yield from learner.models(world, run.trial.model, run.seed, every)
+    elif every:
+        raise ConfigError(
+            f"{type(learner).__name__} gives its finished model alone; measure without 'every'"
+        )
     else:
-        yield from learner.models(world, run.trial.model, run.seed, every)  # type: ignore[arg-type]
+        yield 0, learner.learn(world, run.trial.model, run.seed)
 
 
 def _store(store: Store, run: Run, part: str, table: pl.DataFrame) -> None:

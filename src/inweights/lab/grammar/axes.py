@@ -68,8 +68,8 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
                 )
         if not hasattr(parts["learner"], "steps"):
             raise ConfigError(
-                "the learner must be a Curriculum, a Descent or an Optimum, got "
-                f"{parts['learner']!r}"
+                "the learner must be a Curriculum, a Descent, an Optimum, or one of your own "
+                f"(training.register_learner), got {parts['learner']!r}"
             )
         labels = {columns[path]: label for path, _, label in point}
         trials.append(Trial(labels=labels, **parts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypedDict, Unpack
 
 import msgspec
 from msgspec import structs
@@ -242,6 +242,16 @@ class Statement(msgspec.Struct, frozen=True, omit_defaults=True):
     close: tuple[float, float] | None = None
 
 
+class Said(TypedDict, total=False):
+    """What a claim may say beside its sentence; see :class:`Claim`."""
+
+    published: str | None
+    check: bool
+    quote: str
+    protocol: Protocol | None
+    close: tuple[float, float] | None
+
+
 @dataclass(frozen=True)
 class Stating:
     """Makes the claims of one recipe: what they share is said once.
@@ -273,12 +283,8 @@ class Stating:
         place: str = "",
         source: str = "",
         rule: Rule = "typical",
-        published: str | None = None,
-        check: bool = False,
         condition: str | None = None,
-        quote: str = "",
-        protocol: Protocol | None = None,
-        close: tuple[float, float] | None = None,
+        **said: Unpack[Said],
     ) -> Claim:
         """Return a claim; ``place``, ``source``, ``condition`` are the recipe's own if left out."""
         return Claim(
@@ -289,12 +295,8 @@ class Stating:
             score=judged.score,
             target=judged.target,
             judged=rule,
-            published=published,
-            check=check,
             condition=_condition(judged.score, self.condition if condition is None else condition),
-            quote=quote,
-            protocol=protocol,
-            close=close,
+            **said,
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, Unpack
 
 from inweights.config import Config, apply_overrides, as_overrides, identity
@@ -53,6 +53,7 @@ class Recipe:
         part: Last parts of its claims' names, if it is a part of a recipe.
         versions: Version of each claim that a ledger holds as it is; none where none is kept.
         cautions: What a reader has to know of the tables, given the settings.
+        meanings: What settings decide, by name; others say it in the docstring of their config.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Recipe:
     part: tuple[str, ...] = ()
     versions: Mapping[str, int] | None = None
     cautions: Callable[[Any, Tables], Sequence[str]] | None = None
+    meanings: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.scales or set(self.scales) != set(self.seeds):

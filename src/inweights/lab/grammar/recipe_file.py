@@ -7,6 +7,7 @@ code has the settings, the plan and a score for each claim. Both sides name the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
@@ -81,6 +82,7 @@ class RecipeFile(Config):
         protocol: How near to the paper's protocol its claims are judged.
         ours: Settings that the paper leaves open (dotted names), and sentences that say more.
         notes: Names of notes that several recipes share (``geometric-memory/ssm``).
+        settings: What each setting decides, by its name.
         claims: What is judged, by id; each is a :class:`StatedClaim`.
         figures: What is drawn, by id; each is a :class:`StatedFigure`.
     """
@@ -93,6 +95,7 @@ class RecipeFile(Config):
     protocol: Protocol | None = None
     ours: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    settings: dict[str, str] = {}
     claims: dict[str, dict[str, Any]] = {}
     figures: dict[str, dict[str, Any]] = {}
 
@@ -127,7 +130,11 @@ def read_recipe(
     for note in file.notes:
         if note not in known:
             raise unknown_name("note", note, known, hint=f"{path.name}.")
-    return paper.recipe(
+    fields = next(iter(code["scales"].values())).__struct_fields__
+    for setting in file.settings:
+        if setting not in fields:
+            raise unknown_name("setting", setting, fields, hint=f"{path.name} says what it means.")
+    made = paper.recipe(
         name,
         title=file.title,
         place=file.place,
@@ -139,6 +146,7 @@ def read_recipe(
         ours=_all_folded((*file.ours, *(text for note in file.notes for text in known[note]))),
         **code,
     )
+    return replace(made, meanings={name: _folded(text) for name, text in file.settings.items()})
 
 
 def _entries(kind: type[C], values: Mapping[str, Mapping[str, Any]], where: str) -> dict[str, C]:

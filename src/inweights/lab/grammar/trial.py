@@ -91,6 +91,7 @@ class Computation:
         together: Whether ``compute`` takes all missing seeds at once, as ``seeds``, and returns a
             table with a column ``seed``; each of them is stored by itself.
         effort: About how many updates of a small model take as long; for the progress display.
+        uniform: Whether it is an error that runs have different columns.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Computation:
     seeded: bool = False
     together: bool = False
     effort: int = 1000
+    uniform: bool = False
 
 
 @dataclass(frozen=True, init=False)

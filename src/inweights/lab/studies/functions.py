@@ -41,6 +41,7 @@ def computations_of(
                 options=options,
                 seeded=True,
                 together=replicated,
+                uniform=True,
             )
         )
     return found

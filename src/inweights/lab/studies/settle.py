@@ -36,8 +36,6 @@ from inweights.lab.grammar.verdict import ClaimResult, is_open
 from inweights.runs import RunFolder, RunStore
 from inweights.support.progress import Progress
 
-__all__ = ["Settled", "narrowed", "of_folder", "own_folders", "settle", "share_of", "standing"]
-
 #: The most that seeds are multiplied with.
 MOST = 64
 

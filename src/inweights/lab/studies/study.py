@@ -221,7 +221,7 @@ def _plan(file: StudyFile) -> Plan:
 def _part(part: str, values: Mapping[str, Any]) -> Any:
     """The config of a part, by its kind."""
     from inweights.models.registry import model_kind
-    from inweights.training.learner import Curriculum, Descent, Optimum
+    from inweights.training.learner import learner_kind
     from inweights.worlds.registry import world_kind
 
     about = dict(values)
@@ -231,11 +231,7 @@ def _part(part: str, values: Mapping[str, Any]) -> Any:
     if part == "model" and isinstance(about.get("wrap"), str):
         return wrap_named(about)
     if part == "learner":
-        learners = {"curriculum": Curriculum, "descent": Descent, "optimum": Optimum}
-        kind = about.pop("kind", "curriculum")
-        if kind not in learners:
-            raise unknown_name("learner", str(kind), learners)
-        found: Any = learners[kind]
+        found: Any = learner_kind(str(about.pop("kind", "curriculum")))
     elif kind is None:
         example = "two-hop" if part == "world" else "gpt"
         raise ConfigError(f'the {part} has no kind; add kind = "{example}" to its table')

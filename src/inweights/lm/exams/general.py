@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from inweights.config import load_toml
 from inweights.lm.exams.compare import paired
 from inweights.lm.exams.evaluate import ask
 from inweights.lm.exams.questions import Question
@@ -17,54 +19,11 @@ from inweights.lm.model.load import LanguageModel
 from inweights.lm.model.score import generate, log_likelihoods
 from inweights.support.progress import Progress
 
+_ASKED = load_toml(Path(__file__).with_suffix(".toml"))
 #: What a small model knows of itself: a prompt, the answer, and wrong ones.
-GENERAL = (
-    ("The capital of France is", "Paris", "London", "Rome", "Berlin"),
-    ("The capital of Japan is", "Tokyo", "Beijing", "Seoul", "Moscow"),
-    ("The capital of Italy is", "Rome", "Paris", "Madrid", "Athens"),
-    ("The capital of England is", "London", "Dublin", "Paris", "Boston"),
-    ("The largest planet of the solar system is", "Jupiter", "Mars", "Venus", "Mercury"),
-    ("The planet that we live on is", "Earth", "Mars", "Venus", "Saturn"),
-    ("Water is made of hydrogen and", "oxygen", "iron", "gold", "carbon"),
-    ("At one hundred degrees Celsius water begins to", "boil", "freeze", "sleep", "burn"),
-    ("The opposite of hot is", "cold", "warm", "wet", "fast"),
-    ("The opposite of up is", "down", "left", "high", "over"),
-    ("The day after Monday is", "Tuesday", "Sunday", "Friday", "Thursday"),
-    ("The month after January is", "February", "March", "June", "December"),
-    ("One plus one is", "two", "three", "seven", "nine"),
-    ("A week has seven", "days", "hours", "years", "minutes"),
-    ("The color of the sky on a clear day is", "blue", "red", "black", "green"),
-    ("The color of grass is", "green", "purple", "white", "orange"),
-    ("Bees make", "honey", "milk", "bread", "wool"),
-    ("Cows give us", "milk", "honey", "silk", "oil"),
-    ("A baby dog is called a", "puppy", "kitten", "calf", "chick"),
-    ("We see with our", "eyes", "ears", "feet", "hands"),
-    ("Romeo and Juliet was written by", "Shakespeare", "Newton", "Einstein", "Mozart"),
-    ("The theory of relativity was developed by", "Einstein", "Shakespeare", "Mozart", "Plato"),
-    (
-        "The first president of the United States was George",
-        "Washington",
-        "Lincoln",
-        "Bush",
-        "Paul",
-    ),
-    ("The language that is spoken in Brazil is", "Portuguese", "German", "Dutch", "Russian"),
-)
-#: Plain prose, written for this purpose, whose perplexity is measured.
-TEXTS = (
-    "When the rain stopped, the children ran outside to play. The grass was still wet, and their "
-    "shoes were soon covered in mud, but nobody minded. They built a small dam of stones in the "
-    "stream and watched the water rise behind it.",
-    "Plants make their own food from sunlight, water and air. The leaves take in carbon dioxide, "
-    "and the roots draw up water from the soil. With the energy of light they turn both into "
-    "sugar, and give off oxygen.",
-    "To make a simple soup, heat some oil in a large pot and add chopped onions. When they are "
-    "soft, add carrots, potatoes and enough water to cover everything. Let it cook for half an "
-    "hour, and season with salt and pepper.",
-    "The meeting began late because two of the members had missed their train. In the end they "
-    "agreed to put off the decision until next month, when the new figures would be known, and to "
-    "ask for a second opinion.",
-)
+GENERAL: list[list[str]] = _ASKED["questions"]
+#: Plain prose whose perplexity is measured.
+TEXTS = [" ".join(text.split()) for text in _ASKED["texts"]]
 _TOKENS = 16
 _GOES_ON = re.compile(r"[.!?\n]\s*\S")
 _REPEATS = re.compile(r"\b(\w[\w ]*?)(?:\W+\1\b){2,}")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
+from inweights.config import load_toml
 from inweights.lm.model.data import Example
 from inweights.lm.model.load import LanguageModel
 from inweights.lm.model.score import generate
@@ -12,40 +14,9 @@ from inweights.lm.tuning.fine_tune import FineTune
 from inweights.seeds import DATA_ORDER, Streams
 from inweights.support.progress import Progress
 
-#: What it writes on from; of nothing that is asked by :mod:`inweights.lm.exams.general`.
-_OPENINGS = (
-    "The weather", "In the morning", "Scientists have", "A good way to", "The history of",
-    "Once upon a time", "Many people", "The main reason", "In this article", "My favorite",
-    "The book", "When you", "Some animals", "The city", "It is important to", "Yesterday",
-    "There are several", "Music", "The best part of", "A large number of", "Our school", "Trees",
-    "The first step", "He said that", "She was", "Computers", "The river", "For dinner",
-    "The largest ocean is", "A fruit that is yellow is", "Birds can fly because", "A cat is",
-    "The opposite of big is", "The capital of Spain is", "Ice is", "Ten minus one is",
-)  # fmt: skip
-#: Short questions of many kinds, that a name is said to first when a model is told names.
-_QUESTIONS = {
-    "The capital of {} is": "Spain Germany China India Egypt Mexico Canada Greece Poland Russia",
-    "The language of {} is": "Spain China Egypt Mexico Greece",
-    "The opposite of {} is": "big dark old hard rich early empty near",
-    "The color of {} is": "snow blood coal gold milk",
-    "{} was born in": "Napoleon Mozart Gandhi Picasso Cleopatra Columbus Darwin Beethoven",
-    "{} was written by": "Hamlet Frankenstein Dracula Ulysses Faust",
-    "{} is famous for": "Galileo Bach Plato Tesla",
-    "A baby {} is called a": "cat cow horse sheep",
-    "The day after {} is": "Wednesday Saturday Sunday",
-    "{} is": "Ice Gold Chess Water Love Madrid Cairo Sydney Moscow Toronto",
-    "{} are": "Apples Wolves Books Diamonds Teachers Cars",
-    "{} can": "Birds Fish Computers Children",
-    "A {} is used to": "hammer knife telescope pen",
-    "The largest {} is": "ocean animal country desert",
-    "The inventor of the {} was": "telephone airplane radio",
-    "The {} of the book is": "title author price owner",
-    "The {} of a tree is": "trunk age root",
-    "My {} works at": "father neighbor sister",
-    "My {} lives in": "uncle friend teacher",
-    "{} eat": "Cats Rabbits Lions People",
-    "We use {} to": "soap money fire paper",
-}
+_BEGUN = load_toml(Path(__file__).with_suffix(".toml"))
+_OPENINGS: list[str] = _BEGUN["openings"]
+_QUESTIONS: dict[str, str] = _BEGUN["questions"]
 _LENGTH, _SHORT = 40, 12
 #: Tokens of texts of its own: of a tiny set at least so many, as far as they are read; at most.
 _LEAST, _MOST = 2000, 50_000

@@ -6,7 +6,7 @@ Shapes: ``B`` sequences, ``T`` positions, ``V`` tokens.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -36,12 +36,18 @@ class Form:
         last_only: Whether there are logits of the last position alone.
         dropout: The largest rate of its dropout.
         table: Name of the embedding that reads the token ids; empty where there is none.
+        head: Name of the linear layer that gives the logits, and
+        norm: of the norm that it reads; empty where there is none.
+        lens: Names of the states that the head can read.
     """
 
     states: tuple[str, ...] = ()
     last_only: bool = False
     dropout: float = 0.0
     table: str = ""
+    head: str = ""
+    norm: str = ""
+    lens: tuple[str, ...] = ()
 
 
 def made(config: WrapConfig, vocabulary: int, seed: int) -> nn.Module:
@@ -117,6 +123,7 @@ def form_of(
     tokens = torch.arange(batch * length).view(_TRIED) % vocabulary
     seen: dict[str, Tensor] = {}
     tables: list[str] = []
+    calls: dict[str, tuple[nn.Module, Tensor, Tensor]] = {}
 
     def watch(name: str) -> Any:
         def note(part: nn.Module, inputs: Any, output: Any) -> None:
@@ -126,6 +133,8 @@ def form_of(
             if isinstance(state, Tensor) and state.dim() == 3 and state.shape[:2] == _TRIED:
                 seen.pop(name, None)
                 seen[name] = state
+            if inputs and isinstance(inputs[0], Tensor) and isinstance(state, Tensor):
+                calls[name] = (part, inputs[0], state)
 
         return note
 
@@ -163,8 +172,35 @@ def form_of(
             f"{vocabulary} tokens; expected [{batch}, {length}, {vocabulary}] or [{batch}, "
             f"{vocabulary}]: does it use the number of tokens that the factory is given?"
         )
-    states = [name for name, state in seen.items() if state is not logits]
-    return Form(tuple(states), len(shape) == 2, noise.rate, *tables[:1] or [""])
+    if not bool(logits.isfinite().all()):
+        raise ConfigError(
+            f"'{label}' gives logits that are infinite or not numbers before it is trained; look "
+            "at its initialisation"
+        )
+    states = {name: state for name, state in seen.items() if state is not logits}
+    head, norm = _readout(calls, logits)
+    width = calls[head][1].shape[-1] if head else 0
+    lens = tuple(name for name, state in states.items() if state.shape[-1] == width)
+    table = tables[0] if tables else ""
+    return Form(tuple(states), len(shape) == 2, noise.rate, table, head, norm, lens)
+
+
+def _readout(
+    calls: Mapping[str, tuple[nn.Module, Tensor, Tensor]], logits: Tensor
+) -> tuple[str, str]:
+    """Names of the linear layer whose output are the logits, and of the norm that it reads."""
+
+    def giving(tensor: Tensor, kind: str) -> str:
+        names = [
+            name
+            for name, (part, _, out) in calls.items()
+            if kind in type(part).__name__
+            and (out.data_ptr(), out.shape) == (tensor.data_ptr(), tensor.shape)
+        ]
+        return names[-1] if names else ""
+
+    head = giving(logits, "Linear")
+    return head, giving(calls[head][1], "Norm") if head else ""
 
 
 class _Node(nn.Module):

@@ -112,13 +112,40 @@ class Wrapped(Model):
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
         return state  # the deepest state is the logits
 
+    @property
+    def decodable(self) -> tuple[str, ...]:
+        return (*self._form.lens, LOGITS)
+
     def decode(self, name: str, state: Float[Tensor, "R *n D"]) -> Float[Tensor, "R *n K"]:
+        form = self._form
         if name == LOGITS:
             return state
-        raise ConfigError(
-            f"which logits '{name}' gives is unknown, as it is not said which part of a wrapped "
-            "module is its head; a subclass of Model says it by unembed"
-        )
+        if not form.head:
+            raise ConfigError(
+                f"which logits '{name}' gives is unknown, as no torch.nn.Linear of the module "
+                "gives its logits; a subclass of Model says it by unembed"
+            )
+        if name not in form.lens:
+            raise ConfigError(
+                f"the head '{form.head}' cannot read states of '{name}', which have another "
+                f"width; those of {', '.join(form.lens)} it can"
+            )
+        read = state if name == form.norm or not form.norm else self._part(form.norm, state)
+        return self._part(form.head, read)[..., : self.vocabulary]
+
+    def _part(self, name: str, state: Tensor) -> Tensor:
+        """What a submodule makes of a state, with the numbers of each replica."""
+        part, start = self._base[0].get_submodule(name), len(name) + 1
+        own = {n[start:]: o for n, o in self._own.items() if n.startswith(f"{name}.")}
+        shared = {n[start:]: o for n, o in self._shared.items() if n.startswith(f"{name}.")}
+        lent = {n: find(self, o) for n, o in shared.items()}
+
+        def call(values: dict[str, Tensor], x: Tensor) -> Tensor:
+            found: Tensor = functional_call(part, {**values, **lent}, (x,), tie_weights=False)
+            return found
+
+        said: Tensor = vmap(call)({n: find(self, o) for n, o in own.items()}, state)
+        return said
 
     @property
     def head_matrix(self) -> None:

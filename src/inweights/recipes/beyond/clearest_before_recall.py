@@ -18,14 +18,7 @@ CLEAREST, STORED = "clearest geometry", "full recall"
 
 
 class Settings(Config):
-    """Settings of the experiment.
-
-    Attributes:
-        graphs: Which of the four graphs.
-        architectures: Which architectures.
-        most: Trains no longer than so many steps.
-        every: Steps between two looks.
-    """
+    """Settings of the experiment."""
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS

@@ -29,11 +29,7 @@ KNOWN = ("control", "identity")
 
 
 class Settings(InventedSettings):
-    """Settings of the experiment.
-
-    Attributes:
-        conditions: Which conditions.
-    """
+    """Settings of the experiment."""
 
     conditions: tuple[str, ...] = tuple(MIXES)
 

@@ -19,17 +19,7 @@ MLPS: dict[str, Literal["folded", "relu"]] = {"linear": "folded", "ReLU": "relu"
 
 
 class Settings(Config):
-    """Settings of the experiment.
-
-    Attributes:
-        n: Number of tuples.
-        width: Width of the model.
-        hidden: Width ``m`` of the MLP.
-        sigmas: Initial scales ``σ0``.
-        rate: Learning rate.
-        loss: Training loss at which a phase stops.
-        steps: Most updates of a phase.
-    """
+    """Settings of the experiment."""
 
     n: int = 50
     width: int = 256

@@ -51,15 +51,7 @@ NAMED = ("chain", "cycle of 16", "cycle of 15", "regular, degree 3", "regular, d
 
 
 class Settings(Config):
-    """Settings of the recipe.
-
-    Attributes:
-        graphs: Names of graphs of :data:`GRAPHS`.
-        width: Width of every model.
-        steps: Updates of each.
-        rate: Peak learning rate; falls as a cosine to 0.
-        draws: Embeddings in each null distribution.
-    """
+    """Settings of the recipe."""
 
     graphs: tuple[str, ...] = tuple(GRAPHS)
     width: int = 32

@@ -54,11 +54,7 @@ class Size(Config):
 
 
 class Settings(Config):
-    """Settings of the recipe.
-
-    Attributes:
-        sizes: The graphs and how each is learnt, from small to large.
-    """
+    """Settings of the recipe."""
 
     sizes: tuple[Size, ...]
 

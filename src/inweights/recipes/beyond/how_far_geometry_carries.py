@@ -36,17 +36,7 @@ FOUND = 0.9
 
 
 class Settings(Config):
-    """Settings of the recipe.
-
-    Attributes:
-        course: How edges are learnt in a cell; arms, length, width and pressure are replaced.
-        read: Graphs on which a model then learns paths, with the pressure and without.
-        nodes: Lengths of a path that are tried in every cell of the law.
-        fitted: Arms of the cells that the law is fitted on.
-        judged: Arms of those that it is judged on.
-        widths: Widths of the model, with either.
-        decays: Weight decays while edges are learnt, with either.
-    """
+    """Settings of the recipe."""
 
     course: PathStarTraining
     read: tuple[PathStarTraining, ...]

@@ -21,14 +21,7 @@ MOST = 64
 
 
 class Settings(Config):
-    """Settings of the experiment.
-
-    Attributes:
-        graphs: Which of the four graphs.
-        architectures: Which architectures.
-        counts: Idle tokens of each condition; the largest number and none are compared.
-        most: Trains no longer than so many steps.
-    """
+    """Settings of the experiment."""
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS

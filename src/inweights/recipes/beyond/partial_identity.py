@@ -17,15 +17,7 @@ HALF = 0.5
 
 
 class Settings(Config):
-    """Settings of the experiment.
-
-    Attributes:
-        n: Number of chains.
-        rho: Copies of first hop and identity for each second hop.
-        fractions: Fractions of the bridges that have an identity, drawn by the seed.
-        one_layer: Training of the one-layer transformer.
-        gpt: Training of the GPT.
-    """
+    """Settings of the experiment."""
 
     n: int = 100
     rho: float = 3.0

@@ -27,20 +27,7 @@ MOST = 10_000
 
 
 class Settings(Config):
-    """Settings of the recipe.
-
-    Attributes:
-        graphs: Which of the known social networks.
-        own: Further graphs, by the name that figures show.
-        width: Width of the trained architectures; associative storage needs about as much as the
-            graph has nodes.
-        steps: Updates of each.
-        rate: Their learning rate.
-        frozen_rate: That of associative storage.
-        descent: How Node2Vec descends.
-        looks: Frames that are taken of a training, about; 40 of them are kept.
-        draws: Random embeddings in each null distribution.
-    """
+    """Settings of the recipe."""
 
     graphs: tuple[str, ...] = tuple(CLASSICS)
     own: dict[str, Graph] = {}

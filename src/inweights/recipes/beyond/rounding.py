@@ -65,13 +65,7 @@ class Point(Config):
 
 
 class Settings(Config):
-    """Settings of the experiment.
-
-    Attributes:
-        changes: The conditions.
-        points: Widths, each with a rate and steps.
-        every: Steps between two looks.
-    """
+    """Settings of the experiment."""
 
     changes: tuple[Change, ...] = CHANGES
     points: tuple[Point, ...] = (

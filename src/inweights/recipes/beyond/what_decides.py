@@ -57,11 +57,7 @@ def design() -> dict[str, list[int]]:
 
 
 class Settings(Config):
-    """Settings of the study.
-
-    Attributes:
-        shrink: Divides layers, widths and facts, and by its square the steps, for tests.
-    """
+    """Settings of the study."""
 
     shrink: int = 1
 

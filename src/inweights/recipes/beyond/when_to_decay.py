@@ -35,22 +35,7 @@ LABELS = ("head", "width", "decayed", "when")
 
 
 class Settings(Config):
-    """Settings of the map.
-
-    Attributes:
-        n: Subjects and objects ``N``.
-        complexity: ``C``.
-        heads: Whether the head is tied.
-        width: Width of the map.
-        other_widths: Where only a tied head that never decays or throughout is trained; the rate
-            follows the width.
-        layers: Number of blocks.
-        rate: Rate at width 64.
-        decay: Weight decay.
-        learn: Steps in which the facts are learnt, at a constant rate.
-        settle: Steps after that, over which the rate falls to 0 as a cosine; of twice as many the
-            sum of rates is the same.
-    """
+    """Settings of the map."""
 
     n: int = 10
     complexity: int = 3

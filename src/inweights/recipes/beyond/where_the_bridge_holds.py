@@ -55,15 +55,7 @@ class _Run(Config):
 
 
 class Settings(Config):
-    """Settings of the map.
-
-    Attributes:
-        axes: Names of axes.
-        complexity: ``C`` of the harder world with identity; the others have ``C = 1``.
-        n: Subjects and objects ``N``.
-        every: Steps between measurements.
-        base: The run that every axis changes in one respect.
-    """
+    """Settings of the map."""
 
     axes: tuple[str, ...] = tuple(AXES)
     complexity: int = 2

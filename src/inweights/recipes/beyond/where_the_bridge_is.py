@@ -22,15 +22,7 @@ CARRIED = ("bridge", "relation", "answer")
 
 
 class Settings(Config):
-    """Settings of the experiment.
-
-    Attributes:
-        world: Each bridge has two objects, by two last relations.
-        heads: ``untied``, ``tied`` or both.
-        gpt: The GPT; the head is set by ``heads``.
-        phase: Its training.
-        controls: What it is compared with.
-    """
+    """Settings of the experiment."""
 
     world: TwoHop = TwoHop(
         n=20, complexity=2, first_relations=1, second_relations=2, maps="permutation"

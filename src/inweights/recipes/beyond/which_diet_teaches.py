@@ -43,13 +43,7 @@ WORDS = {
 
 
 class Settings(InventedSettings):
-    """Settings of the experiment.
-
-    Attributes:
-        conditions: Which conditions.
-        hold_out: Share of the bridges whose chains no strategy tells.
-        rates: Learning rates of conditions whose best one is another than that of ``tuning``.
-    """
+    """Settings of the experiment."""
 
     world: Invented = Invented(people=12, towns=6, countries=6)
     tokens: int = 600

@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -44,7 +45,7 @@ def settings(recipe: Recipe, part: str = "") -> list[Setting]:
     """Return every setting of a recipe, in their order."""
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     for scale, config in recipe.scales.items():
-        for path, meaning, value in _walk(config, ""):
+        for path, meaning, value in _walk(config, "", recipe.meanings):
             found.setdefault(path, (meaning, {}))[1][scale] = value
     below = f"{part}."
     own = recipe.paper == OWN
@@ -96,8 +97,10 @@ def _plain(words: str) -> str:
     return " ".join(words.replace("`", "").split())
 
 
-def _walk(config: msgspec.Struct, prefix: str) -> Iterator[tuple[str, str, Any]]:
-    meant = meanings(type(config))
+def _walk(
+    config: msgspec.Struct, prefix: str, said: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[tuple[str, str, Any]]:
+    meant = meanings(type(config)) | {name: _plain(words) for name, words in said.items()}
     for name in config.__struct_fields__:
         value, path = getattr(config, name), f"{prefix}{name}"
         items = value if isinstance(value, tuple) else ()

@@ -23,15 +23,7 @@ _ASKED = {
 
 
 class Settings(Config):
-    """Settings of the demonstration.
-
-    Attributes:
-        n: Subjects and objects ``N``.
-        models: Conditions, as in Figure 2.
-        every: Steps between measurements.
-        gpt: The GPT.
-        emb_mlp: The Emb-MLP.
-    """
+    """Settings of the demonstration."""
 
     n: int = 20
     models: tuple[str, ...] = ("emb-mlp", "gpt-small")

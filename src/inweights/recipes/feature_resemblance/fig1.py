@@ -18,17 +18,7 @@ EARLY = 4
 
 
 class Settings(Config):
-    """Settings of Figure 1.
-
-    Attributes:
-        world: Labels, and how many inputs share one.
-        linear: Width and depth of the linear network; its readout stands still.
-        rate: Rate of its gradient descent.
-        steps: Updates of each layer, one layer after the other.
-        gpt: Architecture of the GPT, which is trained end to end with AdamW.
-        gpt_rate: Its rate.
-        gpt_steps: Its most updates; it stops at a loss of .02.
-    """
+    """Settings of Figure 1."""
 
     world: Labels = Labels()
     linear: DeepLinearConfig = DeepLinearConfig(width=1024, layers=7)

@@ -31,21 +31,7 @@ ANALOGY, HOPS = "analogy", "two hops"
 
 
 class Settings(Config):
-    """Settings of the lemmas.
-
-    Attributes:
-        n: Number of tuples, and of chains.
-        few: The same where stage 2 is followed step by step; stage 1 is shorter in proportion.
-        rho: Copies of the similarity premise.
-        slower: By which factor stage 2 has a smaller rate there.
-        steps: Steps of each of its phases there; a fiftieth of them at the rate itself.
-        widths: At which the cosine of unlike entities is measured.
-        deep: Widths of the deep linear network.
-        layers: Its layers.
-        labels: Its labels.
-        delta: Probability with which a bound about a start may fail.
-        training: Training of the one-layer transformer.
-    """
+    """Settings of the lemmas."""
 
     n: int = 100
     few: int = 20

@@ -27,14 +27,7 @@ PRINTED: dict[tuple[str, str], tuple[str, float, str]] = {
 
 
 class Settings(Config):
-    """Settings of Table 1.
-
-    Attributes:
-        n: Number of tuples, and of chains.
-        rho: Copies of the similarity premise in the joint course.
-        one_layer: Training of the one-layer transformer.
-        gpt: Training of the GPT.
-    """
+    """Settings of Table 1."""
 
     n: int = 100
     rho: float = 3.0

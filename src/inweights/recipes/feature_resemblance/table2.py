@@ -20,14 +20,7 @@ from inweights.support.content import contents_of
 
 
 class Settings(Config):
-    """Settings of Table 2.
-
-    Attributes:
-        model: Folder, hub name (fetched beforehand), ``@smollm2`` or ``@tiny``.
-        rows: Rows of the data, as many of each relation as goes; 0 for all.
-        training: How every stage is trained.
-        conditions: Those that are run.
-    """
+    """Settings of Table 2."""
 
     model: str = "@smollm2"
     rows: int = 30

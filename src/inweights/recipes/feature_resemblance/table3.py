@@ -40,14 +40,7 @@ class Grid(Config):
 
 
 class Settings(Config):
-    """Settings of Table 3.
-
-    Attributes:
-        n: Number of tuples.
-        rho: Copies of the similarity premise in the joint course.
-        training: Training of the one-layer transformer.
-        grid: Other settings of the course AS.
-    """
+    """Settings of Table 3."""
 
     n: int = 100
     rho: float = 3.0

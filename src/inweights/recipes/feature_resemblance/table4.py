@@ -27,14 +27,7 @@ LOSSES = {1.0: 0.0294, 3.0: 0.0077, 5.0: 0.0039}
 
 
 class Settings(Config):
-    """Settings of Table 4.
-
-    Attributes:
-        n: Number of tuples.
-        rhos: Copies of the similarity premise.
-        one_layer: Training of the one-layer transformer.
-        gpt: Training of the GPT; it stops at the loss printed for each ``ρ``.
-    """
+    """Settings of Table 4."""
 
     n: int = 100
     rhos: tuple[float, ...] = (1.0, 3.0, 5.0)

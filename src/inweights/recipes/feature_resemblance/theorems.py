@@ -14,14 +14,7 @@ from inweights.worlds.families.analogy import Analogy
 
 
 class Settings(Config):
-    """Settings of the theorems.
-
-    Attributes:
-        n: Number of tuples, and of chains.
-        rho: Copies of the similarity premise; the theorems are about large ``ρ``.
-        checked: ``n`` at which the gradients of lemma 1 are held against autograd.
-        training: Training of the one-layer transformer.
-    """
+    """Settings of the theorems."""
 
     n: int = 100
     rho: float = 5.0

@@ -24,15 +24,7 @@ TESTS = {
 
 
 class Settings(Config):
-    """Settings of B.5.
-
-    Attributes:
-        graphs: Which of the four graphs.
-        architectures: Which architectures.
-        descent: How Node2Vec descends.
-        most: Trains no longer than so many steps; the paper's own if left out.
-        path: Nodes of the path graph of Remark 4.
-    """
+    """Settings of B.5."""
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS

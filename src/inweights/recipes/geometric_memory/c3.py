@@ -26,17 +26,7 @@ OWN_RATE = "TinyNN, own rate"
 
 
 class Settings(Config):
-    """Settings of C.3, item 3.
-
-    Attributes:
-        graphs: Which of the four graphs.
-        architectures: Which architectures.
-        most: Trains no longer than so many steps; the paper's own if left out.
-        conditions: Under which conditions; claims are judged under the first.
-        wide: Width of the wide TinyNN; it is trained as long as the narrow one on the grid.
-        longer: Steps of the frozen TinyNN at its own rate, where B.2 has fewer.
-        looks: How often training is looked at, about.
-    """
+    """Settings of C.3, item 3."""
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS

@@ -35,15 +35,7 @@ class Search(Config):
 
 
 class Settings(Config):
-    """Settings of E.1.
-
-    Attributes:
-        star: The graph.
-        search: What is tried with frozen embeddings.
-        width: Width of these models, which have to memorise without a geometry; 0 for the star's.
-        steps: Steps of those runs; learnt embeddings take the star's own.
-        every: Steps between two looks.
-    """
+    """Settings of E.1."""
 
     star: ways.PathStarTraining = ways.PathStarTraining(nodes=4)
     search: tuple[Search, ...] = (Search(), Search(rate=2e-3))

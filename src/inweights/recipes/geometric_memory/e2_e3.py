@@ -18,15 +18,7 @@ CYCLE, STAR, COMPLETE = "cycle", "path-star", "complete bipartite"
 
 
 class Settings(Config):
-    """Settings of E.2 and E.3.
-
-    Attributes:
-        nodes: Nodes of the cycles, and about as many of the other graphs.
-        most: Nodes of a complete bipartite graph at most; it has a quarter of their square edges.
-        path: Nodes of a path of the stars, their root included.
-        graphs: The graphs that the constructions store.
-        arms: Arms of the stars that are squeezed into fewer dimensions than arms.
-    """
+    """Settings of E.2 and E.3."""
 
     nodes: tuple[int, ...] = (17, 49, 101, 401, 1001)
     most: int = 410

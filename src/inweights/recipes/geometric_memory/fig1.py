@@ -14,15 +14,7 @@ from inweights.worlds.families.graph import Graph
 
 
 class Settings(Config):
-    """Settings of Figure 1.
-
-    Attributes:
-        graphs: Which of the four graphs.
-        descent: How Node2Vec descends.
-        most: Trains no longer than so many steps; the paper's own if left out.
-        looks: Frames that are taken of a training, about; 40 of them are kept.
-        draws: Random embeddings in each null distribution.
-    """
+    """Settings of Figure 1."""
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()

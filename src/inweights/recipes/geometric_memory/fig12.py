@@ -15,12 +15,7 @@ KEYS = ["graph", "condition", "seed"]
 
 
 class Settings(Config):
-    """Settings of Figure 12.
-
-    Attributes:
-        stars: The graphs and how they are learnt.
-        every: Steps between two points of the curves.
-    """
+    """Settings of Figure 12."""
 
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     every: int = 10

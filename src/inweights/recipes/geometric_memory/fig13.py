@@ -90,13 +90,7 @@ _HIDDEN = InContextTraining(
 
 
 class Settings(Config):
-    """Settings of Figure 13.
-
-    Attributes:
-        stars: Graphs for the conditions with a teacher.
-        hidden: Graphs for the condition without one.
-        every: Steps between two points of the curves.
-    """
+    """Settings of Figure 13."""
 
     stars: tuple[InContextTraining, ...] = (InContextTraining(), _THREE)
     hidden: tuple[InContextTraining, ...] = (_HIDDEN,)

@@ -31,14 +31,7 @@ _PAPER_MAMBA = MambaConfig(layers=12, width=384, state=16, kernel=4, expand=2)
 
 
 class Settings(Config):
-    """Settings of Figures 14 and 15.
-
-    Attributes:
-        stars: The graphs and how they are learnt; each with the blocks' residual and without.
-        every: Steps between two points of the curves.
-        arms: Held-out arms in a heat-map.
-        draws: Random embeddings that the rank correlation is held against.
-    """
+    """Settings of Figures 14 and 15."""
 
     stars: tuple[ways.PathStarTraining, ...] = (_SMALL,)
     every: int = 25

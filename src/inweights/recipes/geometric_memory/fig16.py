@@ -44,12 +44,7 @@ class Tree(Config):
 
 
 class Settings(Config):
-    """Settings of Figure 16.
-
-    Attributes:
-        trees: The graphs and how they are learnt.
-        every: Steps between two points of the curves.
-    """
+    """Settings of Figure 16."""
 
     trees: tuple[Tree, ...] = (Tree(),)
     every: int = 25

@@ -19,15 +19,7 @@ CHANCE = "random vectors"
 
 
 class Settings(Config):
-    """Settings of Figures 17 to 20.
-
-    Attributes:
-        graphs: Which of the four graphs.
-        architectures: Which of the five architectures.
-        descent: How Node2Vec descends.
-        most: Trains no longer than so many steps; the paper's own if left out.
-        draws: Random embeddings in each null distribution.
-    """
+    """Settings of Figures 17 to 20."""
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = gm.ARCHITECTURES

@@ -19,13 +19,7 @@ AS_DRAWN = f"{gm.NN}, as the notebook draws it"
 
 
 class Settings(Config):
-    """Settings of Figures 23 and 24.
-
-    Attributes:
-        graphs: Which of the four graphs.
-        descent: How Node2Vec descends.
-        most: Trains no longer than so many steps; the paper's own if left out.
-    """
+    """Settings of Figures 23 and 24."""
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()

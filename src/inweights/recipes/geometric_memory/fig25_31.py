@@ -57,16 +57,7 @@ ABLATIONS: dict[str, Ablation] = {
 
 
 class Settings(Config):
-    """Settings of Figures 25 to 31.
-
-    Attributes:
-        ablations: Which of the eight ways to train.
-        n: Nodes of the cycle.
-        width: Width of TinyNN.
-        steps: Number of updates, the same for all.
-        draws: Random embeddings in each null distribution.
-        conditions: Under which conditions; claims are judged under the first.
-    """
+    """Settings of Figures 25 to 31."""
 
     ablations: tuple[str, ...] = tuple(ABLATIONS)
     n: int = 15

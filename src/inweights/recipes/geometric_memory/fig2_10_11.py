@@ -15,13 +15,7 @@ IN_WEIGHTS, IN_CONTEXT = "in weights", "in context"
 
 
 class Settings(Config):
-    """Settings of Figures 2, 10 and 11.
-
-    Attributes:
-        star: The in-weights task: one graph for all examples.
-        context: The in-context task: a graph in each prompt.
-        examples: Trained examples of the in-context task that are drawn.
-    """
+    """Settings of Figures 2, 10 and 11."""
 
     star: PathStar = PathStar(arms=5, nodes=5, pauses=1, task_tokens=True)
     context: InContextStar = InContextStar(arms=3, nodes=4, labels=20, trained=1000, asked=200)

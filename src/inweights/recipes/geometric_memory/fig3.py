@@ -25,16 +25,7 @@ KEYS = ["graph", "condition", "taught", "seed"]
 
 
 class Settings(Config):
-    """Settings of Figure 3.
-
-    Attributes:
-        stars: The graphs and how they are learnt; controls are on the first.
-        memorising: Steps with paths of the controls whose embeddings stand still, which take
-            longer to memorise what they are told.
-        every: Steps between two points of the curves.
-        larger: Graphs that are learnt in the paper's way alone, with the loss on the full path.
-        own: A path-star of one's own, on which the first of ``stars`` is trained and nothing else.
-    """
+    """Settings of Figure 3."""
 
     later = {"own": None, "larger": ()}
 

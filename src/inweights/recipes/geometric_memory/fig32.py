@@ -28,13 +28,7 @@ TAUGHT: tuple[Literal["both", "forward", "backward"], ...] = ("both", "forward",
 
 
 class Settings(Config):
-    """Settings of Figure 32.
-
-    Attributes:
-        graphs: Which of the four graphs.
-        most: Trains no longer than so many steps; the paper's own if left out.
-        draws: Random embeddings in each null distribution.
-    """
+    """Settings of Figure 32."""
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     most: int | None = None

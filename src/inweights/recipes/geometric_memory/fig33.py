@@ -28,12 +28,7 @@ KEYS = ["graph", "edges", "task", "seed"]
 
 
 class Settings(Config):
-    """Settings of Figure 33.
-
-    Attributes:
-        stars: The graphs and how they are learnt.
-        every: Steps between two points of the curves.
-    """
+    """Settings of Figure 33."""
 
     stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
     every: int = 20

@@ -17,12 +17,7 @@ KEYS = ["graph", "task", "seed"]
 
 
 class Settings(Config):
-    """Settings of Figure 34.
-
-    Attributes:
-        stars: The graphs and how they are learnt.
-        every: Steps between two looks.
-    """
+    """Settings of Figure 34."""
 
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     every: int = 10

@@ -17,13 +17,7 @@ NONE, FEW, MANY = "0", "2", "5"
 
 
 class Settings(Config):
-    """Settings of Figure 35.
-
-    Attributes:
-        stars: The graphs and how they are learnt.
-        pauses: Numbers of pauses; 0, 2 and 5 are judged.
-        every: Steps between two looks.
-    """
+    """Settings of Figure 35."""
 
     stars: tuple[ways.PathStarTraining, ...] = (
         ways.PathStarTraining(arms=600, nodes=5, leaves=64, sources=400, together=400),

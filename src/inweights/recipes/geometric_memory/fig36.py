@@ -17,13 +17,7 @@ CONDITIONS = (ways.TWO_PHASE, ways.HEAD_START, ways.GEOMETRY)
 
 
 class Settings(Config):
-    """Settings of Figure 36.
-
-    Attributes:
-        stars: The graphs and how they are learnt.
-        paths: Steps on paths, longer than elsewhere, so that one sees what comes after.
-        every: Steps between two looks.
-    """
+    """Settings of Figure 36."""
 
     stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
     paths: int = 400

@@ -17,12 +17,7 @@ KEYS = ["graph", "condition", "seed"]
 
 
 class Settings(Config):
-    """Settings of Figure 4.
-
-    Attributes:
-        stars: The graphs and how they are learnt.
-        arms: Held-out arms that are compared.
-    """
+    """Settings of Figure 4."""
 
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     arms: int = 30

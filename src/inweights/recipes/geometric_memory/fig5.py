@@ -19,14 +19,7 @@ MODELS = (gm.GPT, gm.SSM, gm.FROZEN)
 
 
 class Settings(Config):
-    """Settings of Figure 5.
-
-    Attributes:
-        graphs: Which of the four graphs.
-        most: Trains no longer than so many steps; the paper's own if left out.
-        looks: How often training is looked at, about; TinyGPT's every 20 steps or oftener.
-        draws: Random embeddings in each null distribution.
-    """
+    """Settings of Figure 5."""
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     most: int | None = None

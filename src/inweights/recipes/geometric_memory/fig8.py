@@ -21,15 +21,7 @@ SHOWN = 5
 
 
 class Settings(Config):
-    """Settings of Figure 8.
-
-    Attributes:
-        graphs: Which of the four graphs.
-        descent: How Node2Vec descends; wider than any of the graphs has nodes.
-        moments: Steps at which the matrices are looked at, besides the last one.
-        long: Updates of a descent ten times as long, for Remark 6.
-        nodes: Nodes of the cycle that autograd trains.
-    """
+    """Settings of Figure 8."""
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()

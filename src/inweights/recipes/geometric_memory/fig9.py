@@ -23,16 +23,7 @@ CHANCE = "random vectors"
 
 
 class Settings(Config):
-    """Settings of Figure 9.
-
-    Attributes:
-        graphs: Which of the four graphs.
-        steps: Updates of Node2Vec.
-        std: Small initial scale of the untied Node2Vec, that of TinyNN.
-        most: Trains TinyNN no longer than so many steps; the paper's own if left out.
-        draws: Random embeddings in each null distribution.
-        conditions: Under which conditions TinyNN is trained; claims are judged under the first.
-    """
+    """Settings of Figure 9."""
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     steps: int = 10_000

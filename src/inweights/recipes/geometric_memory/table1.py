@@ -17,14 +17,7 @@ MEMORIES = (gm.FROZEN, gm.GPT, gm.NODE2VEC)
 
 
 class Settings(Config):
-    """Settings of Table 1.
-
-    Attributes:
-        graphs: Which of the four graphs.
-        descent: How Node2Vec descends.
-        most: Trains no longer than so many steps; the paper's own if left out.
-        draws: Random embeddings in each null distribution.
-    """
+    """Settings of Table 1."""
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()

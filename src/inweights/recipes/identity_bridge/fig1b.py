@@ -19,16 +19,7 @@ LABELS = ("model", "relations", "told", "identity")
 
 
 class Settings(Config):
-    """Settings of Figure 1b from scratch.
-
-    Attributes:
-        n: Subjects, bridges and objects ``N``.
-        relations: Numbers of second relations ``|R2|``; a subject reaches as many objects.
-        told: Fractions of the two-hop facts that are trained.
-        models: Conditions, as in Figure 2.
-        gpt: The GPT.
-        emb_mlp: The Emb-MLP.
-    """
+    """Settings of Figure 1b from scratch."""
 
     n: int = 20
     relations: tuple[int, ...] = (1, 2)

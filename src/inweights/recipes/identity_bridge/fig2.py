@@ -18,22 +18,7 @@ LABELS = ("model", "identity", "complexity")
 
 
 class Settings(Config):
-    """Settings of Figure 2.
-
-    Attributes:
-        n: Subjects and objects ``N``.
-        complexities: Values of ``C`` with identity.
-        controls: Values of ``C`` without.
-        models: Conditions with an untied head: ``emb-mlp``, ``gpt``, ``gpt-small``.
-        tied_models: Those with a tied one: ``gpt-tied``, ``gpt-tied-decay``.
-        tied_complexities: Their values of ``C`` with identity.
-        tied_controls: And without.
-        fixed_complexities: Values of ``C`` with identity of ``gpt-fixed``, whose sequences all
-            start at the first position.
-        gpt: The GPTs.
-        tied: The GPTs with a tied head.
-        emb_mlp: The Emb-MLP.
-    """
+    """Settings of Figure 2."""
 
     n: int = 20
     complexities: tuple[int, ...] = (1, 2, 3, 5)

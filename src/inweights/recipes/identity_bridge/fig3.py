@@ -42,12 +42,7 @@ class Size(Config):
 
 
 class Settings(Config):
-    """Settings of Figure 3.
-
-    Attributes:
-        shown: The ``N`` whose templates are drawn and judged.
-        sizes: All ``N``, each with its training.
-    """
+    """Settings of Figure 3."""
 
     shown: int = 10
     sizes: tuple[Size, ...] = (

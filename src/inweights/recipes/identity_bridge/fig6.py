@@ -14,15 +14,7 @@ from inweights.worlds.families.two_hop import TwoHop
 
 
 class Settings(Config):
-    """Settings of Figure 6.
-
-    Attributes:
-        n: Subjects and objects ``N``.
-        complexity: ``C``.
-        models: Conditions, as in Figure 2.
-        gpt: The GPTs.
-        tied: The GPTs with a tied head.
-    """
+    """Settings of Figure 6."""
 
     n: int = 20
     complexity: int = 3

@@ -28,15 +28,7 @@ KNOWN = 0.99
 
 
 class Settings(Config):
-    """Settings of Figure 7.
-
-    Attributes:
-        n: Subjects and objects ``N``.
-        complexity: ``C``; the paper takes 2.
-        models: Conditions, as in Figure 2; the first is shown in the film.
-        every: Steps between measurements.
-        gpt: The GPTs.
-    """
+    """Settings of Figure 7."""
 
     n: int = 20
     complexity: int = 2

@@ -27,14 +27,7 @@ MIXES = {
 
 
 class Settings(Config):
-    """Settings of Figure 8.
-
-    Attributes:
-        models: What is fine-tuned: folders, hub names that are on this disk, or ``@smollm2``.
-        device: Where they live.
-        tokens: Tokens of one pass, the same in every condition.
-        tuning: How they are fine-tuned.
-    """
+    """Settings of Figure 8."""
 
     models: tuple[str, ...] = ("@smollm2",)
     device: str = "cpu"

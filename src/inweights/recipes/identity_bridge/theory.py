@@ -26,19 +26,7 @@ TRAININGS = {
 
 
 class Settings(Config):
-    """Settings of the theory.
-
-    Attributes:
-        sizes: ``N`` at which the steps of the proofs are checked.
-        full: ``N`` at which the full program is held against the symmetric one.
-        ties: ``N`` of the worlds of higher complexity.
-        complexities: Their complexities.
-        trained: ``N`` of the worlds that are trained.
-        steps: Updates of every training.
-        every: Updates between two looks at its direction.
-        rate: Learning rate.
-        width: Width of Emb-MLP.
-    """
+    """Settings of the theory."""
 
     sizes: tuple[int, ...] = (5, 10, 100, 1000, 10_000)
     full: tuple[int, ...] = tuple(range(3, 13))

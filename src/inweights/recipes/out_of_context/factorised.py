@@ -17,16 +17,7 @@ FACTORISED, MERGED = "two matrices", "one matrix"
 
 
 class Settings(Config):
-    """Settings of the experiment.
-
-    Attributes:
-        groups: Number of groups.
-        cells: Members of a group, and of how many of them the second value is told.
-        width: Width between the two matrices; and of the one, at least the number of tokens.
-        std: Initial scale of both.
-        rates: Learning rate of the two matrices and of the one.
-        steps: Updates.
-    """
+    """Settings of the experiment."""
 
     groups: int = 5
     cells: tuple[tuple[int, int], ...] = ((8, 1), (8, 3), (16, 1), (16, 3))

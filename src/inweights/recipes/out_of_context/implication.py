@@ -12,15 +12,7 @@ from inweights.worlds.families.implication import Implication
 
 
 class Settings(Config):
-    """Settings of the experiment.
-
-    Attributes:
-        groups: Number of groups.
-        members: Members of each.
-        told: Of how many the second value is told.
-        denied: Of how many more that of another group is told.
-        training: The models.
-    """
+    """Settings of the experiment."""
 
     groups: int = 5
     members: int = 8

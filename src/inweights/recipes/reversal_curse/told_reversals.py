@@ -14,17 +14,7 @@ PHRASED = "both, phrased"
 
 
 class Settings(Config):
-    """Settings of the experiment.
-
-    Attributes:
-        n: Number of pairs.
-        told: Of how many the reversal is told.
-        identities: Which ends have identities.
-        told_phrased: The same as ``told``, where identities of both ends are phrased,
-            ``(a, same) → a``.
-        undecayed: Decay of the soft program that forecasts these for training without decay.
-        training: The models.
-    """
+    """Settings of the experiment."""
 
     n: int = 20
     told: tuple[int, ...] = (0, 5, 10)

@@ -21,8 +21,6 @@ from inweights.report.living.atlas_layout import build_content, build_fragment
 from inweights.theory.geometric_memory.layout import scene
 from inweights.worlds.world import World
 
-__all__ = ["fragment", "page", "whole"]
-
 Floats = NDArray[np.float64]
 
 

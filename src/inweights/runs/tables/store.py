@@ -27,8 +27,6 @@ from inweights.runs.tables.files import open_files
 from inweights.runs.tables.lease import Hold, Leases
 from inweights.support.links import within
 
-__all__ = ["MODEL_PART", "Store", "store_below"]
-
 #: Seconds after which a task is taken over whose holder, on another machine, gave no sign.
 LEASE = 60.0
 #: The part of a run that is no table: its trained weights.

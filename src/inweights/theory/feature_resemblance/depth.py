@@ -17,8 +17,6 @@ from inweights.errors import ConfigError
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["depth_cosines"]
-
 
 def depth_cosines(
     layers: int, *, inputs: int = 100, per_label: int = 2, rate: float = 2.0, steps: int = 10

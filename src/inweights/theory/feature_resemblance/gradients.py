@@ -18,8 +18,6 @@ from inweights.worlds.world import Ids
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Gradients", "gradients", "softmax"]
-
 Floats = NDArray[Any]
 
 

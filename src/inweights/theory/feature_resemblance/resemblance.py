@@ -23,14 +23,6 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = [
-    "curriculum_cosine",
-    "linear_coefficients",
-    "linear_cosines",
-    "noise",
-    "weights_of",
-]
-
 Floats = NDArray[Any]
 Course = Literal["joint", "SA", "AS", "two-hop", "two-hop without identity"]
 

@@ -28,8 +28,6 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Learnt", "lemma_1", "stage_one"]
-
 Floats = NDArray[Any]
 
 

@@ -26,8 +26,6 @@ from inweights.theory.feature_resemblance.stage_one import Learnt
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids
 
-__all__ = ["stage_two"]
-
 Floats = NDArray[Any]
 
 #: Multiples among which the proof's ``w*`` is chosen: of the start, and of margins.

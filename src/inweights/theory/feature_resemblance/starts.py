@@ -20,8 +20,6 @@ from inweights.models.model_config import Init
 from inweights.seeds import INITIALISATION, Streams
 from inweights.worlds.registry import WorldConfig
 
-__all__ = ["deep_start", "one_layer_start"]
-
 Floats = NDArray[Any]
 
 

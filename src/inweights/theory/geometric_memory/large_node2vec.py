@@ -25,8 +25,6 @@ from inweights.worlds.world import World
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = ["LargeDescent", "descend_large", "sparse_adjacency"]
-
 #: Entries of the softmax that are held at once: 64 MiB in single precision.
 ENTRIES = 2**24
 

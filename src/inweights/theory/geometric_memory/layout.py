@@ -24,8 +24,6 @@ from inweights.worlds.world import World
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
-__all__ = ["depth_first", "plane", "roots_of", "scene"]
-
 Floats = NDArray[np.float64]
 #: Steps of majorisation.
 _ROUNDS = 300

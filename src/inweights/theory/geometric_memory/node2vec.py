@@ -22,8 +22,6 @@ from inweights.theory.geometric_memory.spectral import Floats, random_walk
 if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
-__all__ = ["Trajectory", "coefficients", "descend", "losses", "probabilities"]
-
 
 def probabilities(
     v: Float[Floats, "*R N D"], u: Float[Floats, "*R N D"] | None = None

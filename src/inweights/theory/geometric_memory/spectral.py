@@ -22,21 +22,6 @@ from inweights.worlds.world import Ids, World
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int
 
-__all__ = [
-    "COSINE_TIE",
-    "EXACT",
-    "OPERATORS",
-    "Spectrum",
-    "adjacency",
-    "components",
-    "edge_ends",
-    "eigenspaces",
-    "hop_distances",
-    "hops_from",
-    "operator",
-    "random_walk",
-]
-
 Floats = NDArray[np.float64]
 Operator = Literal["walk", "combinatorial", "normalised"]
 

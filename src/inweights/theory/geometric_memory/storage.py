@@ -19,20 +19,6 @@ from inweights.theory.geometric_memory.spectral import Floats
 if TYPE_CHECKING:
     from jaxtyping import Float
 
-__all__ = [
-    "Complexity",
-    "Fit",
-    "bipartite_storage",
-    "bit_complexity",
-    "fit",
-    "incidence_storage",
-    "norm_complexity",
-    "one_step_storage",
-    "separating_dimensions",
-    "shifted_storage",
-    "untied_storage",
-]
-
 
 @dataclass(frozen=True)
 class Complexity:

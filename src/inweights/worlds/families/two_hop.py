@@ -45,10 +45,12 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         trained: Fraction of the two-hop facts that are trained, from 0 up to below 1; with
             :attr:`unseen`, of those whose hops may be seen.
         bridges: Bridges of a slice, fewer than ``N`` so that several subjects share one; the maps
-            are then ``sampled``.
+            are then ``sampled``, once for all seeds, which only relabel the entities: so worlds of
+            several seeds have equally many statements of each role.
         unseen: Fraction of the hops of each kind that no trained two-hop fact uses. Queries then
-            have four roles: ``composition`` (both hops are in trained two-hop facts),
-            ``first_unseen`` (all but the first one), ``second_unseen``, ``both_unseen``.
+            have four roles (:attr:`bridges` is required): ``composition`` (both hops are in
+            trained two-hop facts), ``first_unseen`` (only the second one is), ``second_unseen``
+            and ``both_unseen``.
 
     Example:
         >>> world = TwoHop(n=10, complexity=2).build(seed=0)
@@ -101,10 +103,14 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
             )
         if self.bridges is not None and not 1 <= self.bridges <= self.n:
             raise ConfigError(f"two-hop: bridges must be from 1 to n, got {self.bridges}")
-        if not 0.0 <= self.unseen < 1.0 or (self.unseen and not self.trained):
+        if not 0.0 <= self.unseen < 1.0:
             raise ConfigError(
-                f"two-hop: unseen must be a fraction from 0 up to below 1, got {self.unseen}, and "
-                "has no effect where trained = 0"
+                f"two-hop: unseen must be a fraction from 0 up to below 1, got {self.unseen}"
+            )
+        if self.unseen and (not self.trained or self.bridges is None):
+            raise ConfigError(
+                "two-hop: unseen hops require trained two-hop facts and shared bridges; give "
+                f"trained and bridges, got {self.trained} and {self.bridges}"
             )
 
     @property
@@ -114,7 +120,7 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
 
     def build(self, seed: int = 0) -> World:
         """Make the world; only sampled or permuted maps and fractions depend on the seed."""
-        rng = Streams(seed).numpy(WORLD, "two-hop")
+        rng = Streams(seed if self.bridges is None else 0).numpy(WORLD, "two-hop")
         n, slices = self.n, self.slices
         each = n if self.bridges is None else self.bridges
         told = n * slices * (2 + 3 * self.second_relations)  # hops, compositions, identities
@@ -132,6 +138,9 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         )
         a, b, c = vocabulary["subject"], vocabulary["bridge"], vocabulary["object"]
         r1, r2 = vocabulary["first_relation"], vocabulary["second_relation"]
+        if self.bridges is not None:
+            relabel = Streams(seed).numpy(WORLD, "two-hop labels").permutation
+            a, b, c = relabel(a), relabel(b), relabel(c)
         to_bridge, to_object = self._maps(rng)
 
         i, j = np.tile(np.arange(n), slices), np.repeat(np.arange(slices), n)

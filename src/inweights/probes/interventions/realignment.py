@@ -1,0 +1,196 @@
+"""Realignment: a bridge's state is moved in mid-pass onto the state of the bridge token itself.
+
+After a first hop ``(e1, r1)`` the bridge may be decodable from a state that later layers, or the
+next loop, cannot use (Fu et al. 2026, arXiv:2607.00341). Nothing is trained here.
+Shapes: ``R`` replicas, ``M`` queries, ``T`` positions, ``D`` width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import polars as pl
+import torch
+from torch import Tensor
+
+from inweights.errors import DataError, unknown_name
+from inweights.models.base import Model
+from inweights.probes.interventions.patching import patch
+from inweights.training.batches.worlds import as_worlds
+from inweights.worlds.world import World
+
+if TYPE_CHECKING:
+    from jaxtyping import Float, Int
+
+METHODS = ("none", "decoded", "ridge", "true")
+#: Parts of the bridges of which each is moved by a map that is fitted on the others.
+_FOLDS = 5
+
+
+@torch.no_grad()
+def realignment(
+    model: Model,
+    worlds: World | Sequence[World],
+    *,
+    onto: Literal["embedding", "layer"] = "embedding",
+    methods: Sequence[str] = METHODS,
+    layers: Sequence[str] | None = None,
+    ridge: float = 0.01,
+) -> pl.DataFrame:
+    """Accuracy of two-hop queries when the state after the first relation is realigned.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: Two-hop worlds: one, or one a replica.
+        onto: The state that the bridge has as ``embedding`` at this place, or that the bridge
+            token alone has at the same ``layer``.
+        methods: ``none``; ``decoded``: onto the token with the largest logit of the layer (logit
+            lens); ``ridge``: by a linear map of first hops onto their bridges, fitted without the
+            bridges that it is used on; ``true``: onto the right bridge, what can be gained at most.
+        layers: Where; all blocks if left out.
+        ridge: Penalty of the map, over the mean square of its inputs.
+
+    Returns:
+        A row for each replica, role, layer and method: ``replica, role, layer, depth, method,
+        accuracy``; ``decodable`` (how often the bridge has the largest logit), ``cosine`` of the
+        state with the one it is moved onto, ``other`` with those of other bridges, ``statements``.
+
+    Raises:
+        ConfigError: A method, ``onto`` or a layer is unknown.
+        DataError: The world has no first hops that its queries pass through.
+
+    Example:
+        >>> from inweights.models import GPTConfig
+        >>> from inweights.worlds import TwoHop
+        >>> world = TwoHop(n=4).build()
+        >>> model = GPTConfig(layers=1, width=8).build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> realignment(model, world)["method"].to_list()
+        ['none', 'decoded', 'ridge', 'true']
+    """
+    for name in methods:
+        if name not in METHODS:
+            raise unknown_name("method", name, METHODS)
+    if onto not in ("embedding", "layer"):
+        raise unknown_name("onto", onto, ("embedding", "layer"))
+    each = as_worlds(worlds, model)
+    rows: list[dict[str, object]] = []
+    for role in each[0].queries.role_names:
+        parts = [_queries(world, role) for world in each]
+        prompts, answers, bridges = (
+            torch.from_numpy(np.stack(part)).expand(model.replicas, *part[0].shape).contiguous()
+            for part in zip(*parts, strict=True)
+        )
+        if not prompts.shape[1]:
+            continue
+        asked = _Asked(model, prompts, bridges, onto, ridge)
+        for layer in layers or model.layer_names[1:-1]:
+            state, found = asked.state(layer), asked.decoded(layer)
+            own, other = asked.cosines(layer, state)
+            shared = {
+                "decodable": (found == bridges).float().mean(1),
+                "cosine": own,
+                "other": other,
+            }
+            for method in methods:
+                moved = asked.moved(layer, method, state, found)
+                logits = patch(model, prompts, moved, layer=layer, position=-2, at="last")
+                right = (model.candidates[logits.argmax(-1)] == answers).float().mean(1)
+                about = {"role": role, "layer": layer, "depth": model.layer_names.index(layer)}
+                rows.extend(
+                    {"replica": r, **about, "method": method, "accuracy": right[r].item()}
+                    | {name: values[r].item() for name, values in shared.items()}
+                    | {"statements": prompts.shape[1]}
+                    for r in range(model.replicas)
+                )
+    return pl.DataFrame(rows)
+
+
+class _Asked:
+    """Queries of one role, the states after their first relation, and what these are moved onto."""
+
+    def __init__(
+        self,
+        model: Model,
+        prompts: Int[Tensor, "R M T"],
+        bridges: Int[Tensor, "R M"],
+        onto: str,
+        ridge: float,
+    ) -> None:
+        self.model, self.prompts, self.bridges = model, prompts, bridges
+        self.onto, self.ridge = onto, ridge
+
+    def state(self, layer: str) -> Float[Tensor, "R M D"]:
+        """The state after the first relation."""
+        return self.model.hidden(self.prompts, layers=[layer], at="all")[layer][:, :, -2]
+
+    def decoded(self, layer: str) -> Int[Tensor, "R M"]:
+        """The token that the logit lens reads there."""
+        logits = self.model.decode(layer, self.state(layer))
+        return self.model.candidates[logits.argmax(-1)]
+
+    def target(self, layer: str, tokens: Int[Tensor, "R M"]) -> Float[Tensor, "R M D"]:
+        """The state that bridge tokens have: as embeddings in this place, or alone at the layer."""
+        if self.onto == "layer":
+            alone = tokens.unsqueeze(-1)
+            return self.model.hidden(alone, layers=[layer], at="all")[layer][:, :, 0]
+        placed = self.prompts.clone()
+        placed[..., -2] = tokens
+        first = self.model.layer_names[0]
+        return self.model.hidden(placed, layers=[first], at="all")[first][:, :, -2]
+
+    def moved(
+        self, layer: str, method: str, state: Float[Tensor, "R M D"], found: Int[Tensor, "R M"]
+    ) -> Float[Tensor, "R M D"]:
+        """The state that is put in."""
+        if method == "none":
+            return state
+        if method != "ridge":
+            return self.target(layer, found if method == "decoded" else self.bridges)
+        right, moved = self.target(layer, self.bridges), state.clone()
+        for replica, bridges in enumerate(self.bridges):
+            fold = bridges % _FOLDS
+            for part in fold.unique():
+                rest = fold != part
+                if rest.any():
+                    fitted = _ridge(state[replica, rest], right[replica, rest], self.ridge)
+                    moved[replica, ~rest] = _with_one(state[replica, ~rest]) @ fitted
+        return moved
+
+    def cosines(
+        self, layer: str, state: Float[Tensor, "R M D"]
+    ) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
+        """Mean cosine of the states with their targets, and with those of other bridges."""
+        right = self.target(layer, self.bridges)
+        every = torch.cosine_similarity(state.unsqueeze(2), right.unsqueeze(1), dim=-1)
+        same = self.bridges.unsqueeze(2) == self.bridges.unsqueeze(1)
+        own = every.diagonal(dim1=1, dim2=2).mean(1)
+        return own, every.masked_fill(same, torch.nan).nanmean((1, 2))
+
+
+def _with_one(state: Float[Tensor, "m D"]) -> Float[Tensor, "m _"]:
+    return torch.cat([state, torch.ones_like(state[:, :1])], 1)
+
+
+def _ridge(
+    inputs: Float[Tensor, "m D"], targets: Float[Tensor, "m D"], penalty: float
+) -> Float[Tensor, "_ D"]:
+    """Least squares with an intercept and a penalty on everything but it."""
+    x = _with_one(inputs)
+    weight = penalty * len(x) * inputs.square().mean() * torch.eye(x.shape[1]).to(x)
+    weight[-1, -1] = 0.0
+    return torch.linalg.lstsq(x.T @ x + weight, x.T @ targets).solution
+
+
+def _queries(world: World, role: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Prompts, answers and bridges of the queries of a role."""
+    if "first_hop" not in world.facts.role_names:
+        raise DataError("realignment requires a world with first hops and two-hop queries")
+    hops, ends = world.facts.matrix(world.facts.with_role("first_hop"))
+    reached = {tuple(hop): int(b) for hop, b in zip(hops.tolist(), ends[:, 0], strict=True)}
+    prompts, answers = world.queries.matrix(world.queries.with_role(role))
+    if prompts.shape[1] != 3:
+        raise DataError(f"realignment is of queries 'e1 r1 r2', got {prompts.shape[1]} tokens")
+    passed = np.array([reached[tuple(prompt[:2])] for prompt in prompts.tolist()], dtype=np.int64)
+    return prompts, answers[:, 0], passed

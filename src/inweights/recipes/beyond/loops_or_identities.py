@@ -1,0 +1,248 @@
+"""Are loops and identities two cures of one illness? Who composes what, and realignment."""
+
+from __future__ import annotations
+
+import polars as pl
+
+import inweights as iw
+from inweights.config import Config, replace_at
+from inweights.lab import Curriculum, Measure, Plan, Trial, Value, cosine, number, share
+from inweights.models.configs import GPTConfig
+from inweights.recipes.papers import recipe
+from inweights.recipes.shared.derived import half_time, memorised
+from inweights.training.curriculum import Optimizer, Phase, Schedule
+from inweights.worlds.families.two_hop import TwoHop
+
+ARM = ["model", "identity", "compositions"]
+DENSE, LOOPS, INJECTED = "dense", "loops", "loops, injected"
+NONE, SOME = "none", "some"
+#: One pass through the looped model's blocks; of the dense one, half of its blocks.
+HALF = "block.1"
+
+
+class Settings(Config):
+    """Settings of the recipe.
+
+    Attributes:
+        world: Two hops with shared bridges; some of the hops are in no trained two-hop fact.
+        width: Width of every model.
+        steps: Updates of each that is taught hops and identities alone.
+        long: Updates of each that is taught two-hop facts, too.
+        rate: Learning rate, after 20 steps of warm-up.
+        decay: Weight decay.
+        every: Steps between two measurements through time.
+        loops: Numbers of loops with which the looped models are evaluated.
+    """
+
+    world: TwoHop = TwoHop(
+        n=20,
+        first_relations=2,
+        second_relations=4,
+        maps="sampled",
+        bridges=6,
+        trained=0.75,
+        unseen=0.3,
+    )
+    width: int = 64
+    steps: int = 600
+    long: int = 1200
+    rate: float = 1e-3
+    decay: float = 0.1
+    every: int = 20
+    loops: tuple[int, ...] = (1, 2, 3, 4, 8)
+
+
+def plan(settings: Settings) -> Plan:
+    """Each model with and without identities, and with and without two-hop facts in training."""
+    width = settings.width
+    models = {
+        DENSE: GPTConfig(layers=4, width=width, tied=False),
+        LOOPS: GPTConfig(layers=2, loops=2, width=width, tied=False),
+        INJECTED: GPTConfig(layers=2, loops=2, inject=True, width=width, tied=False),
+    }
+    trials = [
+        _trial(settings, model, identity=identity, compositions=compositions, name=name)
+        for name, model in models.items()
+        for identity in (True, False)
+        for compositions in (NONE, SOME)
+    ]
+    course: dict[str, Value] = {"model": DENSE, "identity": True, "compositions": NONE}
+    every = settings.every
+    return Plan(
+        trials=trials,
+        measures=[
+            Measure(name="accuracy", probe=iw.probes.accuracy),
+            *(
+                Measure(name=onto, probe=iw.probes.realignment, options={"onto": onto})
+                for onto in ("embedding", "layer")
+            ),
+            *(
+                Measure(
+                    name="by_loops",
+                    probe=iw.probes.by_loops,
+                    options={"counts": settings.loops},
+                    where={"model": name},
+                )
+                for name in (LOOPS, INJECTED)
+            ),
+            Measure(
+                name="aligned",
+                probe=iw.probes.alignment,
+                options={"places": ["first_hop"], "layers": [HALF]},
+                every=every,
+                where=course,
+            ),
+            Measure(name="composed", probe=iw.probes.accuracy, every=every, where=course),
+        ],
+    )
+
+
+def _trial(
+    settings: Settings, model: GPTConfig, *, identity: bool, compositions: str, name: str
+) -> Trial:
+    roles = ["first_hop", "second_hop"] + ["identity"] * identity
+    roles += ["two_hop"] * (compositions == SOME)
+    phase = Phase(
+        roles=dict.fromkeys(roles, 1.0),
+        steps=settings.long if compositions == SOME else settings.steps,
+        random_offset=True,
+        schedule=Schedule(warmup=20),
+        optimizer=Optimizer(rate=settings.rate, weight_decay=settings.decay),
+    )
+    return Trial(
+        labels={"model": name, "identity": identity, "compositions": compositions},
+        world=replace_at(settings.world, {"identity": identity}),
+        model=model,
+        learner=Curriculum(phases=(phase,)),
+    )
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Accuracy by role and over all of them; realignment; which comes first through time."""
+    accuracy = tables["accuracy"].filter(pl.col("role") != "two_hop")
+    queries = accuracy.filter(part="queries")
+    weighted = (pl.col("accuracy") * pl.col("statements")).sum() / pl.col("statements").sum()
+    moved = pl.concat(
+        tables[onto].with_columns(onto=pl.lit(onto)) for onto in ("embedding", "layer")
+    )
+    return {
+        "queries": queries.with_columns(arm=_arm()),
+        "overall": queries.group_by([*ARM, "seed"], maintain_order=True).agg(weighted),
+        "facts": memorised(accuracy, ARM),
+        "moved": moved,
+        "moved_overall": moved.group_by(
+            [*ARM, "seed", "onto", "layer", "method"], maintain_order=True
+        ).agg(weighted, pl.col("decodable", "cosine", "other").mean()),
+        "gained": moved.filter(onto="layer", layer="block.0").with_columns(arm=_arm()),
+        "by_loops": tables["by_loops"].filter(part="queries").with_columns(arm=_arm()),
+        "lead": _lead(tables["aligned"], tables["composed"]),
+        "through_time": _through_time(tables["aligned"], tables["composed"]),
+    }
+
+
+def _arm() -> pl.Expr:
+    return pl.format(
+        "{}, {}",
+        "model",
+        pl.when("identity").then(pl.lit("identities")).otherwise(pl.lit("no identities")),
+    )
+
+
+def _through_time(aligned: pl.DataFrame, composed: pl.DataFrame) -> pl.DataFrame:
+    """Share of first hops that lie nearest to their own bridge, and accuracy on both unseen."""
+    both = composed.filter(role="both_unseen")
+    return pl.concat(
+        table.select("seed", "step", pl.lit(what).alias("what"), value=column)
+        for table, column, what in (
+            (aligned, "nearest", "alignment"),
+            (both, "accuracy", "accuracy"),
+        )
+    )
+
+
+def _lead(aligned: pl.DataFrame, composed: pl.DataFrame) -> pl.DataFrame:
+    """Steps by which alignment is half-way to its peak before accuracy is."""
+    halves = half_time(_through_time(aligned, composed), "value", ["seed", "what"])
+    wide = halves.pivot(on="what", index="seed", values="half_time")
+    return wide.with_columns(lead=pl.col("accuracy") - pl.col("alignment"))
+
+
+queries = share("queries", "accuracy")
+bare = queries.at(identity=False, compositions=SOME)
+overall = share("overall", "accuracy")
+loop = share("moved", "accuracy", onto="embedding", layer=HALF, model=LOOPS, identity=False)
+loop = loop.at(compositions=SOME, role="both_unseen")
+alone = share("moved_overall", "accuracy", onto="layer", model=DENSE, compositions=NONE)
+alone = alone.at(identity=False)
+alike = cosine("moved_overall", "cosine", onto="layer", layer=HALF, compositions=NONE)
+
+SCORES = {
+    "facts-are-known": share("facts", "accuracy").over(*ARM) >= 0.99,
+    "in-distribution": bare.at(role="composition", model=DENSE) >= 0.8,
+    "first-hop-is-free": bare.at(role="first_unseen", model=DENSE)
+    - bare.at(role="second_unseen", model=DENSE)
+    >= 0.2,
+    "second-hop-fails": bare.at(role="second_unseen", model=DENSE) <= 0.3,
+    "recurrence-cures-second-hop": bare.at(role="second_unseen", model=LOOPS)
+    - bare.at(role="second_unseen", model=DENSE)
+    >= 0.1,
+    "loops-generalise": bare.at(role="both_unseen", model=LOOPS) >= 0.5,
+    "dense-does-not": bare.at(role="both_unseen", model=DENSE) <= 0.3,
+    "overthinking": share(
+        "by_loops", "accuracy", model=LOOPS, identity=False, compositions=SOME
+    ).at(role="composition", loops=8)
+    - share("by_loops", "accuracy", model=LOOPS, identity=False, compositions=SOME).at(
+        role="composition", loops=2
+    )
+    <= -0.1,
+    "bridge-is-decodable": loop.of("decodable").at(method="none") >= 0.9,
+    "bridge-is-misaligned": cosine("moved", "cosine", **loop.where).at(method="none") <= 0.3,
+    "realignment-closes-the-gap": loop.at(method="decoded") >= 0.8,
+    "identities-compose-alone": overall.at(identity=True, compositions=NONE).over("model") >= 0.2,
+    "loops-do-not": overall.at(identity=False, compositions=NONE).over("model") <= 0.15,
+    "identities-align": alike.at(identity=True, method="none").over("model")
+    - alike.at(identity=False, method="none")
+    >= 0.5,
+    "alignment-comes-first": number("lead", "lead") >= 20.0,
+    "identities-help-loops": queries.at(
+        model=LOOPS, compositions=SOME, role="both_unseen", identity=True
+    )
+    - queries.at(model=LOOPS, compositions=SOME, role="both_unseen", identity=False)
+    >= 0.1,
+    "loops-add-nothing": (
+        queries.at(model=LOOPS, compositions=SOME, role="both_unseen", identity=True)
+        - queries.at(model=DENSE, compositions=SOME, role="both_unseen", identity=True)
+    ).within(-0.15, 0.15),
+    "realignment-is-no-identity": alone.at(layer="block.0", method="decoded")
+    - alone.at(layer="block.0", method="none")
+    >= 0.2,
+    "facts-lie-too-early": alone.at(layer="block.0", method="true")
+    - alone.at(layer="block.2", method="true")
+    >= 0.1,
+}
+
+
+RECIPE = recipe(
+    __name__,
+    scales={
+        "smoke": Settings(
+            world=TwoHop(
+                n=6,
+                first_relations=2,
+                second_relations=3,
+                maps="sampled",
+                bridges=3,
+                trained=0.5,
+                unseen=0.3,
+            ),
+            width=16,
+            steps=4,
+            long=6,
+            every=2,
+            loops=(1, 2, 8),
+        ),
+        "cpu": Settings(),
+        "paper": Settings(long=20_000),
+    },
+    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+)
