@@ -19,18 +19,7 @@ LOOKUP, GEOMETRY = "frozen", "free"
 
 
 class Settings(Config):
-    """Settings of Figures 21 and 22.
-
-    Attributes:
-        graphs: Which of the four graphs.
-        width: Width of TinyNN.
-        frozen_rate: Its rate where embeddings are frozen.
-        frozen_steps: Its updates there.
-        rate: Its rate where they move.
-        steps: Its updates there.
-        gpt_most: Trains TinyGPT no longer than so many steps.
-        gpt_every: Steps between looks at TinyGPT; TinyNN is looked at in each.
-    """
+    """Settings of Figures 21 and 22."""
 
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     width: int = 512
