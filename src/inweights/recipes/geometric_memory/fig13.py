@@ -84,7 +84,7 @@ _THREE = InContextTraining(
 _HIDDEN = InContextTraining(
     world=InContextStar(arms=2, nodes=3, labels=12, trained=50_000, asked=500),
     model=GPTConfig(layers=4, width=64, heads=4, context=24, init=Init(std=0.05)),
-    steps=3500,
+    steps=4000,
     optimizer=Optimizer(rate=5e-4, decayed="all"),
 )
 
