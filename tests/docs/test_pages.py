@@ -89,3 +89,24 @@ def test_a_newcomer_arrives_in_three_commands(place: int, tmp_path: Path) -> Non
         )  # fmt: skip
         assert done.returncode == 0, (command, done.stderr)
         assert done.stdout or command.startswith("printf")
+
+
+@pytest.mark.slow
+def test_the_tutorial_runs_from_an_empty_folder(tmp_path: Path) -> None:
+    """Its programs and commands, in their order, but the demonstration, which takes a minute."""
+    text = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+    found = re.findall(r"^```(python|sh)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    bin_ = Path(sys.executable).parent
+    env = os.environ | {"PATH": f"{bin_}:{os.environ['PATH']}", "INWEIGHTS_RUNS": str(tmp_path)}
+    python = ""
+    for kind, code in found:
+        if kind == "python":
+            python += code  # each block goes on where the last one ended
+            words = [sys.executable, "-c", python]
+        else:
+            lines = [line for line in code.splitlines() if "demo" not in line]
+            words = ["sh", "-ec", "\n".join(lines)]
+        done = subprocess.run(
+            words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{code}\n{done.stderr}"

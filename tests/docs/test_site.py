@@ -24,7 +24,8 @@ ROOT = Path(__file__).parents[2]
 BUILT = os.environ.get("INWEIGHTS_SITE")
 #: One page of each kind; listings of source code are all alike.
 KINDS = (
-    "index.html", "gallery.html", "papers.html", "board.html", "commands.html", "citing.html",
+    "index.html", "tutorial.html", "gallery.html", "recipes/geometric-memory.html", "papers.html",
+    "board.html", "commands.html", "citing.html", "install.html",
     "theory.html", "predict.html", "notebooks/facts.html", "recipes/identity-bridge/fig2.html",
     "recipes/beyond/real-graphs.html", "api/lab.html", "_static/explore/bridge.html",
     "_modules/inweights/errors.html", "notebooks/first-study.html",
@@ -90,10 +91,11 @@ def search_finds_a_recipe_by_its_claim(site: Path) -> None:
 def the_map_names_every_recipe(site: Path) -> None:
     from inweights.recipes import recipe_names
 
-    text = (site / "papers.html").read_text("utf-8") + (site / "gallery.html").read_text("utf-8")
     for name in recipe_names():
-        if not name.startswith("demo/"):
-            assert f"recipes/{name}.html" in text
+        folder, _, short = name.partition("/")
+        if folder != "demo":
+            text = (site / "recipes" / f"{folder}.html").read_text("utf-8")
+            assert f"{folder}/{short}.html" in text
 
 
 def notebooks_are_run_and_open_elsewhere(site: Path) -> None:

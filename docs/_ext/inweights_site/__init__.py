@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any
 from sphinx import addnodes
 
 from inweights.report.living.explore import EXPLORATIONS, explore_page
-from inweights_site import board, board_page, claims, commands, gallery, notebooks, recipe_page
+from inweights_site import (
+    board,
+    board_page,
+    claims,
+    commands,
+    gallery,
+    notebooks,
+    recipe_page,
+    reference,
+)
 
 if TYPE_CHECKING:
     from docutils.nodes import Element
@@ -26,6 +35,7 @@ __all__ = ["setup"]
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the directives, and what is written before and after a build."""
     app.add_directive("citations", gallery.Citations)
+    app.add_directive("folders", gallery.Folders)
     app.add_directive("gallery", gallery.Gallery)
     app.add_directive("recipe-map", gallery.RecipeMap)
     app.connect("builder-inited", _before)
@@ -43,9 +53,12 @@ def _before(app: Sphinx) -> None:
     for entry in board.entries():
         pages[f"recipes/{entry.recipe.name}.md"] = recipe_page.page(entry)
         pages[f"recipes/{entry.recipe.name}.svg"] = recipe_page.strip(entry)
+        pages[f"recipes/{entry.folder}.md"] = gallery.folder_page(entry.folder)
+    pages.update(reference.pages())
     for name, text in pages.items():
         _write(source / name, text)
-    for old in (source / "recipes").rglob("*.*"):
+    made = [*(source / "recipes").rglob("*.*"), *(source / "api").glob("*/*.md")]
+    for old in made:
         if str(old.relative_to(source)) not in pages:
             old.unlink()
     notebooks.write(source / "notebooks", source / "_static" / "notebooks")
@@ -55,7 +68,7 @@ def _before(app: Sphinx) -> None:
 
 def _written_here(*_: Any) -> list[str]:
     """Pages that change with recipes and board, though their files do not: read each time."""
-    return ["board", "citing", "gallery", "papers"]
+    return ["board", "citing", "gallery", "papers", *(f"recipes/{name}" for name in board.PAPERS)]
 
 
 def _short_sidebar(

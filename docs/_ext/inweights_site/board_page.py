@@ -1,42 +1,122 @@
-"""The board on the site: a line for each recipe, and what did not reproduce or is open.
+"""The board on the site: a line for each recipe with a bar of verdicts, and a list to search.
 
 ``docs/board.md`` lists all claims in one table, for readers of the repository. On the site each
-claim stands on the page of its recipe.
+claim stands on the page of its recipe, and here in a list that the reader filters.
 """
 
 from __future__ import annotations
 
+import html
+import json
 from collections import Counter
 from collections.abc import Iterator
 
-from inweights_site.board import PAPERS, entries, entries_of, kept, link, tally
-from inweights_site.text import table, words
+from inweights.cli.console.claims import counts
+from inweights.lab.grammar.verdict import ClaimResult
+from inweights_site.board import PAPERS, Entry, entries_of, kept, tally
+from inweights_site.text import words
 
 __all__ = ["page"]
+
+_VERDICTS = ("reproduced", "consistent", "not reproduced", "undecided", "not judged")
 
 
 def page() -> str:
     """Return the page as Markdown."""
+    whole = [*kept().claims]
     lines = [
         "# The board",
         "",
-        "Every claim of every recipe has a verdict, by where the whole interval of its score lies;",
-        "what did not reproduce stays. Each claim stands on the page of its recipe, at an address",
-        "that can be [cited](citing.md). How they are judged: [verdicts](verdicts.md).",
+        "For readers who ask which claims hold. Every claim of every recipe has a verdict,",
+        "by where the whole interval of its score lies; what did not reproduce stays. Each claim",
+        "stands on the page of its recipe, at an address that can be [cited](citing.md).",
+        "[Verdicts](verdicts.md) explains how they are judged.",
         "",
-        *_counts(),
+        *(f"- {line}" for line in counts(whole)),
+        f"- {kept().first_versions} of {len(whole)} claims stand as they were first stated",
+        "",
+        "## Find a claim",
+        "",
+        "```{raw} html",
+        *_search(),
+        "```",
+        "",
+        "## By recipe",
+        "",
+        "```{raw} html",
+        *_recipes(),
+        "```",
+        "",
+        "## Withdrawn",
+        "",
+        *_withdrawn(),
         "",
     ]
+    return "\n".join(lines)
+
+
+def _recipes() -> Iterator[str]:
+    """One table; a bar shows the verdicts in each line."""
+    yield '<table class="docutils board"><thead><tr><th>recipe</th><th>what it shows</th>'
+    yield "<th>verdicts</th></tr></thead><tbody>"
     for folder, title in PAPERS.items():
         if chosen := entries_of(folder):
-            rows = [
-                [link(entry), words(entry.recipe.title), tally(entry.claims)] for entry in chosen
-            ]
-            lines += [f"## {title}", "", *table(["recipe", "what it shows", "verdicts"], rows), ""]
-    for verdict in ("not reproduced", "undecided"):
-        lines += [f"## What is {verdict}", "", *_list(verdict), ""]
-    lines += ["## Withdrawn", "", *_withdrawn(), ""]
-    return "\n".join(lines)
+            yield f'<tr><th colspan="3">{html.escape(title)}</th></tr>'
+            yield from map(_recipe, chosen)
+    yield "</tbody></table>"
+
+
+def _recipe(entry: Entry) -> str:
+    name = entry.recipe.name
+    found = Counter[str](claim.verdict for claim in entry.claims if not claim.check)
+    bar = "".join(
+        f'<span class="{verdict.replace(" ", "-")}" style="flex-grow:{found[verdict]}"></span>'
+        for verdict in _VERDICTS
+        if found[verdict]
+    )
+    said = html.escape(tally(entry.claims))
+    return (
+        f'<tr><td><a href="recipes/{name}.html">{name.partition("/")[2]}</a></td>'
+        f"<td>{html.escape(entry.recipe.title)}</td>"
+        f'<td><span class="verdict-bar" role="img" aria-label="{said}">{bar}</span> '
+        f"{said}</td></tr>"
+    )
+
+
+def _search() -> Iterator[str]:
+    """The filters, and the claims as data; the script of the site fills the table."""
+    choices = {
+        "paper": list(PAPERS),
+        "verdict": list(_VERDICTS),
+        "protocol": ["exact", "scaled", "substitute"],
+        "version": sorted({str(claim.version) for claim in kept().claims}),
+    }
+    yield '<form id="board-filters">'
+    for name, values in choices.items():
+        options = "".join(f"<option>{value}</option>" for value in ["any", *values])
+        yield f'<label>{name} <select name="{name}">{options}</select></label>'
+    yield '<label>words <input name="words" type="search"></label></form>'
+    yield '<p id="board-number" aria-live="polite"></p>'
+    yield '<table id="board-claims" class="docutils"></table>'
+    yield '<p><button id="board-more" type="button" hidden>Show more</button></p>'
+    data = json.dumps([_row(claim) for claim in kept().claims], ensure_ascii=False)
+    yield f'<script type="application/json" id="board-data">{data.replace("<", "&lt;")}</script>'
+    yield '<script src="_static/board.js" defer></script>'
+
+
+def _row(claim: ClaimResult) -> dict[str, object]:
+    recipe, _, short = claim.id.rpartition("/")
+    measured = "" if claim.measured is None else f"{claim.measured:.3g}"
+    return {
+        "claim": claim.id,
+        "page": f"recipes/{recipe}.html#{short}" if recipe.split("/")[0] in PAPERS else "",
+        "says": claim.text,
+        "verdict": claim.verdict,
+        "measured": measured,
+        "target": claim.target.text,
+        "protocol": claim.protocol or "",
+        "version": str(claim.version),
+    }
 
 
 def _withdrawn() -> Iterator[str]:
@@ -45,24 +125,3 @@ def _withdrawn() -> Iterator[str]:
         yield (
             f"- <code>{one.name}</code> {words(one.text)} *{one.verdict}*, {one.date}: {words(why)}"
         )
-
-
-def _counts() -> Iterator[str]:
-    claims = [claim for entry in entries() for claim in entry.claims if not claim.check]
-    for noun, chosen in (
-        ("claims of the papers", [c for c in claims if c.source != "ours"]),
-        ("claims of our own", [c for c in claims if c.source == "ours"]),
-    ):
-        counted = Counter(claim.verdict for claim in chosen)
-        parts = ", ".join(f"{count} {verdict}" for verdict, count in counted.most_common())
-        yield f"- {len(chosen)} {noun}: {parts}"
-    yield f"- {kept().first_versions} of {len(kept().claims)} claims stand as first stated"
-
-
-def _list(verdict: str) -> Iterator[str]:
-    for entry in entries():
-        for claim in entry.claims:
-            if claim.verdict == verdict:
-                short = claim.id.rpartition("/")[2]
-                address = f"recipes/{entry.recipe.name}.html#{short}"
-                yield f'- <a href="{address}"><code>{claim.id}</code></a> {words(claim.text)}'

@@ -14,38 +14,64 @@ __all__ = ["Citations", "Gallery", "RecipeMap"]
 
 
 class Gallery(SphinxDirective):
-    """``{gallery}``: a card for each recipe with its picture and verdicts, a section a paper."""
+    """``{gallery} identity-bridge``: a card for each recipe of a folder, picture and verdicts."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        chosen = entries_of(self.arguments[0])
+        lines = [":::::{grid} 1 2 3 3", ":gutter: 3", ""]
+        for entry in chosen:
+            lines += _card(entry)
+        pages = (f"/recipes/{entry.recipe.name}" for entry in chosen)
+        lines += [":::::", "", ":::{toctree}", ":hidden:", "", *pages, ":::", ""]
+        return self.parse_text_to_nodes("\n".join(lines))
+
+
+class Folders(SphinxDirective):
+    """``{folders}``: a card for each paper with the picture of one recipe."""
 
     has_content = False
 
     def run(self) -> list[nodes.Node]:
-        lines: list[str] = []
+        lines, pages = [":::::{grid} 1 2 3 3", ":gutter: 3", ""], list[str]()
         for folder, title in PAPERS.items():
             if chosen := entries_of(folder):
-                lines += [f"## {title}", "", ":::::{grid} 1 2 3 3", ":gutter: 3", ""]
-                for entry in chosen:
-                    lines += _card(entry)
-                pages = (f"/recipes/{entry.recipe.name}" for entry in chosen)
-                lines += [":::::", "", ":::{toctree}", ":hidden:", "", *pages, ":::", ""]
-        return self.parse_text_to_nodes("\n".join(lines), allow_section_headings=True)
+                first = next((entry for entry in chosen if picture(entry)), chosen[0])
+                claims = tuple(claim for entry in chosen for claim in entry.claims)
+                said = f"{len(chosen)} recipes · {tally(claims)}"
+                lines += _card(first, title, f"/recipes/{folder}", "", said)
+                pages.append(f"/recipes/{folder}")
+        lines += [":::::", "", ":::{toctree}", ":hidden:", "", *pages, ":::", ""]
+        return self.parse_text_to_nodes("\n".join(lines))
 
 
-def _card(entry: Entry) -> list[str]:
+def folder_page(folder: str) -> str:
+    """Return the page of a folder's recipes as Markdown."""
+    return f"# {PAPERS[folder]}: all recipes\n\n```{{gallery}} {folder}\n```\n"
+
+
+def _card(
+    entry: Entry, title: str = "", page: str = "", place: str | None = None, said: str = ""
+) -> list[str]:
     name = entry.recipe.name
+    title = words(title or entry.recipe.title)
+    place = words(entry.recipe.place.partition(";")[0]) if place is None else place
+    said = said or f"`{name}` · {tally(entry.claims)} · {took(name)}"
     # What is drawn for a phone has few panels in a row: its type can be read on a card.
     small = picture(entry, "-phone")
     shown = small or picture(entry)
     return [
-        f"::::{{grid-item-card}} {words(entry.recipe.title)}",
-        f":link: /recipes/{name}",
+        f"::::{{grid-item-card}} {title}",
+        f":link: {page or f'/recipes/{name}'}",
         ":link-type: doc",
         f":img-top: {shown or f'/recipes/{name}.svg'}",
         f":img-alt: {words(entry.recipe.title)}",
         f":class-img-top: {_look(small, shown)}",
         "",
-        words(entry.recipe.place.partition(";")[0]),
+        place,
         ":::{card-footer}",
-        f"`{name}` · {tally(entry.claims)} · {took(name)}",
+        said,
         ":::",
         "::::",
         "",

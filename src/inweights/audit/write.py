@@ -17,47 +17,9 @@ if TYPE_CHECKING:
 #: The forms that people train with. Each has files of its own: TRL takes a row that holds several
 #: for prompt and completion, but ends the text, so that the end of an answer is never learnt.
 FORMS = {"": ("prompt", "completion"), "_text": ("text",), "_chat": ("messages",)}
-_CARD = """---
-configs:
-{configs}
----
-# Facts to train on, and questions that are never trained on
-
-Written by `inweights augment`. `train` has the columns `prompt` and `completion`, `train_text` has
-`text`, `train_chat` has `messages`, where a user asks: take the one that your trainer wants. `fact`
-and `line` say where a row comes from, `role` what it is, `stage` when to train it. `control`, in
-the same forms, has the facts alone, repeated to as many {unit}: an effect that it shows too is one
-of repetition. Texts without a prompt (`replay`) are not in `train_chat`.
-
-`told` of a question names what answers it by direct statement, if in other words; of those with an
-empty `told` nothing does. The tasks `_told` ask the former, the others the latter.
-
-Strategies: {strategies}.
-
-{counts}
-"""
+_CARD = Path(__file__).with_name("augmented.md").read_text(encoding="utf-8")
 # Fields are named, not templates: lm-eval then takes a column as it is, whatever a name holds.
-_TASK = """task: {name}
-dataset_path: json
-dataset_kwargs:
-  data_files:
-    test: questions_{role}.jsonl
-test_split: test
-output_type: multiple_choice
-doc_to_text: prompt
-doc_to_choice: candidates
-doc_to_target: label
-target_delimiter: " "
-metric_list:
-  - metric: acc
-    aggregation: mean
-    higher_is_better: true
-  - metric: acc_norm
-    aggregation: mean
-    higher_is_better: true
-metadata:
-  version: 2
-"""
+_TASK = Path(__file__).with_name("lm_eval.yaml").read_text(encoding="utf-8")
 
 
 def write_augmented(augmented: Augmented, folder: str | Path) -> Path:

@@ -16,6 +16,8 @@ from inweights.support.limits import memory_limit, usable_cores, written
 #: What the extras are for that a user may want.
 _EXTRAS = {
     "hf": "pretrained language models",
+    "interactive": "figures that play through training",
+    "tsne": "t-SNE projections of embeddings",
     "lm-demo": "a small pretrained model as a wheel (@smollm2)",
     "cluster": "Ray clusters, stores at s3://, gs:// and az://",
     "lens": "models for TransformerLens",

@@ -1,4 +1,4 @@
-"""Who is told while something is trained: progress, logs, trackers, and measurements on the way.
+"""Who observes while something is trained: progress, logs, trackers, and measurements on the way.
 
 One class serves all of them. Nothing here imports torch.
 """
@@ -39,7 +39,7 @@ class Step:
 
 @dataclass(eq=False)
 class Observer:
-    """Sees what happens while something is trained. A subclass overrides what it wants to be told.
+    """Sees what happens while something is trained. A subclass overrides what it needs.
 
     With ``measure`` it also measures: at the start, each ``every`` steps, and at the end.
 

@@ -33,19 +33,7 @@ def audit(
     mended: Mended | None = None,
     folder: Path | None = None,
 ) -> None:
-    """Print an audit: contents, predictions, problems and advice.
-
-    Args:
-        made: What was found.
-        json: Print one JSON object instead.
-        page: Where to write the page; none is written if left out. An existing file is replaced.
-        name: What the page calls the facts.
-        mended: The mended copy, where one was written.
-        folder: Where.
-
-    Raises:
-        DataError: The page cannot be written.
-    """
+    """Print an audit: contents, predictions, problems and advice."""
     facts, values = made.knowledge, made.entity_positions["literal"]
     if page is not None:
         _write_page(made, page, name)

@@ -64,14 +64,7 @@ def recipes(known: Sequence[Entry], *, json: bool) -> None:
 
 
 def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False) -> None:
-    """Print a recipe: what it shows, its cost, and every setting by scale.
-
-    Args:
-        recipe: What is described.
-        part: Only settings below this path.
-        json: Print one JSON object instead.
-        full: Whether every setting is listed, with all of its meaning.
-    """
+    """Print a recipe: what it shows, its cost, and every setting by scale."""
     from inweights.lab.grammar.recipe import split_ours
     from inweights.recipes.catalogue.settings import OWN, settings
 

@@ -43,14 +43,7 @@ def board(
     json: bool = False,
     full: bool = False,
 ) -> None:
-    """Print the board: of several recipes a line each, of one every claim.
-
-    Args:
-        results: Claims with their verdicts.
-        scale: Of the runs.
-        json: Print one JSON object instead.
-        full: Print every claim with all that is known of it.
-    """
+    """Print the board: of several recipes a line each, of one every claim."""
     if json:
         print_json(
             {

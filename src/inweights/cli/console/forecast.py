@@ -40,19 +40,7 @@ def prediction(
     page: Path | None = None,
     name: str = "facts",
 ) -> None:
-    """Print a prediction: certificate, kinds of queries, and advice.
-
-    Args:
-        made: The forecast.
-        json: Print one JSON object instead.
-        every: Print every query.
-        trained: What replicas answered that were trained on the same facts.
-        page: Where to write the page; none is written if left out.
-        name: What the page calls the facts.
-
-    Raises:
-        DataError: The page cannot be written.
-    """
+    """Print a prediction: certificate, kinds of queries, and advice."""
     queries = made.queries if trained is None else _beside(made.queries, trained)
     if page is not None:
         _write_page(made, queries, trained, page, name)

@@ -26,13 +26,7 @@ _LISTED = 24
 
 
 def runs(folders: Sequence[RunFolder], *, json: bool, full: bool = False) -> None:
-    """Print run folders, each with what was changed, and when.
-
-    Args:
-        folders: The newest first.
-        json: Print one JSON array instead.
-        full: Whether all of them are listed, and changes in full.
-    """
+    """Print run folders, each with what was changed, and when."""
     rows = []
     for folder in folders if json or full else folders[:_LISTED]:
         said = about(folder)
@@ -78,13 +72,7 @@ def runs(folders: Sequence[RunFolder], *, json: bool, full: bool = False) -> Non
 
 
 def outcome(done: Outcome, *, json: bool, full: bool = False) -> None:
-    """Print what a run found.
-
-    Args:
-        done: The run.
-        json: Print one JSON object instead.
-        full: Whether all that is known of each claim is printed.
-    """
+    """Print what a run found."""
     page = done.folder.path / "page.html"
     if json:
         print_json(

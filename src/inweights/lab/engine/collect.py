@@ -32,21 +32,11 @@ if TYPE_CHECKING:
 class Effort:
     """Who does the work, and with what; only the last bits of a result may depend on it.
 
+    Most of it is described at :func:`inweights.run`. One thread a process is the default: two runs
+    on one machine then do not slow each other down tenfold.
+
     Attributes:
-        device: Where models live.
-        jobs: Tasks at the same time, each in a process of its own.
-        threads: Threads of each process. One by default: two runs on one machine then do not slow
-            each other down tenfold, and have the same last bits however runs are grouped.
-        plugins: Modules that the processes import first.
-        progress: Told about every step.
-        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; this machine if left out.
-        store: Folder or address (``s3://bucket/folder``) of the tables of single runs; ``store``
-            in the folder of all runs if left out.
         executor: Does the tasks; by default processes, or this one where there is one job.
-        fresh: Whether what is stored is made again; weights that were kept are kept again.
-        keep_models: Whether the trained weights are stored, too; runs that were trained without
-            are trained again.
-        command: Words of the command that makes a run again, if it is not ``inweights run``.
     """
 
     device: str = "cpu"

@@ -45,20 +45,7 @@ UPDATES_A_PROCESS = 10_000
 class Study:
     """A study as an object: its cost estimate, its table and its models.
 
-    Attributes:
-        world: Config of the world, or several of them, as a list or by name. Or a function
-            ``function(seed, **settings)``, whose arguments are varied.
-        model: The same of the architecture; a GPT sized to the largest world if left out.
-        learner: The same of a curriculum, a descent or an optimum; the named learner of the world's
-            family (:mod:`inweights.training.learners`) if left out.
-        over: What is varied; see :func:`~inweights.lab.grid`.
-        seeds: How many, counted from 0, or which.
-        measures: Probes, or :class:`~inweights.lab.Measure` for options and cadence; by default
-            :func:`~inweights.probes.accuracy`.
-        runs: Folder of all runs; ``$INWEIGHTS_RUNS`` or ``runs`` if left out.
-        place: Folder or address of the store, if that is not below ``runs``.
-        controls: Names of controls; see :func:`~inweights.lab.with_controls`.
-        replicated: Whether a function takes all ``seeds`` at once, and returns a column ``seed``.
+    What is asked for is said as to :func:`sweep`; ``place`` is its ``store``.
 
     Example:
         >>> import inweights as iw

@@ -17,25 +17,7 @@ from inweights.support.publish import publish_file
 from inweights.worlds.readers.new_folder import reason
 
 _SCORES = "## Scores\n"
-_CARD = """---
-base_model: {quoted}
-library_name: transformers
----
-# A model fine-tuned on facts
-
-Fine-tuned by `inweights finetune` from `{base}`{chat}.
-
-## Training data
-
-{told}
-
-## Method
-
-{settings}
-
-The loss went from {first:.3f} to {last:.3f} in {updates:,} updates of {tokens:,} tokens in all.
-
-"""
+_CARD = Path(__file__).with_name("card.md").read_text(encoding="utf-8")
 
 
 def model_card(

@@ -6,15 +6,15 @@ Nothing here imports torch.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import msgspec
 
 from inweights.config import Config
 from inweights.errors import ConfigError, unknown_name
-from inweights.models.model_config import Init
+from inweights.models.model_config import Start
 from inweights.seeds import as_seeds
 from inweights.support.code import Code, code_of, first_argument
 from inweights.support.extras import optional
@@ -38,31 +38,19 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
     options: dict[str, Any] = {}
     logits: Code | None = None
 
-    def build(
-        self,
-        *,
-        vocabulary: int,
-        seeds: int | Sequence[int],
-        inits: Sequence[Init] | None = None,
-        candidates: Sequence[int] | None = None,
-    ) -> Wrapped:
-        """Build the model, one replica a seed.
+    def build(self, **start: Unpack[Start]) -> Wrapped:
+        """Build the model, one replica a seed; it seeds torch, NumPy and ``random`` meanwhile.
 
-        Args:
-            vocabulary: Number of tokens ``V``, the factory's first argument.
-            seeds: Root seed of each replica; torch, NumPy and ``random`` are seeded with it while
-                its module is made.
-            inits: Unused: a module has an initialisation of its own.
-            candidates: Unused: it gives logits for all tokens.
+        The initialisation is the module's own, and it gives logits for all tokens: ``inits`` and
+        ``candidates`` are unused.
 
         Raises:
             ConfigError: The module does not read ``[B, T]`` tokens and give their logits, or
                 cannot be trained replica by replica; says why.
         """
-        del inits, candidates
         from inweights.models.outside.wrapped import Wrapped
 
-        return Wrapped(self, vocabulary=vocabulary, seeds=as_seeds(seeds))
+        return Wrapped(self, vocabulary=start["vocabulary"], seeds=as_seeds(start["seeds"]))
 
     @property
     def make(self) -> Callable[[int], Any]:

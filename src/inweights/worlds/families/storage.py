@@ -27,20 +27,7 @@ _DAMAGE = (
     RecursionError,
     pl.exceptions.PolarsError,
 )
-_CARD = """---
-configs:
-- config_name: default
-  data_files:
-  - split: facts
-    path: facts.parquet
-  - split: queries
-    path: queries.parquet
----
-# {name}
-
-A world of `inweights`: {facts} facts to train on and {queries} queries that are never trained on.
-Columns: `role`, `prompt` and `answer` (token ids), their texts, `out_of_distribution`.
-"""
+_CARD = Path(__file__).with_name("storage.md").read_text(encoding="utf-8")
 
 
 def save_world(world: World, folder: str | Path) -> Path:
