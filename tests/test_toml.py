@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inweights.cli import main
-from inweights.config import Config, apply_overrides, load_toml
+from inweights.config import Config, apply_overrides, load_toml, toml_text
+from inweights.config.toml_text import MAX_DEPTH, MAX_KEY, MAX_PARTS, MAX_TEXT, parse_toml
 from inweights.errors import ConfigError
-from inweights.support import toml_text
-from inweights.support.toml_text import MAX_DEPTH, MAX_KEY, MAX_PARTS, MAX_TEXT, parse_toml
 
 FILE = "s.toml"
 DOTTED = "a." * 50_000 + "a"

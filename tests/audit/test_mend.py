@@ -112,7 +112,7 @@ def test_nothing_is_lost_and_twice_is_once(rows: list[tuple[str, str, str]]) -> 
         assert made.facts.height + made.apart.height + repeated == len(rows)
         if made.facts.height:
             again = mend(read_knowledge(write_mended(made, Path(folder) / "out")))
-            assert not again.changes.height
+            assert set(again.changes["change"]) <= {"to decide"}
             assert again.facts.drop("line").equals(made.facts.drop("line"))
 
 

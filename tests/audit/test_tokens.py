@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from inweights.audit import augment, token_counter
-from inweights.audit.tokens import words_of
+from inweights.audit.rows import words_of
 from inweights.errors import ConfigError, DataError
 from inweights.worlds import read_knowledge
 

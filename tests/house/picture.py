@@ -23,7 +23,6 @@ ORDER = [
     "audit",
     "lm",
     "lab",
-    "ledger",
     "recipes",
     "report",
     "laboratory",

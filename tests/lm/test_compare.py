@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
 
 from inweights.errors import DataError
-from inweights.lm import changes, compositionality, paired, read_exam, read_examples
+from inweights.lm import Question, changes, compositionality, paired, read_exam, read_examples
+from inweights.lm.exams.compare import groups
 
 
 def rows(hits: list[bool], role: str = "composition", p: float = 0.1) -> pl.DataFrame:
@@ -66,3 +69,28 @@ def test_questions_of_an_augmented_folder(tmp_path) -> None:
     # What is told of the facts is what the hops are asked with.
     prompts = {e.prompt for e in read_examples(folder)}
     assert {mine["first_hop"].prompt, mine["second_hop"].prompt} <= prompts
+
+
+def test_a_headline_by_what_was_stated_and_known() -> None:
+    def chain(name: str, **more: Any) -> list[Question]:
+        two = ("x", "y")
+        return [
+            Question(name, "composition", f"c{name}", two, 0, chain=name, **more),
+            Question(f"{name}.1", "first_hop", f"f{name}", two, 0, chain=name),
+            Question(f"{name}.2", "second_hop", "s", two, 0, chain=name),
+        ]
+
+    asked = [*chain("0", stated=True), *chain("1"), *chain("2"), *chain("3", itself=True)]
+    hits = {"2.1": False, "2": False}
+    table = pl.DataFrame(
+        [(q.id, q.chain, q.role, hits.get(q.id, True)) for q in asked],
+        ("id", "chain", "role", "hit"),
+        orient="row",
+    )
+    assert groups(table, asked).select("group", "questions", "accuracy").rows() == [
+        ("facts", 5, 0.8),
+        ("compositions, stated", 1, 1.0),
+        ("held out, both hops known", 1, 1.0),
+        ("held out, a hop unknown", 1, 0.0),
+        ("the answer is the subject", 1, 1.0),
+    ]

@@ -80,3 +80,15 @@ def test_files_of_examples(tmp_path) -> None:
         read_examples(file)
     with pytest.raises(DataError, match=r"contains no train\.parquet"):
         read_examples(tmp_path / "..")
+
+
+def test_two_files_of_a_part_that_differ_are_refused(tmp_path) -> None:
+    rows = pl.DataFrame({"prompt": ["a", "c"], "completion": [" b", " d"]})
+    rows.write_parquet(tmp_path / "train.parquet")
+    rows.write_ndjson(tmp_path / "train.jsonl")
+    assert len(read_examples(tmp_path)) == 2
+    rows.with_columns(completion=pl.Series([" b", " e"])).write_ndjson(tmp_path / "train.jsonl")
+    with pytest.raises(DataError, match=r"train\.jsonl differ in 1 rows, the first is row 2"):
+        read_examples(tmp_path)
+    (tmp_path / "train.parquet").unlink()
+    assert read_examples(tmp_path)[1].completion == " e"

@@ -176,3 +176,18 @@ def test_a_stage_ends_when_its_facts_are_known(lm) -> None:
     assert max(lengths) < LONG.epochs
     last = done.losses.group_by("stage", maintain_order=True).last()
     assert last["known"].to_list() == last["new"].to_list() == [2, 2]
+
+
+@pytest.mark.parametrize("variant", ["rslora", "dora"])
+def test_variants_of_adapters_are_peft_s_own_and_are_merged(lm, variant) -> None:
+    before = weights(lm)
+    done = finetune(lm, FACTS, structs.replace(LONG, method="lora", epochs=3, variant=variant))
+    assert done.losses["loss"][-1] < done.losses["loss"][0]
+    assert not torch.equal(before, weights(lm))
+    assert not any("lora" in name for name, _ in lm.model.named_modules())
+
+
+def test_texts_to_keep_are_read_apart_and_are_no_padding(lm) -> None:
+    long = Example("", "Oslo is in Norway, Lima in Peru, Mozart in Salzburg.", old=True)
+    done = finetune(lm, [FACTS[0], long], structs.replace(FULL, epochs=1, batch_tokens=10_000))
+    assert done.padding == 0

@@ -84,7 +84,18 @@ def test_from_facts_to_an_evaluation(data, tmp_path, capsys, monkeypatch) -> Non
         load_model(tmp_path / "model"), asked, before=load_model("@tiny"), forecast=foreseen
     )
     assert set(made) == {
-        *("answers", "summary", "gap", "layers", "paired", "sets", "general", "kept", "forecast"),
+        *(
+            "answers",
+            "summary",
+            "groups",
+            "gap",
+            "layers",
+            "paired",
+            "sets",
+            "general",
+            "kept",
+            "forecast",
+        ),
     }
     # The forecast is of the same questions as the answers.
     assert made["forecast"]["questions"].sum() == sum(q.role == "composition" for q in asked)

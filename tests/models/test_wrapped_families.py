@@ -36,7 +36,14 @@ def config_of(name: str) -> Any:
     return iw.wrap(getattr(transformers, f"{name}Config")(**settings))
 
 
-OWN: dict[str, Any] = {"encoder": Encoder, "nano": nano, "recurrent": Recurrent}
+def lucid(vocabulary: int) -> Any:
+    """A transformer of x-transformers."""
+    library = pytest.importorskip("x_transformers")
+    layers = library.Decoder(dim=32, depth=2, heads=2, attn_dim_head=16)
+    return library.TransformerWrapper(num_tokens=vocabulary, max_seq_len=8, attn_layers=layers)
+
+
+OWN: dict[str, Any] = {"encoder": Encoder, "nano": nano, "recurrent": Recurrent, "lucid": lucid}
 #: One of each kind is tested every time; all take minutes.
 QUICK = ("encoder",)
 FAMILIES = ("Llama", "Qwen2", "GPTNeoX", "GPT2", "Mamba", "Rwkv", *OWN)

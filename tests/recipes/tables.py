@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import polars as pl
@@ -42,3 +43,26 @@ def holds(found: pl.DataFrame, **columns: list[Any]) -> None:
     for name, wanted in columns.items():
         have = found[name].to_list()
         assert have == pytest.approx(wanted, abs=1e-12), (name, have)
+
+
+ROLES = ("category", "similarity", "attribution")
+
+
+def crossed(labels: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
+    """Every row of labels with every other row."""
+    return labels.join(others, how="cross")
+
+
+def told(
+    labels: str, values: tuple[Any, ...], facts: Sequence[float], right: float
+) -> pl.DataFrame:
+    """Accuracies of one trial: of its facts by role, of its conclusion, and of what is no claim."""
+    return crossed(
+        table(labels, values),
+        table(
+            "part role distribution accuracy",
+            *(("facts", role, "in", fact) for role, fact in zip(ROLES, facts, strict=True)),
+            ("queries", "conclusion", "out", right),
+            ("queries", "conclusion", "in", 0.77),
+        ),
+    )

@@ -21,8 +21,8 @@ from inweights.lab.grammar.claim import Claim
 from inweights.lab.grammar.numbers import Numbers
 from inweights.lab.grammar.verdict import ClaimResult, decide
 from inweights.laboratory import finished, results
-from inweights.ledger.board import holm, least_alpha
-from inweights.ledger.lines import (
+from inweights.laboratory.ledger.board import holm, least_alpha
+from inweights.laboratory.ledger.lines import (
     BLOCK,
     Earlier,
     JudgedLine,
@@ -31,8 +31,8 @@ from inweights.ledger.lines import (
     Stated,
     read_ledger,
 )
-from inweights.ledger.scores import add_scores, read_scores
-from inweights.ledger.stating import hashes, on_its_block
+from inweights.laboratory.ledger.scores import add_scores, read_scores
+from inweights.laboratory.ledger.stating import hashes, on_its_block
 from inweights.seeds import Streams
 
 PAPER = Paper("mine", "My lab", claims_of="ours")

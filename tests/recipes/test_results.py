@@ -9,10 +9,10 @@ import pytest
 
 from inweights.cli import console
 from inweights.errors import DataError
-from inweights.ledger.board import Board, read_board
-from inweights.ledger.lines import BLOCK, LEDGER, JudgedLine, Ledger, Stated, read_ledger
-from inweights.ledger.scores import read_scores
-from inweights.ledger.stating import hashes
+from inweights.laboratory.ledger.board import Board, read_board
+from inweights.laboratory.ledger.lines import BLOCK, LEDGER, JudgedLine, Ledger, Stated, read_ledger
+from inweights.laboratory.ledger.scores import read_scores
+from inweights.laboratory.ledger.stating import hashes
 from inweights.recipes import get_recipe, recipe_names
 
 RESULTS = Path(__file__).parents[2] / "results"

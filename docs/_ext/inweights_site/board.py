@@ -9,7 +9,7 @@ from pathlib import Path
 
 from inweights.lab import Recipe
 from inweights.lab.grammar.verdict import ClaimResult, unjudged
-from inweights.ledger.board import Board, read_board
+from inweights.laboratory.ledger.board import Board, read_board
 from inweights.recipes import get_recipe, recipe_names
 from inweights.report.pages.claims import headline
 

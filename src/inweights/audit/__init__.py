@@ -6,7 +6,7 @@ from inweights.audit.findings import Finding, findings, headline, outlook
 from inweights.audit.forecast import failing_chains, forecast, predict_source
 from inweights.audit.mend import Mended, mend, write_mended
 from inweights.audit.questions import held_out
-from inweights.audit.tokens import token_counter
+from inweights.audit.rows import token_counter
 from inweights.audit.write import write_augmented
 
 __all__ = [

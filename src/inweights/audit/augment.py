@@ -15,11 +15,19 @@ from typing import Literal
 import polars as pl
 
 from inweights.audit.questions import chains_of, with_left_out
-from inweights.audit.rows import fill, stages_of, table_of, text_of, turn_of, within
+from inweights.audit.rows import (
+    Counter,
+    fill,
+    stages_of,
+    table_of,
+    text_of,
+    turn_of,
+    within,
+    words_of,
+)
 from inweights.audit.strategies import Row, Telling, plain, strategies_of
 from inweights.audit.strategies.measured import Choice, choose
 from inweights.audit.strategies.mentions import Mentions
-from inweights.audit.tokens import Counter, words_of
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.support.progress import Progress
 from inweights.worlds.knowledge.knowledge import Knowledge

@@ -1,21 +1,24 @@
-"""Rows of a training set: as many as a budget takes, and as a table."""
+"""Rows of a training set, and what they cost to train on: words, or tokens of a tokenizer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from inweights.audit.strategies import Row
-from inweights.audit.tokens import Counter
-from inweights.errors import ConfigError
+from inweights.errors import ConfigError, DataError
 from inweights.seeds import WORLD, Streams
+from inweights.support.extras import optional
 from inweights.support.limits import check_memory
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.wording import Wording
 
+#: Gives the length of each text.
+Counter = Callable[[Sequence[str]], list[int]]
 #: Bytes that a text of the training set takes, as a row and as a file.
 _ROW = 500.0
 
@@ -87,3 +90,47 @@ def fill(facts: list[Row], added: list[Row], goal: int, count: Counter, seed: in
                 kept.append(i)
                 left -= int(lengths[i])
     return [rows[i] for i in kept]
+
+
+def words_of(texts: Sequence[str]) -> list[int]:
+    """Number of words of each text: of parts between spaces.
+
+    Example:
+        >>> words_of(["Rome is Rome.", "Oslo"])
+        [3, 1]
+    """
+    return [len(text.split(" ")) for text in texts]
+
+
+def token_counter(folder: str | Path) -> Counter:
+    """Return a counter of the tokens of a model's tokenizer, without special ones.
+
+    Nothing is downloaded, and no code of the folder is run.
+
+    Args:
+        folder: Folder of a model, or of its tokenizer alone.
+
+    Raises:
+        ConfigError: ``transformers`` is not installed.
+        DataError: The folder contains no tokenizer.
+    """
+    transformers = optional("hf", "counting tokens")
+    path = Path(folder)
+    if not path.is_dir():
+        raise DataError(f"there is no folder {path} with a tokenizer")
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            path, local_files_only=True, trust_remote_code=False
+        )
+    except Exception:  # noqa: BLE001 - tokenizers raise no narrower one for a bad file
+        raise DataError(
+            f"{path} contains no tokenizer that transformers can read; expected tokenizer.json or "
+            "what transformers.AutoTokenizer.save_pretrained writes"
+        ) from None
+
+    def count(texts: Sequence[str]) -> list[int]:
+        if not texts:
+            return []
+        return [len(ids) for ids in tokenizer(list(texts), add_special_tokens=False)["input_ids"]]
+
+    return count

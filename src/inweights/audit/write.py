@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 #: The forms that people train with. Each has files of its own: TRL takes a row that holds several
 #: for prompt and completion, but ends the text, so that the end of an answer is never learnt.
 FORMS = {"": ("prompt", "completion"), "_text": ("text",), "_chat": ("messages",)}
-_CARD = Path(__file__).with_name("augmented.md").read_text(encoding="utf-8")
+_TEMPLATES = Path(__file__).with_name("templates")
+_CARD = (_TEMPLATES / "augmented.md").read_text(encoding="utf-8")
 # Fields are named, not templates: lm-eval then takes a column as it is, whatever a name holds.
-_TASK = Path(__file__).with_name("lm_eval.yaml").read_text(encoding="utf-8")
+_TASK = (_TEMPLATES / "lm_eval.yaml").read_text(encoding="utf-8")
 
 
 def write_augmented(augmented: Augmented, folder: str | Path) -> Path:

@@ -29,14 +29,7 @@ _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "firefox", "open",
 
 
 class Finding(NamedTuple):
-    """One line of the report.
-
-    Attributes:
-        what: What was looked at.
-        state: What was found.
-        fine: Whether nothing needs to be done; none where it is a matter of taste.
-        hint: What to do, where something can be done.
-    """
+    """One line of the report."""
 
     what: str
     state: str

@@ -17,8 +17,8 @@ from inweights.runs.environment import file_at
 
 if TYPE_CHECKING:
     from inweights.lab.grammar.recipe import Recipe
-    from inweights.ledger.board import Board
-    from inweights.ledger.lines import Ledger, Line, Stated
+    from inweights.laboratory.ledger.board import Board
+    from inweights.laboratory.ledger.lines import Ledger, Line, Stated
     from inweights.support.progress import Progress
 
 #: Name of the ledger in the folder of results.
@@ -52,7 +52,7 @@ def board(scale: str = "cpu", *, only: str = "", results: str | Path | None = No
     Raises:
         DataError: Ledger or scores are damaged.
     """
-    from inweights.ledger.board import read_board
+    from inweights.laboratory.ledger.board import read_board
 
     place = stored_root() if results is None else Path(results)
     return read_board(place, scale, recipes_like(only) if only else None)
@@ -78,7 +78,7 @@ def state(
     Returns:
         The lines that were added.
     """
-    from inweights.ledger.stating import state as lines_of
+    from inweights.laboratory.ledger.stating import state as lines_of
 
     if anew and only:
         raise ConfigError("--anew states all claims; it cannot be asked of some recipes")
@@ -100,7 +100,7 @@ def withdraw(
     claim: str, why: str, scale: str = "cpu", *, results: str | Path | None = None
 ) -> Line:
     """Take a claim back: it is judged no longer, and stays on the board with its last verdict."""
-    from inweights.ledger.stating import withdraw as line_of
+    from inweights.laboratory.ledger.stating import withdraw as line_of
 
     path, ledger = _open(results)
     line = line_of(claim, scale, why, ledger, _today())
@@ -129,7 +129,7 @@ def stated(recipe: Recipe, scale: str) -> Recipe:
     path = results_root() / _LEDGER
     if scale == "smoke" or not path.exists():
         return recipe
-    from inweights.ledger.stating import on_its_block
+    from inweights.laboratory.ledger.stating import on_its_block
 
     return on_its_block(recipe, scale, _committed(path) or _open(path.parent)[1])
 
@@ -152,8 +152,8 @@ def record(
     Raises:
         DataError: Ledger or scores are damaged.
     """
-    from inweights.ledger.board import verdict_lines
-    from inweights.ledger.scores import add_scores
+    from inweights.laboratory.ledger.board import verdict_lines
+    from inweights.laboratory.ledger.scores import add_scores
 
     path, ledger = _open(results)
     store, rows = RunStore(runs), list[dict[str, Any]]()
@@ -172,9 +172,9 @@ def _rows(
     from inweights.lab.engine.outcome import load
     from inweights.lab.grammar.numbers import numbers_of
     from inweights.lab.studies.settle import of_folder, own_folders
-    from inweights.ledger.lines import BLOCK
-    from inweights.ledger.scores import rows_of
-    from inweights.ledger.stating import on_its_block
+    from inweights.laboratory.ledger.lines import BLOCK
+    from inweights.laboratory.ledger.scores import rows_of
+    from inweights.laboratory.ledger.stating import on_its_block
 
     held = on_its_block(recipe, scale, ledger)
     blocks = {
@@ -234,7 +234,7 @@ def _holds(ledger: Ledger | None, line: Stated) -> bool:
 
 @lru_cache(maxsize=16)
 def _at(commit: str, path: Path) -> Ledger | None:
-    from inweights.ledger.lines import ledger_of
+    from inweights.laboratory.ledger.lines import ledger_of
 
     content = file_at(commit, path)
     return None if content is None else ledger_of(content, f"{path} at {commit[:10]}")
@@ -242,14 +242,14 @@ def _at(commit: str, path: Path) -> Ledger | None:
 
 def _committed(path: Path) -> Ledger | None:
     """The ledger as it was last committed; none without git."""
-    from inweights.ledger.lines import ledger_of
+    from inweights.laboratory.ledger.lines import ledger_of
 
     content = file_at("HEAD", path)
     return None if content is None else ledger_of(content, f"{path} at HEAD")
 
 
 def _open(results: str | Path | None) -> tuple[Path, Ledger]:
-    from inweights.ledger.lines import read_ledger
+    from inweights.laboratory.ledger.lines import read_ledger
 
     path = (results_root() if results is None else Path(results)) / _LEDGER
     return path, read_ledger(path)

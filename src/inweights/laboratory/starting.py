@@ -14,7 +14,7 @@ from inweights.support.publish import publish_file
 
 #: What :func:`new` writes.
 KINDS = ("recipe", "world", "probe", "study")
-_PLACE = files("inweights") / "examples"
+_PLACE = files("inweights.laboratory") / "examples"
 
 
 def examples(folder: str | Path = "examples") -> list[Path]:

@@ -126,15 +126,7 @@ def code_of(thing: Any) -> Code:
 
 
 def as_code(value: Any, *first: str) -> Any:
-    """Return what a caller gives as :class:`Code` with its source, and anything else as it is.
-
-    Args:
-        value: A function, a class or a partial; or what a file says, ``{at = "mine:name"}``.
-        first: Names that the first argument of what a file names may have.
-
-    Raises:
-        ConfigError: As of :func:`code_of` and :meth:`Code.load`.
-    """
+    """Return a function, or what a file names, as code with its source; all else as it is."""
     if isinstance(value, Code) and not value.source:
         value = value.load(*first)
     return code_of(value) if callable(value) else value

@@ -31,12 +31,7 @@ if TYPE_CHECKING:
 
 
 class Shards:
-    """The share of this process in a training; ``torch.distributed`` has been started before.
-
-    Attributes:
-        rank: Which of the ranks this is; 0 is the one that looks, tells and stores.
-        ranks: How many there are.
-    """
+    """The share of this process in a training; ``torch.distributed`` has been started before."""
 
     def __init__(self) -> None:
         self.rank, self.ranks = dist.get_rank(), dist.get_world_size()

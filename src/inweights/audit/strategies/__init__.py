@@ -22,12 +22,7 @@ __all__ = ["STRATEGIES", "Row", "Strategy", "Telling", "plain", "strategies_of"]
 
 @dataclass(frozen=True)
 class Strategy:
-    """A strategy that adds texts.
-
-    Attributes:
-        tell: Makes the rows.
-        what: What it tells, in one line.
-    """
+    """A strategy that adds texts."""
 
     tell: Callable[[Telling], Iterator[Row]]
     what: str

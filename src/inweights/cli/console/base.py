@@ -85,10 +85,14 @@ def progress() -> Iterator[Report]:
         TimeRemainingColumn(),
     )
     bars = Progress(*columns, console=_Plain(stderr=True), transient=True)
-    task = bars.add_task("starting", total=None)
+    task, all_of_it = bars.add_task("starting", total=None), 0
 
     def report(done: int, total: int, what: str) -> None:
+        nonlocal all_of_it
         bars.start()  # nothing is drawn for what fails before it begins
+        if total != all_of_it:  # the time left is that of this work alone
+            bars.reset(task)
+            all_of_it = total
         bars.update(task, completed=done, total=total, description=what)
 
     try:
@@ -103,21 +107,22 @@ def _log(clock: Callable[[], float] = time.monotonic) -> Report:
 
     What is over within ten seconds says nothing.
     """
-    began = last = clock()
+    began = last = start = clock()
     share: float | None = None
-    first = 0.0
+    first, all_of_it = 0.0, 0
 
     def report(done: int, total: int, what: str) -> None:
-        nonlocal last, share, first
+        nonlocal last, share, first, start, all_of_it
         now, part = clock(), done / max(1, total)
-        if share is None:  # what was there already took no time
+        if share is None or total != all_of_it:  # what was there already, or other work before
             share = first = part
+            start, all_of_it = now, total
         if now - last < _LINE or (part - share < _TENTH - 1e-9 and now - last < 6 * _LINE):
             return
         last, share = now, part
         text = f"{100 * part:3.0f}%  {what}, {duration(now - began)}"
         if part > first:
-            text += f", about {duration((now - began) * (1 - part) / (part - first))} left"
+            text += f", about {duration((now - start) * (1 - part) / (part - first))} left"
         err.print(text, soft_wrap=True)
 
     return report

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,8 @@ from inweights.cli.console.base import line, out, print_json, table
 from inweights.cli.console.plain import plain_forecast
 from inweights.support.progress import plural
 from inweights.theory import SoftSolution
-from inweights.theory.prediction.trust import trust
+from inweights.theory.prediction.calibration.fitted import MODELS
+from inweights.theory.prediction.trust import meaning, propose_training, trust
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,10 +26,10 @@ _SHOWN, _PATTERNS = 3, 12
 #: What surprises first: what is said that nobody told, then what goes wrong.
 _MARKS = {
     "asserted": ("! asserted", "magenta"),
-    "fails": ("✗ fails", "red"),
-    "tied": ("≈ tied", "yellow"),
-    "follows": ("✓ follows", "green"),
-    "open": ("· open", "dim"),
+    "unlikely": ("✗ unlikely", "red"),
+    "open": ("≈ open", "yellow"),
+    "likely": ("✓ likely", "green"),
+    "no answer": ("· no answer", "dim"),
 }
 
 
@@ -41,7 +43,9 @@ def prediction(
     name: str = "facts",
 ) -> None:
     """Print a prediction: certificate, kinds of queries, and advice."""
-    queries = made.queries if trained is None else _beside(made.queries, trained)
+    queries = made.queries.join(made.probabilities, on="query", maintain_order="left")
+    if trained:
+        queries = _beside(queries, trained)
     if page is not None:
         _write_page(made, queries, trained, page, name)
     if json:
@@ -53,12 +57,14 @@ def prediction(
         out.print("no queries: the world has facts only")
         return
     out.print()
-    out.print(_kinds(made, every))
+    out.print(_kinds(queries, every or _few(queries)))
     out.print()
     out.print(_queries(queries, every, list(trained.memorised) if trained else []))
     if trained:
         _tried(queries, trained)
-    out.print(line((trust(made), "dim")))
+    out.print(line((f"{meaning()} {trust(made)}", "dim")))
+    if (more := propose_training(made)) and not trained:
+        out.print(line((more, "yellow")))
     _to_add(made, every)
     if page is not None:
         out.print(f"\npage  {page.resolve().as_uri()}", soft_wrap=True)
@@ -177,22 +183,24 @@ def _let_go(made: Prediction, every: bool) -> None:
         )
 
 
-def _kinds(made: Prediction, every: bool) -> Any:
-    """Counts of every kind of query, and of its patterns where these are few."""
-    by = ("role", "pattern") if every or _few(made.queries) else ("role",)
-    kinds = table(" ".join(by), "queries", "follow", "tied", "fail", "expected", "margin")
-    for row in made.summary(by=by).iter_rows(named=True):
-        name = ": ".join(row[column] for column in by)
-        if row["asserted"] or row["open"]:
-            said = f"{row['asserted']} asserted, {row['open']} open"
-            kinds.add_row(name, str(row["queries"]), line((said, "magenta")), "", "", "", "")
+def _kinds(queries: pl.DataFrame, patterns: bool) -> Any:
+    """Counts of every kind of query, by the program and for a GPT, and mean probabilities."""
+    by = ["role", "pattern"] if patterns else ["role"]
+    program, words = ("follows", "tied", "fails"), ("likely", "open", "unlikely")
+    kinds = table(" ".join(by), "queries", "follow/tied/fail", "/".join(words), *MODELS)
+    for key, rows in queries.group_by(by, maintain_order=True):
+        said, looks = (Counter(rows[column].to_list()) for column in ("verdict", "outlook"))
+        name = ": ".join(map(str, key))
+        if rows["role"][0] == "unstated":
+            text = f"{said['asserted']} asserted, {said['open']} no answer"
+            kinds.add_row(name, str(rows.height), line((text, "magenta")))
             continue
+        known = [rows[f"{model} probability"].drop_nulls().to_list() for model in MODELS]
         kinds.add_row(
-            name,
-            *(str(row[column]) for column in ("queries", "follow", "tied", "fail")),
-            "" if row["expected"] is None else f"{row['expected']:.2f}",
-            f"{row['least_margin']:+.2f} (median {row['median_margin']:+.2f})",
-        )
+            name, str(rows.height), "/".join(str(said[v]) for v in program),
+            "/".join(str(looks[v]) for v in words),
+            *(f"{sum(own) / len(own):.2f}" if own else "" for own in known),
+        )  # fmt: skip
     return kinds
 
 
@@ -203,24 +211,35 @@ def _few(queries: pl.DataFrame) -> bool:
 def _queries(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
     """The queries, by outcome: the surest assertions, and the least certain of the others."""
     proved = "lower" in queries.columns
-    listed = table("", "query", "answer", "predicted", "margin", *models)
-    for verdict, (mark, colour) in _MARKS.items():
-        sure = verdict == "asserted"
-        rows = queries.filter(pl.col("verdict") == verdict)
+    listed = table("", "query", "answer", "program", *MODELS, *(f"{m} trained" for m in models))
+    for outlook, (mark, colour) in _MARKS.items():
+        sure = outlook == "asserted"
+        rows = queries.filter(pl.col("outlook") == outlook)
         rows = rows.sort(pl.col("margin").abs(), descending=sure, maintain_order=True)
         for row in (rows if every else rows.head(_SHOWN)).iter_rows(named=True):
-            rivals = f" (of {row['tied']})" if verdict in ("tied", "open") else ""
             listed.add_row(
                 line((mark, colour)),
                 row["prompt"],
                 "(not stated)" if row["role"] == "unstated" else row["answer"],
-                row["predicted"] + rivals,
-                f"{row['margin']:+.3f}" + (_interval(row) if proved else ""),
+                _program(row) + (_interval(row) if proved else ""),
+                *(_probability(row[f"{model} probability"]) for model in MODELS),
                 *(_share(row, m) for m in models),
             )
         if not every and len(rows) > _SHOWN:
             listed.add_row("", line((f"… and {len(rows) - _SHOWN} more (--all)", "dim")))
     return listed
+
+
+def _program(row: dict[str, Any]) -> str:
+    """What the program says of a query: its answer if another, verdict and margin."""
+    other = "" if row["predicted"] == row["answer"] and row["answer"] else f"{row['predicted']}, "
+    if row["verdict"] == "tied":
+        return f"tied (of {row['tied']})"
+    return f"{other}{row['verdict']} {row['margin']:+.2f}"
+
+
+def _probability(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
 
 
 def _share(row: dict[str, Any], model: str) -> str:
@@ -239,24 +258,25 @@ def _interval(row: dict[str, Any]) -> str:
 
 
 def _advice(made: Prediction, advice: Advice) -> None:
-    asked = made.queries.filter(pl.col("role") != "unstated")
-    lacking = asked.filter(pl.col("verdict") != "follows").height
+    asked = made.queries.filter(pl.col("role") != "unstated").height
     if not advice.identities:
-        out.print(f"no identities make any of the {lacking} other queries follow")
+        why = f" ({advice.why})" if advice.why else ""
+        out.print(f"no identities make more of the {plural(asked, 'query', 'queries')} follow{why}")
         return
     # Of a file as the rows that it lacks, to be pasted.
     between, apart = (",is,", "  ") if made.world.name == "triples" else (" → ", ", ")
     names = apart.join(f"{name}{between}{name}" for name in advice.identities[:12])
     more = f" and {len(advice.identities) - 12} more" if len(advice.identities) > 12 else ""
     out.print(line((f"add {len(advice.identities)} identities", "bold"), f": {names}{more}"))
-    lost = f", {len(advice.broken)} no longer" if advice.broken else ""
+    lost = f", {len(advice.broken)} no longer do" if advice.broken else ""
     where = f" in {advice.parts} separate parts" if advice.parts > 1 else ""
     out.print(
-        f"then {len(advice.mended)} of {lacking} more queries follow{lost} "
-        f"({advice.status}, gap {advice.gap:.1e}; {advice.solutions} programs solved{where})"
+        f"then {len(advice.mended)} more of all {plural(asked, 'query', 'queries')} with an answer "
+        f"follow{lost}, and all facts are stored as now ({advice.status}, gap {advice.gap:.1e}; "
+        f"{plural(advice.solutions, 'program')} solved{where})"
     )
     if advice.why:
-        out.print(line(("with them, not all facts can be stored", "yellow"), f": {advice.why}"))
+        out.print(line(("these only", "yellow"), f": {advice.why}"))
 
 
 def _remedy(remedy: Remedy) -> None:
@@ -268,4 +288,7 @@ def _remedy(remedy: Remedy) -> None:
         else ""
     )
     out.print(line((remedy.kind, "bold"), f" against {remedy.against}: {told}{more}"))
-    out.print(f"then {remedy.flipped} of the {remedy.of} others flip{lost} ({remedy.status})")
+    out.print(
+        f"then {remedy.flipped} of the other {remedy.of} cases of this change{lost} "
+        f"({remedy.status})"
+    )

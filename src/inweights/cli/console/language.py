@@ -97,6 +97,7 @@ def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
     if json:
         print_json(_plain(made))
         return
+    _groups(made["groups"])
     _summary(made["summary"], made.get("paired"))
     _kept(made["general"], made.get("kept"))
     if made.get("forecast") is not None:
@@ -120,6 +121,21 @@ def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
     layers = made.get("layers")
     if layers is not None:
         _layers(layers)
+
+
+def _groups(rows: pl.DataFrame) -> None:
+    """The headline: what is answered, by whether it was stated and its hops are known."""
+    before = "before" in rows.columns
+    listed = table("answered", "n", "accuracy", "95% interval", *(["before"] if before else []))
+    for row in rows.iter_rows(named=True):
+        earlier = row.get("before")
+        listed.add_row(
+            row["group"], f"{row['questions']:,}", f"{row['accuracy']:.2f}",
+            f"{row['low']:.2f} to {row['high']:.2f}",
+            *([] if not before else ["" if earlier is None else f"{earlier:.2f}"]),
+        )  # fmt: skip
+    out.print(listed)
+    out.print()
 
 
 def _summary(rows: pl.DataFrame, tests: Sequence[dict[str, Any]] | None) -> None:

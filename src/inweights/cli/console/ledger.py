@@ -11,7 +11,7 @@ from inweights.cli.console.base import err, line, out, table
 from inweights.cli.console.claims import MARKS, counts, no_run, span
 from inweights.lab.grammar.published import SIGNS, closeness
 from inweights.lab.grammar.verdict import ClaimResult
-from inweights.ledger.lines import (
+from inweights.laboratory.ledger.lines import (
     Earlier,
     JudgedLine,
     Line,
@@ -22,7 +22,7 @@ from inweights.ledger.lines import (
 from inweights.support.progress import plural
 
 if TYPE_CHECKING:
-    from inweights.ledger.board import Board
+    from inweights.laboratory.ledger.board import Board
 
 _HEAD = """# The board
 

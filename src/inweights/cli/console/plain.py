@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from inweights.theory.prediction.trust import trust
+import msgspec
+
+from inweights.theory.prediction.trust import meaning, trust
 
 if TYPE_CHECKING:
     from inweights.audit.trained_prediction import TrainedForecast
@@ -35,6 +37,8 @@ def plain_forecast(made: Prediction, trained: TrainedForecast | None = None) -> 
         "let_go_found": made.let_go.height,
         "let_go": made.let_go.head(_LET_GO).to_dicts(),
         "trust": trust(made),
+        "meaning": meaning(),
+        "nearest": msgspec.to_builtins(made.nearest),
         "bound": solution.bound,
         "rank": solution.rank,
         "iterations": solution.iterations,
@@ -59,5 +63,10 @@ def plain_forecast(made: Prediction, trained: TrainedForecast | None = None) -> 
 
 def _queries(made: Prediction) -> list[dict[str, Any]]:
     """The queries, the most surprising first; one that is unstated has no right answer."""
-    rows = made.surprising().drop("query").to_dicts()
-    return [row | {"answer": None} if row["role"] == "unstated" else row for row in rows]
+    rows = made.surprising()
+    if "outlook" not in rows.columns:
+        rows = rows.join(made.probabilities, on="query", maintain_order="left")
+    return [
+        row | {"answer": None} if row["role"] == "unstated" else row
+        for row in rows.drop("query").to_dicts()
+    ]

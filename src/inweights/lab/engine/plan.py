@@ -48,15 +48,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Asked:
-    """One table of one run, or of one computation, and the labels under which it was asked for.
-
-    Attributes:
-        name: Table of the result that it belongs to.
-        owner: Key of the run or computation.
-        part: Key of the measure.
-        labels: Columns that are added.
-        seed: Root seed, also a column.
-    """
+    """One table of one run, or of one computation, and the labels under which it was asked for."""
 
     name: str
     owner: str
@@ -129,15 +121,7 @@ class LearnTask:
 
 @dataclass(frozen=True)
 class ComputeTask:
-    """A computation for one seed, or for several that it takes together.
-
-    Attributes:
-        key: Of the first of them.
-        computation: What is computed.
-        seed: The first of them.
-        sources: Files and modules that it stands on.
-        others: Key and seed of each further one.
-    """
+    """A computation for one seed, or for several that it takes together."""
 
     key: str
     computation: Computation

@@ -19,12 +19,7 @@ _MEASURED = ("phase", "step", "loss")
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is judged.
-
-    Attributes:
-        cases: Of each case the number of each seed.
-        why: Why they cannot be judged, if they cannot.
-    """
+    """What is judged."""
 
     cases: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
     why: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +10,18 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import DataError
+from inweights.lm.exams.questions import Question
+from inweights.support.intervals import share_interval
 
 #: Right before and after; wrong before and right after; wrong after (Identity Bridge, §4.5).
 CORRECT, PARTIAL, INCORRECT = "D_correct", "D_partial", "D_incorrect"
+
+#: Compositions that no training text states: with both hops known, and otherwise.
+HELD_OUT = ("held out, both hops known", "held out, a hop unknown")
+ITSELF = "the answer is the subject"
+#: What the headline tells apart, in its order.
+GROUPS = ("facts", "compositions, stated", *HELD_OUT, "reversals", "analogies", ITSELF)
+_GROUP = {"composition": GROUPS[1], "reversal": "reversals", "analogy": "analogies"}
 
 
 @dataclass(frozen=True)
@@ -80,6 +90,51 @@ def summary(table: pl.DataFrame, by: tuple[str, ...] = ("role",)) -> pl.DataFram
         probability=pl.col("probability").mean(),
         share=pl.col("share").mean(),
     )
+
+
+def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
+    """Return accuracy with its 95% interval (Clopper and Pearson) by what is asked.
+
+    Facts; compositions that a training text states, those held out with both hops known, and those
+    held out otherwise; reversals and analogies; and apart, questions whose answer is the subject.
+
+    Args:
+        table: Of :func:`inweights.lm.ask`.
+        questions: What was asked.
+
+    Returns:
+        ``group``, ``questions``, ``accuracy``, ``low``, ``high``; only groups that have questions.
+
+    Example:
+        >>> asked = [Question("0", "reversal", "Rome is in", ("Italy", "Peru"), 0)]
+        >>> one = pl.DataFrame({"id": ["0"], "chain": ["0"], "role": ["reversal"], "hit": [True]})
+        >>> groups(one, asked).row(0)
+        ('reversals', 1, 1.0, 0.025, 1.0)
+    """
+    hits = {
+        (row["chain"], row["role"]): row["hit"]
+        for row in table.iter_rows(named=True) if row["role"] != "thought"
+    }  # fmt: skip
+    found: dict[str, list[bool]] = {name: [] for name in GROUPS}
+    facts = {}
+    for q in questions:
+        hit = hits[q.chain or q.id, q.role]
+        if q.role in ("first_hop", "second_hop"):
+            facts[q.prompt] = hit  # one fact may be a hop of several chains
+        elif q.itself:
+            found[ITSELF].append(hit)
+        elif q.role == "composition" and not q.stated:
+            both = all(hits.get((q.id, role), False) for role in ("first_hop", "second_hop"))
+            found[HELD_OUT[not both]].append(hit)
+        elif q.role in _GROUP:
+            found[_GROUP[q.role]].append(hit)
+    found["facts"] = list(facts.values())
+    rows = [
+        (name, len(own), *share_interval(sum(own), len(own))) for name, own in found.items() if own
+    ]
+    schema = ("group", "questions", "accuracy", "low", "high")
+    table = pl.DataFrame(rows, schema=schema, orient="row")
+    return table.with_columns(pl.col("low", "high").round(4))
 
 
 def compositionality(table: pl.DataFrame) -> dict[str, float]:

@@ -33,6 +33,8 @@ class Question:
         steps: Of a composition: the prompt of its first hop, and that of its second with
             ``{bridge}`` where the bridge is named. Empty where there are none.
         bridge: Of a composition: its bridge, where the table names it.
+        stated: Whether a text of the training set states the answer directly.
+        itself: Whether the answer is what is asked about.
     """
 
     id: str
@@ -44,6 +46,8 @@ class Question:
     chain: str = ""
     steps: tuple[str, ...] = ()
     bridge: str = ""
+    stated: bool = False
+    itself: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.label < len(self.candidates):
@@ -106,8 +110,9 @@ def exam(
         candidates, label = tuple(row["candidates"]), row["candidates"].index(row["answer"])
         accepted, bridge = tuple(row.get("accepted") or ()), row.get("bridge") or ""
         whole = Question(
-            name, row["role"], row["prompt"], candidates, label, accepted, name, steps, bridge
-        )
+            name, row["role"], row["prompt"], candidates, label, accepted, name, steps, bridge,
+            stated=bool(row.get("told") or row.get("stated")), itself=bool(row.get("itself")),
+        )  # fmt: skip
         asked.append(whole)
         if steps:
             middle = _among(list(bridges[row["first"]]), bridge, most, seed, number)

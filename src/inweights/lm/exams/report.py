@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from inweights.errors import DataError
-from inweights.lm.exams.compare import changes, compositionality, paired, summary
+from inweights.lm.exams.compare import changes, compositionality, groups, paired, summary
 from inweights.lm.exams.evaluate import ask, ask_with_thought, say
 from inweights.lm.exams.general import general_knowledge, kept
 from inweights.lm.exams.questions import Question
@@ -41,7 +41,8 @@ def evaluation(
     Returns:
         ``general`` (:func:`inweights.lm.exams.general.general_knowledge`), ``answers`` (a row a
         question; ``when`` is ``before`` or ``after``) and ``summary`` (by role; ``thought`` are
-        compositions answered step by step, ``exact`` the share that was right in words). Where
+        compositions answered step by step, ``exact`` the share that was right in words) and
+        ``groups`` (:func:`inweights.lm.exams.compare.groups`, with what was right before). Where
         there are compositions with both hops: ``gap`` (:func:`inweights.lm.compositionality`) and
         ``layers`` (:func:`inweights.lm.resemblance_by_layer` of their prompts and their second
         hops'). With ``before``: ``kept``, what was lost (:func:`inweights.lm.exams.general.kept`),
@@ -56,7 +57,7 @@ def evaluation(
         >>> from inweights.lm import load_model
         >>> asked = [Question("0", "reversal", "Rome is in", ("Italy", "Peru"), 0)]
         >>> sorted(evaluation(load_model("@tiny"), asked, words=False))
-        ['answers', 'general', 'summary']
+        ['answers', 'general', 'groups', 'summary']
     """
     if not questions:
         raise DataError("there are no questions to evaluate")
@@ -71,6 +72,7 @@ def evaluation(
             on="role", how="left", maintain_order="left",
         )  # fmt: skip
     tables["summary"] = table
+    tables["groups"] = groups(after, questions)
     names = list(dict.fromkeys(name for q in questions for name in q.candidates))
     tables["general"] = general_knowledge(lm, names, progress=progress)
     if forecast is not None:
@@ -86,6 +88,8 @@ def evaluation(
         return tables
     tables["kept"] = kept(general_knowledge(before, names, progress=progress), tables["general"])
     earlier = _all_of(before, questions, progress)
+    was = groups(earlier, questions).select("group", before="accuracy")
+    tables["groups"] = tables["groups"].join(was, on="group", how="left", maintain_order="left")
     return tables | _against(earlier, after, table["role"])
 
 

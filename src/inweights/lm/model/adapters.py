@@ -17,7 +17,14 @@ from inweights.seeds import INITIALISATION, Streams
 
 @contextmanager
 def adapted(
-    model: Any, method: str, rank: int, alpha: float, seed: int, *, keep: Path | None = None
+    model: Any,
+    method: str,
+    rank: int,
+    alpha: float,
+    seed: int,
+    *,
+    variant: str = "lora",
+    keep: Path | None = None,
 ) -> Iterator[Any]:
     """Yield the model to train within the block; merge its adapters at the end.
 
@@ -29,8 +36,9 @@ def adapted(
         model: A causal model of ``transformers``.
         method: ``lora`` or ``full``.
         rank: Rank of the adapters.
-        alpha: They are multiplied by ``alpha / rank``.
+        alpha: They are multiplied by ``alpha / rank``; as ``rslora`` by ``alpha / √rank``.
         seed: Root seed.
+        variant: ``lora``, ``rslora`` or ``dora``, as ``peft`` has them.
         keep: Folder to write the adapters to before they are merged, as ``peft`` reads them.
     """
     wanted = [p.requires_grad for p in model.parameters()]
@@ -48,6 +56,8 @@ def adapted(
             LoraConfig(
                 r=rank,
                 lora_alpha=alpha,  # type: ignore[arg-type]  # any number does
+                use_rslora=variant == "rslora",
+                use_dora=variant == "dora",
                 lora_dropout=0.0,
                 target_modules="all-linear",
                 task_type="CAUSAL_LM",

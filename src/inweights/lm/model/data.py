@@ -205,10 +205,30 @@ def read_part(folder: Path, part: str, *, chat: bool = False) -> pl.DataFrame:
 
 
 def found_in(folder: Path, part: str) -> Path:
-    """Return the file of a part of a data set."""
-    for kind in ("parquet", "jsonl"):
-        if (folder / f"{part}.{kind}").exists():
-            return folder / f"{part}.{kind}"
+    """Return the file of a part of a data set: Parquet where there is one, else JSONL.
+
+    Raises:
+        DataError: There is neither, or both and they differ.
+    """
+    places = [folder / f"{part}.{kind}" for kind in ("parquet", "jsonl")]
+    there = [place for place in places if place.exists()]
+    if len(there) == 2:
+        first, second = map(read_table, there)
+        same = first.columns == second.columns and first.height == second.height
+        rows = [
+            number
+            for number, (a, b) in enumerate(zip(first.rows(), second.rows(), strict=True), 1)
+            if a != b
+        ] if same else []  # fmt: skip
+        if rows or not same:
+            newer = max(there, key=lambda place: place.stat().st_mtime)
+            where = f"in {len(rows)} rows, the first is row {rows[0]}" if rows else "in their rows"
+            raise DataError(
+                f"{there[0]} and {there[1].name} differ {where}; {newer.name} is newer: keep the "
+                "one that counts and remove the other"
+            )
+    if there:
+        return there[0]
     raise DataError(
         f"{folder} contains no {part}.parquet and no {part}.jsonl; 'inweights augment' writes them"
     )

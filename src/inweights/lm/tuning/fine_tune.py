@@ -27,6 +27,9 @@ class FineTune(Config):
         clip: Largest norm of the gradient; 0 does not clip.
         rank: Rank of the adapters of ``lora``.
         alpha: Their scale: they are multiplied by ``alpha / rank``.
+        variant: ``lora``; ``rslora``, which multiplies by ``alpha / √rank`` (Kalajdzievski 2023,
+            arXiv:2312.03732); or ``dora``, which trains magnitudes apart (Liu et al. 2024,
+            arXiv:2402.09353).
         end: Whether the end of the text is learnt after each completion, so that answers end.
         replay: Tokens of texts that the model itself writes before it is trained, for each token of
             the examples; read with them in every update, so that it goes on saying what it said
@@ -34,7 +37,7 @@ class FineTune(Config):
         precision: ``fp32``, or ``bf16`` for the products alone (autocast).
     """
 
-    later = {"replay": 0.0, "until": 0.0}
+    later = {"replay": 0.0, "until": 0.0, "variant": "lora"}
 
     method: Literal["lora", "full"] = "lora"
     rate: float = 1e-3
@@ -47,6 +50,7 @@ class FineTune(Config):
     clip: float = 1.0
     rank: int = 16
     alpha: float = 32.0
+    variant: Literal["lora", "rslora", "dora"] = "lora"
     end: bool = True
     replay: float = 0.0
     precision: Literal["fp32", "bf16"] = "fp32"

@@ -125,7 +125,15 @@ def finetune(
     first_process = accelerator is None or accelerator.is_main_process
     kept = adapter if first_process else None
     with (
-        adapted(lm.model, config.method, config.rank, config.alpha, seed, keep=kept) as model,
+        adapted(
+            lm.model,
+            config.method,
+            config.rank,
+            config.alpha,
+            seed,
+            variant=config.variant,
+            keep=kept,
+        ) as model,
         _stopping(keeper is not None) as stopping,
     ):
         trained = [p for p in model.parameters() if p.requires_grad]
@@ -154,7 +162,8 @@ def finetune(
                     if stage.known(lately) >= config.until:
                         break
                 read += sum(len(row.ids) for row in rows)
-                places += len(rows) * max(len(row.ids) for row in rows)
+                for part in ([r for r in rows if not r.old], [r for r in rows if r.old]):
+                    places += len(part) * max((len(row.ids) for row in part), default=0)
                 if step < first:
                     continue
                 rate = config.rate * config.factor(step, stage.steps)

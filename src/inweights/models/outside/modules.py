@@ -6,9 +6,9 @@ Shapes: ``B`` sequences, ``T`` positions, ``V`` tokens.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +38,8 @@ class Form:
         table: Name of the embedding that reads the token ids; empty where there is none.
         head: Name of the linear layer that gives the logits, and
         norm: of the norm that it reads; empty where there is none.
-        lens: Names of the states that the head can read.
+        lens: Names of the states that the head can read, and
+        deepest: of those that it reads.
     """
 
     states: tuple[str, ...] = ()
@@ -48,6 +49,7 @@ class Form:
     head: str = ""
     norm: str = ""
     lens: tuple[str, ...] = ()
+    deepest: tuple[str, ...] = ()
 
 
 def made(config: WrapConfig, vocabulary: int, seed: int) -> nn.Module:
@@ -178,29 +180,29 @@ def form_of(
             "at its initialisation"
         )
     states = {name: state for name, state in seen.items() if state is not logits}
-    head, norm = _readout(calls, logits)
-    width = calls[head][1].shape[-1] if head else 0
-    lens = tuple(name for name, state in states.items() if state.shape[-1] == width)
     table = tables[0] if tables else ""
-    return Form(tuple(states), len(shape) == 2, noise.rate, table, head, norm, lens)
+    form = Form(tuple(states), len(shape) == 2, noise.rate, table)
+    heads = [n for n, (part, _, out) in calls.items() if _is(part, "Linear") and _same(out, logits)]
+    if not heads:
+        return form
+    fed = calls[heads[-1]][1]
+    norms = [n for n, (part, _, out) in calls.items() if _is(part, "Norm") and _same(out, fed)]
+    return replace(
+        form,
+        head=heads[-1],
+        norm=norms[-1] if norms else "",
+        lens=tuple(n for n, state in states.items() if state.shape[-1] == fed.shape[-1]),
+        deepest=tuple(n for n, state in states.items() if _same(state, fed)),
+    )
 
 
-def _readout(
-    calls: Mapping[str, tuple[nn.Module, Tensor, Tensor]], logits: Tensor
-) -> tuple[str, str]:
-    """Names of the linear layer whose output are the logits, and of the norm that it reads."""
+def _is(part: nn.Module, kind: str) -> bool:
+    return kind in type(part).__name__
 
-    def giving(tensor: Tensor, kind: str) -> str:
-        names = [
-            name
-            for name, (part, _, out) in calls.items()
-            if kind in type(part).__name__
-            and (out.data_ptr(), out.shape) == (tensor.data_ptr(), tensor.shape)
-        ]
-        return names[-1] if names else ""
 
-    head = giving(logits, "Linear")
-    return head, giving(calls[head][1], "Norm") if head else ""
+def _same(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors are the same numbers in memory, one maybe sliced as a whole."""
+    return (one.data_ptr(), one.shape) == (other.data_ptr(), other.shape)
 
 
 class _Node(nn.Module):

@@ -130,7 +130,8 @@ class Wrapped(Model):
                 f"the head '{form.head}' cannot read states of '{name}', which have another "
                 f"width; those of {', '.join(form.lens)} it can"
             )
-        read = state if name == form.norm or not form.norm else self._part(form.norm, state)
+        deepest = name in form.deepest or not form.norm
+        read = state if deepest else self._part(form.norm, state)
         return self._part(form.head, read)[..., : self.vocabulary]
 
     def _part(self, name: str, state: Tensor) -> Tensor:

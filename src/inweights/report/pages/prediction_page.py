@@ -10,7 +10,8 @@ import polars as pl
 from inweights.report.base.html import escape, tag
 from inweights.report.pages.facts_page import facts_page, finding, findings_list, tables_list
 from inweights.support.progress import plural
-from inweights.theory.prediction.trust import trust
+from inweights.theory.prediction.calibration.fitted import MODELS
+from inweights.theory.prediction.trust import meaning, propose_training, trust
 
 if TYPE_CHECKING:
     from inweights.theory import Prediction
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 _SHOWN = 12
 _LEVELS = {"asserted": ("Asserted", "act"), "fails": ("Fails", "act"), "tied": ("Tied", "note"),
            "follows": ("Follows", "good")}  # fmt: skip
-_COLUMNS = ("role", "prompt", "answer", "predicted", "verdict", "margin", "expected", "lower",
+_COLUMNS = ("role", "prompt", "answer", "predicted", "outlook",
+            *(f"{model} probability" for model in MODELS), "verdict", "margin", "expected", "lower",
             "upper", "proved")  # fmt: skip
 
 
@@ -28,6 +30,8 @@ def build_forecast_page(
 ) -> str:
     """Return the page as HTML."""
     rows = made.queries if queries is None else queries
+    if "outlook" not in rows.columns:
+        rows = rows.join(made.probabilities, on="query", maintain_order="left")
     return facts_page(
         "Prediction from facts",
         name,
@@ -45,7 +49,12 @@ def build_forecast_page(
 def _headline(rows: pl.DataFrame) -> str:
     counts = dict(rows["verdict"].value_counts().iter_rows())
     asked = rows.height - counts.get("asserted", 0) - counts.get("open", 0)
-    text = f"{counts.get('follows', 0):,} of {plural(asked, 'question')} follow"
+    looks = dict(rows["outlook"].value_counts().iter_rows())
+    text = (
+        f"{counts.get('follows', 0):,} of {plural(asked, 'question')} follow; of a GPT "
+        f"{looks.get('likely', 0):,} are likely, {looks.get('open', 0):,} open, "
+        f"{looks.get('unlikely', 0):,} unlikely"
+    )
     if counts.get("asserted"):
         text += f"; the model will assert {plural(counts['asserted'], 'unstated fact')}"
     return text
@@ -72,7 +81,8 @@ def _explain(made: Prediction, trained: str) -> Iterable[str]:
     yield made.why
     worth = trust(made)
     yield f"{worth[:1].upper()}{worth[1:]}."
-    yield trained
+    yield meaning()
+    yield trained or propose_training(made)
 
 
 def _surprises(rows: pl.DataFrame) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from inweights.theory.prediction.tables import unstored
 from inweights.worlds.world import World
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Advice:
         status: Status of the solution that verified it.
         gap: Its certified gap.
         solutions: How many programs were solved to find it.
-        why: Why not all facts could be stored with them; empty where they can.
+        why: Why not all identities that could help were considered; empty where they were.
         most: How many identities could help, and how many more queries follow with all of them
             than without any.
         parts: In how many of the parts that the facts were forecast in it was sought, each by
@@ -120,11 +121,16 @@ def _links(
 
 
 def advise_identities(
-    world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None
+    world: World,
+    queries: pl.DataFrame,
+    forecast: Forecast,
+    late: float | None,
+    lost: int = 0,
 ) -> Advice | None:
     """Find few identities for failing queries: all that could help, then fewer if none is lost.
 
-    What counts is how many queries follow in all, those that no longer would among them.
+    What counts is how many queries follow in all, those that no longer would among them. Identities
+    with which more than ``lost`` facts are not stored are not proposed.
     """
     known = stated_identities(world)
     follows = _with(queries, "follows")
@@ -136,51 +142,98 @@ def advise_identities(
     everything = list(dict.fromkeys(b for _, b in chains))
     if not everything:
         return None
-    solved, began = 0, time.perf_counter()
+    began, solved = time.perf_counter(), 0
 
-    def attempt(tokens: Sequence[int]) -> tuple[Solution | SoftSolution, set[int], str]:
+    def attempt(tokens: Sequence[int]) -> _Trial:
         nonlocal solved
         solved += 1
         column = np.asarray(tokens, dtype=np.int64)[:, None]
         more = world.with_facts("identity", column, column)
         solution, table, why = forecast(more, f"with {len(tokens)} identities")
-        return solution, _with(table, "follows"), why
+        stored = unstored(solution) <= lost
+        return _Trial(tuple(tokens), solution, _with(table, "follows"), stored, why)
 
     def time_for_more() -> bool:
         usual = (time.perf_counter() - began) / solved
         return solved < TRIALS and in_time(None if late is None else late - usual)
 
-    solution, after, why = attempt(everything)
-    most = len(everything), len(after) - len(follows)
-    kept, size = everything, len(everything) // 2
-    # Fewer are taken where no less follows in all; where all together exclude facts, more may.
-    while (why or after - follows) and size and time_for_more():
-        for start in range(0, len(kept), size):
-            fewer = [*kept[:start], *kept[start + size :]]
+    whole = best = attempt(everything)
+    if not whole.stored:
+        best = _that_can_be_stored(everything, attempt, time_for_more)
+    if best.tokens and best.follows - follows:
+        best = _fewer(best, follows, attempt, time_for_more)
+    goal = bool(best.tokens and best.follows - follows)
+    after = best.follows if goal else follows
+    everyone = set(queries.filter(pl.col("role") != "unstated")["query"].to_list())
+    return Advice(
+        identities=tuple(world.vocabulary.names[b] for b in best.tokens) if goal else (),
+        mended=tuple(sorted(after - follows)),
+        open=tuple(sorted(everyone - follows - after)),
+        broken=tuple(sorted(follows - after)),
+        status=best.solution.status,
+        gap=best.solution.gap,
+        solutions=solved,
+        why="" if whole.stored else f"not all {len(everything)} can be stored: {whole.why}",
+        most=(len(everything), len(whole.follows) - len(follows)),
+    )
+
+
+class _Trial(NamedTuple):
+    """Identities that were tried: what follows with them, and whether all facts are stored."""
+
+    tokens: tuple[int, ...]
+    solution: Solution | SoftSolution
+    follows: set[int]
+    stored: bool
+    why: str
+
+
+def _that_can_be_stored(
+    everything: Sequence[int], attempt: Callable[[Sequence[int]], _Trial], more: Callable[[], bool]
+) -> _Trial:
+    """The largest set that is found: parts that fit are joined, others are halved."""
+    best: _Trial | None = None
+    waiting = deque(_halves(everything))
+    trial = None
+    while waiting and more():
+        part = waiting.popleft()
+        trial = attempt([*(best.tokens if best else ()), *part])
+        if trial.stored:
+            best = trial
+        else:
+            waiting.extend(_halves(part))
+    return best or (trial or attempt(everything[:1]))._replace(tokens=())
+
+
+def _halves(tokens: Sequence[int]) -> list[Sequence[int]]:
+    middle = len(tokens) // 2
+    return [tokens[:middle], tokens[middle:]] if middle else []
+
+
+def _fewer(
+    best: _Trial,
+    follows: set[int],
+    attempt: Callable[[Sequence[int]], _Trial],
+    more: Callable[[], bool],
+) -> _Trial:
+    """Leave out what can be, as long as no fewer queries follow in all."""
+    size = len(best.tokens) // 2
+    while size and more():
+        for start in range(0, len(best.tokens), size):
+            fewer = [*best.tokens[:start], *best.tokens[start + size :]]
             if not fewer:
                 continue
-            if not time_for_more():
+            if not more():
                 break
-            trial, then, excuse = attempt(fewer)
-            sure = trial.status == "certified" or solution.status != "certified"
-            if sure and len(then) >= len(after) and then - follows:
-                kept, solution, after, why = fewer, trial, then, excuse
+            trial = attempt(fewer)
+            sure = trial.solution.status == "certified" or best.solution.status != "certified"
+            some = len(trial.follows) >= len(best.follows) and trial.follows - follows
+            if sure and some and trial.stored:
+                best = trial
                 break
         else:
             size //= 2
-    goal = after - follows
-    everyone = set(queries.filter(pl.col("role") != "unstated")["query"].to_list())
-    return Advice(
-        identities=tuple(world.vocabulary.names[b] for b in kept) if goal else (),
-        mended=tuple(sorted(after - follows)),
-        open=tuple(sorted(everyone - follows - after)),
-        broken=tuple(sorted(follows - after)) if goal else (),
-        status=solution.status,
-        gap=solution.gap,
-        solutions=solved,
-        why=why,
-        most=most,
-    )
+    return best
 
 
 def _with(table: pl.DataFrame, verdict: str) -> set[int]:

@@ -11,7 +11,7 @@ import polars as pl
 
 from inweights.theory.prediction.advice import Advice, advise_identities, in_time
 from inweights.theory.prediction.remedies import Remedy, remedies
-from inweights.theory.prediction.tables import Solved
+from inweights.theory.prediction.tables import Solved, unstored
 from inweights.worlds.world import World
 
 Forecasted = tuple[Solved, pl.DataFrame, str]
@@ -56,7 +56,8 @@ def advise_parts(
             left = np.inf if until is None else max(0.0, until - time.perf_counter())
             return forecast(of, what, left)
 
-        advice = advise_identities(world, local, solve, until)
+        lost = unstored(parts[part])
+        advice = advise_identities(world, local, solve, until, lost)
         if advice:
             mended, still, broken = (
                 tuple(places[i] for i in rows)
@@ -64,7 +65,7 @@ def advise_parts(
             )
             advices.append(replace(advice, mended=mended, open=still, broken=broken))
         if in_time(until):
-            found += remedies(world, local, solve, until)
+            found += remedies(world, local, solve, until, lost)
     return _together(advices), tuple(sorted(_joined(found), key=lambda r: -r.flipped))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -12,6 +13,8 @@ import polars as pl
 from inweights.errors import ConfigError
 from inweights.support.showing import Card
 from inweights.theory.prediction.advice import Advice, in_time
+from inweights.theory.prediction.calibration.features import query_features
+from inweights.theory.prediction.calibration.fitted import MODELS, Nearest, calibration, outlook
 from inweights.theory.prediction.margin_bounds import margin_bounds
 from inweights.theory.prediction.remedies import Remedy
 from inweights.theory.prediction.tables import Solved
@@ -90,6 +93,41 @@ class Prediction:
         }
         table = self.summary()
         return Card(f"Prediction for {self.world!r}", about, table.columns, table.rows())
+
+    @cached_property
+    def probabilities(self) -> pl.DataFrame:
+        """How likely trained networks are to answer each query, a row each, in order.
+
+        ``query``, for each of :data:`~.calibration.fitted.MODELS` its ``… probability``, null where
+        none was fitted (queries that chain no facts), and ``outlook``: ``likely``, ``open`` or
+        ``unlikely`` for a GPT, else by the verdict of the program; queries without a right answer
+        are ``asserted`` or get ``no answer``.
+
+        Example:
+            >>> from inweights.theory import predict
+            >>> from inweights.worlds import TwoHop
+            >>> made = predict(TwoHop(n=3, identity=True).build(), advise=False)
+            >>> made.probabilities.columns
+            ['query', 'Emb-MLP probability', 'GPT probability', 'outlook']
+        """
+        found = calibration().probabilities(query_features(self.world, self.queries))
+        names = {model: f"{model} probability" for model in MODELS}
+        joined = self.queries.select("query", "verdict").join(
+            found.rename(names), on="query", how="left", maintain_order="left"
+        )
+        by_program = {
+            "follows": "likely", "tied": "open", "fails": "unlikely", "open": "no answer",
+        }  # fmt: skip
+        words = [
+            outlook(p) or by_program.get(verdict, verdict)
+            for verdict, p in joined.select("verdict", names["GPT"]).iter_rows()
+        ]
+        return joined.drop("verdict").with_columns(outlook=pl.Series(words, dtype=pl.String))
+
+    @cached_property
+    def nearest(self) -> Nearest:
+        """The family of trained worlds that is most like this one, with its errors."""
+        return calibration().nearest(self.world)
 
     def summary(self, by: Sequence[str] = ("role", "pattern")) -> pl.DataFrame:
         """Counts, expected accuracy and margins of the queries by some of their columns."""

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from inweights.theory.prediction.advice import Forecast, in_time, stated_identities
+from inweights.theory.prediction.tables import unstored
 from inweights.theory.programs.program import in_words
 from inweights.worlds.world import Vocabulary, World
 
@@ -48,19 +49,26 @@ class Remedy:
 
 
 def remedies(
-    world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None
+    world: World,
+    queries: pl.DataFrame,
+    forecast: Forecast,
+    late: float | None,
+    lost: int = 0,
 ) -> tuple[Remedy, ...]:
-    """Find what flips the reversals that fail, and the surest of what is wrongly asserted."""
+    """Find what flips the reversals that fail, and the surest of what is wrongly asserted.
+
+    Statements with which more than ``lost`` facts are not stored are not proposed.
+    """
     return tuple(
         remedy
         for make in (_tell_reversals, _counter_examples)
         if in_time(late)
-        for remedy in make(world, queries, forecast, late)
+        for remedy in make(world, queries, forecast, late, lost)
     )
 
 
 def _tell_reversals(
-    world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None
+    world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None, lost: int
 ) -> Iterator[Remedy]:
     failing = queries.filter((pl.col("role") == "reversal") & (pl.col("verdict") != "follows"))
     rows = failing["query"].to_list()
@@ -89,19 +97,20 @@ def _tell_reversals(
         gained = len(after & set(rest))
         texts = [f"{n} → {n}" for n in (world.vocabulary.names[t] for t in lacking)]
         texts += [in_words(world, asked, q) for q in told]
-        if gained and (best is None or gained / len(rest) > best.flipped / best.of):
+        storable = unstored(solution) <= lost
+        if storable and gained and (best is None or gained / len(rest) > best.flipped / best.of):
             best = Remedy(
                 "reversals", "reversals that do not follow", tuple(texts), gained,
                 len(rest), len(follows - after), solution.status,
             )  # fmt: skip
-        if gained == len(rest):
+        if storable and gained == len(rest):
             break
     if best:
         yield best
 
 
 def _counter_examples(
-    world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None
+    world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None, lost: int
 ) -> Iterator[Remedy]:
     """Deny the most frequent assertion for some of those it is made of."""
     asserted = queries.filter(pl.col("verdict") == "asserted")
@@ -130,6 +139,8 @@ def _counter_examples(
             & (pl.col("verdict") == "asserted")
             & (pl.col("predicted") == said)
         ).height
+        if unstored(solution) > lost:
+            return
         if still <= len(rest) // 2 or number * 2 >= len(rows):
             name = world.vocabulary.names[token]
             yield Remedy(

@@ -72,6 +72,11 @@ def _read(
     return best, margin, tied, near[rows, columns] / np.maximum(tied, 1), lead
 
 
+def unstored(solution: Solved) -> int:
+    """Return how many of its facts a solution answers wrongly."""
+    return int((~solution.stored).sum()) if isinstance(solution, SoftSolution) else 0
+
+
 def outvoted(solution: Solved, numbers: Int[Ids, " facts"]) -> pl.DataFrame:
     """Return the facts that the solution answers wrongly; ``numbers`` are theirs in the whole."""
     program = solution.program

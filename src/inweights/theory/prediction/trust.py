@@ -6,19 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from inweights.theory.prediction.calibration.fitted import FAR, LIKELY, UNLIKELY, calibration
+
 if TYPE_CHECKING:
     from inweights.theory.prediction.prediction import Prediction
     from inweights.worlds.world import Statements
 
-#: Distance of expected and measured accuracy of a world, least and most of the means of twelve
-#: families of 20 worlds (beyond/predicted-composition): Emb-MLP and GPT, from scratch.
-ERRORS = ((0.0, 0.18), (0.01, 0.25))
-#: The same of GPT where no bridge has an identity and a few answers are in many facts.
-WITHOUT = 0.45
-#: The same of both on one company's 166 facts with all identities.
-COMPANY = 0.5
 #: Share of the single chains of three facts of a world on which trained networks agreed with it.
 CHAINS = (0.13, 0.97)
+#: Share of open queries from which on training is proposed.
+UNCERTAIN = 0.25
+#: Processor seconds of ``--by training`` with 8 replicas: any, and for each fact.
+SECONDS = (3.0, 0.06)
 #: The same of reversals under phrased identities, with 2 and 10 told of 20
 #: (reversal-curse/told-reversals).
 PHRASED = (0.03, 1.0)
@@ -26,7 +25,8 @@ PHRASED = (0.03, 1.0)
 
 def trust(prediction: Prediction) -> str:
     """Return the expected errors of a prediction, in a few sentences."""
-    emb_mlp, gpt = ERRORS
+    near, known = prediction.nearest, calibration()
+    errors = " and ".join(f"{error:.2f} ({model})" for model, error in near.error.items())
     besides = ""
     if (prediction.queries["role"] == "chain").any():
         besides = (
@@ -39,12 +39,55 @@ def trust(prediction: Prediction) -> str:
             f"networks answered {PHRASED[0]:.2f} to {PHRASED[1]:.2f} as predicted, and more than "
             "predicted if few reversals are stated; try --by training. "
         )
+    far = near.distance > FAR
+    which = (
+        f"the largest of {len(known.families)} families of trained worlds, as none is "
+        f"near ('{near.name}', {near.distance:.1f} of its radius)"
+        if far
+        else f"measured on the nearest of {len(known.families)} families of trained worlds, "
+        f"'{near.name}' ({near.distance:.1f} of its radius)"
+    )
     return (
-        f"expected error: trained networks were off by {emb_mlp[0]:.2f} to {emb_mlp[1]:.2f} "
-        f"(without attention) and {gpt[0]:.2f} to {gpt[1]:.2f} (GPT; {WITHOUT:.2f} where no bridge "
-        "has an identity) in the accuracy of a set of questions, on the facts of one company by "
-        f"{COMPANY:.2f}. {besides}Of a pretrained model this says little: there identities changed "
-        "nothing that could be measured (+.03 ± .10)"
+        f"expected error of the share of right answers, for nine in ten files: {errors}, {which}. "
+        f"{besides}Of a pretrained model this says little: there identities changed nothing that "
+        "could be measured (+.03 ± .10)"
+    )
+
+
+def meaning() -> str:
+    """Return what the words of a prediction mean, in two sentences.
+
+    Example:
+        >>> print(meaning()[:61])
+        Follows, tied and fails are what the optimum of the program d
+    """
+    known = calibration()
+    return (
+        "Follows, tied and fails are what the optimum of the program does, up to its certified "
+        f"gap. Likely (p at least {LIKELY:.2f}), unlikely (at most {UNLIKELY:.2f}) and open are "
+        f"what trained networks do, by a fit to {known.replicas} replicas on each of "
+        f"{known.worlds} worlds."
+    )
+
+
+def propose_training(prediction: Prediction) -> str:
+    """Return advice to train small models on the facts, where the prediction is uncertain.
+
+    Example:
+        >>> from inweights.theory import predict
+        >>> from inweights.worlds import TwoHop
+        >>> propose_training(predict(TwoHop(n=3, identity=True).build(), advise=False))
+        ''
+    """
+    words = prediction.probabilities["outlook"]
+    uncertain = (words == "open").sum() / max(len(words), 1)
+    if uncertain < UNCERTAIN and prediction.nearest.distance <= FAR:
+        return ""
+    facts = len(prediction.solution.program.world.facts)
+    seconds = SECONDS[0] + SECONDS[1] * facts
+    return (
+        f"this prediction is uncertain: --by training trains 8 replicas of each model on these "
+        f"facts, about {seconds:.0f} s (--replicas 4: {seconds / 2:.0f} s)"
     )
 
 

@@ -125,12 +125,7 @@ def _copies_at_once(calls: Sequence[_Call]) -> list[_Call]:
 
 
 class _Memory:
-    """One piece of memory for all buffers, in which those that are needed at once lie apart.
-
-    Attributes:
-        first: The call that makes each buffer.
-        bytes: How much it is.
-    """
+    """One piece of memory for all buffers, in which those that are needed at once lie apart."""
 
     def __init__(self, calls: Sequence[_Call], result: Tensor) -> None:
         self.first: dict[int, int] = {}

@@ -106,14 +106,14 @@ def _check_alone(
 ) -> None:
     """Refuse a loss whose value for a replica depends on who is beside it."""
 
-    def value(scales: list[float]) -> Tensor:
+    def value(*scales: float) -> Tensor:
         rows = [0] * len(scales)
-        beside = logits[rows] * logits.new_tensor(scales).view(-1, 1, 1)
+        given = {} if weights is None else {"weights": weights[rows]}
         return function(
-            beside, labels[rows], **({} if weights is None else {"weights": weights[rows]})
+            logits[rows] * logits.new_tensor(scales).view(-1, 1, 1), labels[rows], **given
         )
 
-    alone, beside = value([1.0]), value([1.0, -3.0])
+    alone, beside = value(1.0), value(1.0, -3.0)
     if beside.shape != (2,) or not torch.allclose(alone[0], beside[0], rtol=1e-4, equal_nan=True):
         raise _mixing(code, "reduce over every axis but the first")
 

@@ -132,9 +132,8 @@ def _built(one: Optimizer, pairs: list[tuple[str, nn.Parameter]]) -> list[torch.
     make, groups = one.kind.load(), cast("list[Any]", pairs)
     if one.weight_decay and one.decayed == "matrices" and isinstance(_bare(make), type):
         spared = [pair for pair in pairs if pair[1].dim() < 2]
-        others = [pair for pair in pairs if pair[1].dim() > 1]
-        groups = [{"params": others}, {"params": spared, "weight_decay": 0.0}]
-        groups = [group for group in groups if group["params"]]
+        others = {"params": [pair for pair in pairs if pair[1].dim() > 1]}
+        groups = [others, {"params": spared, "weight_decay": 0.0}] if spared else [others]
     try:
         made = make(groups, lr=one.rate, **given)
     except (TypeError, ValueError) as error:
@@ -144,12 +143,11 @@ def _built(one: Optimizer, pairs: list[tuple[str, nn.Parameter]]) -> list[torch.
             "give some to one optimizer and the rest to another, and return both"
         ) from error
     several = list(made) if isinstance(made, list | tuple) else [made]
-    for optimizer in several:
-        if not isinstance(optimizer, torch.optim.Optimizer):
-            raise ConfigError(
-                f"{one.kind.name} must return a torch.optim.Optimizer, or a list of them, got "
-                f"{type(optimizer).__name__}"
-            )
+    if wrong := [one for one in several if not isinstance(one, torch.optim.Optimizer)]:
+        raise ConfigError(
+            f"{one.kind.name} must return a torch.optim.Optimizer, or a list of them, got "
+            f"{type(wrong[0]).__name__}"
+        )
     return several
 
 
@@ -207,18 +205,8 @@ def _blocks(
             own = msgspec.structs.replace(one, weight_decay=one.weight_decay and decay)
             whole = together and part == spans
             rows = [(first, last)] if whole else [(r, r + 1) for r in range(first, last)]
-            yield (
-                own,
-                [
-                    (
-                        f"{row} {start}",
-                        flat.values[row:end, start:stop],
-                        flat.gradients[row:end, start:stop],
-                    )
-                    for row, end in rows
-                    for start, stop in part
-                ],
-            )
+            cuts = [(slice(*row), slice(*span)) for row in rows for span in part]
+            yield own, [(str(cut), flat.values[cut], flat.gradients[cut]) for cut in cuts]
 
 
 def _shaped(flat: FlatParameters, row: int, moving: Sequence[int]) -> list[Slot]:

@@ -26,13 +26,7 @@ _CELL = 1_000_000
 
 
 class Fact(NamedTuple):
-    """A triple of a published set, with what the set says about it.
-
-    Attributes:
-        triple: Subject, relation, object.
-        template: How the set puts the relation into words, or an empty text.
-        aliases: Other names of the object.
-    """
+    """A triple of a published set, with what the set says about it."""
 
     triple: tuple[str, str, str]
     template: str = ""

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 import msgspec
 
+from inweights.config.refusal import check_types, refusal
+from inweights.config.toml_text import MAX_TEXT, parse_toml, parse_value
 from inweights.errors import ConfigError, unknown_name
-from inweights.support.config_refusal import check_types, refusal
 from inweights.support.limits import read_text
 from inweights.support.progress import plural
-from inweights.support.toml_text import MAX_TEXT, parse_toml, parse_value
 
 __all__ = [
     "Config",

@@ -11,7 +11,7 @@ import polars as pl
 
 from inweights.errors import DataError
 from inweights.lab.grammar.numbers import Numbers
-from inweights.ledger.lines import BLOCK, Stated
+from inweights.laboratory.ledger.lines import BLOCK, Stated
 from inweights.support.limits import check_file
 from inweights.support.publish import publish_file
 

@@ -12,7 +12,7 @@ from inweights.errors import ConfigError, unknown_name
 from inweights.lab.engine.plan import asked_of
 from inweights.lab.grammar.claim import Claim
 from inweights.lab.grammar.recipe import Recipe
-from inweights.ledger.lines import (
+from inweights.laboratory.ledger.lines import (
     BLOCK,
     Entry,
     Ledger,

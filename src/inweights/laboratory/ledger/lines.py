@@ -29,11 +29,7 @@ class _Line(
     msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True,
     forbid_unknown_fields=True,
 ):  # fmt: skip
-    """What every line has.
-
-    Attributes:
-        date: The day, as ``2026-11-24``.
-    """
+    """What every line has."""
 
     date: str
 
@@ -60,13 +56,7 @@ class _OfClaim(_Line, frozen=True, kw_only=True):
 
 
 class Earlier(_OfClaim, frozen=True, kw_only=True, tag="earlier"):
-    """A verdict of a results table from before the ledger was kept: on the mean, by Student's.
-
-    Attributes:
-        text: The sentence.
-        target: In words.
-        commit: That brought the results table.
-    """
+    """A verdict of a results table from before the ledger was kept: on the mean, by Student's."""
 
     text: str
     target: str
@@ -103,12 +93,7 @@ class Stated(_Line, frozen=True, kw_only=True, tag="stated"):
 
 
 class Reworded(_Line, frozen=True, kw_only=True, tag="reworded"):
-    """A claim whose words or place changed, and nothing that is judged.
-
-    Attributes:
-        claim: As it reads now.
-        before: The sentence as it was.
-    """
+    """A claim whose words or place changed, and nothing that is judged."""
 
     claim: Claim
     scale: str
@@ -139,13 +124,7 @@ class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):
 
 
 class Withdrawn(_OfClaim, frozen=True, kw_only=True, tag="withdrawn"):
-    """A claim that is stated no longer.
-
-    Attributes:
-        text: The sentence as it was.
-        verdict: The last one.
-        why: The reason, "" where none was given.
-    """
+    """A claim that is stated no longer."""
 
     text: str
     verdict: str

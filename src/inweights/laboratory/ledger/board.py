@@ -21,7 +21,7 @@ from inweights.lab.grammar.verdict import (
     span_of,
     unjudged,
 )
-from inweights.ledger.lines import (
+from inweights.laboratory.ledger.lines import (
     LEDGER,
     Earlier,
     Entry,
@@ -31,7 +31,7 @@ from inweights.ledger.lines import (
     Withdrawn,
     read_ledger,
 )
-from inweights.ledger.scores import numbers_in, read_scores
+from inweights.laboratory.ledger.scores import numbers_in, read_scores
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
 from inweights.support.showing import Card
 
@@ -40,15 +40,7 @@ _DECIDED = ("reproduced", "consistent", "not reproduced")
 
 @dataclass(frozen=True)
 class Board:
-    """Every claim with its verdict, and what it follows from.
-
-    Attributes:
-        scale: Of the runs.
-        claims: The claims that stand, each with its verdict.
-        withdrawn: Those that were taken back.
-        ledger_lines: The ledger.
-        scores: A row for each claim, version, case and seed.
-    """
+    """Every claim with its verdict, and what it follows from."""
 
     scale: str
     claims: tuple[ClaimResult, ...]

@@ -1,0 +1,129 @@
+"""Ours: are the printed probabilities right, on families of worlds that they were not fitted to?"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import msgspec
+
+from inweights import lab
+from inweights.audit.trained_prediction import trained_queries
+from inweights.config import Config
+from inweights.recipes.beyond.calibrating import (
+    ALL,
+    BASE,
+    CALIBRATED,
+    IDENTITY,
+    PROGRAM,
+    derive,
+    world_features,
+)
+from inweights.recipes.papers import recipe
+from inweights.theory.prediction.calibration.fitted import MODELS
+from inweights.worlds.families.random_facts import RandomFacts
+from inweights.worlds.families.two_hop import TwoHop
+
+
+class Settings(Config):
+    """Settings of the calibration.
+
+    Attributes:
+        drawn: Facts at random; each family changes some of its settings.
+        n: ``N`` of the two-hop worlds of permuted maps.
+        complexity: Complexity of those that have one above 1.
+        families: How many families, in the order of :meth:`worlds`; 0: all.
+        replicas: Replicas of each model that are trained on each world.
+        share: Length of their training, as a share of that of ``predict --by training``.
+    """
+
+    drawn: RandomFacts = RandomFacts(told=0.75, identity=0.5, popularity=0.7)
+    n: int = 10
+    complexity: int = 2
+    families: int = 0
+    replicas: int = 8
+    share: float = 1.0
+
+    def worlds(self) -> dict[str, lab.WorldConfig]:
+        """Return a world of every family, by its name."""
+        of, drawn = partial(msgspec.structs.replace, self.drawn), self.drawn
+        some = max(1, drawn.bridges // 4)
+        mixed = {"crossing": True, "pairs": some, "several": some, "hops": 3,
+                 "bridges": max(2, drawn.relations, drawn.bridges // 2)}  # fmt: skip
+        sizes = {n: 2 * getattr(drawn, n) for n in ("subjects", "bridges", "objects")}
+        found: dict[str, lab.WorldConfig] = {
+            "skewed": of(),
+            "no identities": of(identity=0.0),
+            "all identities": of(identity=1.0),
+            "even": of(popularity=0.0),
+            "long-tailed": of(popularity=0.2),
+            "sparse": of(told=0.4, subjects=2 * drawn.subjects, bridges=2 * drawn.bridges),
+            "crossing": of(crossing=True),
+            "symmetric": of(pairs=drawn.subjects // 4),
+            "multi-valued": of(several=some),
+            "three-hop": of(hops=3, bridges=mixed["bridges"]),
+            "large": of(**sizes),
+            "many relations": of(relations=2 * drawn.relations),
+            "permuted": TwoHop(n=self.n, maps="permutation", identity=0.5),
+            "complex": TwoHop(
+                n=self.n, complexity=self.complexity, maps="permutation", identity=0.5
+            ),
+            "mixed": of(**mixed),
+            "mixed, no identities": of(**mixed, identity=0.0),
+        }
+        kept = list(found)[: self.families or None]
+        return {family: found[family] for family in kept}
+
+
+def plan(settings: Settings) -> lab.Plan:
+    """Train replicas of Emb-MLP and GPT on every world, and compute what a prediction reads."""
+    computations = []
+    for family, world in settings.worlds().items():
+        compute = partial(lab.Computation, labels={"family": family}, seeded=True)
+        options = {"world": world, "replicas": settings.replicas, "share": settings.share}
+        computations.append(
+            compute(name="answered", compute=trained_queries, options=options, effort=9000)
+        )
+        computations.append(
+            compute(name="features", compute=world_features, options={"world": world}, effort=100)
+        )
+    return lab.Plan(trials=[], computations=computations, measures=[])
+
+
+brier = lab.share("overall", "brier").at(predictor=CALIBRATED)
+
+SCORES = {
+    **{
+        f"brier-{model.lower()}": brier.at(model=model) <= most
+        for model, most in (("Emb-MLP", 0.12), ("GPT", 0.15))
+    },
+    **{
+        f"below-{other.split()[0]}-{model.lower()}": lab.number("gain", "gain").at(
+            model=model, other=other
+        )
+        >= 0.0
+        for model in MODELS
+        for other in (BASE, IDENTITY, ALL, PROGRAM)
+    },
+    **{
+        f"error-{model.lower()}": lab.share("within", "within").at(model=model) >= 0.8
+        for model in MODELS
+    },
+}
+
+
+RECIPE = recipe(
+    __name__,
+    scales={
+        "smoke": Settings(
+            drawn=RandomFacts(subjects=8, bridges=4, objects=4, identity=0.5, asked=6),
+            n=4,
+            families=3,
+            replicas=2,
+            share=0.01,
+        ),
+        "cpu": Settings(),
+        "paper": Settings(replicas=16),
+    },
+    seeds={"smoke": 2, "cpu": 20, "paper": 40},
+    derive=derive,
+)

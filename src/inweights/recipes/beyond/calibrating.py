@@ -1,0 +1,192 @@
+"""Tables that hold probabilities against trained models, and how they were fitted.
+
+The fit that comes with the package was made from the tables of a run on other seeds than those on
+which claims are judged: ``python -m inweights.recipes.beyond.calibrating RUN`` writes it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from inweights.recipes.shared.calibration import roc_auc
+from inweights.theory import predict
+from inweights.theory.prediction.calibration.features import (
+    FEATURES,
+    PROPERTIES,
+    properties,
+    query_features,
+)
+from inweights.theory.prediction.calibration.fitted import MODELS, Calibration, calibration, fit
+from inweights.worlds.registry import WorldConfig
+
+CALIBRATED, BASE, IDENTITY, ALL = "calibrated", "base rate", "identity exists", "all compose"
+PROGRAM = "program (2)"
+#: Bins of a probability, for reliability.
+_BINS = 5
+_EPSILON = 1e-3
+
+_QUERY = ["family", "seed", "prompt", "answer"]
+_RUN = ["seed", "model", "family"]
+
+
+def world_features(world: WorldConfig, *, seed: int = 0) -> pl.DataFrame:
+    """Return what probabilities are computed from: a row for each query of a world that chains.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> world_features(TwoHop(n=3), seed=1).height
+        3
+    """
+    made = world.build(seed)
+    queries = predict(made, answers="several", advise=False).queries
+    features = query_features(made, queries)
+    own = {f"world_{name}": pl.lit(value) for name, value in properties(made).items()}
+    kept = queries.select("query", "prompt", "answer", "expected", "verdict")
+    return kept.join(features, on="query", maintain_order="left").with_columns(**own).drop("query")
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Score every predictor on each world, with the fit that has not seen the world's family."""
+    joined = joined_queries(tables)
+    known = calibration()
+    parts = []
+    for (family,), rows in joined.group_by("family", maintain_order=True):
+        said = known.probabilities(
+            rows.with_row_index("query"), str(family) if family in known.families else ""
+        )
+        chosen = pl.coalesce(
+            pl.when(pl.col("model") == model).then(pl.col(f"by {model}")) for model in MODELS
+        )
+        parts.append(
+            pl.concat([rows, said.drop("query").rename({m: f"by {m}" for m in MODELS})],
+                      how="horizontal").with_columns(probability=chosen)
+        )  # fmt: skip
+    queries = pl.concat(parts)
+    scores = _scores(_said(queries, _base_rates(queries)))
+    overall = scores.group_by("seed", "model", "predictor", maintain_order=True).agg(
+        pl.col("brier", "floor", "log_loss", "auc").mean()
+    )
+    ours = overall.filter(predictor=CALIBRATED).select("seed", "model", ours="brier")
+    gain = overall.filter(pl.col("predictor") != CALIBRATED).join(ours, on=["seed", "model"])
+    errors = _errors(queries, known)
+    return {
+        "scores": scores,
+        "overall": overall,
+        "gain": gain.select(
+            "seed", "model", other="predictor", gain=pl.col("brier") - pl.col("ours")
+        ),
+        "reliability": _reliability(queries),
+        "errors": errors,
+        "within": errors.group_by("seed", "model", maintain_order=True).agg(
+            pl.col("within").mean()
+        ),
+        "queries": queries.select(
+            *_QUERY, "model", "share", "probability", "expected",
+            *FEATURES, *(f"world_{name}" for name in PROPERTIES),
+        ),
+    }  # fmt: skip
+
+
+def joined_queries(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    """Features and shares of replicas: a row for each query and model."""
+    shares = tables["answered"].select(*_QUERY, "model", "share")
+    return shares.join(tables["features"], on=_QUERY, maintain_order="left")
+
+
+def _base_rates(queries: pl.DataFrame) -> pl.DataFrame:
+    """Of every family and model, the mean share over the worlds of all other families."""
+    by_world = queries.group_by(*_RUN, maintain_order=True).agg(pl.col("share").mean())
+    families = by_world["family"].unique(maintain_order=True)
+    return pl.concat(
+        by_world.filter(pl.col("family") != family).group_by("model").agg(
+            rate=pl.col("share").mean(), family=pl.lit(family)
+        ) for family in families
+    )  # fmt: skip
+
+
+def _said(queries: pl.DataFrame, rates: pl.DataFrame) -> pl.DataFrame:
+    """One row per query and predictor: its probability, and the share that came true."""
+    rated = queries.join(rates, on=["family", "model"], how="left", maintain_order="left")
+    by = {CALIBRATED: pl.col("probability"), BASE: pl.col("rate").fill_null(0.5),
+          IDENTITY: (pl.col("identity") == 1).cast(pl.Float64), ALL: pl.lit(1.0),
+          PROGRAM: pl.col("expected")}  # fmt: skip
+    return pl.concat(
+        rated.select(*_RUN, "share", predictor=pl.lit(name), said=expression)
+        for name, expression in by.items()
+    )
+
+
+def _scores(said: pl.DataFrame) -> pl.DataFrame:
+    """Of every predictor on each world: Brier score, log loss, area, and both sides' means.
+
+    The outcome is that of one replica, so that a share of a half costs a quarter at best.
+    """
+    share, p = pl.col("share"), pl.col("said").clip(_EPSILON, 1 - _EPSILON)
+    by = [*_RUN, "predictor"]
+    scores = said.group_by(by, maintain_order=True).agg(
+        queries=pl.len(),
+        brier=(share * (1 - pl.col("said")) ** 2 + (1 - share) * pl.col("said") ** 2).mean(),
+        floor=(share * (1 - share)).mean(),
+        log_loss=-(share * p.log() + (1 - share) * (1 - p).log()).mean(),
+        said=pl.col("said").mean(),
+        share=share.mean(),
+    )
+    hits = said.with_columns(hit=(share > 0.5).cast(pl.Float64))
+    area = roc_auc(hits, "said", "hit", by).drop("place")
+
+    return scores.join(area, on=by, how="left", maintain_order="left")
+
+
+def _reliability(queries: pl.DataFrame) -> pl.DataFrame:
+    """Share that came true in bins of the probability."""
+    bins = (pl.col("probability") * _BINS).floor().clip(0, _BINS - 1).cast(pl.Int64)
+    return (
+        queries.with_columns(bin=bins)
+        .group_by("seed", "model", "bin", maintain_order=True)
+        .agg(pl.col("probability", "share").mean(), queries=pl.len())
+        .sort("seed", "model", "bin")
+    )
+
+
+def _errors(queries: pl.DataFrame, known: Calibration) -> pl.DataFrame:
+    """How far the mean probability of a world is off, and whether the printed error holds."""
+    printed = [
+        (name, model, error)
+        for name, family in known.families.items()
+        for model, error in family.error.items()
+    ]
+    schema = {"family": pl.String, "model": pl.String, "printed": pl.Float64}
+    off = (pl.col("probability").mean() - pl.col("share").mean()).abs()
+    return (
+        queries.group_by(*_RUN, maintain_order=True)
+        .agg(error=off)
+        .join(pl.DataFrame(printed, schema, orient="row"), on=["family", "model"], how="left",
+              maintain_order="left")
+        .with_columns(within=(pl.col("error") <= pl.col("printed")).cast(pl.Float64))
+    )  # fmt: skip
+
+
+def _fitted(folder: Path) -> Calibration:
+    """Fit to the table ``queries`` of a run."""
+    queries = pl.read_parquet(folder / "tables" / "queries.parquet")
+    worlds = queries.group_by("family", "seed", maintain_order=True).agg(
+        pl.col(f"world_{name}").first().alias(name) for name in PROPERTIES
+    )
+    return fit(queries, worlds, replicas=8)
+
+
+def _main(arguments: Sequence[str]) -> None:
+    import msgspec
+
+    from inweights.theory.prediction.calibration import fitted
+
+    made = msgspec.json.format(msgspec.json.encode(_fitted(Path(arguments[0]))), indent=1)
+    Path(fitted.__file__).with_name("fitted.json").write_bytes(made + b"\n")
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1:])

@@ -1,0 +1,1 @@
+"""Probabilities of predicted answers, fitted to trained models."""

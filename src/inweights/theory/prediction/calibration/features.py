@@ -1,0 +1,168 @@
+"""What a probability is computed from: properties of a query, and of the world that it is in."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from inweights.theory.prediction.advice import bridges, stated_identities
+from inweights.worlds.world import World
+
+#: Roles of queries that have a probability: those that chain facts.
+CHAINED = ("composition", "chain")
+#: Margins between which the effect of the margin is linear.
+KNOTS = (-1.0, -0.5, -0.1, 0.0, 0.1, 1.0)
+#: Features of a query, and the sign that the effect of each must have.
+FEATURES = {
+    "margin": 1, "identity": 1, "identities": 1, "common": 1, "reached": 1, "rivals": -1,
+    "complexity": -1, "steps": -1,
+}  # fmt: skip
+#: Properties of a world by which the nearest family is found.
+PROPERTIES = ("facts", "identities", "evenness", "shared", "symmetric", "several", "steps")
+
+Array = NDArray[np.float64]
+
+
+def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
+    """Return the features of the queries that chain facts, a row each.
+
+    Args:
+        world: Facts and queries.
+        queries: Table of a prediction: ``query``, ``role``, ``margin``.
+
+    Returns:
+        ``query`` and the :data:`FEATURES`: ``margin``; ``identity``, the share of the query's
+        bridges that have one; ``identities``, that of all bridges of the world; ``common``, the
+        share of the facts of the last relation that have the answer; ``reached``, the logarithm of
+        the number of facts that end in a bridge; ``rivals``, that of the number of answers of the
+        last relation; ``complexity``, that of the number of answers that the subject has by any
+        chain; ``steps``, the number of facts in a row.
+
+    Example:
+        >>> from inweights.theory import predict
+        >>> from inweights.worlds import TwoHop
+        >>> world = TwoHop(n=4, identity=0.5).build()
+        >>> query_features(world, predict(world, advise=False).queries)["identity"].to_list()
+        [1.0, 0.0, 1.0, 0.0]
+    """
+    rows = queries.filter(pl.col("role").is_in(CHAINED))
+    asked, known = world.queries, stated_identities(world)
+    over: defaultdict[int, set[int]] = defaultdict(set)
+    for query, bridge in bridges(world, rows["query"].to_list()):
+        over[query].add(bridge)
+    every = set().union(*over.values())
+    identities = len(every & known) / max(len(every), 1)
+    after = _after(world)
+    answers: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    into: Counter[int] = Counter()
+    for links in after.values():
+        for relation, thing in links:
+            answers[relation][thing] += 1
+            into[thing] += 1
+    found = []
+    for query, margin in rows.select("query", "margin").iter_rows():
+        prompt, answer = asked.prompt(query).tolist(), int(asked.answer(query)[0])
+        own, last = over[query], answers[prompt[-1]]
+        ends = _ends(after, prompt[0], prompt[-1], len(prompt) - 1)
+        found.append(
+            (query, margin, len(own & known) / max(len(own), 1), identities,
+             last[answer] / max(last.total(), 1), np.log1p(sum(into[b] for b in own)),
+             np.log(max(len(last), 1)), np.log(max(len(ends), 1)), float(len(prompt) - 1))
+        )  # fmt: skip
+    schema = {"query": pl.Int64, **dict.fromkeys(FEATURES, pl.Float64)}
+    return pl.DataFrame(found, schema=schema, orient="row")
+
+
+def columns(features: pl.DataFrame) -> tuple[Array, tuple[str, ...]]:
+    """Return features as columns of a linear model, ``[Q, F]``, and their names.
+
+    The margin is cut at :data:`KNOTS`, so that its effect may be steep around 0.
+    """
+    margin = features["margin"].to_numpy()
+    names, parts = [], []
+    for low, high in pairwise(KNOTS):
+        names.append(f"margin from {low:g} to {high:g}")
+        parts.append(np.clip((margin - low) / (high - low), 0.0, 1.0))
+    for name in FEATURES:
+        if name != "margin":
+            names.append(name)
+            parts.append(features[name].to_numpy())
+    return np.stack(parts, axis=1), tuple(names)
+
+
+def properties(world: World) -> dict[str, float]:
+    """Return the :data:`PROPERTIES` of a world.
+
+    ``facts`` is the logarithm of their number, ``identities`` the share of the bridges that have
+    one, ``evenness`` the mean entropy of the answers of a relation over its maximum, ``shared`` the
+    share of the answers that several relations have, ``symmetric`` that of the facts that are
+    stated from both ends, ``several`` that of the prompts with several answers, and ``steps`` the
+    mean length of a query.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> {k: round(v, 2) for k, v in properties(TwoHop(n=4, identity=0.5).build()).items()}
+        {'facts': 2.3, 'identities': 0.5, 'evenness': 1.0, 'shared': 0.0, 'symmetric': 0.0,
+        'several': 0.0, 'steps': 2.0}
+    """
+    after, known = _after(world), stated_identities(world)
+    answers: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    for links in after.values():
+        for relation, thing in links:
+            answers[relation][thing] += 1
+    triples = {(s, r, o) for s, links in after.items() for r, o in links}
+    relations = Counter(thing for found in answers.values() for thing in found)
+    middle = [thing for thing in relations if thing in after]
+    prompts = Counter((s, r) for s, r, _ in triples)
+    asked = world.queries
+    steps = [
+        len(asked.prompt(q)) - 1
+        for q in range(len(asked))
+        if asked.role_names[asked.roles[q]] in CHAINED
+    ]
+    return {
+        "facts": float(np.log(max(len(triples), 1))),
+        "identities": sum(b in known for b in middle) / max(len(middle), 1),
+        "evenness": _mean([_evenness(found) for found in answers.values()], 1.0),
+        "shared": _mean([count > 1 for count in relations.values()]),
+        "symmetric": _mean([(o, r, s) in triples for s, r, o in triples]),
+        "several": _mean([count > 1 for count in prompts.values()]),
+        "steps": _mean(steps, 2.0),
+    }
+
+
+def _mean(values: Sequence[float], empty: float = 0.0) -> float:
+    return float(np.mean(values)) if values else empty
+
+
+def _evenness(answers: Counter[int]) -> float:
+    """Entropy of how often each is the answer, over that of as many which are equally frequent."""
+    shares = np.array(list(answers.values())) / answers.total()
+    return float(-(shares * np.log(shares)).sum() / np.log(len(shares))) if len(shares) > 1 else 1.0
+
+
+def _after(world: World) -> dict[int, list[tuple[int, int]]]:
+    """Relation and object of the facts of each subject, without identities."""
+    after: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    facts = world.facts
+    for fact in range(len(facts)):
+        prompt, thing = facts.prompt(fact).tolist(), int(facts.answer(fact)[0])
+        if len(prompt) == 2 and prompt[0] != thing:
+            after[prompt[0]].append((prompt[1], thing))
+    return dict(after)
+
+
+def _ends(
+    after: dict[int, list[tuple[int, int]]], subject: int, relation: int, steps: int
+) -> set[int]:
+    """What a subject has for a relation, by any chain of facts of at most so many."""
+    here, ends = {subject}, set[int]()
+    for _ in range(steps):
+        ends |= {thing for s in here for r, thing in after.get(s, ()) if r == relation}
+        here = {thing for s in here for _, thing in after.get(s, ())}
+    return ends
