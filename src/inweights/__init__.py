@@ -23,6 +23,7 @@ if (
 ):
     del sys.path[0]
 
+import logging
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from inweights.laboratory import compare_models as compare_models
     from inweights.laboratory import find as find
     from inweights.laboratory import from_dict as from_dict
+    from inweights.laboratory import load as load
     from inweights.laboratory import run as run
     from inweights.laboratory import to_dict as to_dict
     from inweights.models import GPT as GPT
@@ -83,6 +85,7 @@ if TYPE_CHECKING:
     from inweights.training import Phase as Phase
     from inweights.training import Schedule as Schedule
     from inweights.training import Stop as Stop
+    from inweights.training import Tracker as Tracker
     from inweights.training import learners as learners
     from inweights.training import train as train
     from inweights.worlds import Facts as Facts
@@ -96,6 +99,7 @@ if TYPE_CHECKING:
     from inweights.worlds import save_world as save_world
 
 lazily(__name__, "__version__")
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # quiet, unless a program listens
 
 try:
     __version__ = version("inweights")

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import types
 from pathlib import Path
 
 import polars as pl
@@ -20,7 +19,7 @@ from tests.lm.four_facts import tune_three
 
 from inweights.cli import main
 from inweights.cli.console import language
-from inweights.errors import ConfigError, DataError
+from inweights.errors import DataError
 from inweights.lm import (
     FineTune,
     Question,
@@ -37,6 +36,7 @@ from inweights.lm import (
     summary,
 )
 from inweights.lm.tuning.epochs import epochs_of, lock_of
+from inweights.training import Observer
 from inweights.worlds.readers.new_folder import new_folder
 
 SHORT = FineTune(method="full", rate=1e-2, epochs=1, batch_tokens=512)
@@ -221,22 +221,23 @@ def test_epochs_are_scored_until_the_training_ends(method, data, tmp_path, capsy
         next(score_epochs(out, asked))
 
 
-def test_losses_go_to_a_tracker(data, tmp_path, monkeypatch) -> None:
-    calls = []
-    fake = types.SimpleNamespace(
-        init=lambda **about: calls.append(about["name"]),
-        log=lambda numbers, step: calls.append((step, numbers["loss"])),
-        finish=lambda: calls.append("finished"),
-    )
-    monkeypatch.setitem(sys.modules, "trackio", fake)
-    done = finetune_to(tmp_path / "model", "@tiny", data, SHORT, tracker="trackio")
+def test_observers_are_told_of_every_update(data, tmp_path) -> None:
+    told: list[object] = []
+
+    class Seen(Observer):
+        def started(self, settings):
+            told.append(settings["name"])
+
+        def step(self, seen):
+            told.append((seen.step, round(seen.losses.item(), 4), seen.total > 0, *seen.numbers))
+
+        def finished(self, tables):
+            told.append(list(tables))
+
+    done = finetune_to(tmp_path / "model", "@tiny", data, SHORT, observers=[Seen()])
     losses = done.losses.select("step", "loss").rows()
-    assert calls == ["model", *losses, "finished"]
-    with pytest.raises(ConfigError, match="unknown tracker 'wandbb'"):
-        finetune_to(tmp_path / "other", "@tiny", data, SHORT, tracker="wandbb")
-    monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(ConfigError, match="pip install wandb"):
-        finetune_to(tmp_path / "other", "@tiny", data, SHORT, tracker="wandb")
+    steps = [(step, round(loss, 4), True, "rate") for step, loss in losses]
+    assert told == ["model", *steps, ["losses"]]
 
 
 def test_two_at_once_on_one_folder(data, tmp_path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import signal
 import sys
 import threading
@@ -15,7 +16,7 @@ from cyclopts import CycloptsError
 
 from inweights.cli.commands import app
 from inweights.cli.examples import add_examples
-from inweights.errors import InweightsError, WriteError
+from inweights.errors import ConfigError, InweightsError, WriteError
 from inweights.support.limits import at_most, launched_by_torchrun
 
 __all__ = ["app", "main"]
@@ -30,7 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what a terminal or file cannot show becomes '?'
             stream.reconfigure(errors="replace")
-    words, limit = _apart(given)
+    words, asked = _apart(given)
+    limit = asked.get("--max-memory")
     if any("\0" in word for word in words):
         _tell("an argument holds the character NUL, which no name has")
         return 2
@@ -42,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _warnings_in_a_line(),
             _stopped_by_signals(),
             at_most(limit) if limit is not None else nullcontext(),
+            _logged(verbose="--verbose" in given, file=asked.get("--log-file")),
             _joined() as first,
         ):
             if not first:
@@ -68,17 +71,46 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _apart(given: Sequence[str]) -> tuple[list[str], str | None]:
-    """The words of the command, and what ``--max-memory`` says; every command takes it."""
+def _apart(given: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The words of the command, and the options with a value that every command takes."""
     words: list[str] = []
-    limit, left = None, iter(word for word in given if word != "--debug")
+    asked, left = dict[str, str](), iter(w for w in given if w not in ("--debug", "--verbose"))
     for word in left:
         name, equals, value = word.partition("=")
-        if name == "--max-memory":
-            limit = value if equals else next(left, "")
+        if name in ("--max-memory", "--log-file"):
+            asked[name] = value if equals else next(left, "")
         else:
             words.append(word)
-    return words, limit
+    return words, asked
+
+
+@contextmanager
+def _logged(*, verbose: bool, file: str | None) -> Iterator[None]:
+    """Write the library's log to the error stream, and all of it to a file, where asked for."""
+    log, handlers, before = logging.getLogger("inweights"), list[logging.Handler](), None
+    if verbose:
+        handlers.append(logging.StreamHandler())
+        handlers[-1].setLevel(logging.INFO)
+    if file is not None:
+        try:
+            handlers.append(logging.FileHandler(file, encoding="utf-8"))
+        except OSError as error:
+            why = error.strerror or error
+            raise ConfigError(f"the log cannot be written to '{file}': {why}") from None
+    if handlers:
+        before = log.level
+        log.setLevel(logging.DEBUG if file is not None else logging.INFO)
+    for handler in handlers:
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        log.addHandler(handler)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            log.removeHandler(handler)
+            handler.close()
+        if before is not None:
+            log.setLevel(before)
 
 
 def _unicode(word: str) -> bool:

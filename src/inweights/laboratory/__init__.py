@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from inweights.laboratory.results import withdraw as withdraw
     from inweights.laboratory.starting import examples as examples
     from inweights.laboratory.starting import new as new
+    from inweights.laboratory.zoo import Stored as Stored
+    from inweights.laboratory.zoo import cards as cards
+    from inweights.laboratory.zoo import load as load
     from inweights.recipes import recipes_like as recipes_like
 
 lazily(__name__)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from inweights.lab.studies.cost import Forecast
     from inweights.lab.studies.settle import Settled
     from inweights.support.progress import Progress
+    from inweights.training import Observer
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ def run(
     threads: int = 1,
     plugins: Sequence[str] = (),
     progress: Progress | None = None,
+    observers: Sequence[Observer] = (),
     command: Sequence[str] = (),
     keep_models: bool = False,
     on: str = "",
@@ -76,6 +78,8 @@ def run(
         threads: Threads of each.
         plugins: Modules that the processes import first.
         progress: Called with updates done, all updates, and what is being done.
+        observers: Told of the work and of every run that is stored, such as a
+            :class:`~inweights.training.Tracker`.
         command: Words of the command that makes this run again, if it is not ``inweights run``.
         keep_models: Whether the trained weights are stored, too, for ``outcome.models()``.
         on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; this machine if left out.
@@ -102,6 +106,7 @@ def run(
             threads=threads,
             plugins=tuple(plugins),
             progress=progress,
+            observers=tuple(observers),
             on=on,
             store=store,
             fresh=fresh,

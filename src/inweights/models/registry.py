@@ -33,12 +33,7 @@ def model_names() -> tuple[str, ...]:
 
 
 def model_kind(name: str) -> type[msgspec.Struct]:
-    """Return the config class of a kind.
-
-    Example:
-        >>> model_kind("gpt").__name__
-        'GPTConfig'
-    """
+    """Return the config class of a kind."""
     if name == "wrap":  # no architecture by itself: its file names the factory
         return WrapConfig
     if name not in _KINDS:

@@ -96,11 +96,6 @@ def _compared(
 def predicted_similarity_by_depth(
     layers: int, inputs: int, per_label: int, rate: float, steps: int
 ) -> pl.DataFrame:
-    """Return ``depth`` and the predicted cosine, ``foretold``, of :mod:`inweights.theory`.
-
-    Example:
-        >>> predicted_similarity_by_depth(2, 100, 2, 2.0, 10)["depth"].to_list()
-        [1, 2]
-    """
+    """Return ``depth`` and the predicted cosine, ``foretold``, of :mod:`inweights.theory`."""
     cosines = depth_cosines(layers, inputs=inputs, per_label=per_label, rate=rate, steps=steps)
     return pl.DataFrame({"depth": np.arange(1, layers + 1), "foretold": cosines})

@@ -27,5 +27,6 @@ if TYPE_CHECKING:
     from inweights.training.scoring import answer_logits as answer_logits
     from inweights.training.scoring import answer_ranks as answer_ranks
     from inweights.training.scoring import answers_of as answers_of
+    from inweights.training.trackers import Tracker as Tracker
 
 lazily(__name__)

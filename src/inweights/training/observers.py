@@ -5,10 +5,14 @@ One class serves all of them. Nothing here imports torch.
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from inweights.support.progress import Progress
 
 if TYPE_CHECKING:
     import polars as pl
@@ -16,6 +20,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from inweights.models.base import Model
+
+_LOG = logging.getLogger("inweights.training")
 
 
 @dataclass(frozen=True)
@@ -25,16 +31,21 @@ class Step:
     Attributes:
         phase: Name of the phase.
         step: Updates done, over all phases.
-        losses: What was minimised, of each replica before the update, on the model's device.
+        losses: What was minimised, of each replica before the update, on the model's device; none
+            where the step is one of a whole sweep.
         gradients: By name of the parameter. They are views: copy what is to be kept.
         parameters: The same.
+        numbers: What else there is, such as the learning rate of a fine-tuning.
+        total: Updates of all of the work, where it is known.
     """
 
     phase: str
     step: int
-    losses: Float[Tensor, " R"]
+    losses: Float[Tensor, " R"] = ()  # type: ignore[assignment]  # of which there are none
     gradients: Mapping[str, Float[Tensor, "R ..."]] = field(default_factory=dict)
     parameters: Mapping[str, Float[Tensor, "R ..."]] = field(default_factory=dict)
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    total: int = 0
 
 
 @dataclass(eq=False)
@@ -72,14 +83,19 @@ class Observer:
 
         Args:
             settings: What it is, as plain values: ``steps`` (of all phases), ``seeds``, and the
-                configs ``model`` and ``learner`` where there are any.
+                configs ``model`` and ``learner`` where there are any. Of a sweep or a recipe its
+                ``name``, the ``labels`` that its trials differ in, the ``trials`` with their
+                configs, and the ``folder`` of a recipe's run.
         """
 
     def step(self, seen: Step) -> None:
         """An update was made."""
 
     def measured(self, name: str, table: pl.DataFrame) -> None:
-        """Something was measured: a table with columns ``replica`` and ``step``."""
+        """Something was measured: a table with columns ``replica`` and ``step``.
+
+        Of a sweep, what a run left, as soon as it is stored: with its labels and ``seed``.
+        """
 
     def finished(self, tables: Mapping[str, pl.DataFrame]) -> None:
         """Work is done, and left these tables."""
@@ -88,19 +104,36 @@ class Observer:
         """Work ended with an error, or was interrupted."""
 
 
+class Shown(Observer):
+    """Shows how far work is, by a function of what is done, all there is, and what is done now."""
+
+    def __init__(self, progress: Progress) -> None:
+        super().__init__()
+        self._progress = progress
+
+    def step(self, seen: Step) -> None:
+        self._progress(seen.step, seen.total, seen.phase)
+
+
 @contextmanager
 def telling(
     observers: Sequence[Observer], settings: Mapping[str, Any]
 ) -> Iterator[dict[str, pl.DataFrame]]:
-    """Tell observers that work begins, and how it ends; gives the tables that it is to leave."""
-    for one in observers:
-        one.started(settings)
+    """Tell observers and the log that work begins, and how it ends; gives the tables it leaves."""
+    name, began = settings.get("name", "training"), time.monotonic()
+    _LOG.info("%s: started, %s steps, seeds %s", name, settings.get("steps"), settings.get("seeds"))
     tables: dict[str, pl.DataFrame] = {}
+    told: list[Observer] = []
     try:
+        for one in observers:
+            told.append(one)
+            one.started(settings)
         yield tables
     except BaseException as error:
-        for one in observers:
+        _LOG.error("%s: ended by %s: %s", name, type(error).__name__, error)
+        for one in told:
             one.failed(error)
         raise
     for one in observers:
         one.finished(tables)
+    _LOG.info("%s: finished in %.1f s", name, time.monotonic() - began)

@@ -9,7 +9,7 @@ them.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter, Token
 
@@ -34,8 +34,9 @@ app = App(
     help=(
         "A laboratory for in-weights reasoning: train a sequence model on facts, then find out "
         "whether it combines facts that it never saw together. To every command --debug adds a "
-        "traceback, and --max-memory 8GB limits its memory: work that would need more is "
-        "rejected before it starts."
+        "traceback, --verbose a log on the error stream, --log-file FILE a detailed one to a file, "
+        "and --max-memory 8GB limits its memory: work that would need more is rejected before it "
+        "starts."
     ),
 )
 
@@ -50,6 +51,8 @@ _PLUGIN = "A Python module or file to load first (a plugin); may be repeated."
 _DRY = "Only print a cost estimate: runs, steps, minutes, memory, and what is already stored."
 _HUB = "Allow downloads from the hub; otherwise only local files are read."
 _QUERY = "SQL query for subject, relation and object, if the facts are in a database."
+_TOOL = "Also record the runs in wandb, trackio, mlflow or tensorboard, on this machine."
+_PER = "What is one run of the tracker: run (a trial with a seed), trial, or sweep."
 _ON = "ray, or the address ray://HOST:PORT of a Ray cluster; by default this machine."
 Json = Annotated[Flag, Parameter(help="Print JSON instead of text.")]
 Device = Annotated[str, Parameter(help="cpu or cuda.")]
@@ -66,6 +69,8 @@ Runs = Annotated[Path | None, Parameter(help="Folder of all runs; $INWEIGHTS_RUN
 Seeds = Annotated[
     str | None, Parameter(help="Number of seeds, or the seeds: 8, 900..907 or 7,8,9.")
 ]
+Tool = Annotated[str, Parameter(help=_TOOL)]
+Per = Annotated[str, Parameter(help=_PER)]
 Strict = Annotated[Flag, Parameter(help="Exit code 1 if a claim did not reproduce.")]
 
 
@@ -79,6 +84,15 @@ def choices(seeds: str | None, changes: Iterable[str], plugins: Iterable[str]) -
     words = ["--seeds", seeds] if seeds else []
     words += [word for change in changes for word in ("--set", change)]
     return words + [word for module in plugins for word in ("--plugin", module)]
+
+
+def trackers(tool: str, folder: str = "trackers", **options: Any) -> list[Any]:
+    """Return the tracker of a name as a list of observers; none of an empty name."""
+    if not tool:
+        return []
+    from inweights.training import Tracker
+
+    return [Tracker(tool, folder=folder, **options)]
 
 
 _group = Parameter(name="*")
@@ -162,6 +176,8 @@ class Doing(How):
     on: On = ""
     keep_models: KeepModels = False
     dry_run: DryRun = False
+    tracker: Tool = ""
+    tracker_per: Per = "run"
 
 
 @_group

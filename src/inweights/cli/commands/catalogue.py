@@ -1,4 +1,4 @@
-"""Commands about recipes before they run: list, describe, cite."""
+"""Commands about recipes before they run, and stored models: list, describe, cite, models."""
 
 from __future__ import annotations
 
@@ -72,6 +72,23 @@ def cite(recipe: str = "", /, *, common: Common = Common()) -> int:
 
     common.load()
     console.cited(citations(get_recipe(recipe) if recipe else None), json=common.json)
+    return 0
+
+
+@app.command
+def models(part: str = "", /, *, common: Common = Common()) -> int:
+    """List the trained models that come with the library; iw.load(NAME) opens one.
+
+    Parameters
+    ----------
+    part
+        Only models whose name contains this, such as two-hop.
+    """
+    from inweights.cli import console
+    from inweights.laboratory.zoo import cards
+
+    common.load()
+    console.models([card for card in cards() if part in card.name], json=common.json)
     return 0
 
 

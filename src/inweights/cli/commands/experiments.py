@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inweights.cli.commands.base import Choice, Common, Doing, Fresh, Runs, Verdicts, Whole, app
+from inweights.cli.commands.base import (
+    Choice,
+    Common,
+    Doing,
+    Fresh,
+    Runs,
+    Verdicts,
+    Whole,
+    app,
+    trackers,
+)
 from inweights.cli.commands.results import code_of
 
 if TYPE_CHECKING:
@@ -84,8 +94,9 @@ def outcome_of(
     with console.progress() as progress:
         if not doing.dry_run:
             return laboratory.run(
-                recipe, scale, fresh=doing.fresh, progress=progress, command=command, **what
-            )
+                recipe, scale, fresh=doing.fresh, progress=progress, command=command,
+                observers=trackers(doing.tracker, per=doing.tracker_per), **what,
+            )  # fmt: skip
         ahead = laboratory.forecast(recipe, scale, progress=progress, **what)
     console.ahead(ahead, json=common.json)
     return None

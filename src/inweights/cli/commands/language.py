@@ -8,7 +8,7 @@ from typing import Any
 
 from cyclopts import Parameter
 
-from inweights.cli.commands.base import Changes, Common, Device, Download, Flag, app
+from inweights.cli.commands.base import Changes, Common, Device, Download, Flag, app, trackers
 
 
 @Parameter(name="*")
@@ -31,7 +31,7 @@ class Tuning(Changes):
         set: Change a setting, as in --set method=full or --set epochs=20; may be repeated.
         seed: Root seed.
         dtype: Data type of the weights: float32, bfloat16 or float16.
-        tracker: Also log losses to tensorboard, wandb, trackio or mlflow.
+        tracker: Also log losses to tensorboard, wandb, trackio or mlflow; files in OUT.trackers.
         keep_epochs: Store the weights after each epoch in OUT.epochs, for 'inweights evaluate OUT
             DATA --watch'.
     """
@@ -113,7 +113,8 @@ def finetune(
     with console.progress() as progress:
         done = finetune_to(
             out, model, data, config, part=tuning.part, seed=tuning.seed, dtype=tuning.dtype,
-            tracker=tuning.tracker, keep_epochs=tuning.keep_epochs, progress=progress,
+            observers=trackers(tuning.tracker, f"{out}.trackers", every=1),
+            keep_epochs=tuning.keep_epochs, progress=progress,
             show=None if common.json else console.mask, **vars(loading),
         )  # fmt: skip
     console.finetuned(done, out, json=common.json)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from inweights.cli.console.catalogue import cited as cited
     from inweights.cli.console.catalogue import costs as costs
     from inweights.cli.console.catalogue import described as described
+    from inweights.cli.console.catalogue import models as models
     from inweights.cli.console.catalogue import recipes as recipes
     from inweights.cli.console.claims import board as board
     from inweights.cli.console.claims import settled as settled

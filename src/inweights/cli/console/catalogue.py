@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from inweights.cli.console.base import WIDTH, cut, line, out, print_json, table
+from inweights.config import to_dict
 from inweights.lab.engine.outcome import seeds_to_judge
 from inweights.recipes.catalogue.minutes import cost_of, minutes_of
 from inweights.support.progress import plural, roughly
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from inweights.lab.grammar.recipe import Recipe
     from inweights.lab.studies.cost import Forecast
     from inweights.laboratory.making import Cost
+    from inweights.laboratory.zoo import Card
     from inweights.recipes.catalogue.index import Entry
     from inweights.recipes.catalogue.settings import Setting
 
@@ -99,6 +101,19 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
             out.print(f"- {text if whole else cut(text, WIDTH - 2)}")
     told = f"inweights describe {recipe.name} PART, or --full"
     out.print(line((f"\n{told}\ninweights run {recipe.name} --set KEY=VALUE", "dim")))
+
+
+def models(known: Sequence[Card], *, json: bool) -> None:
+    """Print stored models: what each knows, and the claim that it illustrates."""
+    if json:
+        print_json([to_dict(card) for card in known])
+        return
+    for card in known:
+        numbers = [f"{role.partition('/')[2]} {share:.2f}" for role, share in card.accuracy.items()]
+        if card.hop_correlation is not None:
+            numbers = [f"correlation of cosine and hops {card.hop_correlation:.2f}"]
+        out.print(line((card.name, "bold"), f"  {', '.join(numbers)}"), soft_wrap=True)
+        out.print(line((f"  {card.claim}", "dim")), soft_wrap=True)
 
 
 def _scales(recipe: Recipe) -> None:

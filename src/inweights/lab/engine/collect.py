@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import polars as pl
 
-from inweights.config import check_size
+from inweights.config import check_size, to_dict
 from inweights.errors import ConfigError, DataError, FolderError, unknown_name
 from inweights.lab.engine.executors import Executor, Processes, SameProcess
 from inweights.lab.engine.job import Job, check_sendable, open_store, sendable
@@ -21,6 +23,7 @@ from inweights.lab.grammar.trial import Plan, Trial
 from inweights.runs.tables.store import MODEL_PART, Store, store_below
 from inweights.support.limits import launched_by_torchrun
 from inweights.support.progress import Progress
+from inweights.training.observers import Observer, Shown, Step, telling
 
 if TYPE_CHECKING:
     from inweights.lab.grammar.claim import Value
@@ -36,6 +39,7 @@ class Effort:
     on one machine then do not slow each other down tenfold.
 
     Attributes:
+        observers: Told of the work and of every run that is stored.
         executor: Does the tasks; by default processes, or this one where there is one job.
     """
 
@@ -44,6 +48,7 @@ class Effort:
     threads: int = 1
     plugins: tuple[str, ...] = ()
     progress: Progress | None = None
+    observers: tuple[Observer, ...] = ()
     on: str = ""
     store: str = ""
     executor: Executor | None = None
@@ -54,6 +59,16 @@ class Effort:
     def open_store(self, runs: str | Path) -> Store:
         """Return where the tables of single runs are kept."""
         return Store(self.store or store_below(runs))
+
+    @property
+    def watching(self) -> list[Observer]:
+        """The observers, and the progress as one of them."""
+        return [*self.observers, *([Shown(self.progress)] if self.progress else [])]
+
+    def tell(self, done: int, total: int, what: str) -> None:
+        """Tell all of them how far the work is."""
+        for one in self.watching:
+            one.step(Step(what, done, total=total))
 
     def say(self, what: str) -> None:
         """Tell the progress what is waited for."""
@@ -120,11 +135,55 @@ def collect(
     if effort.fresh:
         _forget(work, store)
     tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), effort.device)
+    made = {one for task in tasks for one in task.wanted}
+    _tell_stored([a for a in work.asked if (a.owner, a.part) not in made], store, effort)
     _do(tasks, work, store, effort)
     uniform = {one.name for one in plan.computations if one.uniform}
     tables = _assemble(work.asked, store, uniform)
     tell_divergence(tables)
     return tables
+
+
+@contextmanager
+def watched(
+    plan: Plan, seeds: Sequence[int], effort: Effort, name: str, **about: Any
+) -> Iterator[dict[str, pl.DataFrame]]:
+    """Tell the observers of an effort of a plan: what it is, and how it ends.
+
+    Args:
+        plan: Trials, measures and computations.
+        seeds: Root seeds of every trial.
+        effort: Who watches.
+        name: Of the sweep or recipe.
+        about: Further settings to tell.
+
+    Yields:
+        Where the tables are put that the plan leaves.
+    """
+    settings: dict[str, Any] = {"name": name, "seeds": list(seeds), **about}
+    settings["steps"] = len(seeds) * sum(trial.learner.steps for trial in plan.trials)
+    if effort.observers:
+        named = [*(t.labels for t in plan.trials), *(c.labels for c in plan.computations)]
+        settings["labels"] = [*dict.fromkeys(key for labels in named for key in labels)]
+        settings["trials"] = [
+            {**t.labels, "world": _plain(t.world), "model": _plain(t.model)}
+            | {"learner": _plain(t.learner)}
+            for t in plan.trials
+        ]
+    with telling(effort.observers, settings) as tables:
+        yield tables
+
+
+def _plain(config: Any) -> Any:
+    return to_dict(config) if isinstance(config, msgspec.Struct) else repr(config)
+
+
+def _tell_stored(asked: Sequence[Asked], store: Store, effort: Effort) -> None:
+    """Show observers what runs have left, as it is in the store."""
+    if effort.observers and asked:
+        for name, table in _assemble(asked, store).items():
+            for one in effort.observers:
+                one.measured(name, table)
 
 
 def _forget(work: Work, store: Store) -> None:
@@ -154,7 +213,15 @@ def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None
     # A lease only expires for who looks at it several times while it runs.
     busy = min(BUSY, job.lease / 10) if job.lease else BUSY
     free = open_store(job).leases.free
-    schedule = Schedule(tasks, effort.progress, before, busy=busy, free=free)
+    tell = effort.tell if effort.watching else None
+    schedule = Schedule(tasks, tell, before, busy=busy, free=free)
+    if effort.observers:
+
+        def show(task: Task) -> None:
+            made = set(task.wanted)
+            _tell_stored([a for a in work.asked if (a.owner, a.part) in made], store, effort)
+
+        schedule.on_done = show
     executor = effort.executor or choose_executor(effort.on, effort.jobs, tasks, effort.plugins)
     executor.run(job, schedule)
     store.tidy()

@@ -62,7 +62,7 @@ def execute(
         ConfigError: Scale, seeds or overrides do not fit.
         RunError: The run failed, or its folder is damaged.
     """
-    from inweights.lab.engine.collect import Effort, collect
+    from inweights.lab.engine.collect import Effort, collect, watched
 
     effort = effort or Effort()
     store = store or RunStore()
@@ -91,7 +91,12 @@ def execute(
             make()  # the weights, where they are not there
             return replace(load(recipe, folder), store=effort.store)
         blank = _blank(recipe, config, changes, folder, effort)
-        return _fill(blank, make, publish)
+        with watched(
+            plan, chosen, effort, recipe.name, settings=config["settings"], folder=str(folder.path)
+        ) as tables:
+            outcome = _fill(blank, make, publish)
+            tables.update(outcome.tables)
+        return outcome
 
 
 def _blank(

@@ -17,6 +17,7 @@ failed to write                  all stops, as nothing else could be stored
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -35,6 +36,7 @@ ATTEMPTS = 3
 #: Seconds between two looks at a task that another call of the library holds.
 BUSY = 0.5
 _SHOWN = 5
+_LOG = logging.getLogger("inweights.tasks")
 
 
 class End(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -76,6 +78,7 @@ class Schedule:
         left: How many tasks are neither done nor set aside, of those that were read; and one more
             while there may be others.
         failures: What was set aside.
+        on_done: Called with each task that is done.
     """
 
     def __init__(
@@ -98,6 +101,7 @@ class Schedule:
         self._progress, self._busy, self._free = progress, busy, free
         self._held: set[str] = set()
         self.failures: list[Failure] = []
+        self.on_done: Callable[[Task], None] | None = None
         self._on_failure = on_failure
         self._add(tasks)
 
@@ -139,6 +143,9 @@ class Schedule:
         if end.how == "done":
             self.left, self.done = self.left - 1, self.done + 1
             self._count(task, task.steps)
+            _LOG.debug("%s: done", task.title)
+            if self.on_done:
+                self.on_done(task)
         elif end.how == "busy":
             self._held.add(task.key)
             self._wait(task, self._busy)
@@ -147,12 +154,14 @@ class Schedule:
         elif end.how == "failed":
             self._set_aside(task, end)
         elif end.how == "killed" and self._again(task):
+            _LOG.warning("%s: the process %s; tried again", task.title, end.message)
             self._wait(task)
         else:
             parts = halves(task)
             if len(parts) == 1:
                 self._set_aside(task, end)
                 return
+            _LOG.warning("%s: %s; tried again in halves", task.title, end.message or end.how)
             self.left += len(parts) - 1
             self._done -= self._steps.pop(task.key, 0)
             for part in parts:
@@ -187,6 +196,7 @@ class Schedule:
         if end.how == "killed":
             text = f"{ATTEMPTS} processes that worked on it {end.message}"
             end = End("killed", message=f"{task.title}: {text}")
+        _LOG.error("%s: set aside: %s", task.title, end.message)
         self.left -= 1
         self.failures.append(Failure(task, end))
         if self._on_failure:

@@ -109,12 +109,7 @@ def sizes(claims: Iterable[ClaimResult]) -> Counter[Size]:
 
 
 def printed_number(text: str | None) -> float | None:
-    """Return what a paper prints where it is one number.
-
-    Example:
-        >>> printed_number("93%"), printed_number(".0194"), printed_number("> 1/C")
-        (0.93, 0.0194, None)
-    """
+    """Return what a paper prints where it is one number."""
     found = re.fullmatch(rf"[≈~]?\s*({_NUMBER})\s*(%?)", (text or "").strip(), re.IGNORECASE)
     return float(found[1]) / (100 if found[2] else 1) if found else None
 

@@ -276,12 +276,7 @@ def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
 
 
 def split_ours(ours: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return the dotted names of settings, and the sentences, of what a recipe says is ours.
-
-    Example:
-        >>> split_ours(["gpt.model", "Rates are ours."])
-        (['gpt.model'], ['Rates are ours.'])
-    """
+    """Return the dotted names of settings, and the sentences, of what a recipe says is ours."""
     names = [one for one in ours if re.fullmatch(r"[\w.]+", one)]
     return names, [one for one in ours if one not in names]
 

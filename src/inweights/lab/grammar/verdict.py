@@ -258,12 +258,7 @@ def is_open(claim: ClaimResult) -> bool:
 
 
 def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
-    """Count verdicts: of the papers' claims, of our own, and of checks, which hold by construction.
-
-    Example:
-        >>> tally([])["papers"]
-        {'reproduced': 0, 'consistent': 0, 'not reproduced': 0, 'undecided': 0, 'not judged': 0}
-    """
+    """Count verdicts: of the papers' claims, of our own, and of checks."""
     counts = {kind: dict.fromkeys(VERDICTS, 0) for kind in ("papers", "ours", "checks")}
     for claim in claims:
         kind = "checks" if claim.check else "ours" if claim.source == "ours" else "papers"

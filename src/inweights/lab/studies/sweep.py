@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import CautionWarning, ConfigError
-from inweights.lab.engine.collect import Effort, KeptModel, collect, kept_models
+from inweights.lab.engine.collect import Effort, KeptModel, collect, kept_models, watched
 from inweights.lab.grammar.axes import Over, grid
 from inweights.lab.grammar.claim import Value
 from inweights.lab.grammar.controls import with_controls
@@ -31,6 +31,7 @@ from inweights.support.limits import usable_cores
 from inweights.support.progress import Progress, shown
 from inweights.training.learner import Curriculum, Descent, Learner
 from inweights.training.learners import named_for
+from inweights.training.observers import Observer
 from inweights.worlds.world import World
 
 __all__ = ["Study", "grid", "sweep"]
@@ -126,6 +127,7 @@ class Study:
         jobs: int = 0,
         plugins: Sequence[str] = (),
         progress: Progress | bool = True,
+        observers: Sequence[Observer] = (),
         keep_models: bool = False,
         on: str = "",
     ) -> pl.DataFrame:
@@ -138,10 +140,13 @@ class Study:
                 jobs=jobs,
                 plugins=tuple(plugins),
                 progress=told,
+                observers=tuple(observers),
                 on=on,
                 keep_models=keep_models,
             )
-            tables = collect(self.plan, seeds, self.store, effort)
+            with watched(self.plan, seeds, effort, "sweep") as left:
+                tables = collect(self.plan, seeds, self.store, effort)
+                left.update(tables)
         for text in cautions(self.trials, tables):
             warnings.warn(text, CautionWarning, stacklevel=3)
         names = [look.name for look in self.plan.measures]
@@ -185,6 +190,7 @@ def sweep(
     jobs: int = 0,
     plugins: Sequence[str] = (),
     progress: Progress | bool = True,
+    observers: Sequence[Observer] = (),
     keep_models: bool = False,
     on: str = "",
     store: str = "",
@@ -220,6 +226,8 @@ def sweep(
         plugins: Modules that they import first.
         progress: Called with updates done, all updates, and what is being done; ``True`` shows a
             line with an estimate, ``False`` nothing.
+        observers: Told of the work and of every run that is stored, such as a
+            :class:`~inweights.training.Tracker`.
         keep_models: Whether the trained weights are stored, too, for :meth:`Study.models`, and so
             that what is measured later trains nothing.
         on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; this machine if left out.
@@ -265,6 +273,7 @@ def sweep(
         jobs=jobs,
         plugins=plugins,
         progress=progress,
+        observers=observers,
         keep_models=keep_models,
         on=on,
     )

@@ -18,10 +18,10 @@ from inweights.lm.tuning.epochs import About, keeping, lock_of
 from inweights.lm.tuning.fine_tune import DEFAULT, FineTune
 from inweights.lm.tuning.replay import replayed
 from inweights.lm.tuning.stages import steps_of
-from inweights.lm.tuning.trackers import tracking
 from inweights.lm.tuning.tuning import FineTuned, finetune
 from inweights.seeds import Streams
 from inweights.support.progress import Progress
+from inweights.training.observers import Observer, telling
 from inweights.worlds.readers.new_folder import new_folder, reason
 
 #: Called before training with the mask as text, examples, their tokens, updates at most, and texts
@@ -41,7 +41,7 @@ def finetune_to(
     device: str = "cpu",
     dtype: str = "float32",
     chat: bool = False,
-    tracker: str = "",
+    observers: Sequence[Observer] = (),
     keep_epochs: bool = False,
     show: Show | None = None,
     progress: Progress | None = None,
@@ -64,7 +64,7 @@ def finetune_to(
         device: Where the model lives; accelerate decides where it starts several processes.
         dtype: Type of the weights.
         chat: Whether in the chat template of an instruct model.
-        tracker: A name of :data:`inweights.lm.tuning.trackers.TRACKERS`; none if empty.
+        observers: Who is told, such as a :class:`~inweights.training.Tracker`.
         keep_epochs: Whether the adapters (of ``full``, the model) after each epoch are kept in
             ``<out>.epochs``, for :func:`inweights.lm.score_epochs`.
         show: Told what the loss will see.
@@ -75,13 +75,14 @@ def finetune_to(
         RunError: The state is of another run, or the loss is not a number.
     """
     target, config, first = Path(out), config or DEFAULT, _first()
-    state = _state(target)
+    state, watching = _state(target), observers if first else ()
     with _alone(target):
         Streams(seed)  # refuses what is no seed, before a model is read
         examples = (
             read_examples(data, part, chat=chat) if isinstance(data, str | Path) else list(data)
         )
-        with tracking(tracker if first else "", target, to_dict(config)) as record:
+        told = {"name": target.name, "seeds": [seed], "model": str(source)}
+        with telling(watching, {**told, "learner": to_dict(config)}) as tables:
             lm = load_model(
                 source, download=download, device=device, dtype=dtype, chat=chat, seed=seed
             )
@@ -109,10 +110,11 @@ def finetune_to(
                     checkpoint=state,
                     keep=True,
                     adapter=work / "adapter" if config.method == "lora" else None,
-                    record=record,
+                    observers=watching,
                     passed=keep,
                     progress=progress if first else None,
                 )
+                tables["losses"] = done.losses
                 if first:
                     lm.write(work)
                     done.losses.write_parquet(work / "losses.parquet")

@@ -32,6 +32,7 @@ from inweights.lm.tuning.replay import replayed
 from inweights.lm.tuning.stages import stages_of
 from inweights.support.progress import Progress
 from inweights.training.checkpoint import State, StateFile
+from inweights.training.observers import Observer, Step
 
 __all__ = ["FineTune", "FineTuned", "finetune"]
 
@@ -68,7 +69,7 @@ def finetune(
     every_steps: int = 0,
     keep: bool = False,
     adapter: Path | None = None,
-    record: Callable[[int, dict[str, float]], None] | None = None,
+    observers: Sequence[Observer] = (),
     passed: Callable[[int, int, Any], None] | None = None,
     progress: Progress | None = None,
 ) -> FineTuned:
@@ -89,7 +90,7 @@ def finetune(
         keep: Whether the file stays, for a caller who removes it once the model is written.
         adapter: Folder to write the adapters of ``lora`` to before they are merged, as ``peft``
             reads them.
-        record: Given the number of each update, and its ``loss`` and ``rate``.
+        observers: Told of each update, with its loss and rate (:class:`inweights.training.Step`).
         passed: Given, after each epoch, its number over all stages, how many there are, and the
             model with its adapters.
         progress: Told about every update.
@@ -123,6 +124,7 @@ def finetune(
         )
     read = places = 0
     first_process = accelerator is None or accelerator.is_main_process
+    watching = observers if first_process else ()
     kept = adapter if first_process else None
     with (
         adapted(
@@ -177,8 +179,12 @@ def finetune(
                     )
                 done += 1
                 recorded.append({"stage": stage.name, "step": done, "loss": loss} | known)
-                if record and first_process:
-                    record(done, {"loss": loss, "rate": rate})
+                for one in watching:
+                    if done % one.every == 0:
+                        now = torch.tensor([loss])
+                        one.step(
+                            Step(str(stage.name), done, now, numbers={"rate": rate}, total=total)
+                        )
                 if progress:
                     progress(done, total, f"stage {stage.name}: loss {loss:.3f}")
                 if passed and (step + 1) % stage.epoch == 0:

@@ -299,12 +299,7 @@ def tie_groups(values: Float[Floats, " P"]) -> Int[Ids, " P"]:
 
 
 def midranks(groups: Integer[NDArray[Any], " P"]) -> Float[Floats, " P"]:
-    """Return ranks from 1 of numbered values; those of one number are their mean.
-
-    Example:
-        >>> midranks(np.array([1, 0, 1, 5])).tolist()
-        [2.5, 1.0, 2.5, 4.0]
-    """
+    """Return ranks from 1 of numbered values; those of one number are their mean."""
     return _ranks_of(np.bincount(groups))[groups]
 
 

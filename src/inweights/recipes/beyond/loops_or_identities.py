@@ -21,18 +21,7 @@ HALF = "block.1"
 
 
 class Settings(Config):
-    """Settings of the recipe.
-
-    Attributes:
-        world: Two hops with shared bridges; some of the hops are in no trained two-hop fact.
-        width: Width of every model.
-        steps: Updates of each that is taught hops and identities alone.
-        long: Updates of each that is taught two-hop facts, too.
-        rate: Learning rate, after 20 steps of warm-up.
-        decay: Weight decay.
-        every: Steps between two measurements through time.
-        loops: Numbers of loops with which the looped models are evaluated.
-    """
+    """Settings of the recipe."""
 
     world: TwoHop = TwoHop(
         n=20,

@@ -13,13 +13,7 @@ _OF = {"demo": "identity-bridge"}
 
 
 def citations(recipe: Recipe | None = None) -> list[str]:
-    """Return BibTeX entries: of the project, and of a recipe's paper, or of all papers.
-
-    Example:
-        >>> from inweights.recipes import get_recipe
-        >>> [entry.split(",")[0] for entry in citations(get_recipe("geometric-memory/fig1"))]
-        ['@misc{geometricmemory', '@software{inweights']
-    """
+    """Return BibTeX entries: of the project, and of a recipe's paper, or of all papers."""
     known = {name: dict(entry.citation) for name, entry in papers().items() if entry.citation}
     if recipe is not None:
         source = recipe.name.partition("/")[0]

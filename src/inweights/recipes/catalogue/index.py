@@ -34,12 +34,7 @@ class Entry(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=1)
 def index() -> dict[str, Entry]:
-    """Return what is listed of every built-in recipe, by name.
-
-    Example:
-        >>> index()["identity-bridge/fig2"].place
-        'Figure 2, §4.1'
-    """
+    """Return what is listed of every built-in recipe, by name."""
     text = resources.files("inweights.recipes.catalogue").joinpath(_FILE).read_bytes()
     decoder = msgspec.json.Decoder(Entry)
     return {entry.name: entry for entry in decoder.decode_lines(text)}

@@ -81,12 +81,7 @@ def meanings(kind: type) -> dict[str, str]:
 
 
 def is_ours(path: str, ours: Iterable[str]) -> bool:
-    """Whether a setting is one of those, or below one; the places of a list do not count.
-
-    Example:
-        >>> is_ours("stars.0.model.width", ["stars.model"]), is_ours("stars.0.arms", ["stars.x"])
-        (True, False)
-    """
+    """Whether a setting is one of those, or below one; the places of a list do not count."""
     bare = _PLACE.sub("", path)
     return any(bare == part or bare.startswith(f"{part}.") for part in ours)
 

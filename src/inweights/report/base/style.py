@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -15,7 +16,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.rcsetup import cycler
 
 #: Width in inches of a figure across the page, and across a phone: there a card has 328 of 390
 #: pixels, so that the smallest type, 6.5 points, comes out larger than 9 pixels.
@@ -73,37 +73,9 @@ DIVERGING = LinearSegmentedColormap.from_list(
     ["#0b3c68", "#2f76ad", "#8dbbdb", "#ffffff", "#f2b48c", "#cb6526", "#7a2c06"],
 )
 
-_RC: dict[str, Any] = {
-    "font.family": ["DejaVu Sans"],
-    "font.size": LABEL,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": GREY,
-    "axes.linewidth": 0.7,
-    "axes.labelsize": LABEL,
-    "axes.prop_cycle": cycler(color=[mark.color for mark in CYCLE]),
-    "axes.titlesize": LABEL,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.color": GREY,
-    "ytick.color": GREY,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "xtick.labelsize": SMALL,
-    "ytick.labelsize": SMALL,
-    "xtick.major.size": 3,
-    "ytick.major.size": 3,
-    "xtick.major.width": 0.7,
-    "ytick.major.width": 0.7,
-    "legend.frameon": False,
-    "legend.fontsize": SMALL + 0.5,
-    "figure.facecolor": "white",
-    "figure.dpi": 100,
-    "savefig.facecolor": "white",
-    "svg.fonttype": "none",
-    "axes.formatter.use_mathtext": False,
-    "axes.unicode_minus": True,
-}
+_RC = mpl.rc_params_from_file(
+    Path(__file__).parents[1] / "assets" / "inweights.mplstyle", use_default_template=False
+)
 
 
 def _plain_settings() -> dict[Any, Any]:
@@ -200,12 +172,7 @@ def shade(place: int) -> float:
 
 
 def tint(color: str, depth: float) -> tuple[float, float, float]:
-    """Return ``color`` from light (``depth`` 0) over itself to dark (``depth`` 1).
-
-    Example:
-        >>> tint("#ff0000", 0.6)
-        (1.0, 0.0, 0.0)
-    """
+    """Return ``color`` from light (``depth`` 0) over itself to dark (``depth`` 1)."""
     red, green, blue = to_rgb(color)
     if depth <= 0.6:
         white = 0.72 * (0.6 - depth) / 0.6

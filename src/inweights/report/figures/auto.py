@@ -51,12 +51,6 @@ class Auto:
         y_label: Text of the axis; the column's name if left out.
         y_limits: Least and greatest value shown; 0 and 1 where all values lie between.
         x_log: Whether ``x`` is drawn on a logarithmic axis, if not chosen.
-
-    Example:
-        >>> table = pl.DataFrame({"n": [4, 8, 4, 8], "seed": [0, 0, 1, 1], "accuracy": [0.5] * 4})
-        >>> axes = Auto(table).draw().axes[0]
-        >>> axes.get_xlabel(), axes.get_ylabel()
-        ('n', 'accuracy')
     """
 
     table: pl.DataFrame

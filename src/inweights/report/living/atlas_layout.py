@@ -29,10 +29,6 @@ def pack(values: NDArray[np.floating[Any]]) -> dict[str, Any]:
     """Return numbers as 16-bit integers times a scale, base64: 2.7 characters each.
 
     The error is at most half a scale, which is the largest absolute value over 32,767.
-
-    Example:
-        >>> pack(np.array([1.0, -0.5]))["data"]
-        '/38AwA=='
     """
     flat = np.asarray(values, dtype=np.float64).ravel()
     if not np.isfinite(flat).all():

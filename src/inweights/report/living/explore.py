@@ -34,12 +34,7 @@ _SCRIPTS = ("atlas_scene.js", "atlas_panels.js", "explore_learn.js", "explore_gr
 
 
 def explore_page(which: Exploration = "geometry", *, seed: int = 0) -> str:
-    """Return a living picture as one HTML file that opens offline.
-
-    Example:
-        >>> explore_page("bridge").startswith("<!doctype")
-        True
-    """
+    """Return a living picture as one HTML file that opens offline."""
     if which not in EXPLORATIONS:
         raise unknown_name("living picture", which, EXPLORATIONS)
     title, summary = _ABOUT[which]

@@ -43,12 +43,7 @@ _WIDE, _HIGH, _EDGE = 230.0, 40.0, 8.0
 
 
 def headline(claims: Sequence[ClaimResult]) -> str:
-    """Return the verdict on all claims in words.
-
-    Example:
-        >>> headline([])
-        'No claim is stated'
-    """
+    """Return the verdict on all claims in words."""
     if not claims:
         return "No claim is stated"
     counted = [claim for claim in claims if not claim.check]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -41,30 +42,8 @@ _SPECIAL = {
     "⟩": r"$\rangle$",
     "‖": r"$\|$",
 }
-_GREEK = dict(
-    zip(
-        "αβγδεηθκλμνρστφω",
-        [
-            "alpha",
-            "beta",
-            "gamma",
-            "delta",
-            "varepsilon",
-            "eta",
-            "theta",
-            "kappa",
-            "lambda",
-            "mu",
-            "nu",
-            "rho",
-            "sigma",
-            "tau",
-            "varphi",
-            "omega",
-        ],
-        strict=True,
-    )
-) | {"Δ": "Delta", "Σ": "Sigma", "Ω": "Omega", "Θ": "Theta"}
+#: Greek letters, and those that LaTeX calls otherwise than Unicode does.
+_GREEK, _OTHERWISE = "αβγδεηθκλμνρστφωΔΣΩΘ", {"ε": "varepsilon", "λ": "lambda", "φ": "varphi"}
 
 
 def write_export(
@@ -167,7 +146,11 @@ def _numbers(claim: ClaimResult) -> tuple[str, str, str]:
 
 def _escaped(text: str) -> str:
     """A text for LaTeX: names of others are text and no command."""
-    return "".join(
-        rf"$\{_GREEK[letter]}$" if letter in _GREEK else _SPECIAL.get(letter, letter)
-        for letter in text
-    )
+    return "".join(_in_latex(letter) for letter in text)
+
+
+def _in_latex(letter: str) -> str:
+    if letter not in _GREEK:
+        return _SPECIAL.get(letter, letter)
+    name = unicodedata.name(letter).rpartition(" ")[2]
+    return rf"$\{_OTHERWISE.get(letter, name.lower() if letter.islower() else name.title())}$"

@@ -39,12 +39,6 @@ def grown_vectors(
 
     Raises:
         DataError: ``a`` is not square, or has no edge.
-
-    Example:
-        >>> ring = np.roll(np.eye(6), 1, 1) + np.roll(np.eye(6), -1, 1)
-        >>> gram = [v @ v.T for v in (grown_vectors(ring, tied=t) for t in (True, False))]
-        >>> [bool(g[0, 1] > g[0, 3]) for g in gram], bool(np.isclose(gram[1][0, 1], gram[1][0, 3]))
-        ([True, False], True)
     """
     if a.ndim != 2 or a.shape[0] != a.shape[1] or not a.any():
         raise DataError(f"an adjacency [N, N] with an edge is needed, got shape {a.shape}")

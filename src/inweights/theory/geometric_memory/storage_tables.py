@@ -72,10 +72,6 @@ def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
         different parts of a bipartite graph), ``itself`` (largest ``|logit|`` of a node with
         itself), ``recall`` (1 where every node's neighbours come first), ``width_over_edges`` and
         ``width_over_nodes``.
-
-    Example:
-        >>> constructions(Graph(shape="cycle", n=5))["construction"].to_list()
-        ['proposition 4', 'proposition 5', 'shifted']
     """
     a = adjacency(world.build(seed))
     hops = hop_distances(a)
@@ -126,10 +122,6 @@ def one_step(world: Graph, *, width: int, seed: int = 0) -> pl.DataFrame:
         One row: ``width, on_edges, off_edges`` (largest errors of the logits), ``recall`` (1 where
         every node's neighbours come first) and ``expected``, the scale ``√(deg/D)`` of the error
         at the mean degree.
-
-    Example:
-        >>> one_step(Graph(shape="cycle"), width=2048)["recall"].item()
-        1.0
     """
     a = adjacency(world.build(seed))
     storage = fit(a, *one_step_storage(a, width, seed))

@@ -171,10 +171,6 @@ def point_42(n: int) -> pl.DataFrame:
 
     ``norm``: its nuclear norm minus ``2 (n-1)``; ``(37)``: least slack in the paper's constraints;
     ``(2)``: least slack in those of program (2); a negative one is not feasible.
-
-    Example:
-        >>> point_42(10).filter(pl.col("value") < -1e-9)["check"].to_list()
-        ['(2)']
     """
     point = Parameters(a1=1, a2=-1 / n, b1=-1 / (n - 1), b2=1 / (n * (n - 1)))
     point = replace(point, c1=point.b1, c2=point.b2, d1=point.a1, d2=point.a2)

@@ -28,12 +28,7 @@ def check_seconds(seconds: float | None) -> None:
 
 
 def facts_within(seconds: float | None) -> int:
-    """Return how many facts a prediction can cover within a time limit, in parts.
-
-    Example:
-        >>> facts_within(5.0)
-        12800
-    """
+    """Return how many facts a prediction can cover within a time limit, in parts."""
     budget = SECONDS if seconds is None else seconds
     return max(LEAST_FACTS, int(budget * FACTS**3 / LEAST_FACTS**2))
 

@@ -177,12 +177,7 @@ NAMES = tuple(Parameters.__dataclass_fields__)
 
 
 def constraints(identity: bool = True, complete: bool = True) -> tuple[str, ...]:
-    """Return the names of the constraints; those with a star are missing in the paper.
-
-    Example:
-        >>> constraints(identity=False, complete=False)[:2]
-        ('first hop, other bridge', 'first hop, own object')
-    """
+    """Return the names of the constraints; those with a star are missing in the paper."""
     return tuple(
         name
         for name in CONSTRAINTS

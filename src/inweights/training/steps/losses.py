@@ -98,12 +98,7 @@ class Loss:
 def cross_entropy(
     logits: Float[Tensor, "R n K"], labels: Int[Tensor, "R n"], weights: Float[Tensor, "*_ n"]
 ) -> Float[Tensor, " R"]:
-    """Weighted mean cross-entropy of each replica, in nats.
-
-    Example:
-        >>> cross_entropy(torch.zeros(1, 2, 4), torch.tensor([[0, 3]]), torch.tensor([0.5, 0.5]))
-        tensor([1.3863])
-    """
+    """Weighted mean cross-entropy of each replica, in nats."""
     total: Tensor = _CrossEntropy.apply(_full(logits), labels, weights)  # type: ignore[no-untyped-call]
     return total
 

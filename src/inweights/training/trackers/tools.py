@@ -1,0 +1,200 @@
+"""The trackers' own calls: a run is opened, given numbers and files, and ended."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from inweights.errors import ConfigError, unknown_name
+
+#: The module of each tracker, and what is installed for it.
+MODULES = {
+    "tensorboard": "torch.utils.tensorboard",
+    "wandb": "wandb",
+    "trackio": "trackio",
+    "mlflow": "mlflow",
+}
+
+
+class Tool(Protocol):
+    """One run of a tracker."""
+
+    def log(self, step: int | None, numbers: Mapping[str, float]) -> None:
+        """Record numbers, at a step or of the whole."""
+
+    def files(self, paths: Sequence[Path]) -> None:
+        """Keep files with the run."""
+
+    def end(self, *, failed: bool) -> None:
+        """Close the run."""
+
+
+def module_of(tool: str) -> Any:
+    """Return the module of a tracker.
+
+    Raises:
+        ConfigError: There is no such tracker, or its package is not installed.
+    """
+    if tool not in MODULES:
+        raise unknown_name("tracker", tool, MODULES)
+    try:
+        return importlib.import_module(MODULES[tool])
+    except ImportError:
+        raise ConfigError(f"the tracker {tool} is not installed: pip install {tool}") from None
+
+
+class Wandb:
+    """A run of Weights & Biases."""
+
+    def __init__(
+        self, project: str, group: str, name: str, config: Mapping[str, Any], folder: Path
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._wandb, self._group = module_of("wandb"), group
+        self._run = self._wandb.init(
+            project=project,
+            group=group,
+            name=name,
+            config=dict(config),
+            dir=str(folder),
+            mode=os.environ.get("WANDB_MODE", "offline"),
+            reinit="create_new",
+            settings=self._wandb.Settings(silent=True, console="off"),
+        )
+        self._run.define_metric("*", step_metric="step")  # tables come one after the other
+
+    def log(self, step: int | None, numbers: Mapping[str, float]) -> None:
+        if step is None:
+            self._run.summary.update(dict(numbers))
+        else:
+            self._run.log({"step": step, **numbers})
+
+    def files(self, paths: Sequence[Path]) -> None:
+        artifact = self._wandb.Artifact(_plain(self._group).replace("/", "-"), type="results")
+        for path in paths:
+            artifact.add_file(str(path))
+        self._run.log_artifact(artifact)
+
+    def end(self, *, failed: bool) -> None:
+        self._run.finish(exit_code=int(failed))
+
+
+class Trackio:
+    """A run of trackio."""
+
+    def __init__(
+        self, project: str, group: str, name: str, config: Mapping[str, Any], folder: Path
+    ) -> None:
+        del folder
+        self._trackio = module_of("trackio")
+        self._run = self._trackio.init(
+            project=project, group=group, name=name, config=dict(config), embed=False
+        )
+
+    def log(self, step: int | None, numbers: Mapping[str, float]) -> None:
+        self._run.log(dict(numbers), step=step)
+
+    def files(self, paths: Sequence[Path]) -> None:
+        artifact = self._trackio.Artifact(_plain(self._run.name).replace("/", "-"), type="results")
+        for path in paths:
+            artifact.add_file(str(path))
+        self._run.log_artifact(artifact)
+
+    def end(self, *, failed: bool) -> None:
+        del failed
+        self._run.finish()
+
+
+class MLflow:
+    """A run of MLflow; a group is a tag, and the project its experiment."""
+
+    def __init__(
+        self, project: str, group: str, name: str, config: Mapping[str, Any], folder: Path
+    ) -> None:
+        mlflow = module_of("mlflow")
+        local = f"sqlite:///{folder.resolve() / 'mlflow.db'}"
+        folder.mkdir(parents=True, exist_ok=True)
+        self._client = mlflow.MlflowClient(os.environ.get("MLFLOW_TRACKING_URI", local))
+        known = self._client.get_experiment_by_name(project)
+        place = (folder / "mlflow").resolve().as_uri()
+        experiment = (
+            known.experiment_id if known else self._client.create_experiment(project, place)
+        )
+        tags = {"mlflow.runName": name, "group": group}
+        self._id = self._client.create_run(experiment, tags=tags).info.run_id
+        for key, value in _flat(config).items():
+            self._client.log_param(self._id, _plain(key), str(value)[:500])
+
+    def log(self, step: int | None, numbers: Mapping[str, float]) -> None:
+        from mlflow.entities import Metric
+
+        now = int(1000 * time.time())
+        metrics = [Metric(_plain(name), value, now, step or 0) for name, value in numbers.items()]
+        self._client.log_batch(self._id, metrics=metrics)
+
+    def files(self, paths: Sequence[Path]) -> None:
+        for path in paths:
+            self._client.log_artifact(self._id, str(path))
+
+    def end(self, *, failed: bool) -> None:
+        self._client.set_terminated(self._id, "FAILED" if failed else "FINISHED")
+
+
+class TensorBoard:
+    """A folder of TensorBoard; tables are not among what it shows."""
+
+    def __init__(
+        self, project: str, group: str, name: str, config: Mapping[str, Any], folder: Path
+    ) -> None:
+        place = folder / "tensorboard" / _plain(project) / _plain(group) / _plain(name)
+        self._writer = module_of("tensorboard").SummaryWriter(str(place))
+        lines = [f"    {key}: {value}" for key, value in _flat(config).items()]
+        self._writer.add_text("settings", "\n".join(lines))
+
+    def log(self, step: int | None, numbers: Mapping[str, float]) -> None:
+        for name, value in numbers.items():
+            self._writer.add_scalar(name, value, step)
+
+    def files(self, paths: Sequence[Path]) -> None:
+        from matplotlib.image import imread
+
+        for path in paths:
+            if path.suffix == ".png":
+                self._writer.add_image(path.stem, imread(path), dataformats="HWC")
+
+    def end(self, *, failed: bool) -> None:
+        del failed
+        self._writer.close()
+
+
+#: What opens a run of each tracker: project, group, name, settings, folder.
+TOOLS: dict[str, Callable[[str, str, str, Mapping[str, Any], Path], Tool]] = {
+    "tensorboard": TensorBoard,
+    "wandb": Wandb,
+    "trackio": Trackio,
+    "mlflow": MLflow,
+}
+
+
+def _plain(name: str) -> str:
+    """A name of letters, digits and what every tracker takes."""
+    return re.sub(r"[^\w.=/, -]", "_", name).replace(", ", " ").replace("=", "-")
+
+
+def _flat(config: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Settings by dotted path."""
+    found: dict[str, Any] = {}
+    for key, value in config.items():
+        inner = value
+        if isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
+            inner = {str(place): one for place, one in enumerate(value)}
+        if isinstance(inner, Mapping):
+            found |= _flat(inner, f"{before}{key}.")
+        else:
+            found[f"{before}{key}"] = inner
+    return found
