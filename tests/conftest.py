@@ -133,10 +133,13 @@ def registries() -> Iterator[None]:
     """What a test registers (recipes, worlds, drawings) is gone after it."""
     import inweights.report.figures.draw  # noqa: F401 (the built-in drawings)
     from inweights import recipes
+    from inweights.models import registry as models
     from inweights.report.base.registry import DRAWINGS
+    from inweights.training import learner
     from inweights.worlds import registry
 
-    known: tuple[dict[str, Any], ...] = (recipes._registered, registry._KINDS, DRAWINGS)
+    kinds = (registry._KINDS, models._KINDS, learner._KINDS)
+    known: tuple[dict[str, Any], ...] = (recipes._registered, *kinds, DRAWINGS)
     before = [dict(entries) for entries in known]
     yield
     for entries, old in zip(known, before, strict=True):

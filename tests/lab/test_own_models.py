@@ -9,13 +9,15 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import torch
 from torch import nn
 
 import inweights as iw
 from inweights.cli import main
-from inweights.errors import ConfigError
+from inweights.errors import ConfigError, InweightsError
 from inweights.lab.engine.plan import asked_of
 from inweights.support.plugins import load_plugins
+from inweights.training import register_learner
 
 #: Studies of tests are too small to know their facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
@@ -137,3 +139,69 @@ def test_a_study_in_a_file_names_its_factory(mine: ModuleType, capsys: Any) -> N
     Path("other.toml").write_text(STUDY.replace("mine_models:make", "mine_models:mak"))
     assert main(["sweep", "other.toml", "--plugin", "mine_models"]) == 2
     assert "there is no mine_models:mak" in capsys.readouterr().err
+
+
+NAMED = (
+    CODE
+    + """
+import inweights as iw
+from inweights.config import Config
+from inweights.models import register_model
+from inweights.training import register_learner
+
+
+class TableConfig(Config, tag_field="kind", tag="own-table"):
+    width: int = 8
+
+    def build(self, *, vocabulary, seeds, inits=None, candidates=None):
+        return iw.wrap(make, width=self.width).build(vocabulary=vocabulary, seeds=seeds)
+
+
+class Twice(Config, tag_field="kind", tag="twice"):
+    steps: int = 6
+
+    def learn(self, world, model, seed):
+        made = model.build(vocabulary=len(world.vocabulary), seeds=[seed])
+        for _ in range(2):
+            half = iw.Curriculum(phases=(iw.Phase(steps=self.steps // 2),))
+            iw.train(made, world, half, seeds=[seed])
+        return made
+
+
+register_model(TableConfig)
+register_learner(Twice)
+"""
+)
+
+
+def test_a_registered_model_and_learner_from_python_and_a_file(
+    registries: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path / "runs"))
+    Path("named_models.py").write_text(NAMED)
+    load_plugins(["named_models"])
+    try:
+        mine = sys.modules["named_models"]
+        about: dict[str, Any] = {"seeds": 2, "progress": False}
+        table = iw.sweep(WORLD, mine.TableConfig(), mine.Twice(steps=4), **about)
+        assert table["seed"].n_unique() == 2
+        model = mine.Twice().learn(WORLD.build(0), mine.TableConfig(), seed=0)
+        again = iw.load_model(iw.save_model(model, tmp_path / "own.safetensors"))
+        assert all(map(torch.equal, again.state_dict().values(), model.state_dict().values()))
+        study = STUDY.replace('wrap = "mine_models:make"', 'kind = "own-table"').replace(
+            "[[learner.phases]]", '[learner]\nkind = "twice"'
+        )
+        Path("own.toml").write_text(study.replace("model.options.width", "model.width"))
+        assert main(["sweep", "own.toml", "--plugin", "named_models", "--seeds", "2"]) == 0
+        capsys.readouterr()
+        Path("own.toml").write_text(study.replace('"twice"', '"twic"'))
+        assert main(["sweep", "own.toml", "--plugin", "named_models"]) == 2
+        assert "'twic'; did you mean 'twice'" in capsys.readouterr().err
+        with pytest.raises(ConfigError, match="steps, and a method learn"):
+            register_learner(mine.TableConfig)
+        every = iw.Measure(name="accuracy", probe=iw.probes.accuracy, every=2)
+        with pytest.raises(InweightsError, match="'every'"):
+            iw.sweep(WORLD, mine.TableConfig(), mine.Twice(), measures=[every], **about)
+    finally:
+        sys.modules.pop("named_models", None)

@@ -12,6 +12,7 @@ from inweights.probes.geometry.known_geometry import known_geometries, skew
 from inweights.probes.geometry.named import named_geometry
 from inweights.probes.geometry.spectrum import spectral_energy, zigzag
 from inweights.probes.inside import attention, cka, logit_lens
+from inweights.probes.interventions.editing import edits
 from inweights.probes.interventions.interchange import carries
 from inweights.probes.interventions.patching import activation_patching, patch
 from inweights.probes.interventions.realignment import realignment
@@ -44,6 +45,7 @@ __all__ = [
     "cosines",
     "direction",
     "edge_margin",
+    "edits",
     "entity_pairs",
     "geometric_margin",
     "graph_recall",

@@ -27,7 +27,7 @@ _FOLDERS = {
         "where-the-bridge-holds when-to-decay predicted-composition does-the-bridge-help "
         "which-diet-teaches partial-identity curriculum-map frozen-or-reversed geometry-first "
         "how-far-geometry-carries real-graphs idle-tokens clearest-before-recall rounding "
-        "where-the-bridge-is what-decides geometry-disputed loops-or-identities "
+        "where-the-bridge-is what-decides geometry-disputed loops-or-identities edits "
         "calibrated-predictions"
     ),
     "demo": "two-hop",

@@ -1,0 +1,121 @@
+"""What an edit of one hop reaches: by a rank-one change and by further training."""
+
+from __future__ import annotations
+
+import polars as pl
+
+import inweights as iw
+from inweights.config import Config
+from inweights.lab import Measure, Plan, Trial, cosine, share
+from inweights.models.configs import GPTConfig
+from inweights.recipes.papers import recipe
+from inweights.recipes.shared.derived import memorised
+from inweights.training import learners
+from inweights.worlds.families.two_hop import TwoHop
+
+#: What is taught beside the hops, by arm: identities, and a share of the two-hop facts.
+ARMS: dict[str, tuple[bool, float]] = {
+    "hops alone": (False, 0.0),
+    "identities": (True, 0.0),
+    "two-hop facts": (False, 0.95),
+    "both": (True, 0.95),
+}
+RANK_ONE, TRAINING = "rank-one", "training"
+
+
+class Settings(Config):
+    """Settings of the recipe.
+
+    Attributes:
+        n: Chains of the two-hop world.
+        model: The GPT.
+        steps: Updates.
+        most: Facts that are edited, each by itself.
+    """
+
+    n: int = 20
+    model: GPTConfig = GPTConfig(layers=4, width=64, tied=False)
+    steps: int = 280
+    most: int = 8
+
+
+def plan(settings: Settings) -> Plan:
+    """Every arm, and every edit of each of its models."""
+    trials = [
+        Trial(
+            labels={"arm": arm},
+            world=TwoHop(n=settings.n, identity=identity, trained=trained, maps="permutation"),
+            model=settings.model,
+            learner=learners.two_hop(settings.model.width, steps=settings.steps),
+        )
+        for arm, (identity, trained) in ARMS.items()
+    ]
+    measures = [
+        Measure(
+            name=f"{method}, {role}",
+            probe=iw.probes.edits,
+            options={"role": role, "method": method, "most": settings.most},
+        )
+        for method in (RANK_ONE, TRAINING)
+        for role in ("first_hop", "second_hop")
+    ]
+    return Plan(
+        trials=trials, measures=[Measure(name="accuracy", probe=iw.probes.accuracy), *measures]
+    )
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """All edits in one table, and how well shared keys predict what rank-one edits reach."""
+    edits = pl.concat(
+        table.with_columns(
+            method=pl.lit(name.partition(", ")[0]), role=pl.lit(name.partition(", ")[2])
+        )
+        for name, table in tables.items()
+        if ", " in name
+    )
+    exact = edits.filter(method=RANK_ONE)
+    long = edits.unpivot(
+        ["reached", "facts", "others"],
+        index=["arm", "role", "method", "seed"],
+        variable_name="what",
+        value_name="share",
+    )
+    return {
+        "edits": edits,
+        "known": memorised(tables["accuracy"], ["arm"]),
+        "predicted": exact.group_by("seed", maintain_order=True).agg(
+            correlation=pl.corr("overlap", "reached")
+        ),
+        "drawn": long.with_columns(panel=pl.format("{}, {}", "method", "role")),
+    }
+
+
+found = share("edits", "reached", method=RANK_ONE, role="second_hop")
+trained = share("edits", "reached", method=TRAINING)
+
+SCORES = {
+    "facts-are-known": share("known", "accuracy").over("arm") >= 0.99,
+    "edits-hold": found.of("holds").over("arm") >= 0.99,
+    **{
+        f"second-hop-reaches-{arm.replace(' ', '-')}": found.at(arm=arm) >= 0.8
+        for arm in ("identities", "two-hop facts", "both")
+    },
+    "hops-alone-share-nothing": found.at(arm="hops alone") <= 0.2,
+    "overlap-predicts": cosine("predicted", "correlation") >= 0.7,
+    "other-hops-stay": found.of("facts").over("arm") >= 0.95,
+    "other-compositions-stay": found.of("others").at(arm="both") >= 0.95,
+    "first-hop-is-too-late": found.at(role="first_hop").over("arm") <= 0.1,
+    "training-reaches-first-hops": trained.at(role="first_hop", arm="both") >= 0.5,
+    "training-is-not-local": trained.of("facts").at(role="second_hop").over("arm") <= 0.8,
+}
+
+
+RECIPE = recipe(
+    __name__,
+    scales={
+        "smoke": Settings(model=GPTConfig(layers=1, width=16, tied=False), steps=4, most=2),
+        "cpu": Settings(),
+        "paper": Settings(most=20),
+    },
+    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+)
