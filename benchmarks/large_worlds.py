@@ -8,7 +8,7 @@ their rows say seconds only. Seconds are the processor's, on one thread. Linux o
 reset through ``/proc/self/clear_refs``.
 
     python benchmarks/large_worlds.py [--sizes 3000 10000 33000] [--nodes 1024 4900] [--out FILE]
-    python benchmarks/large_worlds.py --one accuracy:33000     # one case, as its process runs it
+    python benchmarks/large_worlds.py --one accuracy:33000:1   # one case, as its process runs it
 """
 
 from __future__ import annotations
@@ -98,11 +98,11 @@ def status(name: str) -> int:
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(name))
 
 
-def measured(name: str, size: int) -> dict[str, Any]:
+def measured(name: str, size: int, replicas: int = 1) -> dict[str, Any]:
     """One case in this process."""
     torch.set_num_threads(1)
     probe, options, config, kind = CASES[name]
-    seeds = [0, 1] if name == "agreement" else [0]
+    seeds = range(max(replicas, 2) if name == "agreement" else replicas)
     for count in (9, size):
         world = make(kind, count)
         model = config.build(vocabulary=len(world.vocabulary), seeds=seeds)
@@ -124,9 +124,9 @@ def measured(name: str, size: int) -> dict[str, Any]:
     return row
 
 
-def case(name: str, size: int) -> dict[str, Any]:
+def case(name: str, size: int, replicas: int) -> dict[str, Any]:
     """One case in a process of its own; what went wrong, where it did."""
-    words = [sys.executable, __file__, "--one", f"{name}:{size}"]
+    words = [sys.executable, __file__, "--one", f"{name}:{size}:{replicas}"]
     one_thread = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     try:
         done = subprocess.run(  # noqa: S603
@@ -156,18 +156,19 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="*", default=[3000, 10_000, 33_000])
     parser.add_argument("--nodes", type=int, nargs="*", default=[1024, 4900, 10_000])
     parser.add_argument("--probes", nargs="*", default=list(CASES), choices=list(CASES))
-    parser.add_argument("--one", help="NAME:SIZE")
+    parser.add_argument("--replicas", type=int, default=1)
+    parser.add_argument("--one", help="NAME:SIZE:REPLICAS")
     parser.add_argument("--out", type=Path, help="file for the table as JSON")
     given = parser.parse_args()
     if given.one:
-        name, size = given.one.split(":")
-        print(json.dumps(measured(name, int(size))))
+        name, size, replicas = given.one.split(":")
+        print(json.dumps(measured(name, int(size), int(replicas))))
         return
     print(f"{'probe':<20}{'size':>8}{'tokens':>9}{'s':>9}{'ratio':>8}{'MB':>9}{'result':>9}")
     rows = []
     for name in given.probes:
         for size in given.nodes if CASES[name][3] == "grid" else given.sizes:
-            rows.append(case(name, size))
+            rows.append(case(name, size, given.replicas))
             print(shown(rows[-1]), flush=True)
             if given.out:
                 text = json.dumps({"rows": rows, "environment": environment()}, indent=1)

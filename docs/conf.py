@@ -22,6 +22,7 @@ extensions = [
     "inweights_site",
     "myst_nb",
     "sphinx.ext.autodoc",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx-mathjax-offline",
@@ -50,6 +51,22 @@ if tags.has("one-notebook"):  # noqa: F821 (Sphinx puts it there)
     nb_execution_excludepatterns = ["first-study.md", "graph.md", "probe.md"]
 nb_execution_timeout = 900  # seconds a cell: for one that hangs, also on a busy machine
 nb_output_stderr = "remove"  # how far a training has come
+
+# Types and functions of other libraries link to their own pages, where this is asked for: a build
+# makes no request by itself. ``-t online`` fetches the inventories.
+intersphinx_mapping = {
+    name: (f"https://{place}", None)
+    for name, place in {
+        "python": "docs.python.org/3/",
+        "numpy": "numpy.org/doc/stable/",
+        "scipy": "docs.scipy.org/doc/scipy/",
+        "torch": "docs.pytorch.org/docs/stable/",
+        "polars": "docs.pola.rs/api/python/stable/",
+        "networkx": "networkx.org/documentation/stable/",
+        "matplotlib": "matplotlib.org/stable/",
+    }.items()
+    if tags.has("online")  # noqa: F821 (Sphinx puts it there)
+}
 
 # Attributes are described once, in the docstring of their class.
 napoleon_use_ivar = True

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+import tracemalloc
+import weakref
+from collections.abc import Callable, Mapping
 from types import FrameType
 from typing import Any
+
+from torch import Tensor
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
 
 
 def lines_of(work: Callable[[], object]) -> int:
@@ -24,3 +30,54 @@ def lines_of(work: Callable[[], object]) -> int:
     finally:
         sys.settrace(before)
     return count
+
+
+class Meter(TorchDispatchMode):
+    """Bytes that are held at once, by PyTorch and NumPy, and numbers that PyTorch writes.
+
+    Attributes:
+        peak: The most bytes that were held, of what was made since.
+        written: Numbers in all tensors that were made.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.peak = self.written = self._held = 0
+        self._known: set[int] = set()
+
+    def __enter__(self) -> Any:
+        tracemalloc.start()
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        self.peak = max(self.peak, tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        given = {id_of(t) for t in pytree.tree_leaves((args, kwargs)) if isinstance(t, Tensor)}
+        made = func(*args, **(kwargs or {}))
+        for tensor in pytree.tree_leaves(made):
+            if isinstance(tensor, Tensor) and id_of(tensor) not in given | self._known:
+                self._hold(tensor)
+        self.peak = max(self.peak, self._held + tracemalloc.get_traced_memory()[0])
+        return made
+
+    def _hold(self, tensor: Tensor) -> None:
+        storage = tensor.untyped_storage()
+        place, size = id_of(tensor), storage.nbytes()
+        self._known.add(place)
+        self._held += size
+        self.written += tensor.numel()
+        weakref.finalize(storage, self._free, place, size)
+
+    def _free(self, place: int, size: int) -> None:
+        self._known.discard(place)
+        self._held -= size
+
+
+def id_of(tensor: Tensor) -> int:
+    """Where the numbers of a tensor are."""
+    return tensor.untyped_storage().data_ptr()

@@ -32,7 +32,7 @@ def test_patching_alone_does_not_show_a_bridge(tmp_path: Path) -> None:
     assert without > 0.5  # the picture of `effect` alone: "the answer is there"
     states = table.filter(measure="carries", place="block.2", position=2)
     gap = beyond_control(states, "answer").row(0, named=True)
-    assert gap["low"] > 0.2
+    assert gap["low"] > 0  # the whole interval exceeds the control
 
 
 def test_a_default_that_decides_warns(tmp_path: Path) -> None:

@@ -217,7 +217,7 @@ def test_atlas(change: Any) -> None:
         for name in ("map", "list"):
             last = tables["films"].filter(graph=graph, architecture=name)[-1].to_dicts()[0]
             axes = next(places)
-            x, y, z = axes.collections[0]._offsets3d
+            x, y, z = next(c for c in axes.collections if hasattr(c, "_offsets3d"))._offsets3d
             same(np.stack([x, y, z], axis=1).ravel(), last["positions"])
             rho = last["spearman"]
             told = [text.get_text() for text in axes.texts]

@@ -39,3 +39,18 @@ def test_the_verdicts_decide(tmp_path, verdict, stated) -> None:
     question = replace(judged, recipe=replace(ASKS, title="Does it?"))
     assert question.heading == "Does it?"
     assert replace(judged, claims=()).heading == ASKS.title
+
+
+def test_a_figure_says_its_finding_once_its_own_claims_are_reproduced(tmp_path) -> None:
+    """What is open about one table leaves the figures of another as they are."""
+    done = iw.run(ASKS, "smoke", runs=tmp_path)
+    other = _STATE("other", "Other.", share("losses", "loss") >= 0.5)
+    figures = tuple(auto(name, title=f"It is {name}") for name in ("accuracy", "losses"))
+    recipe = replace(ASKS, claims=(CLAIM, other), figures=figures)
+    verdicts = zip((CLAIM, other), ("reproduced", "undecided"), strict=True)
+    results = tuple(
+        changed(done.claims[0], id=claim.id, verdict=verdict) for claim, verdict in verdicts
+    )
+    shown, asked = replace(done, recipe=recipe, claims=results).figures
+    assert shown.title == "It is accuracy"
+    assert (asked.title, asked.caption[:29]) == ("Losses", "Expected if the claims hold: ")

@@ -39,7 +39,7 @@ CASES = [pytest.param(name, marks=MUON if name == "muon" else ()) for name in PH
 
 
 def phase(**changes: Any) -> Curriculum:
-    return Curriculum(phases=(Phase(**{"steps": 20, **changes}),))
+    return Curriculum(phases=(Phase(**{"steps": 10, **changes}),))
 
 
 def trained(learner: Any, seeds: list[int], **how: Any) -> torch.Tensor:
@@ -65,10 +65,10 @@ def test_a_run_is_the_same_interrupted_and_resumed(name: str, tmp_path: Path) ->
     whole = trained(learner, [0, 1])
 
     def interrupt(step: int) -> None:
-        if step == 13:
+        if step == 7:
             raise KeyboardInterrupt
 
-    kept = Checkpoint(tmp_path / "state", key="one", every_steps=6)
+    kept = Checkpoint(tmp_path / "state", key="one", every_steps=3)
     with pytest.raises(KeyboardInterrupt):
         trained(learner, [0, 1], checkpoint=kept, progress=interrupt)
     assert kept.path.exists()
@@ -205,7 +205,7 @@ def test_a_file_names_a_function_by_its_address() -> None:
         ({"optimizer": own.Elsewhere}, "gives parameters other memory"),
         ({"optimizer": own.halved}, "cannot be made.*named_parameters"),
         ({"optimizer": lambda parameters, lr: None}, "must return a torch.optim.Optimizer"),
-        ({"schedule": lambda step, steps: -1.0}, "returned -1.0 at step 0 of 20; return a factor"),
+        ({"schedule": lambda step, steps: -1.0}, "returned -1.0 at step 0 of 10; return a factor"),
     ],
 )
 @pytest.mark.filterwarnings(APART)

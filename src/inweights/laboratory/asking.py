@@ -77,12 +77,7 @@ def ask(
 
 
 def prompt_of(world: World, question: str | Sequence[str]) -> list[int]:
-    """Return the token ids of a question; names may hold spaces, the longest that fits counts.
-
-    Raises:
-        DataError: A word is no token; says the nearest.
-        ConfigError: There is no word.
-    """
+    """Return the token ids of a question; names may hold spaces, the longest that fits counts."""
     words = question.split() if isinstance(question, str) else list(question)
     if not words:
         raise ConfigError("a question needs at least one token, as in 'a1 r1 r2'")

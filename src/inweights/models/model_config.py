@@ -76,9 +76,6 @@ class Init(Config):
 def check_rate(name: str, rate: float) -> None:
     """Refuse a rate that is no probability below 1.
 
-    Raises:
-        ConfigError: It is not.
-
     Example:
         >>> check_rate("gpt.dropout", 1.0)
         Traceback (most recent call last):

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from inweights.errors import DataError
 from inweights.models.base import Model
+from inweights.probes.needs import holds
 from inweights.probes.states import cosine_blocks, last_states
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import Ids, World
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _PLACES = ("first_hop", "query")
 
 
-@torch.no_grad()
+@holds(cosines=12, states=25, kept=16)
 def alignment(
     model: Model,
     worlds: World | Sequence[World],

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from inweights.errors import DataError
 from inweights.models.base import Model
+from inweights.probes.needs import holds
 from inweights.probes.states import cosine_blocks, last_states
 from inweights.theory.feature_resemblance.depth import depth_cosines
 from inweights.training.batches.worlds import as_worlds
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
 
-@torch.no_grad()
+@holds(cosines=18, states=15, kept=15)
 def label_cosines(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     """Mean cosine of the states of inputs that share a label, and of those that do not.
 

@@ -26,6 +26,7 @@ from inweights.probes.geometry.cosines import (
     prefix_of,
 )
 from inweights.probes.geometry.hops import asked_pairs, cosine_ranks, spearman
+from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.bands import Bands
 from inweights.theory.geometric_memory.detail import DRAWN, Detail
@@ -51,6 +52,7 @@ _FRAME_NODES, _FEWEST = 40_000, 4
 _SKETCH, _WIDEST = 16, 2**16
 
 
+@holds(asked=48, logits=4)
 def snapshot(
     model: Model, worlds: World | Sequence[World], *, layer: str = "tokens"
 ) -> pl.DataFrame:

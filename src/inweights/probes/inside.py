@@ -16,6 +16,7 @@ from torch import Tensor
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.models.packing import pack
+from inweights.probes.needs import holds
 from inweights.probes.recall import chosen_parts, slices
 from inweights.training.batches.worlds import Part, as_worlds, shape_groups
 from inweights.training.scoring import MOST_LOGITS
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
 
-@torch.no_grad()
+@holds(most=2000, logits=5, kept=48)
 def logit_lens(
     model: Model,
     worlds: World | Sequence[World],
@@ -108,7 +109,7 @@ def _decoded(
     return {name: torch.cat(values, 1).mean(1) for name, values in parts.items()}
 
 
-@torch.no_grad()
+@holds(most=2000, states=54)
 def attention(
     model: Model,
     worlds: World | Sequence[World],

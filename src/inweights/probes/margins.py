@@ -7,12 +7,14 @@ from collections.abc import Sequence
 import polars as pl
 
 from inweights.models.base import Model
+from inweights.probes.needs import holds
 from inweights.probes.recall import answers_among, chosen_parts, slices
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import answer_scores
 from inweights.worlds.world import World
 
 
+@holds(logits=8, states=12)
 def margins(
     model: Model, worlds: World | Sequence[World], *, parts: Sequence[str] = ("queries",)
 ) -> pl.DataFrame:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from inweights.models.base import Model
 from inweights.models.packing import pack
+from inweights.probes.needs import holds
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import MOST_LOGITS
 from inweights.worlds.world import Ids, World
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from jaxtyping import Float, Int
 
 
-@torch.no_grad()
+@holds(logits=5, states=11)
 def shared_memory(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     """How much a subject alone points at objects that it reaches (Identity Bridge §4.4, Fig. 7).
 

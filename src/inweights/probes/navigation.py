@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
-import torch
 from numpy.typing import NDArray
 
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import node_vectors
+from inweights.probes.needs import holds
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import answer_ranks
 from inweights.worlds.world import Ids, Statements, World
@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 _CHUNK = 1024
 
 
-@torch.no_grad()
+@holds(states=5, statements=220)
 def navigation(
     model: Model,
     worlds: World | Sequence[World],
@@ -108,6 +108,7 @@ def navigation(
     return pl.DataFrame(rows)
 
 
+@holds(logits=5, states=18)
 def stepwise(
     model: Model,
     worlds: World | Sequence[World],

@@ -14,13 +14,14 @@ from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.deep_linear import DeepLinear
 from inweights.models.emb_mlp import EmbMLP
+from inweights.probes.needs import holds
 from inweights.theory.programs.nuclear_norm import Solution, solve
 from inweights.theory.programs.program import Program
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import World
 
 
-@torch.no_grad()
+@holds(weights=460)
 def direction(model: Model, worlds: World | Sequence[World], *, gap: float = 1e-4) -> pl.DataFrame:
     """How close the templates of a linear model are to the optimum of program (2), in direction.
 
@@ -71,7 +72,7 @@ def direction(model: Model, worlds: World | Sequence[World], *, gap: float = 1e-
     return pl.DataFrame(rows)
 
 
-@torch.no_grad()
+@holds(weights=32)
 def nuclear_norm(
     model: Model, worlds: World | Sequence[World], *, order: Literal["nuc", "fro"] = "nuc"
 ) -> pl.DataFrame:

@@ -14,16 +14,16 @@ from typing import Literal
 
 import numpy as np
 import polars as pl
-import torch
 
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import node_vectors
+from inweights.probes.needs import holds
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import answer_ranks
 from inweights.worlds.world import World
 
 
-@torch.no_grad()
+@holds(logits=3, states=15)
 def path_accuracy(
     model: Model,
     worlds: World | Sequence[World],
@@ -99,7 +99,7 @@ def _chances(world: World, role: str) -> list[float]:
     return [1.0 / len(np.unique(column)) for column in answers.T]
 
 
-@torch.no_grad()
+@holds(states=6.5)
 def arm_cosines(
     model: Model,
     worlds: World | Sequence[World],

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
-import torch
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.alignment import bridge_pairs
+from inweights.probes.needs import holds
 from inweights.probes.states import last_states
 from inweights.seeds import EVALUATION, Streams
 from inweights.support.extras import optional
@@ -91,7 +91,7 @@ def _trust(
     return float(1 - cost[cost > 0].sum() * 2 / (n * neighbours * (2 * n - 3 * neighbours - 1)))
 
 
-@torch.no_grad()
+@holds(one=120_000)
 def bridge_projection(
     model: Model,
     worlds: World | Sequence[World],

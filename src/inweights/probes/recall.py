@@ -11,6 +11,7 @@ import torch
 
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.base import Model
+from inweights.probes.needs import holds
 from inweights.training.batches.worlds import Part, as_worlds
 from inweights.training.scoring import answer_scores, answers_of
 from inweights.worlds.world import Ids, World
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from jaxtyping import Bool, Int
 
 
+@holds(logits=8, states=14)
 def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     """Accuracy and loss of the first answer token, by role.
 

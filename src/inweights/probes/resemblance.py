@@ -13,6 +13,7 @@ from torch import Tensor
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.base import Model
 from inweights.models.one_layer import OneLayer
+from inweights.probes.needs import holds
 from inweights.probes.states import cosine_blocks, last_states
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import Ids, World
@@ -28,7 +29,7 @@ _PROMPTS = ("entity", "premise", "query")
 _POSITION_WISE = ("embedding", "value")
 
 
-@torch.no_grad()
+@holds(cosines=8, kept=25)
 def resemblance(
     model: Model,
     worlds: World | Sequence[World],

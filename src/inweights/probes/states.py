@@ -38,9 +38,6 @@ def last_states(
         prompts: Prompts of the one world, or of each replica.
         layers: Names of layers; all if left out.
 
-    Raises:
-        ConfigError: A layer is unknown.
-
     Example:
         >>> from inweights.models import EmbMLPConfig
         >>> model = EmbMLPConfig(width=8).build(vocabulary=5, seeds=[0])

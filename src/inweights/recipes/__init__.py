@@ -21,7 +21,7 @@ _FOLDERS = {
     "feature-resemblance": "fig1 table1 table2 table3 table4 theorems lemmas",
     "geometric-memory": (
         "fig1 fig2-10-11 fig3 fig4 fig5 fig6 fig7 fig8 fig9 fig12 fig13 fig14-15 fig16 fig17-20 "
-        "fig23-24 fig25-31 fig32 fig33 fig34 fig35 fig36 table1 b5 c3 e1 e2-e3"
+        "fig21-22 fig23-24 fig25-31 fig32 fig33 fig34 fig35 fig36 table1 b5 c3 e1 e2-e3"
     ),
     "beyond": (
         "where-the-bridge-holds when-to-decay predicted-composition does-the-bridge-help "

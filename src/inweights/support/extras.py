@@ -29,9 +29,6 @@ def optional(extra: str, purpose: str, module: str = "") -> Any:
         extra: Its name.
         purpose: What needs it, for the message.
         module: Which of its modules, if not the main one.
-
-    Raises:
-        ConfigError: It is not installed; says how to install it.
     """
     module = module or EXTRAS[extra]
     try:
@@ -51,9 +48,6 @@ def installed(extra: str) -> bool:
 
 def check_extra(extra: str, purpose: str) -> None:
     """Refuse work whose extra is not installed, without importing it.
-
-    Raises:
-        ConfigError: It is not installed, or there is no such extra.
 
     Example:
         >>> check_extra("umpa", "measure 'states'")

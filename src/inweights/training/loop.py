@@ -308,11 +308,7 @@ def _update(
 
 
 def _check_divisible(plan: Curriculum, dropping: Dropping) -> None:
-    """Refuse what the steps of several processes, or captured ones, cannot do.
-
-    Raises:
-        ConfigError: Something is drawn, or one's own.
-    """
+    """Refuse what the steps of several processes, or captured ones, cannot do."""
     why = "so its steps can be neither divided among processes nor captured"
     drawn = "dropout" * dropping.drops or "gradient noise" * any(
         phase.optimizer.noise > 0 for phase in plan.phases

@@ -236,24 +236,9 @@ def verify(
         console.costs(laboratory.costs(only=only, runs=runs), json=verdicts.json)
         return 0
     if settling.settle:
-        from inweights.lab.engine.collect import Effort
-
-        with console.progress() as progress:
-            effort = Effort(
-                jobs=settling.jobs or console.cores("cpu", scale),
-                plugins=verdicts.plugin,
-                progress=progress,
-                on=settling.on,
-                store=settling.store,
-            )
-            more = laboratory.settle(
-                scale, only=only, minutes=settling.minutes, runs=runs, effort=effort
-            )
-            done = list(more)
-        console.settled(done)
+        _settle(settling, scale, only, runs, verdicts.plugin)
     if kept.into:
-        added = laboratory.record(scale, only=only, runs=runs, results=kept.into)
-        console.recorded(added)
+        console.recorded(laboratory.record(scale, only=only, runs=runs, results=kept.into))
     if place := kept.into or kept.source:
         board = laboratory.board(scale, only=only, results=place)
         claims, of = board.claims, board
@@ -264,6 +249,28 @@ def verify(
     else:
         console.board(claims, scale, json=verdicts.json, full=verdicts.full)
     return code_of(claims, verdicts.strict)
+
+
+def _settle(
+    settling: Settling, scale: str, only: str, runs: Path | None, plugins: tuple[str, ...]
+) -> None:
+    from inweights import laboratory
+    from inweights.cli import console
+    from inweights.lab.engine.collect import Effort
+
+    with console.progress() as progress:
+        effort = Effort(
+            jobs=settling.jobs or console.cores("cpu", scale),
+            plugins=plugins,
+            progress=progress,
+            on=settling.on,
+            store=settling.store,
+        )
+        more = laboratory.settle(
+            scale, only=only, minutes=settling.minutes, runs=runs, effort=effort
+        )
+        done = list(more)
+    console.settled(done)
 
 
 def code_of(claims: Sequence[Any], strict: bool) -> int:

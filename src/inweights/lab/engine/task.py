@@ -31,6 +31,7 @@ from inweights.lab.engine.together import Member, blocks_of, build_model, open_m
 from inweights.lab.grammar.trial import Measure
 from inweights.models.base import Model
 from inweights.models.save import check_savable, encode_model, join_replicas
+from inweights.probes.needs import check_probe
 from inweights.runs.tables.lease import LostError
 from inweights.runs.tables.store import MODEL_PART, Store
 from inweights.support.plugins import load_plugins
@@ -157,6 +158,8 @@ def _train(
     if MODEL in measures:
         check_savable(model)  # before it trains, not after
     looks = [m for m in measures if m not in RECORDS.values()]
+    for measure in looks:
+        check_probe(measure.probe, model, worlds)
     observers = [
         Observer(measure_key(m), partial(_look_at_wanted, m, members), m.every)
         for m in looks

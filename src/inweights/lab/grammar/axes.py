@@ -110,9 +110,6 @@ def points_of(over: Over, whole: Mapping[str, Any] | None = None) -> list[list[C
     Args:
         over: Values by path, or a list of points.
         whole: The parts whose values are set, if it is a trial that is varied.
-
-    Raises:
-        ConfigError: An axis is empty or given twice, or points differ in what they set.
     """
     if _is_list(over):
         return [*_points(over)]

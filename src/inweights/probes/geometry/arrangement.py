@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import graph_edges, node_vectors, prefix_of, random_blocks
+from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.support.extras import optional
 from inweights.training.batches.worlds import as_worlds
@@ -87,6 +88,7 @@ def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> floa
     return float(max(0.0, 1.0 - inner**2))
 
 
+@holds(states=21)
 def agreement(
     model: Model,
     worlds: World | Sequence[World],

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.embedding import node_names
+from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.support.limits import check_memory
 from inweights.theory.geometric_memory.spectral import adjacency, edge_ends, hops_from
@@ -107,7 +108,7 @@ def random_blocks(
         yield rng.normal(size=(min(step, draws - start), *shape))
 
 
-@torch.no_grad()
+@holds(asked=48, logits=4)
 def graph_recall(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     """Whether the edges are stored: top-degree recall, beside accuracy and loss with their bounds.
 

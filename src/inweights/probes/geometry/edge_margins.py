@@ -18,6 +18,7 @@ from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.models.tiny_nn import TinyNN
 from inweights.probes.geometry.cosines import graph_edges, node_vectors, random_blocks
+from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import EXACT
 from inweights.worlds.world import Ids, World
@@ -30,6 +31,7 @@ Floats = NDArray[np.float64]
 _SAMPLED, _AT_ONCE = 500, 2**23
 
 
+@holds(margins=17)
 def geometric_margin(
     model: Model,
     worlds: World | Sequence[World],
@@ -108,6 +110,7 @@ def geometric_margin(
     return pl.DataFrame(rows)
 
 
+@holds(matrix=30)
 def edge_margin(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     """The geometric margin as the paper's code takes it: no bias, and never the node itself.
 

@@ -27,6 +27,7 @@ from inweights.probes.geometry.cosines import (
     random_blocks,
     unit,
 )
+from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import COSINE_TIE, EXACT, hops_from
 from inweights.worlds.world import Ids, World
@@ -50,6 +51,7 @@ _NULLS = ("random", "shuffled")
 _AT_ONCE = 2**21
 
 
+@holds(matrix=45, angles=20)
 def hop_correlation(
     model: Model,
     worlds: World | Sequence[World],

@@ -25,6 +25,7 @@ from inweights.probes.geometry.cosines import (
     unit,
 )
 from inweights.probes.geometry.hops import Pairs, asked_pairs, cosine_ranks, midranks, tie_groups
+from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import EXACT, eigenspaces, hop_distances, operator
 from inweights.worlds.world import Ids, World
@@ -39,6 +40,7 @@ _EDGES = 1000
 _EQUAL = "all connected nodes have the same distance, so that no geometry can be measured"
 
 
+@holds(matrix=120)
 def named_geometry(
     model: Model,
     worlds: World | Sequence[World],

@@ -24,6 +24,7 @@ from inweights.probes.geometry.cosines import (
     prefix_of,
     random_blocks,
 )
+from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.bands import Bands
 from inweights.theory.geometric_memory.spectral import EXACT, Operator, eigenspaces, operator
@@ -36,6 +37,7 @@ Floats = NDArray[np.float64]
 _NEGATIVE = -2.0
 
 
+@holds(matrix=30, draws=24)
 def spectral_energy(
     model: Model,
     worlds: World | Sequence[World],
@@ -99,6 +101,7 @@ def spectral_energy(
     return pl.DataFrame(rows)
 
 
+@holds(matrix=30, draws=24)
 def zigzag(
     model: Model,
     worlds: World | Sequence[World],

@@ -19,6 +19,7 @@ from inweights.errors import DataError, unknown_name
 from inweights.models.base import Edit, Model
 from inweights.models.configs import GPTConfig
 from inweights.models.packing import Packed, pack
+from inweights.probes.needs import holds
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import Ids, World
 
@@ -31,7 +32,7 @@ _OUTCOMES = ("bridge", "relation", "answer", "unchanged")
 Place = str | Sequence[str]
 
 
-@torch.no_grad()
+@holds(most=256, states=14, kept=39)
 def carries(
     model: Model,
     worlds: World | Sequence[World],

@@ -16,6 +16,7 @@ from torch import Tensor
 from inweights.errors import DataError, unknown_name
 from inweights.models.base import Model
 from inweights.models.packing import pack
+from inweights.probes.needs import holds
 from inweights.probes.recall import chosen_parts
 from inweights.training.batches.worlds import Part, as_worlds, shape_groups
 from inweights.worlds.world import Ids, World
@@ -87,7 +88,7 @@ def patch(
         return model(tokens)
 
 
-@torch.no_grad()
+@holds(most=256, whole=3, kept=86)
 def activation_patching(
     model: Model,
     worlds: World | Sequence[World],

@@ -25,16 +25,7 @@ from inweights.worlds.families.two_hop import TwoHop
 
 
 class Settings(Config):
-    """Settings of the calibration.
-
-    Attributes:
-        drawn: Facts at random; each family changes some of its settings.
-        n: ``N`` of the two-hop worlds of permuted maps.
-        complexity: Complexity of those that have one above 1.
-        families: How many families, in the order of :meth:`worlds`; 0: all.
-        replicas: Replicas of each model that are trained on each world.
-        share: Length of their training, as a share of that of ``predict --by training``.
-    """
+    """Settings of the calibration."""
 
     drawn: RandomFacts = RandomFacts(told=0.75, identity=0.5, popularity=0.7)
     n: int = 10

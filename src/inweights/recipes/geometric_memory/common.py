@@ -217,11 +217,7 @@ def trials(
 
 
 def vocabulary_of(condition: str) -> Mapping[str, Any]:
-    """Return what a condition adds to the vocabulary of a graph.
-
-    Raises:
-        ConfigError: There is no such condition.
-    """
+    """Return what a condition adds to the vocabulary of a graph."""
     if condition not in OF_PRECISION:
         raise unknown_name("condition", condition, OF_PRECISION)
     return {} if condition == PLAIN else RESERVED

@@ -41,7 +41,7 @@ class InContextTraining(Config):
 
     world: InContextStar = InContextStar(arms=2, nodes=5, labels=12, trained=50_000, asked=500)
     model: GPTConfig = GPTConfig(layers=2, width=64, heads=4, context=32, init=Init(std=0.05))
-    steps: int = 2000
+    steps: int = 1000
     batch: int = 64
     optimizer: Optimizer = Optimizer(rate=3e-3, decayed="all")
     schedule: Schedule = Schedule(kind="linear", warmup=50, hold=0.8)
@@ -77,14 +77,14 @@ class InContextTraining(Config):
 _THREE = InContextTraining(
     world=InContextStar(arms=3, nodes=4, labels=10, trained=50_000, asked=500),
     model=GPTConfig(layers=2, width=64, heads=4, context=40, init=Init(std=0.05)),
-    steps=3000,
+    steps=2000,
     optimizer=Optimizer(rate=1e-3, decayed="all"),
 )
 #: Without a teacher the whole arm is found in one go, a layer for each edge: a shorter one.
 _HIDDEN = InContextTraining(
     world=InContextStar(arms=2, nodes=3, labels=12, trained=50_000, asked=500),
     model=GPTConfig(layers=4, width=64, heads=4, context=24, init=Init(std=0.05)),
-    steps=4500,
+    steps=4000,
     optimizer=Optimizer(rate=5e-4, decayed="all"),
 )
 

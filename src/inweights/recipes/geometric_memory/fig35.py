@@ -19,7 +19,9 @@ NONE, FEW, MANY = "0", "2", "5"
 class Settings(Config):
     """Settings of Figure 35."""
 
-    stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=5),)
+    stars: tuple[ways.PathStarTraining, ...] = (
+        ways.PathStarTraining(arms=600, nodes=5, leaves=64, sources=400, together=400),
+    )
     pauses: tuple[int, ...] = (0, 1, 2, 5)
     every: int = 10
 

@@ -10,6 +10,7 @@ import matplotlib.colors as mcolors
 import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
+from mpl_toolkits.mplot3d.art3d import Line3DCollection  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from inweights.errors import DataError, unknown_name
@@ -89,12 +90,20 @@ def _space(axes: Any, rows: pl.DataFrame, one: Mapping[str, Any]) -> None:
             f"a film of '{one['graph']}' has {len(where)} nodes, the graph {len(one['nodes'])}"
         )
     colors = _colors(one)
-    for u, v in one["links"]:
-        middle = (where[u] + where[v]) / 2
-        for end in (u, v):
-            axes.plot(*np.stack([where[end], middle]).T, color=colors[end], lw=1.3, alpha=0.75,
-                      solid_capstyle="butt")  # fmt: skip
-    axes.scatter(*where.T, c=colors, s=26, depthshade=True, edgecolors="white", linewidths=0.5)
+    ends = np.asarray(one["links"], dtype=np.int64).reshape(-1, 2)  # half a link for each of them
+    middles = where[ends].mean(1).repeat(2, axis=0)
+    axes.computed_zorder = False  # links lie behind nodes
+    axes.add_collection3d(
+        Line3DCollection(
+            np.stack([where[ends.ravel()], middles], axis=1),
+            colors=[colors[end] for end in ends.ravel()],
+            linewidths=1.3,
+            alpha=0.75,
+            capstyle="butt",
+        )
+    )
+    axes.scatter(*where.T, c=colors, s=26, depthshade=True, edgecolors="white", linewidths=0.5,
+                 zorder=3)  # fmt: skip
     reach = 0.8 * float(np.linalg.norm(where, axis=1).max())
     for axis in "xyz":
         getattr(axes, f"set_{axis}lim")(-reach, reach)

@@ -124,7 +124,7 @@ def build_fragment(content: Mapping[str, Any], name: str) -> str:
         class_="atlas-choices",
     )
     large = any("all" in graph for graph in content["graphs"])
-    body = tag("div", _stage(name), _side(content.get("unit", "step")), class_="atlas-body")
+    body = tag("div", _stage(name), _side(content.get("unit", "step"), large), class_="atlas-body")
     data = tag("script", script_json(content), type="application/json")
     tip = tag("div", class_="atlas-tip", hidden=True, role="status")
     scripts = [asset(part) for part in _SCRIPTS]
@@ -176,7 +176,7 @@ def _stage(name: str) -> str:
     )
 
 
-def _side(unit: str) -> str:
+def _side(unit: str, large: bool) -> str:
     def panel(title: str, class_: str, *inner: str) -> str:
         return tag("div", tag("h4", title), *inner, class_=f"panel {class_}")
 
@@ -184,12 +184,13 @@ def _side(unit: str) -> str:
         return tag("svg", role="img", aria_label=label)
 
     scale = tag("div", "−1", tag("i"), "1", class_="atlas-scale")
+    spaces = "band of eigenvalues" if large else "eigenspace"
     chance = '<span class="key chance"></span>random vectors'
     lines = '<span class="key recall"></span>recall <span class="key rho"></span>Spearman ρ'
     return tag(
         "div",
         panel("<b>Cosine</b> of every pair of nodes", "atlas-heat", tag("canvas"), scale),
-        panel(f"<b>Energy</b> by eigenspace {chance}", "atlas-energy", picture("Energy")),
+        panel(f"<b>Energy</b> by {spaces} {chance}", "atlas-energy", picture("Energy")),
         panel(f"<b>Over {unit}s</b> {lines}", "atlas-curves", picture("Recall and Spearman")),
         class_="atlas-side",
     )

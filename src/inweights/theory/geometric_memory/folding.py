@@ -36,9 +36,6 @@ def grown_vectors(
             as an untied head does.
         time: Time of training, in units of the fastest direction's.
         classes: ``V``, where the head has further classes; ``N`` if left out.
-
-    Raises:
-        DataError: ``a`` is not square, or has no edge.
     """
     if a.ndim != 2 or a.shape[0] != a.shape[1] or not a.any():
         raise DataError(f"an adjacency [N, N] with an edge is needed, got shape {a.shape}")

@@ -145,9 +145,6 @@ def fit(queries: pl.DataFrame, worlds: pl.DataFrame, replicas: int) -> Calibrati
             the replicas that answer it) and the features.
         worlds: A row a world: ``family``, ``seed`` and the properties.
         replicas: Of each model on each world.
-
-    Raises:
-        SolverError: The optimum was not reached.
     """
     names = worlds["family"].unique(maintain_order=True).to_list()
     spread = {name: max(float(np.std(worlds[name].to_numpy())), 1e-3) for name in PROPERTIES}

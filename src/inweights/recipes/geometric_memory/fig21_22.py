@@ -1,0 +1,106 @@
+"""Figures 21 and 22 of Geometric Memory: in how many steps a lookup or a geometry is learnt."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import polars as pl
+
+import inweights as iw
+from inweights.config import Config
+from inweights.lab import Measure, Plan, number
+from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.papers import recipe
+from inweights.recipes.shared.derived import first_step, half_time
+from inweights.worlds.families.graph import Graph
+
+RUN = ["graph", "seed"]
+LOOKUP, GEOMETRY = "frozen", "free"
+
+
+class Settings(Config):
+    """Settings of Figures 21 and 22."""
+
+    graphs: tuple[gm.Shape, ...] = gm.GRAPHS
+    width: int = 512
+    frozen_rate: float = 0.1
+    frozen_steps: int = 10
+    rate: float = 0.01
+    steps: int = 40
+    gpt_most: int = 700
+    gpt_every: int = 5
+
+
+def plan(settings: Settings) -> Plan:
+    """TinyNN with frozen and free embeddings, and TinyGPT, on every graph."""
+    wide = partial(gm.Training, width=settings.width)
+    nn = {
+        LOOKUP: wide(
+            architecture=gm.FROZEN, rate=settings.frozen_rate, steps=settings.frozen_steps
+        ),
+        GEOMETRY: wide(architecture=gm.NN, rate=settings.rate, steps=settings.steps),
+    }
+    trials = [
+        gm.trial(how, Graph(shape=shape), gm.CODE, graph=shape, architecture=name, embeddings=which)
+        for shape in settings.graphs
+        for name, which, how in [
+            *((gm.NN, which, how) for which, how in nn.items()),
+            (gm.GPT, GEOMETRY, gm.training(gm.GPT, shape, most=settings.gpt_most)),
+        ]
+    ]
+    recall = partial(Measure, name="recall", probe=iw.probes.graph_recall)
+    margin = partial(Measure, name="margin", probe=iw.probes.edge_margin)
+    hops = partial(Measure, name="hops", probe=iw.probes.hop_correlation, options={"draws": 1})
+    gpt = {"architecture": gm.GPT}
+    looks = [
+        recall(every=1, where={"architecture": gm.NN}),
+        margin(every=1, where={"architecture": gm.NN, "embeddings": GEOMETRY}),
+        recall(every=settings.gpt_every, where=gpt),
+        hops(every=settings.gpt_every, where=gpt),
+    ]
+    return Plan(trials=trials, measures=looks)
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """First steps of the wide TinyNN, half-times of TinyGPT, and the curves of the first."""
+    margin = tables["margin"].filter(pl.col("over") == "min", pl.col("rivals") == "nodes")
+    margin = margin.with_columns(alone=(pl.col("margin") > 0).cast(pl.Float64))
+    told, geometry = tables["recall"], tables["hops"].with_columns(geometry=-pl.col("spearman"))
+    frozen = told.filter(pl.col("embeddings") == LOOKUP)
+    gpt = told.filter(pl.col("architecture") == gm.GPT)
+    stored = first_step(frozen, "recall", RUN, least=1.0).rename({"first": "stored"})
+    alone = first_step(margin, "alone", RUN).rename({"first": "alone"})
+    edges = half_time(gpt, "recall", RUN).rename({"half_time": "edges"})
+    shape = half_time(geometry, "geometry", RUN).rename({"half_time": "shape"})
+    parts = [
+        table.select("graph", "seed", "step", value=column, series=pl.lit(name))
+        for table, column, name in (
+            (frozen, "recall", "lookup: recall, frozen"),
+            (margin, "alone", "geometry: seeds with a positive margin"),
+        )
+    ]
+    return {
+        "steps": stored.join(alone, on=RUN).with_columns(ratio=pl.col("alone") / pl.col("stored")),
+        "gpt": edges.join(shape, on=RUN).with_columns(lead=pl.col("edges") - pl.col("shape")),
+        "first": pl.concat(parts).filter(pl.col("step") <= 20),
+    }
+
+
+SCORES = {
+    "lookup-in-few-steps": number("steps", "stored").over("graph") <= 3.0,
+    "geometry-takes-longer": number("steps", "ratio").over("graph") >= 2.0,
+    "tinygpt-geometry-first": number("gpt", "lead").over("graph") >= 5.0,
+}
+
+
+RECIPE = recipe(
+    __name__,
+    scales={
+        "smoke": Settings(
+            graphs=("cycle",), width=16, frozen_steps=3, steps=4, gpt_most=4, gpt_every=2
+        ),
+        "cpu": Settings(),
+        "paper": Settings(gpt_most=2500),
+    },
+    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+)
