@@ -269,7 +269,7 @@ def test_what_is_said_of_strategies_is_what_is_stored() -> None:
     for row in MEASURED:
         found = gains[row.strategy, asked.get(row.asked, row.asked)]
         assert (row.gain, row.low, row.high) == pytest.approx(found, abs=1e-3)
-    page = (root / "docs" / "own-facts.md").read_text()
+    page = (root / "docs" / "own-facts-measured.md").read_text()
     for name in STRATEGIES:
         rows = [row for row in MEASURED if row.strategy == name]
         cells = (f"{short(r.gain, '+')} ({short(r.low)} to {short(r.high)})" for r in rows)

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from inweights.lm.model.score import log_likelihoods as log_likelihoods
     from inweights.lm.tuning.card import add_scores as add_scores
     from inweights.lm.tuning.card import card_of as card_of
+    from inweights.lm.tuning.cost import Cost as Cost
+    from inweights.lm.tuning.cost import cost_of as cost_of
     from inweights.lm.tuning.epochs import score_epochs as score_epochs
     from inweights.lm.tuning.fine_tune import DEFAULT as DEFAULT
     from inweights.lm.tuning.fine_tune import FineTune as FineTune

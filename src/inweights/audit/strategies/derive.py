@@ -12,7 +12,7 @@ def derive(telling: Telling) -> Iterator[Row]:
     """State the end of each chain of two facts or more, the chain named.
 
     What it gives is retrieval across wordings: questions through bridges that nothing is derived
-    of stay at chance (``docs/own-facts.md``), which is what ``hold_out`` measures.
+    of stay at chance (``docs/own-facts-measured.md``), which is what ``hold_out`` measures.
     """
     facts, words = telling.facts, telling.words
     for hops in range(2, telling.hops + 1):

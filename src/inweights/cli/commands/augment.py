@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from inweights.cli.commands.base import Common, Flag, Source, Whole, app
 from inweights.errors import ConfigError
+
+if TYPE_CHECKING:
+    from inweights.audit import Augmented
+    from inweights.lm import Cost
 
 
 @Parameter(name="*")
@@ -70,6 +77,10 @@ class Text:
         curriculum: joint, or sa: first facts that make entities similar, then the others.
         wording: A TOML file with [statements], [phrases] and [kinds.NAME] of relations.
         tokenizer: Folder of a model or tokenizer that counts tokens; without it words are counted.
+        model: A model to be fine-tuned: the cost, measured on 20 updates, is printed before
+            anything is written, and its tokenizer counts.
+        limit: What all of the training may take, as --for 20min (with --model) or --for
+            200000tokens: sets the budget.
         seed: Seed of random selections.
     """
 
@@ -77,7 +88,53 @@ class Text:
     curriculum: str = "joint"
     wording: Path | None = None
     tokenizer: Path | None = None
+    model: str = ""
+    limit: Annotated[str, Parameter(name="--for")] = ""
     seed: Whole = 0
+
+    def check(self) -> None:
+        """Refuse options that exclude each other."""
+        if self.limit and self.budget:
+            raise ConfigError("--for sets the budget; leave out --budget")
+        if self.limit and not re.fullmatch(r"\d+(min|tokens)", self.limit):
+            raise ConfigError(f"--for must be as in 20min or 200000tokens, got '{self.limit}'")
+        if self.limit.endswith("min") and not self.model:
+            raise ConfigError("--for in minutes requires --model")
+        if self.limit and not (self.model or self.tokenizer):
+            raise ConfigError("--for in tokens requires --model or --tokenizer")
+        if self.model and self.tokenizer:
+            raise ConfigError("--model counts tokens, too; leave out --tokenizer")
+
+
+def _planned(
+    making: Callable[..., Augmented], text: Text, *, download: bool
+) -> tuple[Augmented, Cost | None]:
+    """What fits the limit, and what it costs where a model was given."""
+    from inweights.audit import token_counter
+    from inweights.lm import DEFAULT, Example, cost_of, load_model
+
+    lm = load_model(text.model, download=download) if text.model else None
+    count = token_counter(text.tokenizer) if text.tokenizer else None
+    if lm:
+        count = lambda texts: [len(lm.tokens(t)) for t in texts]  # noqa: E731
+
+    made = making(budget=text.budget, tokens=count)
+    rows = made.train.select("prompt", "completion", "stage").iter_rows()
+    cost = cost_of(lm, [Example(*row) for row in rows], DEFAULT) if lm else None
+    if not text.limit:
+        return made, cost
+    number = int(text.limit.removesuffix("min").removesuffix("tokens"))
+    budget = number // DEFAULT.epochs
+    if text.limit.endswith("min") and cost:
+        budget = int(60 * number / cost.each)
+    made = making(budget=budget, tokens=count)
+    if cost:
+        size = sum(count(made.train["text"].to_list())) / cost.tokens if count else 1.0
+        cost = replace(
+            cost, rows=made.train.height, tokens=round(size * cost.tokens),
+            updates=round(size * cost.updates), seconds=size * cost.seconds,
+        )  # fmt: skip
+    return made, cost
 
 
 @app.command
@@ -106,6 +163,7 @@ def augment(
     from inweights.worlds import Wording, read_knowledge
 
     added.check()
+    text.check()
     common.load()
     knowledge = read_knowledge(facts, query=source.query, download=source.download)
     first: list[tuple[int, int]] = []
@@ -119,13 +177,21 @@ def augment(
 
             lm = load_model(added.paraphraser, download=source.download, chat=added.chat)
             rewrite = paraphraser(lm, progress=watch)
-        made = make(
-            knowledge, strategies=added.strategy, want=added.want or ("recall", "composition"),
+        making = partial(
+            make, knowledge, strategies=added.strategy,
+            want=added.want or ("recall", "composition"),
             wording=Wording.read(text.wording) if text.wording else None,
             wordings=added.wordings, hops=added.hops, most=added.most, hold_out=added.hold_out,
-            replay=added.replay, budget=text.budget, seed=text.seed, first=first, rewrite=rewrite,
+            replay=added.replay, seed=text.seed, first=first, rewrite=rewrite,
             curriculum=text.curriculum,  # type: ignore[arg-type]
-            tokens=token_counter(text.tokenizer) if text.tokenizer else None, watch=watch,
+            watch=watch,
         )  # fmt: skip
+        count = token_counter(text.tokenizer) if text.tokenizer else None
+        if text.model or text.limit:
+            made, cost = _planned(making, text, download=source.download)
+            if not common.json:
+                console.cost(cost, text.limit)
+        else:
+            made = making(budget=text.budget, tokens=count)
     console.augmented(made, write_augmented(made, out), json=common.json)
     return 0

@@ -131,6 +131,7 @@ def evaluate(
     dtype: str | None = None,
     loading: Loading = Loading(),
     watch: Flag = False,
+    endpoint: str = "",
     common: Common = Common(),
 ) -> int:
     """Evaluate a language model on facts and what follows: by candidates and generated answers.
@@ -149,10 +150,18 @@ def evaluate(
     watch
         Score each epoch of a fine-tuning with --keep-epochs as it finishes, one line each, compared
         with the original model; ends with the training.
+    endpoint
+        Base address of an OpenAI-compatible server, such as http://localhost:8080/v1, where MODEL
+        is asked in words, with the key in OPENAI_API_KEY. Answers are kept in
+        QUESTIONS.answers.jsonl; a repeated command asks only what is missing.
     """
     from inweights.cli import console
     from inweights.lm import add_scores, card_of, evaluation, forecast_of, load_model, read_exam
 
+    if endpoint:
+        common.load()
+        _ask(endpoint, model, questions, json=common.json)
+        return 0
     if watch:
         asking.refuse_watch(chat=loading.chat)
         common.load()
@@ -180,6 +189,21 @@ def evaluate(
     if asking.card:  # last: what was measured is not lost with it
         add_scores(Path(model), made)
     return 0
+
+
+def _ask(url: str, model: str, questions: Path, *, json: bool) -> None:
+    """Ask a model behind an address, after saying how much that is."""
+    from inweights.cli import console
+    from inweights.lm import read_exam
+    from inweights.lm.exams.endpoint import Endpoint, ask_endpoint, requests_of
+
+    endpoint, asked = Endpoint(url, model), read_exam(questions, chat=True)
+    kept = questions.with_name(f"{questions.name}.answers.jsonl")
+    if not json:
+        console.requests(*requests_of(endpoint, asked, kept), kept)
+    with console.progress() as progress:
+        made = ask_endpoint(endpoint, asked, kept, progress=progress)
+    console.answered(made, json=json)
 
 
 def _watch(model: Path, questions: Path, dtype: str, loading: Loading, *, json: bool) -> None:

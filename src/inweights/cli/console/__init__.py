@@ -10,6 +10,7 @@ from inweights.support.lazy import lazily
 if TYPE_CHECKING:
     from inweights.cli.console.audits import audit as audit
     from inweights.cli.console.audits import augmented as augmented
+    from inweights.cli.console.audits import cost as cost
     from inweights.cli.console.base import by_gap as by_gap
     from inweights.cli.console.base import cores as cores
     from inweights.cli.console.base import flat as flat
@@ -27,10 +28,12 @@ if TYPE_CHECKING:
     from inweights.cli.console.first import answers as answers
     from inweights.cli.console.first import doctor as doctor
     from inweights.cli.console.forecast import prediction as prediction
+    from inweights.cli.console.language import answered as answered
     from inweights.cli.console.language import epoch as epoch
     from inweights.cli.console.language import evaluated as evaluated
     from inweights.cli.console.language import finetuned as finetuned
     from inweights.cli.console.language import mask as mask
+    from inweights.cli.console.language import requests as requests
     from inweights.cli.console.ledger import history as history
     from inweights.cli.console.ledger import markdown as markdown
     from inweights.cli.console.ledger import recorded as recorded

@@ -10,13 +10,14 @@ from inweights.audit.findings import findings, headline, outlook
 from inweights.audit.strategies.measured import ASKED, MEASURED_ON, evidence
 from inweights.cli.console.base import line, out, print_json, table
 from inweights.cli.console.plain import plain_forecast
-from inweights.support.progress import plural
+from inweights.support.progress import duration, plural
 from inweights.theory.prediction.trust import trust
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from inweights.audit import Audit, Augmented, Mended
+    from inweights.lm import Cost
 
 #: Rows of each table that are shown.
 _SHOWN = 8
@@ -118,6 +119,20 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
     out.print(f"written to {folder}", soft_wrap=True)
 
 
+def cost(found: Cost | None, limit: str) -> None:
+    """Print what fine-tuning on the rows takes, before they are written."""
+    if limit:
+        out.print(f"as long as --for {limit} allows, over all epochs")
+    if found is None:
+        return
+    listed = table("rows", "tokens", "epochs, at most", "updates", "padding", "on this machine")
+    listed.add_row(
+        f"{found.rows:,}", f"{found.tokens:,}", str(found.epochs), f"{found.updates:,}",
+        f"{found.padding:.0%}", f"about {duration(found.seconds)}, by 20 updates",
+    )  # fmt: skip
+    out.print(listed)
+
+
 def _listed(made: Augmented) -> None:
     listed = table("rows", "number", "first one")
     for role, rows in made.train.group_by("role", maintain_order=True):
@@ -166,7 +181,7 @@ def _strategies(made: Augmented) -> None:
             line((f"measured on {MEASURED_ON}; measure your model too, against the control", "dim"))
         )
     else:
-        out.print("no strategy: each fact once (for strategies see docs/own-facts.md)")
+        out.print("no strategy: each fact once (for strategies see docs/own-facts-measured.md)")
 
 
 def _findings(made: Audit, *levels: str) -> None:
@@ -226,6 +241,10 @@ def _forecast(made: Audit) -> None:
         else:
             told = f"{totals['follow']} follow, {totals['tied']} tie, {totals['fail']} fail"
         out.print(f"{totals['role']}: of {totals['queries']} {told}")
+    chained = made.forecast.probabilities.drop_nulls("GPT probability")["outlook"]
+    if len(chained):
+        counts = ", ".join(f"{(chained == w).sum()} {w}" for w in ("likely", "open", "unlikely"))
+        out.print(f"answered by a GPT trained on them: of {len(chained)} chains {counts}")
     advice = made.forecast.advice
     net = len(advice.mended) - len(advice.broken) if advice else 0
     if advice and net > 0:

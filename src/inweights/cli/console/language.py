@@ -92,12 +92,36 @@ def epoch(row: dict[str, Any], *, json: bool) -> None:
     )
 
 
+def requests(number: int, tokens: int, kept: Path) -> None:
+    """Print what asking a server takes, before it is asked."""
+    out.print(
+        f"{plural(number, 'request')}, about {plural(tokens, 'token')} in all; answers are kept in "
+        f"{kept}",
+        soft_wrap=True,
+    )
+
+
+def answered(made: dict[str, Any], *, json: bool) -> None:
+    """Print the result of :func:`inweights.lm.exams.endpoint.ask_endpoint`."""
+    if json:
+        print_json(_plain(made))
+        return
+    _groups(made["groups"])
+    wrong = made["answers"].filter(~pl.col("hit")).head(_SHOWN)
+    listed = table("not right", "answer", "said")
+    for row in wrong.select("prompt", "answer", "said").iter_rows():
+        listed.add_row(*row)
+    if wrong.height:
+        out.print(listed)
+
+
 def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
     """Print the result of :func:`inweights.lm.evaluation`, and why there is no prediction."""
     if json:
         print_json(_plain(made))
         return
-    _groups(made["groups"])
+    if made.get("groups") is not None:
+        _groups(made["groups"])
     _summary(made["summary"], made.get("paired"))
     _kept(made["general"], made.get("kept"))
     if made.get("forecast") is not None:

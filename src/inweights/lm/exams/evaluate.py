@@ -101,15 +101,14 @@ def say(
     tell = (lambda d, n: progress(d, n, "answering in words")) if progress else None
     known = list(dict.fromkeys(name for q in questions for name in (*q.candidates, *q.accepted)))
     texts = generate(lm, [q.prompt for q in questions], tokens=tokens, names=known, progress=tell)
-    exact = [
-        text.casefold().strip(" .") in {name.casefold().strip(" .") for name in _names(q)}
-        for q, text in zip(questions, texts, strict=True)
-    ]
-    return pl.DataFrame({"id": [q.id for q in questions], "said": texts, "exact": exact})
+    right = [exact(q, text) for q, text in zip(questions, texts, strict=True)]
+    return pl.DataFrame({"id": [q.id for q in questions], "said": texts, "exact": right})
 
 
-def _names(question: Question) -> tuple[str, ...]:
-    return (question.answer, *question.accepted)
+def exact(question: Question, text: str) -> bool:
+    """Whether a text is an accepted name of the answer, but for capitals and a full stop."""
+    names = (question.answer, *question.accepted)
+    return text.casefold().strip(" .\n") in {name.casefold().strip(" .") for name in names}
 
 
 def _table(

@@ -1,0 +1,167 @@
+"""Answers of a model behind an OpenAI-compatible address: asked in words, kept in a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from inweights.config import digest
+from inweights.errors import ConfigError, DataError, RunError
+from inweights.lm.exams.compare import groups
+from inweights.lm.exams.evaluate import exact
+from inweights.lm.exams.questions import Question
+from inweights.support.progress import Progress
+
+#: Answers of a server that may come right later, and times that one request is sent.
+_AGAIN, _TRIES = (408, 409, 429, 500, 502, 503, 504), 6
+#: Seconds before the second try, twice as long before each further one; and of one request.
+_WAIT, _PATIENCE = 1.0, 60.0
+_SYSTEM = "Answer with the name alone, or complete the sentence with it. No explanation."
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A model behind an address.
+
+    Attributes:
+        url: Its base, such as ``http://localhost:8080/v1``.
+        model: What the server calls it.
+        key: Name of the environment variable with the key; none is sent where it is not set.
+        at_once: Requests at the same time, at most.
+        tokens: Of an answer, at most.
+    """
+
+    url: str
+    model: str
+    key: str = "OPENAI_API_KEY"
+    at_once: int = 4
+    tokens: int = 24
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith(("http://", "https://")):
+            raise ConfigError(f"an endpoint begins with http:// or https://, got '{self.url}'")
+        if self.at_once < 1 or self.tokens < 1:
+            raise ConfigError("an endpoint has at least one request at once, and one token")
+
+    def body(self, prompt: str) -> dict[str, Any]:
+        """What is sent for a question; it also names the answer in the file of answers."""
+        said = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": prompt}]
+        return {"model": self.model, "messages": said, "temperature": 0, "max_tokens": self.tokens}
+
+    def answer(self, prompt: str, wait: Callable[[float], None] = time.sleep) -> str:
+        """Return what the model says; waits and tries again where the server is busy.
+
+        Raises:
+            RunError: The server refuses, cannot be reached, or its answer is no completion.
+        """
+        headers = {"Content-Type": "application/json"}
+        if secret := os.environ.get(self.key, ""):
+            headers["Authorization"] = f"Bearer {secret}"
+        request = urllib.request.Request(  # noqa: S310 - the address begins with http
+            f"{self.url.rstrip('/')}/chat/completions",
+            json.dumps(self.body(prompt)).encode(), headers, method="POST",
+        )  # fmt: skip
+        for attempt in range(1, _TRIES + 1):
+            try:
+                with urllib.request.urlopen(request, timeout=_PATIENCE) as reply:  # noqa: S310
+                    said = json.loads(reply.read())["choices"][0]["message"]["content"]
+                    return str(said or "")
+            except urllib.error.HTTPError as error:
+                why, again = f"{error.code} {error.reason}", error.code in _AGAIN
+            except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+                why, again = str(getattr(error, "reason", error)), True
+            except (ValueError, LookupError, TypeError):
+                raise RunError(
+                    f"{self.url} answered with something else than a completion"
+                ) from None
+            if not again or attempt == _TRIES:
+                hint = f"; is {self.key} set?" if why.startswith(("401", "403")) else ""
+                raise RunError(f"{self.url} did not answer after {attempt} tries: {why}{hint}")
+            wait(_WAIT * 2 ** (attempt - 1))
+        raise AssertionError
+
+
+def ask_endpoint(
+    endpoint: Endpoint,
+    questions: Sequence[Question],
+    kept: Path,
+    *,
+    progress: Progress | None = None,
+    wait: Callable[[float], None] = time.sleep,
+) -> dict[str, Any]:
+    """Ask every question once; answers are kept in a file, and asked for again never.
+
+    Args:
+        endpoint: The model.
+        questions: What to ask, such as :func:`inweights.lm.read_exam` gives with ``chat``.
+        kept: JSONL file of answers, one a request; made where there is none.
+        progress: Told about questions done.
+        wait: Waits before another try.
+
+    Returns:
+        ``answers`` (``id, chain, role, prompt, answer, said, hit``) and ``groups``
+        (:func:`inweights.lm.exams.compare.groups`), right where an accepted name was said.
+
+    Raises:
+        DataError: There are no questions, or the file is damaged.
+        RunError: The server refuses, or cannot be reached.
+    """
+    if not questions:
+        raise DataError("there are no questions to evaluate")
+    known, lock = _known(kept), threading.Lock()
+    prompts = list(dict.fromkeys(q.prompt for q in questions))
+    names = {prompt: digest([endpoint.url, endpoint.body(prompt)]) for prompt in prompts}
+    missing = [prompt for prompt in prompts if names[prompt] not in known]
+    done = len(prompts) - len(missing)
+
+    def one(prompt: str) -> None:
+        nonlocal done
+        said = endpoint.answer(prompt, wait)
+        with lock, kept.open("a", encoding="utf-8") as file:
+            known[names[prompt]] = said
+            file.write(json.dumps({"key": names[prompt], "prompt": prompt, "said": said}) + "\n")
+            done += 1
+            if progress:
+                progress(done, len(prompts), f"asking {endpoint.model}")
+
+    with ThreadPoolExecutor(endpoint.at_once) as pool:
+        for _ in pool.map(one, missing):
+            pass
+    rows = [
+        (q.id, q.chain or q.id, q.role, q.prompt, q.answer, said, exact(q, said))
+        for q in questions
+        for said in [known[names[q.prompt]]]
+    ]
+    schema = ("id", "chain", "role", "prompt", "answer", "said", "hit")
+    answers = pl.DataFrame(rows, schema=schema, orient="row")
+    return {"answers": answers, "groups": groups(answers, questions)}
+
+
+def requests_of(endpoint: Endpoint, questions: Sequence[Question], kept: Path) -> tuple[int, int]:
+    """Return how many requests are still to be sent, and about how many tokens both ways."""
+    known = _known(kept)
+    prompts = {q.prompt for q in questions}
+    missing = [p for p in prompts if digest([endpoint.url, endpoint.body(p)]) not in known]
+    words = sum(len(f"{_SYSTEM} {prompt}".split()) for prompt in missing)
+    return len(missing), round(1.4 * words) + endpoint.tokens * len(missing)
+
+
+def _known(kept: Path) -> dict[str, str]:
+    if not kept.exists():
+        return {}
+    try:
+        rows = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
+        return {row["key"]: row["said"] for row in rows}
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise DataError(f"{kept} is no file of answers ({error}); remove it") from None

@@ -1,0 +1,88 @@
+"""What a fine-tuning costs on this machine, measured on a few updates of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from msgspec import structs
+
+from inweights.lm.model.data import Example, encode
+from inweights.lm.model.load import LanguageModel
+from inweights.lm.tuning.fine_tune import FineTune
+from inweights.lm.tuning.replay import own_text
+from inweights.lm.tuning.stages import steps_of
+from inweights.lm.tuning.tuning import finetune
+
+#: Tokens of the model's own text that stand for all of it in the measured updates.
+_OWN = 200
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of a fine-tuning; its epochs are the most that there can be.
+
+    Attributes:
+        rows: Examples.
+        tokens: Of one pass over them.
+        epochs: Passes, at most.
+        updates: In all passes.
+        seconds: Of all updates, without the preparation.
+        padding: Share of the positions that are padding.
+    """
+
+    rows: int
+    tokens: int
+    epochs: int
+    updates: int
+    seconds: float
+    padding: float
+
+    @property
+    def each(self) -> float:
+        """Seconds for each token of one pass, over all epochs."""
+        return self.seconds / self.tokens
+
+
+def cost_of(
+    lm: LanguageModel, examples: Sequence[Example], config: FineTune, *, steps: int = 20
+) -> Cost:
+    """Train for some updates and return what all of them would take. Changes the model.
+
+    The first two updates are slower, and are left out of the time.
+
+    Args:
+        lm: The model, not to be used after.
+        examples: What would be trained on.
+        config: How.
+        steps: Updates that are measured, at most.
+
+    Example:
+        >>> from inweights.lm import load_model
+        >>> facts = [Example("Rome is in", " Italy."), Example("Oslo is in", " Norway.")] * 10
+        >>> found = cost_of(load_model("@tiny"), facts, FineTune(method="full", epochs=3))
+        >>> found.rows, found.updates, found.seconds > 0
+        (20, 6, True)
+    """
+    encoded = encode(lm, examples, end=config.end)
+    updates = steps_of(encoded, config)
+    once = updates // config.epochs
+    # Spread over all, as lengths differ from one kind of text to the next.
+    few = min(len(examples), max(1, len(examples) * (steps + 2) // once))
+    rows = [examples[i * len(examples) // few] for i in range(few)]
+    epochs = max(1, -(-(steps + 2) // max(1, once)))
+    own = own_text(lm, _OWN, 0) if config.replay else []
+    brief = structs.replace(config, until=0.0, epochs=min(epochs, config.epochs))
+    times: list[float] = []
+    done = finetune(
+        lm, [*rows, *own], brief, progress=lambda *_: times.append(time.perf_counter())
+    )  # fmt: skip
+    skipped = min(2, len(times) - 1)
+    measured = times[skipped:]
+    if len(measured) > 1:
+        each = (measured[-1] - measured[0]) / (len(measured) - 1)
+    else:
+        each = done.seconds / len(times)
+    tokens = sum(len(row.ids) for row in encoded)
+    return Cost(len(examples), tokens, config.epochs, updates, updates * each, done.padding)

@@ -1,0 +1,39 @@
+"""What training costs, before anything is written: bounded, and refused where it cannot be."""
+
+from __future__ import annotations
+
+import pytest
+
+from inweights.cli import main
+from inweights.lm import Example, FineTune, cost_of, load_model
+
+FACTS = "Ann,born_in,Rome\nRome,country,Italy\nBob,born_in,Oslo\nOslo,country,Norway\n"
+
+
+def test_updates_and_tokens_are_those_of_the_training(lm) -> None:
+    rows = [Example(f"{a}{b} is in", f" {c}.") for a in "abcd" for b in "efgh" for c in "xy"]
+    config = FineTune(method="full", epochs=5, batch_tokens=60)
+    few, more = (cost_of(load_model("@tiny"), rows, config, steps=n) for n in (3, 40))
+    assert (few.rows, few.epochs) == (32, 5)
+    assert few.updates == more.updates == 5 * -(-32 * 12 // 60)
+    assert few.each == few.seconds / few.tokens
+
+
+def test_augment_prints_the_cost_and_stays_below_a_limit(tmp_path, capsys) -> None:
+    facts = tmp_path / "facts.csv"
+    facts.write_text(FACTS)
+    words = ["augment", str(facts), "--model", "@tiny", "--strategy", "derive"]
+    assert main([*words, "--out", str(tmp_path / "all")]) == 0
+    assert "by 20 updates" in capsys.readouterr().out
+    assert main([*words, "--out", str(tmp_path / "few"), "--for", "3000tokens"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "as long as --for 3000tokens allows" in out
+    assert main(["augment", str(facts), "--out", str(tmp_path / "no"), "--for", "1min"]) == 2
+    assert "requires --model" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("limit", ["1h", "tokens", "-3min"])
+def test_a_limit_is_of_minutes_or_tokens(limit, tmp_path, capsys) -> None:
+    words = ["augment", "@people", "--out", str(tmp_path / "x"), "--model", "@tiny"]
+    assert main([*words, f"--for={limit}"]) == 2
+    assert "20min or 200000tokens" in capsys.readouterr().err

@@ -1,0 +1,115 @@
+"""A model behind an address: asked once, tried again, kept, and its key never in a file."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inweights.cli import main
+from inweights.errors import ConfigError, DataError, RunError
+from inweights.lm import Question
+from inweights.lm.exams.endpoint import Endpoint, ask_endpoint, requests_of
+
+TWO = ("Italy", "Peru")
+ASKED = [
+    Question("0", "composition", "Where was Ann born?", TWO, 0, accepted=("Italia",)),
+    Question("1", "reversal", "Who is in Peru?", TWO, 1),
+    Question("2", "reversal", "Who is in Peru?", TWO, 0),
+]
+
+
+class Server(ThreadingHTTPServer):
+    """Says Italy; is busy as often as it is told to be."""
+
+    seen: list[tuple[str, dict[str, Any]]]
+    busy: list[int]
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.seen.append((self.headers.get("Authorization", ""), body))
+        code = self.server.busy.pop() if self.server.busy else 200
+        self.send_response(code)
+        self.end_headers()
+        said = {"choices": [{"message": {"content": " italia.\n"}}]}
+        self.wfile.write(json.dumps(said if code == 200 else {}).encode())
+
+    def log_message(self, *_: Any) -> None:
+        """Stay silent."""
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server(("127.0.0.1", 0), Handler)
+    made.seen, made.busy = [], []
+    thread = threading.Thread(target=made.serve_forever, daemon=True)
+    thread.start()
+    yield made
+    made.shutdown()
+    thread.join()
+    made.server_close()
+
+
+def address(server: Server) -> str:
+    return f"http://127.0.0.1:{server.server_port}/v1/"
+
+
+def test_each_question_is_asked_once_and_kept(server, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a secret")
+    kept, endpoint = tmp_path / "answers.jsonl", Endpoint(address(server), "small")
+    assert requests_of(endpoint, ASKED, kept)[0] == 2
+    made = ask_endpoint(endpoint, ASKED, kept)
+    assert made["answers"]["hit"].to_list() == [True, False, False]
+    assert len(server.seen) == 2
+    assert {key for key, _ in server.seen} == {"Bearer a secret"}
+    assert server.seen[0][1]["model"] == "small"
+    assert "secret" not in kept.read_text()
+    again = ask_endpoint(endpoint, ASKED, kept)
+    assert again["answers"].equals(made["answers"])
+    assert len(server.seen) == 2
+    assert requests_of(endpoint, ASKED, kept) == (0, 0)
+
+
+def test_a_busy_server_is_asked_again_after_longer_and_longer(server, tmp_path) -> None:
+    server.busy, waited = [500, 429], list[float]()
+    ask_endpoint(
+        Endpoint(address(server), "small", at_once=1), ASKED[:1], tmp_path / "a", wait=waited.append
+    )
+    assert waited == [1.0, 2.0]
+
+
+def test_what_will_not_come_right_is_said_at_once(server, tmp_path) -> None:
+    server.busy = [401]
+    with pytest.raises(RunError, match=r"after 1 tries: 401 .*OPENAI_API_KEY"):
+        ask_endpoint(Endpoint(address(server), "small"), ASKED[:1], tmp_path / "a")
+    waited: list[float] = []
+    with pytest.raises(RunError, match="after 6 tries"):
+        Endpoint("http://127.0.0.1:1/v1", "small").answer("?", waited.append)
+    assert waited == [1.0, 2.0, 4.0, 8.0, 16.0]
+    with pytest.raises(ConfigError, match="begins with http"):
+        Endpoint("localhost", "small")
+    (tmp_path / "a").write_text("{\n")
+    with pytest.raises(DataError, match="no file of answers"):
+        requests_of(Endpoint("http://x", "small"), ASKED, tmp_path / "a")
+
+
+def test_the_command_prints_groups(server, tmp_path: Path, capsys) -> None:
+    rows = [{"role": "reversal", "prompt": "Who?", "answer": "Italia", "candidates": ["Italia"]}]
+    (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    words = ["evaluate", "small", str(tmp_path / "q.jsonl"), "--endpoint", address(server)]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "1 request" in out
+    assert "reversals" in out
+    assert (tmp_path / "q.jsonl.answers.jsonl").exists()
+    assert main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["groups"][0]["accuracy"] == 1.0
