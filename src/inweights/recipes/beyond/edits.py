@@ -113,7 +113,7 @@ SCORES = {
 RECIPE = recipe(
     __name__,
     scales={
-        "smoke": Settings(model=GPTConfig(layers=1, width=16, tied=False), steps=4, most=2),
+        "smoke": Settings(n=12, model=GPTConfig(layers=2, width=32, tied=False), steps=150, most=2),
         "cpu": Settings(),
         "paper": Settings(most=20),
     },

@@ -282,7 +282,9 @@ SCORES = {
 RECIPE = recipe(
     __name__,
     scales={
-        "smoke": Settings(graphs=("chain", "cycle of 16", "star"), width=8, steps=6, draws=10),
+        "smoke": Settings(
+            graphs=("chain", "cycle of 16", "star"), width=16, steps=150, rate=0.02, draws=10
+        ),
         "cpu": Settings(),
         "paper": Settings(draws=1000),
     },
