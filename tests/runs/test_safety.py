@@ -264,5 +264,5 @@ def test_an_export_to_a_full_disk_leaves_no_half_of_a_file(store, tmp_path, monk
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(RunError, match="No space left"):
-        write_export(outcome, tmp_path / "out", latex=True)
+        write_export(outcome, tmp_path / "out", csv=True)
     assert list((tmp_path / "out").iterdir()) == []
