@@ -111,29 +111,28 @@ def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
         >>> groups(one, asked).row(0)
         ('reversals', 1, 1.0, 0.025, 1.0)
     """
-    hits = {
-        (row["chain"], row["role"]): row["hit"]
-        for row in table.iter_rows(named=True) if row["role"] != "thought"
-    }  # fmt: skip
+    rows = table.filter(pl.col("role") != "thought").select("id", "chain", "role", "hit").rows()
+    hits = {name: hit for name, _, _, hit in rows}
+    hops = {(chain, role): hit for _, chain, role, hit in rows}
     found: dict[str, list[bool]] = {name: [] for name in GROUPS}
     facts = {}
     for q in questions:
-        hit = hits[q.chain or q.id, q.role]
+        hit = hits[q.id]
         if q.role in ("first_hop", "second_hop"):
             facts[q.prompt] = hit  # one fact may be a hop of several chains
         elif q.itself:
             found[ITSELF].append(hit)
         elif q.role == "composition" and not q.stated:
-            both = all(hits.get((q.id, role), False) for role in ("first_hop", "second_hop"))
+            both = all(hops.get((q.id, role), False) for role in ("first_hop", "second_hop"))
             found[HELD_OUT[not both]].append(hit)
         elif q.role in _GROUP:
             found[_GROUP[q.role]].append(hit)
     found["facts"] = list(facts.values())
-    rows = [
+    shares = [
         (name, len(own), *share_interval(sum(own), len(own))) for name, own in found.items() if own
     ]
     schema = ("group", "questions", "accuracy", "low", "high")
-    table = pl.DataFrame(rows, schema=schema, orient="row")
+    table = pl.DataFrame(shares, schema=schema, orient="row")
     return table.with_columns(pl.col("low", "high").round(4))
 
 

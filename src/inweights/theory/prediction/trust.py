@@ -76,8 +76,9 @@ def propose_training(prediction: Prediction) -> str:
     Example:
         >>> from inweights.theory import predict
         >>> from inweights.worlds import TwoHop
-        >>> propose_training(predict(TwoHop(n=3, identity=True).build(), advise=False))
-        ''
+        >>> few = predict(TwoHop(n=3).build(), advise=False)  # like no family of trained worlds
+        >>> "--by training" in propose_training(few)
+        True
     """
     words = prediction.probabilities["outlook"]
     uncertain = (words == "open").sum() / max(len(words), 1)

@@ -48,7 +48,7 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
         >>> from inweights.worlds import TwoHop
         >>> world = TwoHop(n=4, identity=0.5).build()
         >>> query_features(world, predict(world, advise=False).queries)["identity"].to_list()
-        [1.0, 0.0, 1.0, 0.0]
+        [0.0, 1.0, 0.0, 1.0]
     """
     rows = queries.filter(pl.col("role").is_in(CHAINED))
     asked, known = world.queries, stated_identities(world)
@@ -107,7 +107,7 @@ def properties(world: World) -> dict[str, float]:
     Example:
         >>> from inweights.worlds import TwoHop
         >>> {k: round(v, 2) for k, v in properties(TwoHop(n=4, identity=0.5).build()).items()}
-        {'facts': 2.3, 'identities': 0.5, 'evenness': 1.0, 'shared': 0.0, 'symmetric': 0.0,
+        {'facts': 2.08, 'identities': 0.5, 'evenness': 1.0, 'shared': 0.0, 'symmetric': 0.0,
         'several': 0.0, 'steps': 2.0}
     """
     after, known = _after(world), stated_identities(world)
