@@ -40,12 +40,54 @@ _SEEN = """() => {
 }"""
 
 
+#: Images without a text, and texts whose contrast is below that of WCAG 2 (AA).
+_READ = """() => {
+  const parse = (c) => {
+    const m = c.match(/[0-9.]+/g).map(Number);
+    return [m[0], m[1], m[2], m.length > 3 ? m[3] : 1];
+  };
+  const over = (a, b) => a.slice(0, 3).map((v, i) => v * a[3] + b[i] * (1 - a[3])).concat(1);
+  const light = (c) => {
+    const f = c.slice(0, 3).map((v) => v / 255);
+    const [r, g, b] = f.map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (e) => {
+    const stack = [];
+    for (; e; e = e.parentElement) {
+      const s = getComputedStyle(e), c = parse(s.backgroundColor);
+      if (s.backgroundImage !== 'none') { return null; }
+      if (c[3] > 0) { stack.push(c); }
+      if (c[3] === 1) { break; }
+    }
+    return stack.reverse().reduce((under, c) => over(c, under), [255, 255, 255, 1]);
+  };
+  const bad = [...document.images].filter((i) => !i.hasAttribute('alt')).map((i) => i.src);
+  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), seen = new Set();
+  while (walk.nextNode()) {
+    const of = walk.currentNode.parentElement, text = walk.currentNode.textContent.trim();
+    if (!text || seen.has(of)) { continue; }
+    seen.add(of);
+    const unread = of.closest('svg, .math, mjx-container, noscript, script, style, [disabled]');
+    if (unread || !of.checkVisibility({ opacityProperty: true })) { continue; }
+    const s = getComputedStyle(of), below = ground(of);
+    if (!below) { continue; }
+    const a = light(over(parse(s.color), below)), b = light(below);
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    const size = parseFloat(s.fontSize);
+    const large = size >= 24 || (size >= 18.66 && Number(s.fontWeight) >= 700);
+    if (ratio < (large ? 3 : 4.5)) { bad.push(`${ratio.toFixed(2)} ${text.slice(0, 40)}`); }
+  }
+  return bad;
+}"""
+
+
 #: What a page draws anew for another window is there after the next frame.
 _DRAWN = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 
 def look(page):
-    """Nothing of a page is wider than its window, and no text smaller than 9 pixels."""
+    """Nothing is wider than the window, no text smaller than 9 pixels or hard to tell apart."""
     for width, colours in WINDOWS:
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=colours)
@@ -53,6 +95,8 @@ def look(page):
         wide, least, text = page.evaluate(_SEEN)
         assert wide <= width, (page.url, width, colours, wide)
         assert least >= 9, (page.url, width, colours, text, least)
+        faint = page.evaluate(_READ)
+        assert not faint, (page.url, width, colours, faint[:5])
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import hashlib
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import msgspec
 
@@ -41,9 +41,11 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         later: Options that were added when runs existed, each with the value that means what was
             done before. With that value they are left out of a run's identity, so that a new option
             does not make every earlier run another one. What stands here may never change.
+        newer: Of these, what was added after version 0.1.0, whose studies name all others.
     """
 
     later: ClassVar[Mapping[str, Any]] = {}
+    newer: ClassVar[tuple[str, ...]] = ()
 
     @property
     def idle(self) -> tuple[str, ...]:
@@ -74,6 +76,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         self._take()
         check_types(self)
 
+    def named(self) -> Self:
+        """What its identity is taken of: itself, if it holds no configs as plain values."""
+        return self
+
     def _take(self) -> None:
         """Turn what a caller may give, such as a function, into what is stored."""
 
@@ -91,8 +97,10 @@ def to_dict(config: msgspec.Struct) -> dict[str, Any]:
     return plain
 
 
-def identity(value: Any) -> Any:
+def identity(value: Any, *, newer: bool = False) -> Any:
     """Return what a run is named by: plain values, without later options that change nothing.
+
+    With ``newer`` only those are left out that were added after version 0.1.0.
 
     Example:
         >>> class Ring(Config):
@@ -105,17 +113,21 @@ def identity(value: Any) -> Any:
     if type(value) in _PLAIN:  # most are, and looking at them closer would take most of the time
         return value
     if isinstance(value, list | tuple):
-        return [identity(inner) for inner in value]
+        return [identity(inner, newer=newer) for inner in value]
     if isinstance(value, Mapping):
-        return {str(key): identity(inner) for key, inner in value.items()}
+        return {str(key): identity(inner, newer=newer) for key, inner in value.items()}
     if not isinstance(value, msgspec.Struct):
         return msgspec.to_builtins(value, str_keys=True)
+    if isinstance(value, Config):
+        value = value.named()
     about = type(value).__struct_config__
     tagged = {about.tag_field: about.tag} if about.tag_field else {}
     later, idle = getattr(value, "later", {}), getattr(value, "idle", ())
+    if newer:
+        later, idle = {name: later[name] for name in getattr(value, "newer", ())}, ()
     fields = {name: getattr(value, name) for name in value.__struct_fields__}
     kept = {n: v for n, v in fields.items() if n not in idle and (n not in later or v != later[n])}
-    return tagged | {name: identity(inner) for name, inner in kept.items()}
+    return tagged | {name: identity(inner, newer=newer) for name, inner in kept.items()}
 
 
 def decode(kind: type[C], values: Mapping[str, Any]) -> C:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from inweights.errors import ConfigError, InweightsError, unknown_name
 from inweights.lab.grammar.verdict import ClaimResult, unjudged
-from inweights.laboratory.results import board, stated
+from inweights.laboratory.results import board, has_board, stated
 from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
 from inweights.recipes.catalogue.index import entry_of
 from inweights.runs import RunFolder, RunStore, remembered
@@ -60,7 +60,7 @@ def verdicts(
     """
     store = RunStore(runs)
     results: list[ClaimResult] = []
-    known = {one.id: one for one in board(scale, only=only).claims if one.verdict != "not judged"}
+    known = {} if not has_board() else {one.id: one for one in board(scale, only=only).claims}
     for name in recipes_like(only):
         outcome, why = None, f"no run at scale '{scale}' yet"
         if store.has(name):  # else not even the recipe is loaded
@@ -73,7 +73,10 @@ def verdicts(
             continue
         for claim in entry_of(name).claims:
             stored = None if store.has(name) else known.get(claim.id)
-            results.append(replace(stored, why=STORED) if stored else unjudged(claim, why))
+            judged = stored is not None and stored.verdict != "not judged"
+            results.append(
+                replace(stored, why=STORED) if stored and judged else unjudged(claim, why)
+            )
     return tuple(results)
 
 

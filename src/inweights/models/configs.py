@@ -68,6 +68,7 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         "loops": 1,
         "inject": False,
     }
+    newer = ("loops", "inject")
 
     layers: int = 8
     loops: int = 1

@@ -107,6 +107,7 @@ class Phase(Config):
         "penalty": None,
         "observers": (),
     }
+    newer = ("at", "penalty", "observers")
 
     name: str = "train"
     roles: dict[str, float] = {}

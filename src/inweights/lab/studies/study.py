@@ -12,11 +12,11 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import structs
 
-from inweights.config import Config, decode, load_toml, to_dict
+from inweights.config import Config, decode, identity, load_toml, to_dict
 from inweights.errors import ConfigError, unknown_name
 from inweights.lab.grammar.claim import Claim, Score, Target, Value
 from inweights.lab.grammar.figure import Figure, auto
@@ -141,6 +141,12 @@ class StudyFile(Config):
     figures: tuple[FigureEntry, ...] = ()
     claims: tuple[ClaimEntry, ...] = ()
     controls: tuple[str, ...] = ()
+
+    def named(self) -> Self:
+        """Parts without the options that were added after version 0.1.0 and change nothing."""
+        parts = {"world": self.world, "model": self.model, "learner": self.learner}
+        plain = {n: identity(_part(n, v), newer=True) for n, v in parts.items() if v}
+        return structs.replace(self, **plain)
 
     @property
     def study(self) -> Study:

@@ -79,6 +79,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
     """
 
     later = {"after_leaf": False}
+    newer = ("after_leaf",)
 
     arms: int = 200
     nodes: int = 5

@@ -61,6 +61,7 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
     """
 
     later = {"bridges": None, "unseen": 0.0}
+    newer = ("bridges", "unseen")
 
     n: int = 20
     complexity: int = 1
