@@ -23,8 +23,8 @@ from inweights.worlds import Analogy, Graph, PathStar, TwoHop, World
 from inweights.worlds.labels import Labels
 
 #: Tables of all pairs or cells are refused by their exact size, `by_loops` by what it calls;
-#: what `realignment` holds was not measured yet.
-TABLES = {"templates", "cosines", "by_loops", "realignment"}
+#: what `realignment` and `edits` hold was not measured yet.
+TABLES = {"templates", "cosines", "by_loops", "realignment", "edits"}
 ALL = {**PROBES, "label_cosines": label_cosines}
 #: Probes with a null distribution; probes that solve a program: slow, and quadratic.
 DRAWN = {"hop_correlation", "named_geometry", "spectral_energy", "zigzag", "geometric_margin"}

@@ -52,20 +52,16 @@ def test_a_local_geometry_is_known_as_local() -> None:
     assert one["global"]["beyond"] > one["local"]["beyond"] > one["random"]["beyond"]
 
 
-def test_frozen_trials_differ_in_nothing_else() -> None:
+def test_a_frozen_trial_has_a_free_one_of_its_world_and_model() -> None:
     made = c3.plan(c3.Settings(graphs=("grid",), most=3, looks=1)).trials
-    for free, frozen in zip(made[::2], made[1::2], strict=True):
-        assert (free.world, free.model) == (frozen.world, frozen.model)
-        assert isinstance(frozen.learner, Curriculum)
-        assert isinstance(free.learner, Curriculum)
-        (one,), (other,) = free.learner.phases, frozen.learner.phases
-        assert one.freezes == ()
-        assert other.freezes == ("tokens.*",)
-        assert (one.steps, one.optimizer, one.schedule) == (
-            other.steps,
-            other.optimizer,
-            other.schedule,
-        )
+    phases = [one.learner.phases[0] for one in made if isinstance(one.learner, Curriculum)]
+    assert len(phases) == len(made)
+    kinds = {(): [], ("tokens.*",): []}  # type: dict[tuple[str, ...], list[object]]
+    for one, phase in zip(made, phases, strict=True):
+        kinds[tuple(phase.freezes)].append((one.world, one.model))
+    free, frozen = kinds.values()
+    assert frozen
+    assert all(pair in free for pair in frozen)
 
 
 def test_ends_of_free_and_frozen_runs() -> None:

@@ -87,7 +87,8 @@ def holds(*, most: float = np.inf, **factors: float) -> Callable[[Callable[P, T]
         @torch.no_grad()
         @wraps(probe)
         def refused_first(*given: P.args, **options: P.kwargs) -> T:
-            check_probe(refused_first, *given, **options)  # type: ignore[arg-type]
+            if given and isinstance(given[0], Model):  # any other is refused by what it lacks
+                check_probe(refused_first, *given, **options)  # type: ignore[arg-type]
             return probe(*given, **options)
 
         refused_first.holds = factors, most  # type: ignore[attr-defined]
