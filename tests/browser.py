@@ -43,8 +43,9 @@ _SEEN = """() => {
 #: Images without a text, and texts whose contrast is below that of WCAG 2 (AA).
 _READ = """() => {
   const parse = (c) => {
-    const m = c.match(/[0-9.]+/g).map(Number);
-    return [m[0], m[1], m[2], m.length > 3 ? m[3] : 1];
+    const m = c.match(/[0-9.e-]+/g).map(Number).filter((v) => !Number.isNaN(v));
+    const most = c.startsWith('color(') ? 255 : 1;  // what was mixed is from 0 to 1
+    return [m[0] * most, m[1] * most, m[2] * most, m.length > 3 ? m[3] : 1];
   };
   const over = (a, b) => a.slice(0, 3).map((v, i) => v * a[3] + b[i] * (1 - a[3])).concat(1);
   const light = (c) => {

@@ -215,14 +215,16 @@ def test_each_command_shows_two_examples_that_parse() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_examples_run_one_after_another(tmp_path, monkeypatch, trained, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path / "runs"))
     model, world = trained
     laboratory.examples(".")
     iw.save_model(model, "model.safetensors")
-    first = ["augment", "finetune", "plan", "run", "sweep"]
-    order = first + [name for name in EXAMPLES if name not in (*first, "demo")]  # of a minute
+    first = ["augment", "plan", "run", "sweep"]
+    minutes = ["demo", "finetune", "evaluate"]  # which have tests of their own
+    order = first + [name for name in EXAMPLES if name not in (*first, *minutes)]
     assert world.settings["n"] == 4
     for name in order:
         for line in EXAMPLES[name]:

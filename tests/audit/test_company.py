@@ -82,7 +82,14 @@ def test_five_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert kinds["contradiction"] == 2
     assert kinds["alias"] == 1
     assert kinds["inverse"] == 2  # who leads a team is a member of it
-    assert made["mended"] == {"facts": len(rows) - 4, "renamed": 1, "left out": 6, "set apart": 4}
+    assert made["mended"] == {
+        "facts": len(rows) - 4,
+        "renamed": 1,
+        "left out": 6,
+        "set apart": 4,
+        "missing": 0,
+        "to decide": 0,
+    }
 
     mended = folder / "mended" / "facts.csv"
     left = set(pl.read_csv(mended).rows())

@@ -123,5 +123,7 @@ def test_an_interchange_gives_what_their_hooks_give() -> None:
 
 def test_without_it_one_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "transformer_lens.model_bridge.sources", None)
-    with pytest.raises(ConfigError, match=r"requires transformer_lens; .* 'inweights\[lens\]'"):
+    with pytest.raises(
+        ConfigError, match=r"requires transformer_lens: pip install 'inweights\[lens\]'"
+    ):
         to_transformer_lens(gpt())
