@@ -42,6 +42,9 @@ _SEEN = """() => {
 
 #: Images without a text, and texts whose contrast is below that of WCAG 2 (AA).
 _READ = """() => {
+  for (const one of document.getAnimations()) {
+    if (one instanceof CSSTransition) { one.finish(); }  // colours on their way to the other theme
+  }
   const parse = (c) => {
     const m = c.match(/[0-9.e-]+/g).map(Number).filter((v) => !Number.isNaN(v));
     const most = c.startsWith('color(') ? 255 : 1;  // what was mixed is from 0 to 1
@@ -57,7 +60,7 @@ _READ = """() => {
     const stack = [];
     for (; e; e = e.parentElement) {
       const s = getComputedStyle(e), c = parse(s.backgroundColor);
-      if (s.backgroundImage !== 'none') { return null; }
+      if (s.backgroundImage !== 'none' || s.filter !== 'none') { return null; }
       if (c[3] > 0) { stack.push(c); }
       if (c[3] === 1) { break; }
     }

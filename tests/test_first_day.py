@@ -219,6 +219,7 @@ def test_each_command_shows_two_examples_that_parse() -> None:
 def test_the_examples_run_one_after_another(tmp_path, monkeypatch, trained, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path / "runs"))
+    monkeypatch.delenv("INWEIGHTS_RESULTS")
     model, world = trained
     laboratory.examples(".")
     iw.save_model(model, "model.safetensors")
