@@ -16,9 +16,9 @@ from inweights.support.extras import EXTRAS, check_extra, optional
 
 @pytest.mark.parametrize("extra", EXTRAS)
 def test_what_is_missing_is_named(extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, EXTRAS[extra], None)
+    monkeypatch.setitem(sys.modules, EXTRAS[extra].module, None)
     monkeypatch.setattr("inweights.support.extras.find_spec", lambda name: None)
-    line = rf"^a test requires {EXTRAS[extra]}: pip install 'inweights\[{extra}\]'$"
+    line = rf"^a test requires {EXTRAS[extra].module}: pip install 'inweights\[{extra}\]'$"
     with pytest.raises(ConfigError, match=line):
         optional(extra, "a test")
     with pytest.raises(ConfigError, match=line):

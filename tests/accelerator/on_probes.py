@@ -40,6 +40,7 @@ LOOKS: dict[Any, tuple[Any, Any]] = {
     **dict.fromkeys(OF_OPTIMA, (iw.EmbMLPConfig(width=16), TWO_HOP[0])),
     probes.resemblance: (GPT, ANALOGIES),
     probes.carries: (GPT, INTERCHANGES),
+    **dict.fromkeys((probes.by_loops, probes.edits, probes.realignment), (GPT, TWO_HOP)),
 }
 
 
@@ -49,8 +50,7 @@ def test_every_probe_of_models_is_here() -> None:
         for name in probes.__all__
         if list(inspect.signature(getattr(probes, name)).parameters)[:2] == ["model", "worlds"]
     }
-    # Probes of loops and of edits are not tried on it yet.
-    assert {probe.__name__ for probe in LOOKS} == of_models - {"by_loops", "edits", "realignment"}
+    assert {probe.__name__ for probe in LOOKS} == of_models
 
 
 @pytest.mark.parametrize("probe", LOOKS, ids=lambda probe: probe.__name__)

@@ -3,55 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import replace
 
 import polars as pl
 import pytest
+from tests.coins import PAPER, TOSSED, Settings, of_coins
 
 from inweights import laboratory
 from inweights.cli import entry as cli
-from inweights.config import Config
 from inweights.errors import ConfigError
-from inweights.lab import Computation, Paper, Plan, share
+from inweights.lab import share
 from inweights.lab.studies.settle import narrowed, settle, share_of, standing
 from inweights.laboratory import finished
 from inweights.recipes import get_recipe
 from inweights.runs import RunStore, write_json
 from inweights.runs.files import hash_of
-from inweights.seeds import Streams
 
-#: How often each coin was tossed.
-TOSSED: Counter[str] = Counter()
 COINS = {"fair": 0.5, "false": 0.9, "lucky": 0.7}
-PAPER = Paper("mine", "My lab", claims_of="ours")
 state = PAPER.stating("coins", "nowhere")
-
-
-class Settings(Config):
-    tosses: int = 20
-
-
-def tossed(seed: int, coin: str, tosses: int) -> pl.DataFrame:
-    TOSSED[coin] += 1
-    return pl.DataFrame(
-        {"heads": [Streams(seed).numpy(coin).binomial(tosses, COINS[coin]) / tosses]}
-    )
-
-
-def of_coins(settings: Settings) -> Plan:
-    return Plan(
-        computations=[
-            Computation(
-                name="tosses",
-                labels={"coin": coin},
-                compute=tossed,
-                options={"coin": coin, "tosses": settings.tosses},
-                seeded=True,
-            )
-            for coin in COINS
-        ]
-    )
 
 
 def against_all(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -74,7 +43,7 @@ COINS_RECIPE = PAPER.recipe(
     summary="Tosses coins.",
     scales={"cpu": Settings()},
     seeds={"cpu": 8},
-    plan=of_coins,
+    plan=of_coins(COINS),
     derive=against_all,
     claims=(CLEAR, EDGE),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import time
 from functools import partial
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from polars.testing import assert_frame_equal
 from tests.forks import Forks
 from tests.lab import own_work
+from tests.lab.test_ranks import two_ranks
 
 import inweights as iw
 from inweights.lab.engine.cluster import bare
@@ -77,18 +77,7 @@ def test_torchrun_trains_a_wrapped_model(
     )
     plan, place = iw.Plan(trials=[trial], measures=[iw.probes.accuracy]), str(tmp_path / "plan")
     made = write_plan(plan, range(2), place, plugins=own_work.PLUGINS)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    about = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2"}
-    for name, value in {**about, "TORCHELASTIC_RUN_ID": "test"}.items():
-        monkeypatch.setenv(name, value)
-    processes = []
-    for rank in "01":
-        monkeypatch.setenv("RANK", rank)
-        monkeypatch.setenv("LOCAL_RANK", rank)
-        processes.append(forks.start("tests.lab.test_ranks:command", "work", place))
-    monkeypatch.undo()
+    processes = two_ranks(monkeypatch, forks, "work", place)
     alone = collect(plan, range(2), Store(tmp_path / "alone"))
     assert [process.wait() for process in processes] == [0, 0]
     together = collect(plan, range(2), made.store)

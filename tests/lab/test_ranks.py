@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -22,14 +23,8 @@ def command(*words: str) -> None:
     assert main(list(words)) == 0
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*runs diverged")
-def test_a_command_on_two_processes_where_all_runs_diverge(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forks: Forks
-) -> None:
-    """No process leaves a training before the others."""
-    plan, place = trainings(Trainings(rate=1e30, phases=2)), str(tmp_path / "plan")
-    made = write_plan(plan, range(2), place, plugins=["tests.lab.small"])
+def two_ranks(monkeypatch: pytest.MonkeyPatch, forks: Forks, *words: str) -> list[Any]:
+    """Start a command in two processes, as torchrun does."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -40,8 +35,20 @@ def test_a_command_on_two_processes_where_all_runs_diverge(
     for rank in "01":
         monkeypatch.setenv("RANK", rank)
         monkeypatch.setenv("LOCAL_RANK", rank)
-        processes.append(forks.start("tests.lab.test_ranks:command", "work", place))
+        processes.append(forks.start("tests.lab.test_ranks:command", *words))
     monkeypatch.undo()
+    return processes
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*runs diverged")
+def test_a_command_on_two_processes_where_all_runs_diverge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forks: Forks
+) -> None:
+    """No process leaves a training before the others."""
+    plan, place = trainings(Trainings(rate=1e30, phases=2)), str(tmp_path / "plan")
+    made = write_plan(plan, range(2), place, plugins=["tests.lab.small"])
+    processes = two_ranks(monkeypatch, forks, "work", place)
     alone = collect(plan, range(2), Store(tmp_path / "alone"))
     assert [process.wait() for process in processes] == [0, 0]
     assert "all tasks are done" in processes[0].output

@@ -21,7 +21,7 @@ def test_patching_alone_does_not_show_a_bridge(tmp_path: Path) -> None:
     """Influence is as large without a bridge; what a state carries is not."""
     table = iw.sweep(
         iw.TwoHop(n=6, complexity=2, first_relations=1, second_relations=2),
-        iw.GPTConfig(layers=4, width=32, tied=False), seeds=6, runs=tmp_path, progress=False,
+        iw.GPTConfig(layers=4, width=32, tied=False), seeds=12, runs=tmp_path, progress=False,
         measures=[iw.probes.activation_patching, iw.probes.carries], controls=["no-bridge"],
     )  # fmt: skip
     effects = table.filter(
@@ -32,7 +32,7 @@ def test_patching_alone_does_not_show_a_bridge(tmp_path: Path) -> None:
     assert without > 0.5  # the picture of `effect` alone: "the answer is there"
     states = table.filter(measure="carries", place="block.2", position=2)
     gap = beyond_control(states, "answer").row(0, named=True)
-    assert gap["low"] > 0  # the whole interval exceeds the control
+    assert gap["low"] > 0.2
 
 
 def test_a_default_that_decides_warns(tmp_path: Path) -> None:

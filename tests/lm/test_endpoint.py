@@ -77,6 +77,11 @@ def test_each_question_is_asked_once_and_kept(server, tmp_path, monkeypatch) -> 
     assert again["answers"].equals(made["answers"])
     assert len(server.seen) == 2
     assert requests_of(endpoint, ASKED, kept) == (0, 0)
+    kept.write_bytes(kept.read_bytes()[:-9])  # killed while the last answer was written
+    assert requests_of(endpoint, ASKED, kept)[0] == 1
+    assert ask_endpoint(endpoint, ASKED, kept)["answers"].equals(made["answers"])
+    assert len(server.seen) == 3
+    assert requests_of(endpoint, ASKED, kept) == (0, 0)
 
 
 def test_a_busy_server_is_asked_again_after_longer_and_longer(server, tmp_path) -> None:

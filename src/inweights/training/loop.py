@@ -167,10 +167,7 @@ def train(
             moving = flat.moving(phase.moves, phase.freezes)
             optimizer = _optimizer(flat, [p.optimizer for p in phases], moving, columns)
             rates = [group["lr"] for group in optimizer.param_groups]
-            if isinstance(optimizer, OwnOptimizer):
-                optimizer.load(state.optimizer)
-            else:
-                load_state(optimizer, flat, state.optimizer)
+            _load(optimizer, flat, state.optimizer)
             seeing = [told_by(code) for code in phase.observers]
 
             shake = partial(_shake, flat, phase, seeds, state) if phase.optimizer.noise else None
@@ -221,10 +218,7 @@ def train(
                 if progress:
                     progress(state.total)
                 if checkpoint and not done and checkpoint.due(state.total):
-                    if isinstance(optimizer, OwnOptimizer):
-                        state.optimizer = optimizer.state()
-                    else:
-                        state.optimizer = state_of(optimizer, flat)
+                    state.optimizer = _state(optimizer, flat)
                     if shards:
                         shards.gather(state.optimizer)
                     checkpoint.write(state)
@@ -268,6 +262,23 @@ def _optimizer(
     if isinstance(settings[0].kind, Code):
         return OwnOptimizer(flat, settings, moving)
     return build_optimizer(flat, settings, moving, columns)
+
+
+def _load(
+    optimizer: torch.optim.Optimizer | OwnOptimizer, flat: FlatParameters, state: dict[str, Tensor]
+) -> None:
+    if isinstance(optimizer, OwnOptimizer):
+        optimizer.load(state)
+    else:
+        load_state(optimizer, flat, state)
+
+
+def _state(
+    optimizer: torch.optim.Optimizer | OwnOptimizer, flat: FlatParameters
+) -> dict[str, Tensor]:
+    if isinstance(optimizer, OwnOptimizer):
+        return optimizer.state()
+    return state_of(optimizer, flat)
 
 
 def _losses(

@@ -120,6 +120,9 @@ def ask_endpoint(
     if not questions:
         raise DataError("there are no questions to evaluate")
     known, lock = _known(kept), threading.Lock()
+    if kept.exists():  # what a kill cut off is asked again
+        content = kept.read_bytes()
+        os.truncate(kept, content.rfind(b"\n") + 1)
     prompts = list(dict.fromkeys(q.prompt for q in questions))
     names = {prompt: digest([endpoint.url, endpoint.body(prompt)]) for prompt in prompts}
     missing = [prompt for prompt in prompts if names[prompt] not in known]
@@ -161,7 +164,8 @@ def _known(kept: Path) -> dict[str, str]:
     if not kept.exists():
         return {}
     try:
-        rows = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
+        whole, _, _ = kept.read_text(encoding="utf-8").rpartition("\n")  # the last may be cut off
+        rows = [json.loads(line) for line in whole.splitlines()]
         return {row["key"]: row["said"] for row in rows}
     except (OSError, ValueError, LookupError, TypeError) as error:
         raise DataError(f"{kept} is no file of answers ({error}); remove it") from None

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from inweights.errors import DataError, unknown_name
 from inweights.models.base import Model
@@ -79,7 +80,10 @@ def realignment(
     for role in each[0].queries.role_names:
         parts = [_queries(world, role) for world in each]
         prompts, answers, bridges = (
-            torch.from_numpy(np.stack(part)).expand(model.replicas, *part[0].shape).contiguous()
+            torch.from_numpy(np.stack(part))
+            .to(model.column.device)
+            .expand(model.replicas, *part[0].shape)
+            .contiguous()
             for part in zip(*parts, strict=True)
         )
         if not prompts.shape[1]:
@@ -163,7 +167,7 @@ class _Asked:
     ) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
         """Mean cosine of the states with their targets, and with those of other bridges."""
         right = self.target(layer, self.bridges)
-        every = torch.cosine_similarity(state.unsqueeze(2), right.unsqueeze(1), dim=-1)
+        every = normalize(state, dim=-1) @ normalize(right, dim=-1).mT
         same = self.bridges.unsqueeze(2) == self.bridges.unsqueeze(1)
         own = every.diagonal(dim1=1, dim2=2).mean(1)
         return own, every.masked_fill(same, torch.nan).nanmean((1, 2))
