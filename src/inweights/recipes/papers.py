@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from inweights.config import Config, decode, load_toml
+from inweights.errors import ConfigError
 from inweights.lab.grammar.published import check_sources
 from inweights.lab.grammar.recipe import Paper, Recipe, Tables
 from inweights.lab.grammar.recipe_file import read_recipe
@@ -73,6 +74,9 @@ def recipe(
         version: Raised by hand when the recipe's results change; part of a run's identity.
     """
     own = vars(sys.modules[module])
+    for needed in ("SCORES", "plan"):
+        if needed not in own and not (plan and needed == "plan"):
+            raise ConfigError(f"{module} defines no {needed}, above the call of recipe()")
     folder, name = module.split(".")[-2:]
     source = folder.replace("_", "-")
     entry = papers()[source]
