@@ -281,6 +281,6 @@ def _theory(audit: Audit) -> list[Finding]:
     text = trust(audit.forecast)
     if not lost.height and audit.forecast.why:
         found = [Finding("note", "What the prediction covers", audit.forecast.why)]
-    text = f"{text[:1].upper()}{text[1:]}. The certificate ({worst.status}, gap "
+    text = f"{text}. The certificate ({worst.status}, gap "
     text += f"{worst.gap:.1e}) is for the program, not for any training."
     return [*found, Finding("note", "How reliable the prediction is", text)]

@@ -187,7 +187,8 @@ def _kinds(queries: pl.DataFrame, patterns: bool) -> Any:
     """Counts of every kind of query, by the program and for a GPT, and mean probabilities."""
     by = ["role", "pattern"] if patterns else ["role"]
     program, words = ("follows", "tied", "fails"), ("likely", "open", "unlikely")
-    kinds = table(" ".join(by), "queries", "follow/tied/fail", "/".join(words), *MODELS)
+    head = ("queries", "follow/tied/fail", "likely/open\n/unlikely")
+    kinds = table(" ".join(by), *head, *MODELS)
     for key, rows in queries.group_by(by, maintain_order=True):
         said, looks = (Counter(rows[column].to_list()) for column in ("verdict", "outlook"))
         name = ": ".join(map(str, key))

@@ -79,8 +79,7 @@ def _explain(made: Prediction, trained: str) -> Iterable[str]:
         "model will make them. The facts have a margin of 1."
     )
     yield made.why
-    worth = trust(made)
-    yield f"{worth[:1].upper()}{worth[1:]}."
+    yield f"{trust(made)}."
     yield meaning()
     yield trained or propose_training(made)
 

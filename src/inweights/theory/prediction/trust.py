@@ -48,7 +48,7 @@ def trust(prediction: Prediction) -> str:
         f"'{near.name}' ({near.distance:.1f} of its radius)"
     )
     return (
-        f"expected error of the share of right answers, for nine in ten files: {errors}, {which}. "
+        f"Expected error of the share of right answers, for nine in ten files: {errors}, {which}. "
         f"{besides}Of a pretrained model this says little: there identities changed nothing that "
         "could be measured (+.03 ± .10)"
     )
@@ -87,7 +87,7 @@ def propose_training(prediction: Prediction) -> str:
     facts = len(prediction.solution.program.world.facts)
     seconds = SECONDS[0] + SECONDS[1] * facts
     return (
-        f"this prediction is uncertain: --by training trains 8 replicas of each model on these "
+        f"This prediction is uncertain: --by training trains 8 replicas of each model on these "
         f"facts, about {seconds:.0f} s (--replicas 4: {seconds / 2:.0f} s)"
     )
 
