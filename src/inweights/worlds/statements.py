@@ -18,6 +18,7 @@ FACT_ROLES = (
     "second_hop",
     "identity",
     "two_hop",
+    "chain",
     "category",
     "similarity",
     "attribution",
