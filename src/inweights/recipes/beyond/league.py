@@ -10,9 +10,10 @@ import polars as pl
 import inweights as iw
 from inweights.config import Config, replace_at
 from inweights.errors import ConfigError, unknown_name
-from inweights.lab import Curriculum, Measure, Plan, Trial
+from inweights.lab import Curriculum, Measure, Plan, Trial, share
 from inweights.models.configs import EmbMLPConfig, GPTConfig, MambaConfig
 from inweights.models.outside.wrapping import WrapConfig, causal_lm
+from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import memorised
 from inweights.training.curriculum import Optimizer, Phase, Schedule
 from inweights.worlds.families.two_hop import TwoHop
@@ -20,6 +21,15 @@ from inweights.worlds.families.two_hop import TwoHop
 Entrant = GPTConfig | EmbMLPConfig | MambaConfig | WrapConfig
 ARM = ["model", "identity", "trained"]
 SLOTS = 128
+#: Least share of two-hop facts, where some are trained.
+LEAST = 0.25
+#: Roles of queries, in words.
+HOPS = {
+    "composition": "both hops seen",
+    "first_unseen": "first unseen",
+    "second_unseen": "second unseen",
+    "both_unseen": "both unseen",
+}
 
 
 def lstm(vocabulary: int, width: int = 32) -> Any:
@@ -49,8 +59,7 @@ def lstm(vocabulary: int, width: int = 32) -> Any:
 
 
 def _outside(kind: str, width: int, **options: Any) -> WrapConfig:
-    sizes = {"hidden_size": width, "num_hidden_layers": 4}
-    return iw.wrap(causal_lm, model_type=kind, **sizes, **options)
+    return iw.wrap(causal_lm, model_type=kind, hidden_size=width, num_hidden_layers=4, **options)
 
 
 #: The standing models by name, each of a width.
@@ -84,7 +93,7 @@ class Settings(Config):
         n=20, first_relations=2, second_relations=4, maps="sampled", bridges=6, unseen=0.3,
         trained=0.75,
     )  # fmt: skip
-    shares: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75)
+    shares: tuple[float, ...] = (0.0, LEAST, 0.5, 0.75)
     width: int = 32
     steps: int = 600
     rate: float = 2e-3
@@ -109,9 +118,10 @@ def plan(settings: Settings) -> Plan:
         for identity in (False, True)
         for trained in settings.shares
     ]
+    needs = "hf" if {"Llama", "RWKV"} & {*models} else ""
     measures = [
-        Measure(name="accuracy", probe=iw.probes.accuracy),
-        Measure(name="cost", probe=iw.probes.cost, first_seed=True),
+        Measure(name="accuracy", probe=iw.probes.accuracy, needs=needs),
+        Measure(name="cost", probe=cost, first_seed=True),
     ]
     return Plan(trials=trials, measures=measures)
 
@@ -146,14 +156,14 @@ def cost(model: Any, worlds: Any) -> pl.DataFrame:
     from torch.utils.flop_counter import FlopCounterMode
 
     del worlds
+    # Two, as a wrapped module computes for two where there is one.
+    pair = model.config.build(vocabulary=model.vocabulary, seeds=[0, 1])
     counter = FlopCounterMode(display=False)
     with torch.no_grad(), counter:
-        model(torch.zeros(1, 3, dtype=torch.long))
-    replicas = model.replicas
-    size = sum(parameter.numel() for parameter in model.parameters()) // replicas
-    counted = counter.get_total_flops() // replicas
-    return pl.DataFrame({"replica": range(replicas)}).with_columns(
-        parameters=pl.lit(size), operations=pl.lit(counted)
+        pair(torch.zeros(1, 3, dtype=torch.long))
+    return pl.DataFrame({"replica": range(model.replicas)}).with_columns(
+        parameters=pl.lit(sum(parameter.numel() for parameter in pair.parameters()) // 2),
+        operations=pl.lit(counter.get_total_flops() // 2),
     )
 
 
@@ -167,7 +177,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     facts = memorised(accuracy, ARM)
     rows = queries.group_by([*ARM, "seed"], maintain_order=True).agg(weighted)
     return {
-        "queries": queries,
+        "known": facts.filter(pl.col("model") != "Emb-MLP"),
         "league": pl.concat(
             [
                 rows.with_columns(hops=pl.lit("all")),
@@ -177,6 +187,59 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             how="diagonal",
         ),
         "drawn": queries.with_columns(
-            arm=pl.when("identity").then(pl.lit("identities")).otherwise(pl.lit("no identities"))
-        ),
+            panel=pl.format(
+                "{}, {}",
+                pl.col("hops").replace_strict(HOPS),
+                pl.when("identity").then(pl.lit("identities")).otherwise(pl.lit("none")),
+            )
+        ).sort("identity", pl.col("hops").replace_strict({h: i for i, h in enumerate(HOPS)})),
     }
+
+
+rows = share("league", "accuracy")
+gpt = rows.at(model="GPT", identity=False)
+most = rows.at(trained=0.75, hops="both_unseen")
+few = gpt.at(trained=LEAST, hops="both_unseen")
+
+SCORES = {
+    "facts-are-known": share("known", "accuracy").over(*ARM) >= 0.99,
+    "facts-do-not-tell": gpt.at(trained=0.75, hops="composition") - gpt.at(trained=0.0, hops="all")
+    >= 0.4,
+    "exposed-hops-compose": gpt.at(trained=0.75, hops="composition") >= 0.8,
+    "others-do-not": gpt.at(trained=0.75, hops="both_unseen") <= 0.3,
+    "identities-are-exposure": few.at(identity=True) - few >= 0.2,
+    "more-two-hop-facts-undo-it": few.at(identity=True) - few.at(identity=True, trained=0.75)
+    >= 0.1,
+    "loops-cross": most.at(model="looped GPT", identity=False)
+    - most.at(model="GPT", identity=False)
+    >= 0.1,
+    "memory-crosses": most.at(model="GPT, memory", identity=False)
+    - most.at(model="GPT", identity=False)
+    >= 0.1,
+    "lstm-composes": most.at(model="LSTM", identity=True) - most.at(model="GPT", identity=True)
+    >= 0.2,
+}
+
+RECIPE = recipe(
+    __name__,
+    scales={
+        "smoke": Settings(
+            models=("GPT", "looped GPT", "GPT, memory", "LSTM"),
+            world=TwoHop(
+                n=6,
+                first_relations=2,
+                second_relations=3,
+                maps="sampled",
+                bridges=3,
+                trained=0.5,
+                unseen=0.3,
+            ),
+            shares=(0.0, LEAST, 0.75),
+            width=16,
+            steps=6,
+        ),
+        "cpu": Settings(),
+        "paper": Settings(width=128, steps=20_000, rate=5e-4),
+    },
+    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+)
