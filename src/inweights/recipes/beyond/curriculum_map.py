@@ -16,8 +16,6 @@ COLUMNS = ("success", "similarity", "attribution")
 
 
 class Settings(Config):
-    """Settings of the map."""
-
     n: int = 50
     shares: tuple[float, ...] = (0.0, 0.03, 0.1, 0.3, 1.0)
     one_layer: fr.OneLayerTraining = fr.OneLayerTraining()
@@ -108,11 +106,8 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(n=4, shares=(0.0, 0.1, 1.0), one_layer=fr.BRIEF, gpt=fr.BRIEF_GPT),
-        "cpu": Settings(),
-        "paper": Settings(n=100, shares=(0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0)),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(n=4, shares=(0.0, 0.1, 1.0), one_layer=fr.BRIEF, gpt=fr.BRIEF_GPT),
+    paper=Settings(n=100, shares=(0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0)),
+    seeds=(2, 8, 8),
     version=fr.VERSION,
 )

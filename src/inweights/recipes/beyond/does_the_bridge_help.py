@@ -29,8 +29,6 @@ KNOWN = ("control", "identity")
 
 
 class Settings(InventedSettings):
-    """Settings of the experiment."""
-
     conditions: tuple[str, ...] = tuple(MIXES)
 
     def __post_init__(self) -> None:
@@ -99,6 +97,6 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales=Settings.scales(smoke_tokens=900, paper_tokens=4000, paper_epochs=20),
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    **Settings.scales(smoke_tokens=900, paper_tokens=4000, paper_epochs=20),
+    seeds=(2, 8, 8),
 )

@@ -19,8 +19,6 @@ MLPS: dict[str, Literal["folded", "relu"]] = {"linear": "folded", "ReLU": "relu"
 
 
 class Settings(Config):
-    """Settings of the experiment."""
-
     n: int = 50
     width: int = 256
     hidden: int = 10
@@ -79,11 +77,8 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(n=4, width=32, hidden=3, sigmas=(3e-3,), steps=10),
-        "cpu": Settings(),
-        "paper": Settings(n=100, width=512),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(n=4, width=32, hidden=3, sigmas=(3e-3,), steps=10),
+    paper=Settings(n=100, width=512),
+    seeds=(2, 8, 8),
     version=fr.VERSION,
 )

@@ -17,8 +17,6 @@ HALF = 0.5
 
 
 class Settings(Config):
-    """Settings of the experiment."""
-
     n: int = 100
     rho: float = 3.0
     fractions: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -97,11 +95,8 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(n=4, fractions=(0.5,), one_layer=fr.BRIEF, gpt=fr.BRIEF_GPT),
-        "cpu": Settings(),
-        "paper": Settings(fractions=tuple(i / 10 for i in range(11))),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(n=4, fractions=(0.5,), one_layer=fr.BRIEF, gpt=fr.BRIEF_GPT),
+    paper=Settings(fractions=tuple(i / 10 for i in range(11))),
+    seeds=(2, 8, 8),
     version=fr.VERSION,
 )

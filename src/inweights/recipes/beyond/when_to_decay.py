@@ -35,8 +35,6 @@ LABELS = ("head", "width", "decayed", "when")
 
 
 class Settings(Config):
-    """Settings of the map."""
-
     n: int = 10
     complexity: int = 3
     heads: tuple[bool, ...] = (True, False)
@@ -143,11 +141,5 @@ SCORES = {
 
 
 RECIPE = recipe(
-    __name__,
-    scales={
-        "smoke": Settings(n=4, layers=1, learn=3, settle=3),
-        "cpu": Settings(),
-        "paper": Settings(n=20, layers=8),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    __name__, smoke=Settings(n=4, layers=1, learn=3, settle=3), paper=Settings(n=20, layers=8)
 )

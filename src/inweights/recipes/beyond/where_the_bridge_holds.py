@@ -55,8 +55,6 @@ class _Run(Config):
 
 
 class Settings(Config):
-    """Settings of the map."""
-
     axes: tuple[str, ...] = tuple(AXES)
     complexity: int = 2
     n: int = 20
@@ -175,15 +173,10 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            axes=tuple(axis for axis in AXES if axis not in ("rate", GAMMA, "N")),
-            n=2,
-            every=2,
-            base=BRIEF,
-        ),
-        "cpu": Settings(),
-        "paper": Settings(),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(
+        axes=tuple(axis for axis in AXES if axis not in ("rate", GAMMA, "N")),
+        n=2,
+        every=2,
+        base=BRIEF,
+    ),
 )

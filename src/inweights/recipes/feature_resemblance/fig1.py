@@ -18,8 +18,6 @@ EARLY = 4
 
 
 class Settings(Config):
-    """Settings of Figure 1."""
-
     world: Labels = Labels()
     linear: DeepLinearConfig = DeepLinearConfig(width=1024, layers=7)
     rate: float = 2.0
@@ -132,19 +130,14 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            world=Labels(labels=3),
-            linear=DeepLinearConfig(width=16, layers=3),
-            steps=2,
-            gpt=GPTConfig(layers=2, width=16, tied=False),
-            gpt_steps=10,
-        ),
-        "cpu": Settings(),
-        "paper": Settings(
-            linear=DeepLinearConfig(width=2048, layers=7), gpt=fr.LARGE, gpt_rate=1e-4
-        ),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(
+        world=Labels(labels=3),
+        linear=DeepLinearConfig(width=16, layers=3),
+        steps=2,
+        gpt=GPTConfig(layers=2, width=16, tied=False),
+        gpt_steps=10,
+    ),
+    paper=Settings(linear=DeepLinearConfig(width=2048, layers=7), gpt=fr.LARGE, gpt_rate=1e-4),
+    seeds=(2, 8, 8),
     version=fr.VERSION,
 )

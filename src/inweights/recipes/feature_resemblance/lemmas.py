@@ -31,8 +31,6 @@ ANALOGY, HOPS = "analogy", "two hops"
 
 
 class Settings(Config):
-    """Settings of the lemmas."""
-
     n: int = 100
     few: int = 20
     rho: float = 5.0
@@ -174,12 +172,7 @@ SCORES |= {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            n=4, few=4, slower=2.0, steps=20, widths=(32,), deep=(16,), labels=3, training=fr.BRIEF
-        ),
-        "cpu": Settings(),
-        "paper": Settings(),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(
+        n=4, few=4, slower=2.0, steps=20, widths=(32,), deep=(16,), labels=3, training=fr.BRIEF
+    ),
 )

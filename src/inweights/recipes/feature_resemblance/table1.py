@@ -27,8 +27,6 @@ PRINTED: dict[tuple[str, str], tuple[str, float, str]] = {
 
 
 class Settings(Config):
-    """Settings of Table 1."""
-
     n: int = 100
     rho: float = 3.0
     one_layer: fr.OneLayerTraining = fr.OneLayerTraining()
@@ -100,11 +98,8 @@ SCORES |= {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(n=4, one_layer=fr.BRIEF, gpt=fr.BRIEF_GPT),
-        "cpu": Settings(),
-        "paper": Settings(gpt=fr.GPTTraining(model=fr.LARGE, rate=1e-4)),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(n=4, one_layer=fr.BRIEF, gpt=fr.BRIEF_GPT),
+    paper=Settings(gpt=fr.GPTTraining(model=fr.LARGE, rate=1e-4)),
+    seeds=(2, 8, 8),
     version=fr.VERSION,
 )

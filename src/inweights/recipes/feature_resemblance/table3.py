@@ -40,8 +40,6 @@ class Grid(Config):
 
 
 class Settings(Config):
-    """Settings of Table 3."""
-
     n: int = 100
     rho: float = 3.0
     training: fr.EndToEndTraining = fr.EndToEndTraining()
@@ -122,18 +120,14 @@ for one, other in (("joint", "SA"), ("SA", "AS")):
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            n=4,
-            training=fr.EndToEndTraining(
-                model=OneLayerConfig(width=32, hidden=3, mlp="relu", init=Init(std=2.5e-3)),
-                steps=10,
-            ),
-            grid=Grid(stds=(1e-3,), rates=(0.1,), hidden=(3, 4)),
+    smoke=Settings(
+        n=4,
+        training=fr.EndToEndTraining(
+            model=OneLayerConfig(width=32, hidden=3, mlp="relu", init=Init(std=2.5e-3)),
+            steps=10,
         ),
-        "cpu": Settings(),
-        "paper": Settings(),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+        grid=Grid(stds=(1e-3,), rates=(0.1,), hidden=(3, 4)),
+    ),
+    seeds=(2, 8, 8),
     version=fr.VERSION,
 )

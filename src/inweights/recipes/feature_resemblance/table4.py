@@ -27,8 +27,6 @@ LOSSES = {1.0: 0.0294, 3.0: 0.0077, 5.0: 0.0039}
 
 
 class Settings(Config):
-    """Settings of Table 4."""
-
     n: int = 100
     rhos: tuple[float, ...] = (1.0, 3.0, 5.0)
     one_layer: fr.OneLayerTraining = fr.OneLayerTraining(mlp=3000)
@@ -79,11 +77,8 @@ SCORES |= {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(n=4, one_layer=fr.BRIEF, gpt=fr.BRIEF_GPT),
-        "cpu": Settings(),
-        "paper": Settings(gpt=fr.GPTTraining(model=fr.LARGE, rate=1e-4)),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(n=4, one_layer=fr.BRIEF, gpt=fr.BRIEF_GPT),
+    paper=Settings(gpt=fr.GPTTraining(model=fr.LARGE, rate=1e-4)),
+    seeds=(2, 8, 8),
     version=fr.VERSION,
 )

@@ -14,8 +14,6 @@ from inweights.worlds.families.analogy import Analogy
 
 
 class Settings(Config):
-    """Settings of the theorems."""
-
     n: int = 100
     rho: float = 5.0
     checked: int = 10
@@ -106,13 +104,4 @@ SCORES |= {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    scales={
-        "smoke": Settings(n=4, checked=3, training=fr.BRIEF),
-        "cpu": Settings(),
-        "paper": Settings(),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    version=fr.VERSION,
-)
+RECIPE = recipe(__name__, smoke=Settings(n=4, checked=3, training=fr.BRIEF), version=fr.VERSION)

@@ -14,8 +14,6 @@ from inweights.worlds.families.graph import Graph
 
 
 class Settings(Config):
-    """Settings of Figure 1."""
-
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()
     most: int | None = None
@@ -61,13 +59,9 @@ for name in (gm.GPT, gm.SSM, gm.NN):
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            graphs=("grid", "cycle"), descent=gm.Node2VecDescent(steps=40), most=4, draws=20
-        ),
-        "cpu": Settings(),
-        "paper": Settings(draws=1000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(
+        graphs=("grid", "cycle"), descent=gm.Node2VecDescent(steps=40), most=4, draws=20
+    ),
+    paper=Settings(draws=1000),
     version=gm.VERSION,
 )

@@ -19,8 +19,6 @@ LOOKUP, GEOMETRY = "frozen", "free"
 
 
 class Settings(Config):
-    """Settings of Figures 21 and 22."""
-
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     width: int = 512
     frozen_rate: float = 0.1
@@ -95,12 +93,6 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            graphs=("cycle",), width=16, frozen_steps=3, steps=4, gpt_most=4, gpt_every=2
-        ),
-        "cpu": Settings(),
-        "paper": Settings(gpt_most=2500),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(graphs=("cycle",), width=16, frozen_steps=3, steps=4, gpt_most=4, gpt_every=2),
+    paper=Settings(gpt_most=2500),
 )

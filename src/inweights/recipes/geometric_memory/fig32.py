@@ -28,8 +28,6 @@ TAUGHT: tuple[Literal["both", "forward", "backward"], ...] = ("both", "forward",
 
 
 class Settings(Config):
-    """Settings of Figure 32."""
-
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     most: int | None = None
     draws: int = 200
@@ -93,11 +91,7 @@ for name, edges in product((gm.GPT, gm.SSM), ("forward", "backward")):
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(graphs=("grid", "path-star"), most=3, draws=20),
-        "cpu": Settings(),
-        "paper": Settings(draws=1000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(graphs=("grid", "path-star"), most=3, draws=20),
+    paper=Settings(draws=1000),
     version=gm.VERSION,
 )

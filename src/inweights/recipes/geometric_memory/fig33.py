@@ -28,8 +28,6 @@ KEYS = ["graph", "edges", "task", "seed"]
 
 
 class Settings(Config):
-    """Settings of Figure 33."""
-
     stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
     every: int = 20
 
@@ -88,10 +86,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(stars=(ways.MINI,), every=6),
-        "cpu": Settings(),
-        "paper": Settings(stars=(ways.PAPER_STAR,), every=1000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(stars=(ways.MINI,), every=6),
+    paper=Settings(stars=(ways.PAPER_STAR,), every=1000),
+    seeds=(2, 8, 8),
 )

@@ -17,8 +17,6 @@ KEYS = ["graph", "task", "seed"]
 
 
 class Settings(Config):
-    """Settings of Figure 34."""
-
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     every: int = 10
 
@@ -55,10 +53,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(stars=(ways.MINI,), every=4),
-        "cpu": Settings(),
-        "paper": Settings(stars=(ways.PAPER_STAR,), every=500),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(stars=(ways.MINI,), every=4),
+    paper=Settings(stars=(ways.PAPER_STAR,), every=500),
+    seeds=(2, 8, 8),
 )

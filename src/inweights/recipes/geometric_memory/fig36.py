@@ -17,8 +17,6 @@ CONDITIONS = (ways.TWO_PHASE, ways.HEAD_START, ways.GEOMETRY)
 
 
 class Settings(Config):
-    """Settings of Figure 36."""
-
     stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
     paths: int = 400
     every: int = 10
@@ -70,10 +68,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(stars=(ways.MINI,), paths=6, every=4),
-        "cpu": Settings(),
-        "paper": Settings(stars=(ways.PAPER_STAR,), paths=20_000, every=500),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(stars=(ways.MINI,), paths=6, every=4),
+    paper=Settings(stars=(ways.PAPER_STAR,), paths=20_000, every=500),
+    seeds=(2, 8, 8),
 )

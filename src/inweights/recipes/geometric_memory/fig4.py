@@ -17,8 +17,6 @@ KEYS = ["graph", "condition", "seed"]
 
 
 class Settings(Config):
-    """Settings of Figure 4."""
-
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     arms: int = 30
 
@@ -69,10 +67,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(stars=(ways.MINI,), arms=4),
-        "cpu": Settings(),
-        "paper": Settings(stars=(ways.PAPER_STAR,), arms=60),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(stars=(ways.MINI,), arms=4),
+    paper=Settings(stars=(ways.PAPER_STAR,), arms=60),
+    seeds=(2, 8, 8),
 )

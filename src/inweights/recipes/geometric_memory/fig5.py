@@ -19,8 +19,6 @@ MODELS = (gm.GPT, gm.SSM, gm.FROZEN)
 
 
 class Settings(Config):
-    """Settings of Figure 5."""
-
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     most: int | None = None
     looks: int = 25
@@ -76,11 +74,7 @@ for name in (gm.GPT, gm.SSM):
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(graphs=("grid", "cycle"), most=4, looks=2, draws=20),
-        "cpu": Settings(),
-        "paper": Settings(looks=50, draws=500),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(graphs=("grid", "cycle"), most=4, looks=2, draws=20),
+    paper=Settings(looks=50, draws=500),
     version=gm.VERSION,
 )

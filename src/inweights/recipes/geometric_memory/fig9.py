@@ -23,8 +23,6 @@ CHANCE = "random vectors"
 
 
 class Settings(Config):
-    """Settings of Figure 9."""
-
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     steps: int = 10_000
     std: float = 0.02
@@ -128,13 +126,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            graphs=("cycle", "grid"), steps=30, most=2, draws=20, conditions=(gm.BF16,)
-        ),
-        "cpu": Settings(),
-        "paper": Settings(draws=1000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(graphs=("cycle", "grid"), steps=30, most=2, draws=20, conditions=(gm.BF16,)),
+    paper=Settings(draws=1000),
     version=gm.VERSION,
 )

@@ -14,8 +14,6 @@ from inweights.worlds.families.two_hop import TwoHop
 
 
 class Settings(Config):
-    """Settings of Figure 6."""
-
     n: int = 20
     complexity: int = 3
     models: tuple[str, ...] = ib.CONDITIONS[1:]
@@ -79,12 +77,4 @@ SCORES |= {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    scales={
-        "smoke": Settings(n=4, complexity=2, gpt=ib.BRIEF, tied=ib.BRIEF_TIED),
-        "cpu": Settings(),
-        "paper": Settings(),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
-)
+RECIPE = recipe(__name__, smoke=Settings(n=4, complexity=2, gpt=ib.BRIEF, tied=ib.BRIEF_TIED))

@@ -17,8 +17,6 @@ FACTORISED, MERGED = "two matrices", "one matrix"
 
 
 class Settings(Config):
-    """Settings of the experiment."""
-
     groups: int = 5
     cells: tuple[tuple[int, int], ...] = ((8, 1), (8, 3), (16, 1), (16, 3))
     width: int = 96
@@ -82,10 +80,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(groups=2, width=48, rates=(1.0, 10.0), steps=400),
-        "cpu": Settings(),
-        "paper": Settings(groups=20, width=400),
-    },
-    seeds={"smoke": 2, "cpu": 12, "paper": 12},
+    smoke=Settings(groups=2, width=48, rates=(1.0, 10.0), steps=400),
+    paper=Settings(groups=20, width=400),
+    seeds=(2, 12, 12),
 )
