@@ -111,4 +111,5 @@ RECIPE = recipe(
     ),
     paper=Settings(replicas=16),
     seeds=(2, 20, 40),
+    derive=derive,
 )

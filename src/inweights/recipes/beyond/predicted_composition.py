@@ -215,5 +215,6 @@ RECIPE = recipe(
         replicas=8,
     ),
     seeds=(2, 20, 40),
+    derive=derive,
     version=4,
 )
