@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
-
-from inweights.cli.commands.base import Download
+from inweights.cli import console
+from inweights.cli.commands.base import Download, options
 from inweights.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -30,8 +28,7 @@ _WORDS = {
 }
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@options
 class Vectors:
     """Vectors that are there already.
 
@@ -75,7 +72,6 @@ def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool)
     """Compare the geometry of vectors with that under shuffled names, and write the page."""
     import polars as pl
 
-    from inweights.cli import console
     from inweights.cli.console import base
     from inweights.probes import named_geometry, render_frames, snapshot
     from inweights.report.base.html import write_page
