@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from inweights.cli import console
 from inweights.cli.commands.base import Download, options
@@ -102,10 +102,10 @@ def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool)
     title = f"{', '.join(graphs)} in {label}"
     write_page(page(films, worlds, title=title, summary=summary, numbers=numbers, unit=kind), file)
     if json:
-        base.print_json({"page": str(file), "summary": summary, "numbers": _plain(numbers)})
+        base.print_json({"page": str(file), "summary": summary, "numbers": numbers})
         return 0
     _print(numbers, kind if layers > 1 else None)
-    base.out.print(base.line((summary, "dim")))
+    base.say((summary, "dim"))
     console.written_page(file, json=False)
     return 0
 
@@ -168,8 +168,3 @@ def _print(numbers: pl.DataFrame, by: str | None) -> None:
                  f"{low:.3f} … {high:.3f}", f"{best['p']:.3f}"]  # fmt: skip
         listed.add_row(*cells, *([str(best[by])] if by else []))
     base.out.print(listed)
-
-
-def _plain(numbers: pl.DataFrame) -> list[dict[str, Any]]:
-    """JSON has no NaN."""
-    return numbers.fill_nan(None).to_dicts()
