@@ -1,7 +1,5 @@
 """Prediction for any number of facts: for all, or for the part that fits the time limit."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace

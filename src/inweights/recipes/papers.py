@@ -3,8 +3,6 @@
 ``papers.toml`` has each paper's title and the notes that several of its recipes share.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from functools import lru_cache

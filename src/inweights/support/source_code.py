@@ -1,7 +1,5 @@
 """Modules of one's own as parsed source: an edited constant, helper or import is another one."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import inspect

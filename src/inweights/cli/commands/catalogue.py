@@ -1,7 +1,5 @@
 """Commands about recipes before they run, and stored models: list, describe, cite, models."""
 
-from __future__ import annotations
-
 from inweights.cli import console
 from inweights.cli.commands.base import Common, Flag, app
 from inweights.errors import unknown_name

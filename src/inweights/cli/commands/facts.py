@@ -1,7 +1,5 @@
 """Commands about worlds and about users' facts, before any training."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 

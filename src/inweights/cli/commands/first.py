@@ -1,7 +1,5 @@
 """Commands of the first day: what is installed, files to start from, and one question."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from inweights import laboratory

@@ -1,7 +1,5 @@
 """Commands about pretrained language models: fine-tune on facts and evaluate."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Commands for several machines: write a plan, run its tasks, show progress."""
 
-from __future__ import annotations
-
 from inweights import laboratory
 from inweights.cli import console
 from inweights.cli.commands.base import Choice, Common, Device, Flag, Json, Place, app, choices

@@ -1,7 +1,5 @@
 """Commands about what has run: the runs on this disk, their claims, side by side, as files."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command for users' studies."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from inweights.cli import console

@@ -1,7 +1,5 @@
 """Stating claims: which are new, which changed, and on which seeds they will be judged."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Questions with candidates: compositions, both of their hops, and prompts that skip a hop."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ours: are the printed probabilities right, on families of worlds that they were not fitted to?"""
 
-from __future__ import annotations
-
 from functools import partial
 
 import msgspec

@@ -1,7 +1,5 @@
 """Ours: the clearest geometry precedes full recall, and fades after it."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import inweights as iw

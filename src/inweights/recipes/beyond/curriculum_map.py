@@ -1,7 +1,5 @@
 """Ours: how much similarity must be told before the attribution is closed?"""
 
-from __future__ import annotations
-
 from itertools import product
 
 import polars as pl

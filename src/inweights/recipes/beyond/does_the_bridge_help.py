@@ -1,7 +1,5 @@
 """Ours: does an identity bridge make a pretrained model compose? Against four other mixes."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl

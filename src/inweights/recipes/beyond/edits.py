@@ -1,7 +1,5 @@
 """What an edit of one hop reaches: by a rank-one change and by further training."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import inweights as iw

@@ -1,7 +1,5 @@
 """Ours: does AS fail because the order is reversed, or because its value matrix stands still?"""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Literal
 

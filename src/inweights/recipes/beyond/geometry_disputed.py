@@ -1,7 +1,5 @@
 """Does geometry arise from memorisation? Two papers disagree; the head's map decides."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Ours: edges first, then paths with the embeddings frozen: the headline without a GPU."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl

@@ -6,8 +6,6 @@ tells near nodes apart and keeps what whole arms share; some steps at the usual 
 edges back. Reading it takes a model enough trained paths: with few arms it memorises them instead.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Ours: classes that are never right make a memory more geometric, most of it by one vector."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Are loops and identities two cures of one illness? Who composes what, and realignment."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import inweights as iw

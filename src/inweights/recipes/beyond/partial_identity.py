@@ -1,7 +1,5 @@
 """Ours: two-hop success and similarity over the fraction of bridges that have an identity."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import inweights as iw

@@ -1,7 +1,5 @@
 """Ours: do predictions from the facts alone agree with trained models?"""
 
-from __future__ import annotations
-
 from functools import partial
 
 import msgspec

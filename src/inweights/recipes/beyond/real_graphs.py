@@ -5,8 +5,6 @@ architectures memorise social networks, with hubs, triangles and dead ends; or a
 (``inweights atlas FILE``).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

@@ -1,7 +1,5 @@
 """Ours: what keeps an order that fp32 loses: rounding, gradient noise, or AdamW's own terms."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
 

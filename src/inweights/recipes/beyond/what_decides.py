@@ -1,7 +1,5 @@
 """What decides whether a GPT composes: a fractional factorial study of nine settings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import combinations
 from typing import Any

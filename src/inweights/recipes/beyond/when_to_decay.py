@@ -1,7 +1,5 @@
 """Ours: when weight decay helps composition: while facts are learnt or after, and of what."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Literal
 

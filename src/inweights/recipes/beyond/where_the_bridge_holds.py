@@ -1,7 +1,5 @@
 """Where the identity bridge holds: the map of settings that the paper lacks."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Ours: which hidden state carries the bridge, by interchange interventions with controls."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import polars as pl

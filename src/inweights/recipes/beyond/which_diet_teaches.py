@@ -1,7 +1,5 @@
 """Ours: what each strategy of ``augment`` makes a pretrained model able to do, and the price."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 from msgspec import field, structs

@@ -1,7 +1,5 @@
 """The demonstration: in a minute, what identity does to two-hop reasoning."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import polars as pl

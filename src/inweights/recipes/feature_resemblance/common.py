@@ -1,7 +1,5 @@
 """What the recipes of Feature Resemblance share: curricula, trainings, and where they come from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Figure 1 of Feature Resemblance: resemblance grows with depth (appendix C, theorem 6)."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from inweights import lab

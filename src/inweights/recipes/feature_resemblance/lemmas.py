@@ -1,7 +1,5 @@
 """Lemmas of Feature Resemblance about starts and convergence, and how fast things go."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Table 1 of Feature Resemblance: every curriculum, by a one-layer transformer and a GPT."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from inweights.config import Config

@@ -1,7 +1,5 @@
 """Table 2 of Feature Resemblance: analogies of a pretrained model, by the order of its training."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from inweights.config import Config

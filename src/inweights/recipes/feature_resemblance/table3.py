@@ -1,7 +1,5 @@
 """Table 3 of Feature Resemblance: a one-layer transformer with ReLU, trained end to end."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import polars as pl

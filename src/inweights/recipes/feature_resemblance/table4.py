@@ -1,7 +1,5 @@
 """Table 4 of Feature Resemblance: how often the similarity premise is told (appendix B)."""
 
-from __future__ import annotations
-
 import msgspec
 import polars as pl
 

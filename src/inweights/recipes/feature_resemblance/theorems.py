@@ -1,7 +1,5 @@
 """Theorems 1 to 5 of Feature Resemblance, propositions 1 to 5, and the lemmas they stand on."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Appendix B.5 of Geometric Memory: skew beyond the spectrum, and what its tests can tell apart."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import inweights as iw

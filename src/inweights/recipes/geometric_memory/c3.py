@@ -1,7 +1,5 @@
 """Section 3.2, C.3 (item 3) of Geometric Memory: the edges fit with frozen embeddings as well."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import polars as pl

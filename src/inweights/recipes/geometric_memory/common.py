@@ -1,7 +1,5 @@
 """What the recipes of Geometric Memory share: graphs, architectures, conditions, and trainings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 

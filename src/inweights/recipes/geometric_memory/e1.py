@@ -1,7 +1,5 @@
 """Appendix E.1 of Geometric Memory: with frozen random embeddings paths are not composed."""
 
-from __future__ import annotations
-
 import polars as pl
 from msgspec import structs
 

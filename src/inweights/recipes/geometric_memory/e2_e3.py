@@ -1,7 +1,5 @@
 """Appendix E.2 and E.3 of Geometric Memory: succinctness, and associative constructions."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Figure 1 of Geometric Memory: four tiny graphs as every architecture stores them."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from inweights.config import Config

@@ -1,7 +1,5 @@
 """Figure 12 of Geometric Memory: whole paths of held-out leaves, and no reverse cascade."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from inweights.config import Config

@@ -1,7 +1,5 @@
 """Figure 13 of Geometric Memory: the path-star in context, where next-token training fails."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Figures 14 and 15 of Geometric Memory: the path-star with Mamba, and the geometry it makes."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Figure 16 of Geometric Memory: a tree-star, whose paths branch at every node."""
 
-from __future__ import annotations
-
 import math
 
 import polars as pl

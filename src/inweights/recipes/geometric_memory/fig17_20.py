@@ -1,7 +1,5 @@
 """Figures 17 to 20 of Geometric Memory: every architecture on every tiny graph."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Figures 21 and 22 of Geometric Memory: in how many steps a lookup or a geometry is learnt."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Figures 23 and 24 of Geometric Memory: cosine heat-maps and the hops in them."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import inweights as iw

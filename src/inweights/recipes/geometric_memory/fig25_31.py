@@ -1,7 +1,5 @@
 """Figures 25 to 31 of Geometric Memory: what makes the memory of a cycle geometric."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Figures 2, 10 and 11 of Geometric Memory: the path-star task, in weights and in context."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from inweights.config import Config

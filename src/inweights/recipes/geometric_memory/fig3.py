@@ -1,7 +1,5 @@
 """Figure 3 of Geometric Memory: the hardest token of paths that were never trained."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Figure 32 of Geometric Memory: one direction of the edges is enough on tiny graphs."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
 from typing import Literal

@@ -1,7 +1,5 @@
 """Figure 33 of Geometric Memory: which directions of the edges a path needs."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import polars as pl

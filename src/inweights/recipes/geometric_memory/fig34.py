@@ -1,7 +1,5 @@
 """Figure 34 of Geometric Memory: the reverse path is learnt sooner than the forward one."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from inweights.config import Config

@@ -1,7 +1,5 @@
 """Figure 35 of Geometric Memory: pause tokens between the leaf and its path."""
 
-from __future__ import annotations
-
 import polars as pl
 from msgspec import structs
 

@@ -1,7 +1,5 @@
 """Figure 36 of Geometric Memory: edges first, then paths alone: a peak, and then it is lost."""
 
-from __future__ import annotations
-
 import polars as pl
 from msgspec import structs
 

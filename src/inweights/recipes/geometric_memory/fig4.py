@@ -1,7 +1,5 @@
 """Figure 4 of Geometric Memory: the leaf and the first node of a path are close."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import inweights as iw

@@ -1,7 +1,5 @@
 """Figure 5 of Geometric Memory: a geometry from edges alone, without any path or second hop."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Figures 6, 21 and 22 of Geometric Memory: steps to store edges as a lookup and as a geometry."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl

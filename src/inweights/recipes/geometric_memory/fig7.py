@@ -1,7 +1,5 @@
 """Figure 7 of Geometric Memory: a spectral bias that nothing presses for."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Figure 8 of Geometric Memory: what Node2Vec keeps, its matrix C gives up."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Figure 9 of Geometric Memory: zigzags along negative eigendirections, and self-edges."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Table 1 and Figure 1 of Geometric Memory: two ways to remember the same edges."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import inweights as iw

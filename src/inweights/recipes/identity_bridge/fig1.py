@@ -1,7 +1,5 @@
 """Figure 1 of Identity Bridge: direct answers against a chain of thought, and what helps."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Figure 1b of Identity Bridge from scratch: two hops of half, and identities of all."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import polars as pl

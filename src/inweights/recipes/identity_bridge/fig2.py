@@ -1,7 +1,5 @@
 """Figure 2 of Identity Bridge: accuracy on unseen compositions against the world's complexity."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Figure 3 of Identity Bridge: the logit templates of Emb-MLP at complexity one."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Figure 5 of Identity Bridge: the optimum of program (2) without identity."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from inweights.recipes.identity_bridge import optimum

@@ -1,7 +1,5 @@
 """Figure 6 of Identity Bridge: geometry of hidden states, layer by layer, at high complexity."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import inweights as iw

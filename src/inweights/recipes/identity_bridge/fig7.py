@@ -1,7 +1,5 @@
 """Figure 7 of Identity Bridge: alignment and generalisation over training."""
 
-from __future__ import annotations
-
 import math
 from functools import partial, reduce
 

@@ -1,7 +1,5 @@
 """Figure 8 of Identity Bridge: what one-hop fine-tuning does to the prompt ``(e1, r2)``."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl

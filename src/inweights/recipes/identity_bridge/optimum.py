@@ -1,7 +1,5 @@
 """What Figures 4 and 5 of Identity Bridge share: the optimum of program (2), drawn."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl

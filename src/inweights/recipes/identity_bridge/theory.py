@@ -1,7 +1,5 @@
 """The proofs of Identity Bridge (§4.3, App. A), step by step, and training compared with them."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import polars as pl

@@ -1,7 +1,5 @@
 """One matrix or the product of two: which of them concludes what nobody told it."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import inweights as iw

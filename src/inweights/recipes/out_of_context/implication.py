@@ -1,7 +1,5 @@
 """What is told of some of a group and concluded of the others: implication and hallucination."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from inweights import lab

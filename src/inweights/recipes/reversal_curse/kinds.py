@@ -1,7 +1,5 @@
 """Shared parts of the recipes on kinds of queries: two models, a prediction, agreement."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """Facts that are told one way and asked the other: what identities and a few examples do."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from inweights import lab

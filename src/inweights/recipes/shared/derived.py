@@ -1,7 +1,5 @@
 """Tables derived from measured tables, shared by recipes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Small pieces of HTML: texts go through :func:`escape`, elements through :func:`tag`."""
 
-from __future__ import annotations
-
 import base64
 import html
 import json

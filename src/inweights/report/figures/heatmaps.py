@@ -1,7 +1,5 @@
 """Small multiples of matrices on one colour scale, laid out by the size of a cell."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass

@@ -3,8 +3,6 @@
 Shapes: ``K`` frames, ``N`` nodes, ``G`` eigenspaces.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping, Sequence
 from typing import Any

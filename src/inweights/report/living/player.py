@@ -4,8 +4,6 @@ A fragment holds plain plotly traces and, for each step, the properties that cha
 ``assets/player.js`` puts them together. So a page needs no frames of its own.
 """
 
-from __future__ import annotations
-
 import html
 import math
 from collections.abc import Callable, Mapping, Sequence

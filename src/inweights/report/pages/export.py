@@ -1,7 +1,5 @@
 """What a paper needs of a run: figures as PDF, its claims as a LaTeX table or CSV, its tables."""
 
-from __future__ import annotations
-
 import io
 import unicodedata
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Small files by name, each written whole or not at all: in a folder, or in an object store."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

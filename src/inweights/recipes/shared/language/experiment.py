@@ -5,8 +5,6 @@ so that it is asked once, however many lessons follow, in whichever process or r
 :func:`inweights.recipes.shared.language.tables.both_times` puts both times side by side.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 

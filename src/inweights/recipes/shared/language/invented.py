@@ -1,7 +1,5 @@
 """People and places that do not exist, so that nothing is known of them beforehand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, Self
 

@@ -1,7 +1,5 @@
 """Training on facts with strategies of ``augment``, and its effect on a model."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from inweights.audit import augment

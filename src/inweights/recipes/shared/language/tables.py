@@ -1,7 +1,5 @@
 """What recipes draw and judge: what a model says before and after it is told something."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
