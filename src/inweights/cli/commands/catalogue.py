@@ -41,8 +41,9 @@ def describe(
     common.load()
     chosen = get_recipe(recipe)
     if part and not settings(chosen, part):
-        heads = {one.path[:i] for one in settings(chosen) for i in _dots(one.path)}
-        raise unknown_name("setting", part, heads | {one.path for one in settings(chosen)})
+        steps = [one.path.split(".") for one in settings(chosen)]
+        parts = {".".join(path[: depth + 1]) for path in steps for depth in range(len(path))}
+        raise unknown_name("setting", part, parts)
     console.described(chosen, part, json=common.json, full=full)
 
 
@@ -71,7 +72,3 @@ def models(part: str = "", /, *, common: Common = Common()) -> None:
 
     common.load()
     console.models([card for card in cards() if part in card.name], json=common.json)
-
-
-def _dots(path: str) -> list[int]:
-    return [place for place, letter in enumerate(path) if letter == "."]

@@ -57,7 +57,8 @@ def prediction(
         out.print("no queries: the world has facts only")
         return
     out.print()
-    out.print(_kinds(queries, every or _few(queries)))
+    few = queries.select(pl.struct("role", "pattern").n_unique()).item() <= _PATTERNS
+    out.print(_kinds(queries, every or few))
     out.print()
     out.print(_queries(queries, every, list(trained.memorised) if trained else []))
     if trained:
@@ -199,10 +200,6 @@ def _kinds(queries: pl.DataFrame, patterns: bool) -> Any:
     return kinds
 
 
-def _few(queries: pl.DataFrame) -> bool:
-    return queries.select(pl.struct("role", "pattern").n_unique()).item() <= _PATTERNS
-
-
 def _queries(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
     """The queries, by outcome: the surest assertions, and the least certain of the others."""
     proved = "lower" in queries.columns
@@ -212,12 +209,13 @@ def _queries(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
         rows = queries.filter(pl.col("outlook") == outlook)
         rows = rows.sort(pl.col("margin").abs(), descending=sure, maintain_order=True)
         for row in (rows if every else rows.head(_SHOWN)).iter_rows(named=True):
+            known = (row[f"{model} probability"] for model in MODELS)
             listed.add_row(
                 line((mark, colour)),
                 row["prompt"],
                 "(not stated)" if row["role"] == "unstated" else row["answer"],
                 _program(row) + (_interval(row) if proved else ""),
-                *(_probability(row[f"{model} probability"]) for model in MODELS),
+                *("" if share is None else f"{share:.2f}" for share in known),
                 *(_share(row, m) for m in models),
             )
         if not every and len(rows) > _SHOWN:
@@ -231,10 +229,6 @@ def _program(row: dict[str, Any]) -> str:
     if row["verdict"] == "tied":
         return f"tied (of {row['tied']})"
     return f"{other}{row['verdict']} {row['margin']:+.2f}"
-
-
-def _probability(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
 
 
 def _share(row: dict[str, Any], model: str) -> str:

@@ -63,7 +63,7 @@ class LanguageModel:
         text = text.removeprefix(" ") if self.chat and not start else text
         ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         first = self.tokenizer.bos_token_id
-        begins = start and first is not None and _adds_start(self.tokenizer, first)
+        begins = start and first is not None and self.tokenizer("a")["input_ids"][:1] == [first]
         return [first, *ids] if begins else ids
 
     def save(self, folder: str | Path) -> Path:
@@ -148,7 +148,11 @@ def load_model(
     tokenizer = _read(transformers.AutoTokenizer, place, download, "tokenizer", known)
     if len(tokenizer) == 0:
         raise DataError(f"the tokenizer of '{name}' has no tokens; is the folder complete?")
-    _check_chat(name, tokenizer, chat)
+    if chat and not tokenizer.chat_template:
+        raise ConfigError(
+            f"the tokenizer of '{name}' has no chat template: it is not an instruct model; leave "
+            "out --chat"
+        )
     weights = known if "gguf_file" in known else known | {"use_safetensors": True}
     model = _read(
         transformers.AutoModelForCausalLM,
@@ -254,16 +258,3 @@ def _forget_quantization(model: Any) -> None:
         if hasattr(owner, flag):
             delattr(owner, flag)
     model.is_quantized = False
-
-
-def _check_chat(name: str, tokenizer: Any, chat: bool) -> None:
-    if chat and not tokenizer.chat_template:
-        raise ConfigError(
-            f"the tokenizer of '{name}' has no chat template: it is not an instruct model; leave "
-            "out --chat"
-        )
-
-
-def _adds_start(tokenizer: Any, first: int) -> bool:
-    ids = tokenizer("a")["input_ids"]
-    return bool(ids) and ids[0] == first

@@ -48,15 +48,12 @@ def plan(settings: Settings) -> Plan:
     """Three courses, and AS over the grid; everything moves in every phase."""
     usual = settings.training
     trials = [_trial(settings, course, usual) for course in PRINTED]
-    for std, rate, hidden in product(*_axes(settings.grid)):
+    grid = settings.grid
+    for std, rate, hidden in product(grid.stds, grid.rates, grid.hidden):
         model = replace(usual.model, hidden=hidden, init=replace(usual.model.init, std=std))
         changed = replace(usual, model=model, rate=rate)
         trials.append(_trial(settings, "AS", changed, f"σ0 {std:g}, η {rate:g}, m {hidden}"))
     return Plan(trials=trials, measures=fr.measures())
-
-
-def _axes(grid: Grid) -> tuple[tuple[float, ...], tuple[float, ...], tuple[int, ...]]:
-    return grid.stds, grid.rates, grid.hidden
 
 
 def _trial(
