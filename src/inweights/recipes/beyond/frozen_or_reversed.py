@@ -9,6 +9,7 @@ from inweights.config import Config
 from inweights.lab import Plan, Trial, cosine, share
 from inweights.models.configs import Init, OneLayerConfig
 from inweights.recipes.feature_resemblance import common as fr
+from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.papers import recipe
 
 LABELS = ("course", "mlp", "sigma", "value")
@@ -33,7 +34,7 @@ def plan(settings: Settings) -> Plan:
         model = OneLayerConfig(
             width=settings.width, hidden=settings.hidden, mlp=kind, init=Init(std=sigma)
         )
-        training = fr.EndToEndTraining(
+        training = tasks.EndToEndTraining(
             model=model, rate=settings.rate, loss=settings.loss, steps=settings.steps
         )
         trials += [

@@ -6,6 +6,7 @@ from inweights import lab
 from inweights.config import Config
 from inweights.models.configs import DeepLinearConfig, GPTConfig
 from inweights.recipes.feature_resemblance import common as fr
+from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.papers import recipe
 from inweights.training.curriculum import Optimizer, Phase, Stop
 from inweights.worlds.labels import Labels
@@ -52,7 +53,7 @@ def plan(settings: Settings) -> lab.Plan:
     )
     learners: dict[str, tuple[lab.ModelConfig, lab.Curriculum]] = {
         LINEAR: (settings.linear, settings.layer_wise()),
-        fr.GPT: (settings.gpt, lab.Curriculum(phases=(end_to_end,))),
+        tasks.GPT: (settings.gpt, lab.Curriculum(phases=(end_to_end,))),
     }
     return lab.Plan(
         trials=[
@@ -117,12 +118,12 @@ least_step, rise = lab.number("steps", "least"), lab.number("ends", "rise")
 SCORES = {
     "linear-rises": least_step.at(model=LINEAR) >= 0.0,
     "linear-aligned": rise.at(model=LINEAR) >= 0.5,
-    "gpt-rises": least_step.at(model=fr.GPT) >= -0.005,
-    "gpt-aligned": rise.at(model=fr.GPT) >= 0.1,
+    "gpt-rises": least_step.at(model=tasks.GPT) >= -0.005,
+    "gpt-aligned": rise.at(model=tasks.GPT) >= 0.1,
     "labels-apart": rise.of("contrast").over("model") >= 0.5,
     "others-rise-too": lab.cosine("ends", "other_rise", model=LINEAR) >= 0.1,
     "predicted-by-depth": lab.number("predicted", "error", model=LINEAR).over("depth") <= 0.04,
-    "gpt-fitted": lab.number("final_loss", "loss", model=fr.GPT) <= 0.05,
+    "gpt-fitted": lab.number("final_loss", "loss", model=tasks.GPT) <= 0.05,
 }
 
 

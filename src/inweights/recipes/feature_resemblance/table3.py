@@ -9,6 +9,7 @@ from inweights.config import Config
 from inweights.lab import Judged, Plan, Trial, cosine, number, share
 from inweights.models.configs import Init, OneLayerConfig
 from inweights.recipes.feature_resemblance import common as fr
+from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.papers import recipe
 
 #: Similarity and success, as printed; losses are .0133, .0198 and .0138.
@@ -40,7 +41,7 @@ class Grid(Config):
 class Settings(Config):
     n: int = 100
     rho: float = 3.0
-    training: fr.EndToEndTraining = fr.EndToEndTraining()
+    training: tasks.EndToEndTraining = tasks.EndToEndTraining()
     grid: Grid = Grid()
 
 
@@ -57,7 +58,7 @@ def plan(settings: Settings) -> Plan:
 
 
 def _trial(
-    settings: Settings, course: str, training: fr.EndToEndTraining, setting: str = TABLE
+    settings: Settings, course: str, training: tasks.EndToEndTraining, setting: str = TABLE
 ) -> Trial:
     return Trial(
         labels={"course": course, "setting": setting},
@@ -104,7 +105,7 @@ for course, (printed, _) in PRINTED.items():
     answered = success.at(course=course)
     SCORES[f"similarity-{course.lower()}"] = fr.near(similarity.at(course=course), printed)
     SCORES[f"success-{course.lower()}"] = (
-        answered >= 0.97 if fr.SUCCEEDS[course] else answered <= 0.05
+        answered >= 0.97 if tasks.SUCCEEDS[course] else answered <= 0.05
     )
 SCORES["grid-as-succeeds"] = share("extremes", "least_success") >= 0.2
 SCORES["grid-has-no-match"] = number("extremes", "matching") <= 0.5
@@ -117,7 +118,7 @@ RECIPE = recipe(
     __name__,
     smoke=Settings(
         n=4,
-        training=fr.EndToEndTraining(
+        training=tasks.EndToEndTraining(
             model=OneLayerConfig(width=32, hidden=3, mlp="relu", init=Init(std=2.5e-3)),
             steps=10,
         ),

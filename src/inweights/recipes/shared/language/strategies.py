@@ -71,13 +71,6 @@ def teach(
 ) -> pl.DataFrame:
     """Fine-tune a model on a lesson, and ask it everything.
 
-    Args:
-        model: What :func:`inweights.lm.load_model` takes.
-        lesson: What is told.
-        tuning: How.
-        device: Where the model lives.
-        seed: Root seed of the facts, of what is drawn, of the order and the adapters.
-
     Returns:
         A row a question. ``what``: ``told`` (a fact in a wording that was told), ``recall`` (in
         one that never is), ``reverse``, ``composition`` (two facts, directly), ``steps`` (one after
