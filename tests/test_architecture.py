@@ -143,7 +143,7 @@ def test_no_pickle_and_no_global_seed() -> None:
 
 def forbidden(path: Path) -> list[str]:
     """What a file imports or calls that none may."""
-    found = []
+    found: list[str] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = {alias.name for alias in node.names} | {getattr(node, "module", "")}
