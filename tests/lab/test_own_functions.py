@@ -159,7 +159,8 @@ def test_a_sweep_is_of_a_config_or_a_function() -> None:
     for model in (torch.nn.Linear, torch.nn.Linear(2, 2), lambda vocabulary: None):
         with pytest.raises(ConfigError, match=r"model must be a config .* iw.wrap\(lambda"):
             iw.sweep(iw.TwoHop(n=3), model, learner, progress=False)
-    for taught in (iw.Phase(), iw.learners.two_hop):
+    learners: list[Any] = [iw.Phase(), iw.learners.two_hop]
+    for taught in learners:
         with pytest.raises(ConfigError, match=r"learner must be a Curriculum, such as"):
             iw.sweep(iw.TwoHop(n=3), mlp, taught, progress=False)
     with pytest.raises(ConfigError, match="replicated is for a function"):
@@ -167,7 +168,7 @@ def test_a_sweep_is_of_a_config_or_a_function() -> None:
     with pytest.raises(ConfigError, match=r"iw.lab.number\('result', 'score'\) >= 0.9, got 'sc"):
         iw.claim(pl.DataFrame({"seed": [0]}), "score >= 0.9")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=r"iw.plot\('auto', table\), got a DataFrame"):
-        iw.plot(pl.DataFrame({"seed": [0]}), y="score")
+        iw.plot(pl.DataFrame({"seed": [0]}), y="score")  # type: ignore[arg-type]
 
 
 def test_seeds_are_added_until_each_claim_is_decided(tmp_path: Path) -> None:

@@ -59,19 +59,25 @@ class End(msgspec.Struct, frozen=True, omit_defaults=True):
     log: tuple[Line, ...] = ()
 
 
+class _Kept(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[Line] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        about = (record.name, record.levelno, record.levelname)
+        self.lines.append(Line(*about, record.getMessage(), record.created))
+
+
 @contextmanager
 def kept_log(level: int) -> Iterator[list[Line]]:
     """Keep what the library logs in this process, for the one that has sent the task."""
-    lines: list[Line] = []
-    log, handler = logging.getLogger("inweights"), logging.Handler()
-    handler.emit = lambda r: lines.append(  # type: ignore[method-assign]
-        Line(r.name, r.levelno, r.levelname, r.getMessage(), r.created)
-    )
+    log, handler = logging.getLogger("inweights"), _Kept()
     before = log.level
     log.setLevel(level)
     log.addHandler(handler)
     try:
-        yield lines
+        yield handler.lines
     finally:
         log.removeHandler(handler)
         log.setLevel(before)
