@@ -3,7 +3,6 @@
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Judged, Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged
@@ -15,7 +14,7 @@ MODELS = (gm.GPT, gm.SSM, gm.NN)
 CLEAREST, STORED = "clearest geometry", "full recall"
 
 
-class Settings(Config):
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS
     most: int = 1000

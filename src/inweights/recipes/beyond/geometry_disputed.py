@@ -6,15 +6,13 @@ from typing import Any
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.errors import unknown_name
 from inweights.lab import Computation, Curriculum, Measure, Plan, Trial, cosine, number, share
-from inweights.models.configs import GPTConfig, MambaConfig, ModelConfig, TinyNNConfig
+from inweights.models.configs import MambaConfig, ModelConfig, TinyNNConfig
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import mean_by_hops
 from inweights.theory.geometric_memory.folding import grown_vectors
 from inweights.theory.geometric_memory.spectral import adjacency
-from inweights.training.curriculum import Optimizer, Phase, Schedule
 from inweights.worlds.families.graph import Graph, from_networkx
 
 RUN = ["graph", "model", "head", "training", "seed"]
@@ -54,7 +52,7 @@ def _graph(name: str) -> Graph:
     return from_networkx(nx.random_regular_graph(graph, 16, seed=0))
 
 
-class Settings(Config):
+class Settings(iw.Config):
     graphs: tuple[str, ...] = tuple(GRAPHS)
     width: int = 32
     steps: int = 500
@@ -127,11 +125,11 @@ _MODELS = (
 def _trial(settings: Settings, graph: str, name: str, head: str, training: str) -> Trial:
     rate = settings.rate / 3 if training == "low rate" else settings.rate
     decay = 0.1 if training == "decay" else 0.0
-    phase = Phase(
+    phase = iw.Phase(
         steps=settings.steps * (3 if training == "low rate" else 1),
         pooled=True,
-        optimizer=Optimizer(rate=rate, weight_decay=decay),
-        schedule=Schedule(kind="cosine"),
+        optimizer=iw.Optimizer(rate=rate, weight_decay=decay),
+        schedule=iw.Schedule(kind="cosine"),
     )
     return Trial(
         labels={"graph": graph, "model": name, "head": head, "training": training},
@@ -147,7 +145,7 @@ def _model(name: str, width: int, *, tied: bool) -> ModelConfig:
     if name == NN:
         return TinyNNConfig(width=width)
     layers = 3 if name == DEEP else 1
-    return GPTConfig(layers=layers, heads=1, width=width, tied=tied, residual=name != BARE)
+    return iw.GPTConfig(layers=layers, heads=1, width=width, tied=tied, residual=name != BARE)
 
 
 def _predicted(world: Graph, tied: bool) -> pl.DataFrame:

@@ -5,7 +5,6 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Computation, Measure, Plan, Score, computed, cosine, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.papers import recipe
@@ -18,7 +17,7 @@ RAW, CENTRED = "as they are", "without their mean"
 MOST = 64
 
 
-class Settings(Config):
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS
     counts: tuple[int, ...] = (0, 1, 4, 16, MOST)

@@ -3,13 +3,10 @@
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config, replace_at
+from inweights.config import replace_at
 from inweights.lab import Curriculum, Measure, Plan, Trial, Value, cosine, number, share
-from inweights.models.configs import GPTConfig
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import half_time, memorised
-from inweights.training.curriculum import Optimizer, Phase, Schedule
-from inweights.worlds.families.two_hop import TwoHop
 
 ARM = ["model", "identity", "compositions"]
 DENSE, LOOPS, INJECTED = "dense", "loops", "loops, injected"
@@ -18,8 +15,8 @@ NONE, SOME = "none", "some"
 HALF = "block.1"
 
 
-class Settings(Config):
-    world: TwoHop = TwoHop(
+class Settings(iw.Config):
+    world: iw.TwoHop = iw.TwoHop(
         n=20,
         first_relations=2,
         second_relations=4,
@@ -41,9 +38,9 @@ def plan(settings: Settings) -> Plan:
     """Each model with and without identities, and with and without two-hop facts in training."""
     width = settings.width
     models = {
-        DENSE: GPTConfig(layers=4, width=width, tied=False),
-        LOOPS: GPTConfig(layers=2, loops=2, width=width, tied=False),
-        INJECTED: GPTConfig(layers=2, loops=2, inject=True, width=width, tied=False),
+        DENSE: iw.GPTConfig(layers=4, width=width, tied=False),
+        LOOPS: iw.GPTConfig(layers=2, loops=2, width=width, tied=False),
+        INJECTED: iw.GPTConfig(layers=2, loops=2, inject=True, width=width, tied=False),
     }
     trials = [
         _trial(settings, model, identity=identity, compositions=compositions, name=name)
@@ -83,16 +80,16 @@ def plan(settings: Settings) -> Plan:
 
 
 def _trial(
-    settings: Settings, model: GPTConfig, *, identity: bool, compositions: str, name: str
+    settings: Settings, model: iw.GPTConfig, *, identity: bool, compositions: str, name: str
 ) -> Trial:
     roles = ["first_hop", "second_hop"] + ["identity"] * identity
     roles += ["two_hop"] * (compositions == SOME)
-    phase = Phase(
+    phase = iw.Phase(
         roles=dict.fromkeys(roles, 1.0),
         steps=settings.long if compositions == SOME else settings.steps,
         random_offset=True,
-        schedule=Schedule(warmup=20),
-        optimizer=Optimizer(rate=settings.rate, weight_decay=settings.decay),
+        schedule=iw.Schedule(warmup=20),
+        optimizer=iw.Optimizer(rate=settings.rate, weight_decay=settings.decay),
     )
     return Trial(
         labels={"model": name, "identity": identity, "compositions": compositions},
@@ -210,7 +207,7 @@ SCORES = {
 RECIPE = recipe(
     __name__,
     smoke=Settings(
-        world=TwoHop(
+        world=iw.TwoHop(
             n=6,
             first_relations=2,
             second_relations=3,

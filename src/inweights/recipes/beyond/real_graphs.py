@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.errors import ConfigError, unknown_name
 from inweights.lab import Computation, Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
@@ -24,7 +23,7 @@ from inweights.worlds.world import Ids
 MOST = 10_000
 
 
-class Settings(Config):
+class Settings(iw.Config):
     graphs: tuple[str, ...] = tuple(CLASSICS)
     own: dict[str, Graph] = {}
     width: int = 128

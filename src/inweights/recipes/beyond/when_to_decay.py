@@ -7,13 +7,9 @@ import polars as pl
 from msgspec.structs import replace
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, Score, Trial, cosine, share
-from inweights.models.configs import GPTConfig
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import compositions, gain, where_known
-from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
-from inweights.worlds.families.two_hop import TwoHop
 
 Decayed = Literal["matrices", "all"]
 #: In which of the two phases the weights decay.
@@ -32,7 +28,7 @@ KNOWN = 0.99
 LABELS = ("head", "width", "decayed", "when")
 
 
-class Settings(Config):
+class Settings(iw.Config):
     n: int = 10
     complexity: int = 3
     heads: tuple[bool, ...] = (True, False)
@@ -44,24 +40,24 @@ class Settings(Config):
     learn: int = 100
     settle: int = 180
 
-    def curriculum(self, when: str, decayed: Decayed, width: int) -> Curriculum:
+    def curriculum(self, when: str, decayed: Decayed, width: int) -> iw.Curriculum:
         """Return the two phases, and what decays in which of them."""
         rate = self.rate * 64 / width
         phases = (
-            Phase(name="learn", steps=self.learn, random_offset=True),
-            Phase(
+            iw.Phase(name="learn", steps=self.learn, random_offset=True),
+            iw.Phase(
                 name="settle",
                 steps=self.settle,
                 random_offset=True,
-                schedule=Schedule(kind="cosine"),
+                schedule=iw.Schedule(kind="cosine"),
             ),
         )
         strengths = (self.decay if on else 0.0 for on in WHEN[when])
-        return Curriculum(
+        return iw.Curriculum(
             phases=tuple(
                 replace(
                     phase,
-                    optimizer=Optimizer(rate=rate, weight_decay=strength, decayed=decayed),
+                    optimizer=iw.Optimizer(rate=rate, weight_decay=strength, decayed=decayed),
                 )
                 for phase, strength in zip(phases, strengths, strict=True)
             )
@@ -80,7 +76,7 @@ def plan(settings: Settings) -> Plan:
         (True, width, when, "matrices")
         for width, when in product(settings.other_widths, (NEVER, "throughout"))
     ]
-    world = TwoHop(n=settings.n, complexity=settings.complexity)
+    world = iw.TwoHop(n=settings.n, complexity=settings.complexity)
     trials = [
         Trial(
             labels={
@@ -90,7 +86,7 @@ def plan(settings: Settings) -> Plan:
                 "when": when,
             },
             world=world,
-            model=GPTConfig(layers=settings.layers, width=width, tied=tied),
+            model=iw.GPTConfig(layers=settings.layers, width=width, tied=tied),
             learner=settings.curriculum(when, decayed, width),
         )
         for tied, width, when, decayed in arms

@@ -6,15 +6,12 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
-from inweights.config import Config, apply_overrides
+from inweights.config import apply_overrides
 from inweights.errors import unknown_name
 from inweights.lab import Measure, Plan, Score, Trial, cosine, number, share
-from inweights.models.configs import GPTConfig, Init
 from inweights.recipes.identity_bridge.common import BRIEF, NARROW, GPTTraining
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared import derived
-from inweights.training.curriculum import Curriculum, Phase
-from inweights.worlds.families.two_hop import TwoHop
 
 LABELS = ("axis", "value", "init", "world")
 #: Tables of the three maps, in the order of the worlds.
@@ -44,15 +41,15 @@ AXES: dict[str, dict[str, str]] = {
 }
 
 
-class _Run(Config):
+class _Run(iw.Config):
     """A run, as an axis sees it."""
 
-    world: TwoHop
-    model: GPTConfig
-    phase: Phase
+    world: iw.TwoHop
+    model: iw.GPTConfig
+    phase: iw.Phase
 
 
-class Settings(Config):
+class Settings(iw.Config):
     axes: tuple[str, ...] = tuple(AXES)
     complexity: int = 2
     n: int = 20
@@ -68,11 +65,11 @@ class Settings(Config):
 def plan(settings: Settings) -> Plan:
     """Every value of every axis, for both initialisations in three worlds."""
     base, n, harder = settings.base, settings.n, settings.complexity
-    inits = {"standard": base.model.init, "small": Init(gamma=base.small_gamma)}
+    inits = {"standard": base.model.init, "small": iw.Init(gamma=base.small_gamma)}
     worlds = {
-        "C = 1": TwoHop(n=n, complexity=1),
-        f"C = {harder}": TwoHop(n=n, complexity=harder),
-        "no identity": TwoHop(n=n, complexity=1, identity=False),
+        "C = 1": iw.TwoHop(n=n, complexity=1),
+        f"C = {harder}": iw.TwoHop(n=n, complexity=harder),
+        "no identity": iw.TwoHop(n=n, complexity=1, identity=False),
     }
     trials = []
     for (init, drawn), (name, world), axis in product(inits.items(), worlds.items(), settings.axes):
@@ -86,7 +83,7 @@ def plan(settings: Settings) -> Plan:
                     labels={"axis": axis, "value": value, "init": init, "world": name},
                     world=run.world,
                     model=run.model,
-                    learner=Curriculum(phases=(run.phase,)),
+                    learner=iw.Curriculum(phases=(run.phase,)),
                 )
             )
     measures = [

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 import inweights as iw
 from inweights import lab
-from inweights.config import Config
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.papers import recipe
@@ -29,7 +28,7 @@ UNLIKE = tuple(course for course, follows in tasks.SUCCEEDS.items() if not follo
 ANALOGY, HOPS = "analogy", "two hops"
 
 
-class Settings(Config):
+class Settings(iw.Config):
     n: int = 100
     few: int = 20
     rho: float = 5.0

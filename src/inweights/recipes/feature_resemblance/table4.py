@@ -3,7 +3,7 @@
 import msgspec
 import polars as pl
 
-from inweights.config import Config
+import inweights as iw
 from inweights.errors import unknown_name
 from inweights.lab import Judged, Plan, cosine, number, share
 from inweights.recipes.feature_resemblance import common as fr
@@ -25,7 +25,7 @@ PRINTED: dict[tuple[str, float], float] = {
 LOSSES = {1.0: 0.0294, 3.0: 0.0077, 5.0: 0.0039}
 
 
-class Settings(Config):
+class Settings(iw.Config):
     n: int = 100
     rhos: tuple[float, ...] = (1.0, 3.0, 5.0)
     one_layer: tasks.OneLayerTraining = tasks.OneLayerTraining(mlp=3000)

@@ -4,15 +4,15 @@ from functools import partial
 
 import polars as pl
 
+import inweights as iw
 from inweights import lab
-from inweights.config import Config
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.papers import recipe
 from inweights.worlds.families.analogy import Analogy
 
 
-class Settings(Config):
+class Settings(iw.Config):
     n: int = 100
     rho: float = 5.0
     checked: int = 10

@@ -3,7 +3,6 @@
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Computation, Measure, Plan, cosine, number
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged
@@ -21,7 +20,7 @@ TESTS = {
 }
 
 
-class Settings(Config):
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()

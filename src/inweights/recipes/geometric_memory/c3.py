@@ -6,7 +6,6 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Curriculum, Judged, Measure, Plan, Trial, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import far_correlation, judged
@@ -23,7 +22,7 @@ WIDE = "TinyNN, wide"
 OWN_RATE = "TinyNN, own rate"
 
 
-class Settings(Config):
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS
     most: int | None = None

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from inweights.config import Config
+import inweights as iw
 from inweights.errors import unknown_name
 from inweights.lab import (
     Curriculum,
@@ -14,8 +14,8 @@ from inweights.lab import (
     Trial,
     Value,
 )
-from inweights.models.configs import GPTConfig, MambaConfig, Node2VecConfig, TinyNNConfig
-from inweights.training.curriculum import Optimizer, Phase, Precision, Schedule
+from inweights.models.configs import MambaConfig, Node2VecConfig, TinyNNConfig
+from inweights.training.curriculum import Precision
 from inweights.worlds.families.graph import Graph
 
 #: Conditions of a training, a label of its trials: as the paper's code trains, the same in bfloat16
@@ -67,7 +67,7 @@ _TRAINED: dict[tuple[str, str], tuple[float, int, int]] = {
 }
 
 
-class Node2VecDescent(Config):
+class Node2VecDescent(iw.Config):
     """A Node2Vec and its gradient descent (B.5): rate and steps of the closed form.
 
     Attributes:
@@ -86,7 +86,7 @@ class Node2VecDescent(Config):
         return Descent(rate=self.rate, steps=self.steps)
 
 
-class Training(Config):
+class Training(iw.Config):
     """How an architecture is trained on a graph: full batch, AdamW without weight decay.
 
     Attributes:
@@ -113,7 +113,7 @@ class Training(Config):
         """The architecture, as its config."""
         if self.architecture == GPT:
             std = None if self.condition == PLAIN else 1.0
-            return GPTConfig(layers=1, heads=1, width=self.width, position_std=std)
+            return iw.GPTConfig(layers=1, heads=1, width=self.width, position_std=std)
         if self.architecture == SSM:
             return MambaConfig(layers=1, width=self.width)
         return TinyNNConfig(width=self.width, frozen=self.architecture == FROZEN)
@@ -122,14 +122,16 @@ class Training(Config):
     def learner(self) -> Curriculum:
         """One phase over all edges."""
         betas = (0.9, self.second)
-        optimizer = Optimizer(rate=self.rate, weight_decay=0.0, betas=betas)
-        schedule = Schedule()
+        optimizer = iw.Optimizer(rate=self.rate, weight_decay=0.0, betas=betas)
+        schedule = iw.Schedule()
         if self.fades and self.condition != PLAIN:
-            schedule = Schedule(kind="cosine", final=0.1)
+            schedule = iw.Schedule(kind="cosine", final=0.1)
         elif self.architecture == GPT:
-            schedule = Schedule(kind="cosine")
+            schedule = iw.Schedule(kind="cosine")
         precision: Precision = "bf16-emulated" if self.condition == BF16 else "fp32"
-        phase = Phase(steps=self.steps, optimizer=optimizer, schedule=schedule, precision=precision)
+        phase = iw.Phase(
+            steps=self.steps, optimizer=optimizer, schedule=schedule, precision=precision
+        )
         return Curriculum(phases=(phase,))
 
 

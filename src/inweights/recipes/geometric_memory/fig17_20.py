@@ -5,7 +5,6 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import beside_random, judged, top_energy
@@ -16,7 +15,7 @@ LABELS = ("graph", "architecture")
 CHANCE = "random vectors"
 
 
-class Settings(Config):
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = gm.ARCHITECTURES
     descent: gm.Node2VecDescent = gm.Node2VecDescent()

@@ -5,7 +5,6 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.errors import unknown_name
 from inweights.lab import Curriculum, Measure, Plan, Trial, cosine, number, share
 from inweights.models.configs import TinyNNConfig
@@ -13,13 +12,13 @@ from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import beside_chance
-from inweights.training.curriculum import Optimizer, Phase, Precision
+from inweights.training.curriculum import Precision
 from inweights.worlds.families.graph import Graph
 
 CHANCE = "random vectors"
 
 
-class Ablation(Config):
+class Ablation(iw.Config):
     """One way to train TinyNN on the cycle.
 
     Attributes:
@@ -54,7 +53,7 @@ ABLATIONS: dict[str, Ablation] = {
 }
 
 
-class Settings(Config):
+class Settings(iw.Config):
     ablations: tuple[str, ...] = tuple(ABLATIONS)
     n: int = 15
     width: int = 512
@@ -95,9 +94,9 @@ def plan(settings: Settings) -> Plan:
 
 def _trial(name: str, condition: str, settings: Settings) -> Trial:
     one = ABLATIONS[name]
-    optimizer = Optimizer(rate=one.rate, weight_decay=one.weight_decay, decayed="all")
+    optimizer = iw.Optimizer(rate=one.rate, weight_decay=one.weight_decay, decayed="all")
     precision: Precision = "bf16-emulated" if condition == gm.BF16 else "fp32"
-    phase = Phase(steps=settings.steps, pooled=True, optimizer=optimizer, precision=precision)
+    phase = iw.Phase(steps=settings.steps, pooled=True, optimizer=optimizer, precision=precision)
     told = gm.vocabulary_of(condition)
     std = 1.0 if one.unit_normal else None
     return Trial(

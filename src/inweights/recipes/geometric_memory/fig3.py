@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 from msgspec import structs
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Plan, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
@@ -22,7 +22,7 @@ TASKS: dict[str, dict[str, Any]] = {FORWARD: {"edges": "forward"}, REVERSE: {"re
 KEYS = ["graph", "condition", "taught", "seed"]
 
 
-class Settings(Config):
+class Settings(iw.Config):
     later = {"own": None, "larger": ()}
 
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS

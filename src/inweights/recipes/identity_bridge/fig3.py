@@ -5,12 +5,10 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, Trial, number, share
 from inweights.recipes.identity_bridge.common import EmbMLPTraining
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import compositions, memorised, own_peaks
-from inweights.worlds.families.two_hop import TwoHop
 
 LABELS = ("n", "identity")
 
@@ -27,7 +25,7 @@ _PANELS = (
 )
 
 
-class Size(Config):
+class Size(iw.Config):
     """One size of the world, and the training that suits it.
 
     Attributes:
@@ -39,7 +37,7 @@ class Size(Config):
     training: EmbMLPTraining = EmbMLPTraining()
 
 
-class Settings(Config):
+class Settings(iw.Config):
     shown: int = 10
     sizes: tuple[Size, ...] = (
         Size(n=10, training=EmbMLPTraining(rate=1.0, steps=5000)),
@@ -53,7 +51,7 @@ def plan(settings: Settings) -> Plan:
     trials = [
         Trial(
             labels={"n": size.n, "identity": identity},
-            world=TwoHop(n=size.n, complexity=1, identity=identity),
+            world=iw.TwoHop(n=size.n, complexity=1, identity=identity),
             model=size.training.model,
             learner=size.training.curriculum,
         )

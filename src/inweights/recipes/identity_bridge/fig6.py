@@ -3,15 +3,13 @@
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Judged, Measure, Plan, cosine, number, share
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import compositions, memorised, over_blocks, where_known
-from inweights.worlds.families.two_hop import TwoHop
 
 
-class Settings(Config):
+class Settings(iw.Config):
     n: int = 20
     complexity: int = 3
     models: tuple[str, ...] = ib.CONDITIONS[1:]
@@ -21,7 +19,7 @@ class Settings(Config):
 
 def plan(settings: Settings) -> Plan:
     """The GPTs on one world with identity."""
-    world = TwoHop(n=settings.n, complexity=settings.complexity)
+    world = iw.TwoHop(n=settings.n, complexity=settings.complexity)
     training = settings.gpt, ib.EmbMLPTraining(), settings.tied
     trials = [ib.trial(name, world, *training) for name in settings.models]
     measures = [

@@ -4,7 +4,7 @@ from functools import partial
 
 import polars as pl
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Plan, cosine, share
 from inweights.lm.exams.compare import CORRECT, INCORRECT, PARTIAL
 from inweights.lm.tuning.fine_tune import FineTune
@@ -24,7 +24,7 @@ MIXES = {
 }
 
 
-class Settings(Config):
+class Settings(iw.Config):
     models: tuple[str, ...] = ("@smollm2",)
     device: str = "cpu"
     tokens: int = 1500

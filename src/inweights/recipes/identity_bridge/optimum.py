@@ -6,11 +6,9 @@ from typing import Any
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Computation, Measure, Optimum, Plan, Trial, computed
 from inweights.recipes.shared.derived import blocks, compositions, extremes, own_peaks
 from inweights.theory.identity_bridge.proof import known_norm
-from inweights.worlds.families.two_hop import TwoHop
 
 #: The role whose templates are drawn, and the title of its panel.
 _PANELS = {
@@ -20,7 +18,7 @@ _PANELS = {
 }
 
 
-class Settings(Config):
+class Settings(iw.Config):
     """Settings of Figures 4 and 5.
 
     Attributes:
@@ -40,7 +38,7 @@ def plan(settings: Settings, identity: bool) -> Plan:
     trials = [
         Trial(
             labels={"n": n},
-            world=TwoHop(n=n, complexity=1, identity=identity),
+            world=iw.TwoHop(n=n, complexity=1, identity=identity),
             learner=Optimum(gap=settings.gap),
         )
         for n in sizes

@@ -5,7 +5,7 @@ Feature Resemblance, §8.2, in the sentences of Tables 5 and 6.
 
 from collections.abc import Sequence
 
-from inweights.config import Config
+import inweights as iw
 from inweights.errors import ConfigError, unknown_name
 from inweights.lm.exams.questions import Question
 from inweights.lm.model.data import Example
@@ -21,7 +21,7 @@ CONDITIONS = (ZERO_SHOT, ATTRIBUTION, *ORDERS, *(SHUFFLED + order for order in O
 _STAGES = {"joint": (0, 0, 0), "SA": (1, 0, 0), "AS": (0, 0, 1), ATTRIBUTION: (0,)}
 
 
-class Analogies(Config):
+class Analogies(iw.Config):
     """Analogies, trained in one of the orders.
 
     Questions have the role ``analogy`` (of the first subject, never trained) or ``recall`` (of the
