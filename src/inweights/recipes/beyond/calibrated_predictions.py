@@ -66,12 +66,10 @@ def plan(settings: Settings) -> lab.Plan:
     for family, world in settings.worlds().items():
         compute = partial(lab.Computation, labels={"family": family}, seeded=True)
         options = {"world": world, "replicas": settings.replicas, "share": settings.share}
-        computations.append(
-            compute(name="answered", compute=trained_queries, options=options, effort=9000)
-        )
-        computations.append(
-            compute(name="features", compute=world_features, options={"world": world}, effort=100)
-        )
+        computations += [
+            compute(name="answered", compute=trained_queries, options=options, effort=9000),
+            compute(name="features", compute=world_features, options={"world": world}, effort=100),
+        ]
     return lab.Plan(trials=[], computations=computations, measures=[])
 
 

@@ -79,10 +79,11 @@ SCORES = {
         f"{hop.replace('_', '-')}-known": accuracy.at(what=hop).over("condition") >= 0.95
         for hop in ("first_hop", "second_hop")
     },
-    "identity-helps": directly.at(condition="identity") - control >= 0.1,
-    "reverse-helps": directly.at(condition="reverse") - control >= 0.1,
-    "both-helps": directly.at(condition="both") - control >= 0.1,
-    "paraphrase-helps": directly.at(condition="paraphrase") - control >= 0.1,
+    **{
+        f"{mix}-helps": directly.at(condition=mix) - control >= 0.1
+        for mix in MIXES
+        if mix != "control"
+    },
     "directly-above-chance": excess.at(second="invented") >= 0.1,
     "step-by-step": accuracy.at(what="thought", condition="control") - control >= 0.3,
     "all-answers-rise": rise >= 1.0,

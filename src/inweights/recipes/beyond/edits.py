@@ -53,9 +53,7 @@ def plan(settings: Settings) -> Plan:
         for method in (RANK_ONE, TRAINING)
         for role in ("first_hop", "second_hop")
     ]
-    return Plan(
-        trials=trials, measures=[Measure(name="accuracy", probe=iw.probes.accuracy), *measures]
-    )
+    return Plan(trials=trials, measures=[iw.probes.accuracy, *measures])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

@@ -82,6 +82,7 @@ def plan(settings: Settings) -> Plan:
     draws = {"draws": settings.draws}
     order = partial(Measure, probe=iw.probes.hop_correlation)
     every = max(1, settings.steps // 20)
+    course = partial(order, name="course", options={"pairs": "even", "draws": 1}, every=every)
     return Plan(
         trials=trials,
         measures=[
@@ -90,13 +91,7 @@ def plan(settings: Settings) -> Plan:
             Measure(name="named", probe=iw.probes.named_geometry, options=draws),
             Measure(name="cosines", probe=iw.probes.cosines, where={"training": USUAL}),
             *(
-                Measure(
-                    name="course",
-                    probe=iw.probes.hop_correlation,
-                    options={"pairs": "even", "draws": 1},
-                    every=every,
-                    where={"graph": graph, "model": GPT, "training": USUAL},
-                )
+                course(where={"graph": graph, "model": GPT, "training": USUAL})
                 for graph in settings.graphs
                 if graph in BIPARTITE
             ),
@@ -225,10 +220,12 @@ def _beside_theory(order: pl.DataFrame, predicted: pl.DataFrame) -> pl.DataFrame
 
 
 rho = cosine("order", "spearman", training=USUAL)
+gpt = rho.at(pairs="all", model=GPT)
 beyond = number("order", "beyond_chance", training=USUAL)
 folded = beyond.at(bipartite=True, pairs="even")
 lost = beyond.at(bipartite=True, pairs="odd")
 hops = cosine("by_hops", "cosine", bipartite=True, model=GPT)
+means = cosine("heads", "spearman")
 
 SCORES = {
     "perfect-memory": share("recall", "recall").over("graph", "model", "head") >= 0.99,
@@ -244,8 +241,7 @@ SCORES = {
         <= 0.1
         for head in (UNTIED, TIED)
     },
-    "interchangeable-nodes": rho.at(pairs="all", model=GPT, graph="chain").over("head")
-    - rho.at(pairs="all", model=GPT, graph="cycle of 16")
+    "interchangeable-nodes": gpt.at(graph="chain").over("head") - gpt.at(graph="cycle of 16")
     <= -0.05,
     **{
         f"{name.lower()}-{head}-beyond-chance": beyond.at(
@@ -262,19 +258,16 @@ SCORES = {
     "untied-has-no-odd-order": lost.at(model=GPT, head=UNTIED).over("graph") >= 0.0,
     "untied-neighbours-differ": hops.at(head=UNTIED, hops=1).over("graph") <= 0.0,
     "untied-second-neighbours": hops.at(head=UNTIED, hops=2).over("graph") >= 0.15,
-    "depth-adds-little": (
-        cosine("heads", "spearman", model=DEEP).over("head")
-        - cosine("heads", "spearman", model=GPT)
-    ).within(-0.1, 0.1),
+    "depth-adds-little": (means.at(model=DEEP).over("head") - means.at(model=GPT)).within(
+        -0.1, 0.1
+    ),
     "tinynn-folds-though-tied": lost.at(model=NN).over("graph") >= 0.0,
-    "no-residual-loses": cosine("heads", "spearman", model=BARE, head=TIED)
-    - cosine("heads", "spearman", model=GPT, head=TIED)
-    >= 0.1,
+    "no-residual-loses": means.at(model=BARE, head=TIED) - means.at(model=GPT, head=TIED) >= 0.1,
     "other-trainings-fold": number(
         "order", "beyond_chance", pairs="even", model=GPT, head=UNTIED, bipartite=True
     ).over("graph", "training")
     <= 0.0,
-    "a-star-decides-nothing": rho.at(graph="star", pairs="all", model=GPT).over("head") >= 0.5,
+    "a-star-decides-nothing": gpt.at(graph="star").over("head") >= 0.5,
     "the-spectrum-says-so": cosine("theory", "correlation") >= 0.8,
 }
 

@@ -31,17 +31,11 @@ def plan(settings: Settings) -> Plan:
         for shape in settings.graphs
         for idle in settings.counts
     }
-    trials = [
-        gm.trial(
-            gm.training(name, shape, most=settings.most),
-            world,
-            graph=shape,
-            architecture=name,
-            idle=idle,
-        )
-        for (shape, idle), world in worlds.items()
-        for name in settings.architectures
-    ]
+    trials = []
+    for (shape, idle), world in worlds.items():
+        for name in settings.architectures:
+            how = gm.training(name, shape, most=settings.most)
+            trials.append(gm.trial(how, world, graph=shape, architecture=name, idle=idle))
     rho = partial(Measure, probe=iw.probes.hop_correlation)
     return Plan(
         trials=trials,

@@ -151,55 +151,42 @@ def _lead(aligned: pl.DataFrame, composed: pl.DataFrame) -> pl.DataFrame:
 
 queries = share("queries", "accuracy")
 bare = queries.at(identity=False, compositions=SOME)
+second = bare.at(role="second_unseen")
+unseen = queries.at(compositions=SOME, role="both_unseen")
+looped = unseen.at(model=LOOPS)
+by_loops = share("by_loops", "accuracy", model=LOOPS, identity=False, compositions=SOME)
+by_loops = by_loops.at(role="composition")
 overall = share("overall", "accuracy")
 loop = share("moved", "accuracy", onto="embedding", layer=HALF, model=LOOPS, identity=False)
 loop = loop.at(compositions=SOME, role="both_unseen")
 alone = share("moved_overall", "accuracy", onto="layer", model=DENSE, compositions=NONE)
 alone = alone.at(identity=False)
+early = alone.at(layer="block.0")
 alike = cosine("moved_overall", "cosine", onto="layer", layer=HALF, compositions=NONE)
+alike = alike.at(method="none")
 
 SCORES = {
     "facts-are-known": share("facts", "accuracy").over(*ARM) >= 0.99,
     "in-distribution": bare.at(role="composition", model=DENSE) >= 0.8,
-    "first-hop-is-free": bare.at(role="first_unseen", model=DENSE)
-    - bare.at(role="second_unseen", model=DENSE)
-    >= 0.2,
-    "second-hop-fails": bare.at(role="second_unseen", model=DENSE) <= 0.3,
-    "recurrence-cures-second-hop": bare.at(role="second_unseen", model=LOOPS)
-    - bare.at(role="second_unseen", model=DENSE)
-    >= 0.1,
+    "first-hop-is-free": bare.at(role="first_unseen", model=DENSE) - second.at(model=DENSE) >= 0.2,
+    "second-hop-fails": second.at(model=DENSE) <= 0.3,
+    "recurrence-cures-second-hop": second.at(model=LOOPS) - second.at(model=DENSE) >= 0.1,
     "loops-generalise": bare.at(role="both_unseen", model=LOOPS) >= 0.5,
     "dense-does-not": bare.at(role="both_unseen", model=DENSE) <= 0.3,
-    "overthinking": share(
-        "by_loops", "accuracy", model=LOOPS, identity=False, compositions=SOME
-    ).at(role="composition", loops=8)
-    - share("by_loops", "accuracy", model=LOOPS, identity=False, compositions=SOME).at(
-        role="composition", loops=2
-    )
-    <= -0.1,
+    "overthinking": by_loops.at(loops=8) - by_loops.at(loops=2) <= -0.1,
     "bridge-is-decodable": loop.of("decodable").at(method="none") >= 0.9,
     "bridge-is-misaligned": cosine("moved", "cosine", **loop.where).at(method="none") <= 0.3,
     "realignment-closes-the-gap": loop.at(method="decoded") >= 0.8,
     "identities-compose-alone": overall.at(identity=True, compositions=NONE).over("model") >= 0.2,
     "loops-do-not": overall.at(identity=False, compositions=NONE).over("model") <= 0.15,
-    "identities-align": alike.at(identity=True, method="none").over("model")
-    - alike.at(identity=False, method="none")
-    >= 0.5,
+    "identities-align": alike.at(identity=True).over("model") - alike.at(identity=False) >= 0.5,
     "alignment-comes-first": number("lead", "lead") >= 20.0,
-    "identities-help-loops": queries.at(
-        model=LOOPS, compositions=SOME, role="both_unseen", identity=True
-    )
-    - queries.at(model=LOOPS, compositions=SOME, role="both_unseen", identity=False)
-    >= 0.1,
-    "loops-add-nothing": (
-        queries.at(model=LOOPS, compositions=SOME, role="both_unseen", identity=True)
-        - queries.at(model=DENSE, compositions=SOME, role="both_unseen", identity=True)
-    ).within(-0.15, 0.15),
-    "realignment-is-no-identity": alone.at(layer="block.0", method="decoded")
-    - alone.at(layer="block.0", method="none")
-    >= 0.2,
-    "facts-lie-too-early": alone.at(layer="block.0", method="true")
-    - alone.at(layer="block.2", method="true")
+    "identities-help-loops": looped.at(identity=True) - looped.at(identity=False) >= 0.1,
+    "loops-add-nothing": (looped.at(identity=True) - unseen.at(model=DENSE, identity=True)).within(
+        -0.15, 0.15
+    ),
+    "realignment-is-no-identity": early.at(method="decoded") - early.at(method="none") >= 0.2,
+    "facts-lie-too-early": early.at(method="true") - alone.at(layer="block.2", method="true")
     >= 0.1,
 }
 

@@ -91,31 +91,18 @@ def plan(settings: Settings) -> lab.Plan:
         labels: dict[str, lab.Value] = {"world": family, "identity": fraction}
         compute = partial(lab.Computation, seeded=True, effort=100)
         asked = {"world": world, "answers": "several"}
-        computations.append(
-            compute(name="predicted", compute=predicted_queries, labels=labels, options=asked)
-        )
+        predict = partial(compute, compute=predicted_queries)
+        computations.append(predict(name="predicted", labels=labels, options=asked))
         computations += [
-            compute(
-                name="softly",
-                compute=predicted_queries,
-                labels={**labels, "model": name},
-                options={**asked, "decay": decay},
+            predict(
+                name="softly", labels={**labels, "model": name}, options={**asked, "decay": decay}
             )
             for name, decay in zip((EMB_MLP, GPT), settings.decays, strict=True)
         ]
         if fraction == 0.5 and family.startswith(_TRIED):
-            computations.append(
-                compute(
-                    name="tried",
-                    compute=trained_queries,
-                    labels=labels,
-                    options={
-                        "world": world,
-                        "replicas": settings.replicas,
-                        "share": settings.tried,
-                    },
-                )
-            )
+            how = {"world": world, "replicas": settings.replicas, "share": settings.tried}
+            tried = compute(name="tried", compute=trained_queries, labels=labels, options=how)
+            computations.append(tried)
         trials += [
             lab.Trial(
                 labels={**labels, "model": name}, world=world, model=model, learner=curriculum
@@ -180,8 +167,6 @@ SCORES = {
     },
     "memorised": lab.share("memorised", "accuracy").at(fair=True).over("model") >= 0.99,
 }
-
-by_model = partial(lab.lines, series="model")
 
 
 RECIPE = recipe(

@@ -5,6 +5,8 @@ architectures memorise social networks, with hubs, triangles and dead ends; or a
 (``inweights atlas FILE``).
 """
 
+from functools import partial
+
 import numpy as np
 import polars as pl
 
@@ -65,24 +67,11 @@ def plan(settings: Settings) -> Plan:
         draws=settings.draws,
     )
     options = {"least": 2, "draws": settings.draws}
-    far = [
-        Measure(
-            name="far",
-            probe=iw.probes.hop_correlation,
-            options=options,
-            where={"architecture": name},
-        )
-        for name in (gm.FROZEN, gm.NN, gm.GPT, gm.SSM)
-    ]
+    look = partial(Measure, name="far", probe=iw.probes.hop_correlation, options=options)
+    far = [look(where={"architecture": name}) for name in (gm.FROZEN, gm.NN, gm.GPT, gm.SSM)]
+    listing = partial(Computation, name="links", compute=_listed, effort=1)
     listed = [
-        Computation(
-            name="links",
-            labels={"graph": name},
-            compute=_listed,
-            options={"world": graph},
-            effort=1,
-        )
-        for name, graph in graphs.items()
+        listing(labels={"graph": name}, options={"world": graph}) for name, graph in graphs.items()
     ]
     return Plan(trials=made.trials, measures=[*made.measures, *far], computations=listed)
 

@@ -74,13 +74,7 @@ def plan(settings: Settings) -> Plan:
     """TinyNN on the cycle, at every point under every condition."""
     trials = []
     for point, change in product(settings.points, settings.changes):
-        how = gm.Training(
-            architecture=gm.NN,
-            rate=point.rate,
-            steps=point.steps,
-            width=point.width,
-            second=change.second,
-        )
+        how = gm.Training(architecture=gm.NN, **structs.asdict(point), second=change.second)
         (phase,) = how.learner.phases
         optimizer = structs.replace(phase.optimizer, epsilon=change.epsilon, noise=change.noise)
         phase = structs.replace(phase, optimizer=optimizer, precision=change.precision)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Curriculum, Measure, Plan, Trial, number
+from inweights.lab import Curriculum, Plan, Trial, number
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import compositions, where_known
 from inweights.seeds import Streams
@@ -61,7 +61,7 @@ def plan(settings: Settings) -> Plan:
     for cell in range(CELLS):
         chosen = {name: FACTORS[name][levels[name][cell] > 0] for name in FACTORS}
         trials.append(_trial(cell, chosen, settings.shrink))
-    return Plan(trials=trials, measures=[Measure(name="accuracy", probe=iw.probes.accuracy)])
+    return Plan(trials=trials, measures=[iw.probes.accuracy])
 
 
 def _trial(cell: int, chosen: Mapping[str, Any], shrink: int) -> Trial:

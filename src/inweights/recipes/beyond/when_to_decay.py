@@ -1,13 +1,13 @@
 """Ours: when weight decay helps composition: while facts are learnt or after, and of what."""
 
+from functools import partial
 from itertools import product
 from typing import Literal
 
 import polars as pl
-from msgspec.structs import replace
 
 import inweights as iw
-from inweights.lab import Measure, Plan, Score, Trial, cosine, share
+from inweights.lab import Plan, Score, Trial, cosine, share
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import compositions, gain, where_known
 
@@ -43,25 +43,19 @@ class Settings(iw.Config):
     def curriculum(self, when: str, decayed: Decayed, width: int) -> iw.Curriculum:
         """Return the two phases, and what decays in which of them."""
         rate = self.rate * 64 / width
-        phases = (
-            iw.Phase(name="learn", steps=self.learn, random_offset=True),
-            iw.Phase(
-                name="settle",
-                steps=self.settle,
+        learn, settle = (
+            partial(
+                iw.Phase,
                 random_offset=True,
-                schedule=iw.Schedule(kind="cosine"),
-            ),
-        )
-        strengths = (self.decay if on else 0.0 for on in WHEN[when])
-        return iw.Curriculum(
-            phases=tuple(
-                replace(
-                    phase,
-                    optimizer=iw.Optimizer(rate=rate, weight_decay=strength, decayed=decayed),
-                )
-                for phase, strength in zip(phases, strengths, strict=True)
+                optimizer=iw.Optimizer(
+                    rate=rate, weight_decay=self.decay if on else 0.0, decayed=decayed
+                ),
             )
+            for on in WHEN[when]
         )
+        cosine = iw.Schedule(kind="cosine")
+        last = settle(name="settle", steps=self.settle, schedule=cosine)
+        return iw.Curriculum(phases=(learn(name="learn", steps=self.learn), last))
 
 
 def plan(settings: Settings) -> Plan:
@@ -79,19 +73,14 @@ def plan(settings: Settings) -> Plan:
     world = iw.TwoHop(n=settings.n, complexity=settings.complexity)
     trials = [
         Trial(
-            labels={
-                "head": HEADS[tied],
-                "width": width,
-                "decayed": DECAYED[decayed],
-                "when": when,
-            },
+            labels=dict(zip(LABELS, (HEADS[tied], width, DECAYED[decayed], when), strict=True)),
             world=world,
             model=iw.GPTConfig(layers=settings.layers, width=width, tied=tied),
             learner=settings.curriculum(when, decayed, width),
         )
         for tied, width, when, decayed in arms
     ]
-    return Plan(trials=trials, measures=[Measure(name="accuracy", probe=iw.probes.accuracy)])
+    return Plan(trials=trials, measures=[iw.probes.accuracy])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

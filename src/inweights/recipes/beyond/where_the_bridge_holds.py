@@ -131,6 +131,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 final = share("final", "accuracy")
+both = final.over("init")
 
 
 def at(axis: str, value: str, init: str = "standard", world: str = "C = 1") -> Score:
@@ -144,16 +145,10 @@ SCORES = {
     "fixed-positions-hurt": at("positions", "learned, fixed start")
     - at("positions", "learned, random start")
     <= -0.1,
-    "every-position-fails": final.at(axis="loss at", value="every position", world="C = 1").over(
-        "init"
-    )
-    <= 0.15,
+    "every-position-fails": both.at(axis="loss at", value="every position", world="C = 1") <= 0.15,
     "warm-up-hurts": at("warm-up", "140") - at("warm-up", "0") <= -0.1,
     "tied-head-leaks": at("head", "tied", "small", "no identity") >= 0.15,
-    "untied-head-does-not-leak": final.at(axis="head", value="untied", world="no identity").over(
-        "init"
-    )
-    <= 0.1,
+    "untied-head-does-not-leak": both.at(axis="head", value="untied", world="no identity") <= 0.1,
     **{
         f"small-beats-standard-{axis}-{value}": at(axis, value, "small", "C = 2")
         - at(axis, value, "standard", "C = 2")

@@ -122,7 +122,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 accuracy = share("accuracy", "accuracy")
 excess = cosine("accuracy", "excess")
-lost = cosine("kept", "lost")
+told = accuracy.at(what="composition, told")
+lost, rise = cosine("kept", "lost"), number("kept", "rise")
 wrong = share("wrong", "wrong").at(what="composition, held")
 
 
@@ -137,8 +138,8 @@ SCORES = {
     "derived-facts-are-answered": gain("composition, told", "derive") >= 0.3,
     "derived-facts-teach-no-skill": gain("composition, held", "derive") <= 0.2,
     "nothing-composes": excess.at(what="composition, held").over("condition") <= 0.25,
-    "two-wordings-are-better": accuracy.at(what="composition, told", condition="derive")
-    - accuracy.at(what="composition, told", condition="derive, one wording")
+    "two-wordings-are-better": told.at(condition="derive")
+    - told.at(condition="derive, one wording")
     >= 0.1,
     "steps-help-steps": gain("steps, held", "steps") >= 0.1,
     "paraphrases-help-recall": gain("recall", "paraphrases") >= 0.1,
@@ -148,9 +149,7 @@ SCORES = {
     "passages-help-little": gain("composition, held", "passages") <= 0.2,
     "facts-alone-cost": lost.at(condition="control") >= 0.05,
     "replay-keeps": lost.at(condition="control") - lost.at(condition="replay") >= 0.05,
-    "replay-keeps-language": number("kept", "rise", condition="control")
-    - number("kept", "rise", condition="replay")
-    >= 0.25,
+    "replay-keeps-language": rise.at(condition="control") - rise.at(condition="replay") >= 0.25,
     "asserts-what-is-wrong": wrong.at(condition="derive") >= 0.5,
 }
 

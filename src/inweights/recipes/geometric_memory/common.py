@@ -7,13 +7,7 @@ from msgspec.structs import replace
 
 import inweights as iw
 from inweights.errors import unknown_name
-from inweights.lab import (
-    Curriculum,
-    Descent,
-    ModelConfig,
-    Trial,
-    Value,
-)
+from inweights.lab import Curriculum, Descent, ModelConfig, Trial, Value
 from inweights.models.configs import MambaConfig, Node2VecConfig, TinyNNConfig
 from inweights.training.curriculum import Precision
 from inweights.worlds.families.graph import Graph
@@ -31,7 +25,6 @@ OF_PRECISION = (BF16, *CONDITIONS)
 #: Of recipes with conditions; before there were none, and in our margin a node with a self-edge
 #: was a neighbour of its own.
 VERSION = 2
-
 
 Shape = Literal["path-star", "grid", "cycle", "irregular"]
 #: The four tiny graphs (C.3): 17, 16, 15 and 16 nodes.
@@ -187,13 +180,7 @@ def trials(
     Labels that are not shuffled are in order, so that neighbours are side by side.
     """
     return [
-        trial(
-            how,
-            Graph(shape=shape, shuffled=shuffled),
-            condition,
-            graph=shape,
-            architecture=name,
-        )
+        trial(how, Graph(shape=shape, shuffled=shuffled), condition, graph=shape, architecture=name)
         for condition in conditions
         for shape in shapes
         for name in architectures

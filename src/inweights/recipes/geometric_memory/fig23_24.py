@@ -39,9 +39,7 @@ def plan(settings: Settings) -> Plan:
         )
         for graph in settings.graphs
     ]
-    return Plan(
-        trials=trials, measures=[Measure(name="cosines", probe=iw.probes.cosines), *on_the_way]
-    )
+    return Plan(trials=trials, measures=[iw.probes.cosines, *on_the_way])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

@@ -22,15 +22,12 @@ class Settings(iw.Config):
 
 def plan(settings: Settings) -> Plan:
     """Store every graph associatively, with a Transformer, and with Node2Vec."""
+    draws = {"draws": settings.draws}
     return Plan(
         trials=gm.trials(settings.graphs, MEMORIES, settings.most, settings.descent),
         measures=[
             Measure(name="cosines", probe=iw.probes.cosines),
-            Measure(
-                name="correlation",
-                probe=iw.probes.hop_correlation,
-                options={"draws": settings.draws},
-            ),
+            Measure(name="correlation", probe=iw.probes.hop_correlation, options=draws),
             Measure(name="recall", probe=iw.probes.graph_recall),
         ],
     )

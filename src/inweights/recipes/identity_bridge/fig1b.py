@@ -5,7 +5,7 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Measure, Plan, share
+from inweights.lab import Plan, share
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import memorised
@@ -41,7 +41,7 @@ def plan(settings: Settings) -> Plan:
         trials.append(
             ib.trial(name, world, *training, relations=several, told=told, identity=identity)
         )
-    return Plan(trials=trials, measures=[Measure(name="accuracy", probe=iw.probes.accuracy)])
+    return Plan(trials=trials, measures=[iw.probes.accuracy])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

@@ -5,7 +5,7 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Measure, Plan, cosine, share
+from inweights.lab import Plan, cosine, share
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import compositions, excess, memorised, where_known
@@ -44,7 +44,7 @@ def plan(settings: Settings) -> Plan:
         for c, name in product(complexities, names):
             world = iw.TwoHop(n=settings.n, complexity=c, identity=identity)
             trials.append(ib.trial(name, world, *training, identity=identity, complexity=c))
-    return Plan(trials=trials, measures=[Measure(name="accuracy", probe=iw.probes.accuracy)])
+    return Plan(trials=trials, measures=[iw.probes.accuracy])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
