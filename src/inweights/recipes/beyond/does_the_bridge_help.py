@@ -5,7 +5,7 @@ from functools import partial
 import polars as pl
 from msgspec import structs
 
-from inweights.errors import unknown_name
+from inweights.errors import check_names
 from inweights.lab import Plan, cosine, number, share
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.language.experiment import computations
@@ -30,9 +30,7 @@ class Settings(InventedSettings):
     conditions: tuple[str, ...] = tuple(MIXES)
 
     def __post_init__(self) -> None:
-        for condition in self.conditions:
-            if condition not in MIXES:
-                raise unknown_name("condition", condition, MIXES)
+        check_names("condition", self.conditions, MIXES)
 
 
 def plan(settings: Settings) -> Plan:

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 import inweights as iw
-from inweights.errors import unknown_name
+from inweights.errors import check_names
 from inweights.lab import Computation, Curriculum, Measure, Plan, Trial, cosine, number, share
 from inweights.models.configs import MambaConfig, ModelConfig, TinyNNConfig
 from inweights.recipes.papers import recipe
@@ -60,9 +60,7 @@ class Settings(iw.Config):
     draws: int = 100
 
     def __post_init__(self) -> None:
-        for name in self.graphs:
-            if name not in GRAPHS:
-                raise unknown_name("graph", name, GRAPHS)
+        check_names("graph", self.graphs, GRAPHS)
 
 
 def plan(settings: Settings) -> Plan:

@@ -7,7 +7,7 @@ import msgspec
 import inweights as iw
 from inweights import lab
 from inweights.audit.trained_prediction import trained_queries
-from inweights.errors import unknown_name
+from inweights.errors import check_names
 from inweights.recipes.beyond.forecasters import (
     EVEN,
     PROGRAM,
@@ -66,10 +66,8 @@ class Settings(iw.Config):
             {"hops": 3, "bridges": few}, sizes,
         )  # fmt: skip
         changes = dict(zip(OTHERS, how, strict=True))
-        for other in self.others:
-            if other not in changes:
-                raise unknown_name("family", other, changes)
-            found[other, 0.5] = of(**changes[other])
+        check_names("family", self.others, changes)
+        found |= {(other, 0.5): of(**changes[other]) for other in self.others}
         for path in self.knowledge:
             for share in (0.5, 1.0):
                 found[f"real: {path[1:]}", share] = iw.Triples(path=path, identity=share)

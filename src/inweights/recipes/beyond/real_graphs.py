@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 import inweights as iw
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, check_names
 from inweights.lab import Computation, Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import filming
@@ -37,9 +37,7 @@ class Settings(iw.Config):
     draws: int = 200
 
     def __post_init__(self) -> None:
-        for name in self.graphs:
-            if name not in CLASSICS:
-                raise unknown_name("graph", name, tuple(CLASSICS))
+        check_names("graph", self.graphs, tuple(CLASSICS))
         if not self.graphs and not self.own:
             raise ConfigError(
                 "no graph is given; add a name to 'graphs', or a graph of your own to 'own'"

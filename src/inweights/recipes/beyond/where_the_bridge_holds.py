@@ -7,7 +7,7 @@ from msgspec import structs
 
 import inweights as iw
 from inweights.config import apply_overrides
-from inweights.errors import unknown_name
+from inweights.errors import check_names
 from inweights.lab import Measure, Plan, Score, Trial, cosine, number, share
 from inweights.recipes.identity_bridge.common import BRIEF, NARROW, GPTTraining
 from inweights.recipes.papers import recipe
@@ -57,9 +57,7 @@ class Settings(iw.Config):
     base: GPTTraining = NARROW
 
     def __post_init__(self) -> None:
-        for axis in self.axes:
-            if axis not in AXES:
-                raise unknown_name("axis", axis, AXES)
+        check_names("axis", self.axes, AXES)
 
 
 def plan(settings: Settings) -> Plan:

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 from msgspec import field, structs
 
-from inweights.errors import unknown_name
+from inweights.errors import check_names
 from inweights.lab import Computation, Outside, Plan, Score, cosine, number, share
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.recipes.papers import recipe
@@ -49,9 +49,7 @@ class Settings(InventedSettings):
     rates: dict[str, float] = field(default_factory=lambda: {"reversals": 2e-3})
 
     def __post_init__(self) -> None:
-        for condition in (*self.conditions, *self.rates):
-            if condition not in CONDITIONS:
-                raise unknown_name("condition", condition, CONDITIONS)
+        check_names("condition", (*self.conditions, *self.rates), CONDITIONS)
 
 
 def plan(settings: Settings) -> Plan:

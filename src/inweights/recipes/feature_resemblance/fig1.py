@@ -1,5 +1,7 @@
 """Figure 1 of Feature Resemblance: resemblance grows with depth (appendix C, theorem 6)."""
 
+from functools import partial
+
 import polars as pl
 
 import inweights as iw
@@ -27,14 +29,10 @@ class Settings(iw.Config):
     def layer_wise(self) -> lab.Curriculum:
         """One phase a layer."""
         optimizer = iw.Optimizer(kind="sgd", rate=self.rate, weight_decay=0.0)
+        phase = partial(iw.Phase, steps=self.steps, optimizer=optimizer)
         return lab.Curriculum(
             phases=tuple(
-                iw.Phase(
-                    name=f"layer {i + 1}",
-                    moves=(f"layers.{i}.weight",),
-                    steps=self.steps,
-                    optimizer=optimizer,
-                )
+                phase(name=f"layer {i + 1}", moves=(f"layers.{i}.weight",))
                 for i in range(self.linear.layers)
             )
         )

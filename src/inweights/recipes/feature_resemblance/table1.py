@@ -72,8 +72,6 @@ _WORDS = {
 similarity, success = cosine("table", "cosine"), share("table", "success")
 kept = share("accuracy", "accuracy")
 error = number("predicted", "from_facts_error").over("course")
-
-
 gpt = similarity.at(model=tasks.GPT)
 
 SCORES: dict[str, Judged] = {}

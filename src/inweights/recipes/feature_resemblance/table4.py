@@ -4,7 +4,7 @@ import msgspec
 import polars as pl
 
 import inweights as iw
-from inweights.errors import unknown_name
+from inweights.errors import check_names
 from inweights.lab import Judged, Plan, cosine, number, share
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
@@ -32,9 +32,7 @@ class Settings(iw.Config):
     gpt: tasks.GPTTraining = tasks.GPTTraining()
 
     def __post_init__(self) -> None:
-        for rho in self.rhos:
-            if rho not in LOSSES:
-                raise unknown_name("ρ", f"{rho:g}", [f"{known:g}" for known in LOSSES])
+        check_names("ρ", [f"{rho:g}" for rho in self.rhos], [f"{rho:g}" for rho in LOSSES])
 
 
 def plan(settings: Settings) -> Plan:

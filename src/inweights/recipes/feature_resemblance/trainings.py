@@ -1,13 +1,14 @@
 """The training tasks of Feature Resemblance, and how each model is trained on them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 
 import inweights as iw
 from inweights import lab
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, check_names
 from inweights.models.configs import OneLayerConfig
 
 ONE_LAYER, GPT = "one-layer", "GPT"
@@ -22,7 +23,6 @@ SUCCEEDS = {
 }
 
 _PHASES = ("first phase", "second phase")
-
 #: Training loss at which each phase of a GPT stops: near those of Table 1.
 LOSSES: dict[str, tuple[float, ...]] = {
     "joint": (iw.learners.JOINT_LOSS,),
@@ -56,15 +56,8 @@ def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
         "two-hop": ({"first_hop": rho, "identity": rho, "second_hop": 1.0},),
         "two-hop without identity": ({"first_hop": 1.0, "second_hop": 1.0},),
     }
-    if course not in courses:
-        raise unknown_name("course", course, courses)
+    check_names("course", [course], courses)
     return courses[course]
-
-
-def _check(courses: Iterable[str]) -> None:
-    for course in courses:
-        if course not in SUCCEEDS:
-            raise unknown_name("course", course, SUCCEEDS)
 
 
 class OneLayerTraining(iw.Config):
@@ -86,7 +79,7 @@ class OneLayerTraining(iw.Config):
     late: dict[str, int] = msgspec.field(default_factory=lambda: {"AS": 2000})
 
     def __post_init__(self) -> None:
-        _check(self.late)
+        check_names("course", self.late, SUCCEEDS)
 
     def curriculum(self, course: str, rho: float = 3.0) -> lab.Curriculum:
         """The phases of a task: both stages of its first facts, then the MLP on the second."""
@@ -154,18 +147,14 @@ class EndToEndTraining(iw.Config):
         """The phases of a task; with ``frozen`` the value matrix is frozen in the second."""
         late = ("attention.key_query", "mlp.*") if frozen else ("*",)
         parts = zip(_PHASES, phase_roles(course, rho), (("*",), late), strict=False)
+        phase = partial(
+            iw.Phase,
+            steps=self.steps,
+            optimizer=iw.Optimizer(kind="sgd", rate=self.rate, weight_decay=0.0),
+            stop=iw.Stop(loss_below=self.loss, every=5),
+        )
         return lab.Curriculum(
-            phases=tuple(
-                iw.Phase(
-                    name=name,
-                    roles=roles,
-                    moves=moves,
-                    steps=self.steps,
-                    optimizer=iw.Optimizer(kind="sgd", rate=self.rate, weight_decay=0.0),
-                    stop=iw.Stop(loss_below=self.loss, every=5),
-                )
-                for name, roles, moves in parts
-            )
+            phases=tuple(phase(name=name, roles=roles, moves=moves) for name, roles, moves in parts)
         )
 
 
@@ -185,7 +174,7 @@ class GPTTraining(iw.Config):
     steps: int = 1500
 
     def __post_init__(self) -> None:
-        _check(self.losses)
+        check_names("course", self.losses, SUCCEEDS)
 
     def curriculum(self, course: str, rho: float = 3.0) -> lab.Curriculum:
         """The phases of a task; everything is trained."""

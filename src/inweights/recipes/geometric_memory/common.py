@@ -6,7 +6,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 import inweights as iw
-from inweights.errors import unknown_name
+from inweights.errors import check_names
 from inweights.lab import Curriculum, Descent, ModelConfig, Trial, Value
 from inweights.models.configs import MambaConfig, Node2VecConfig, TinyNNConfig
 from inweights.training.curriculum import Precision
@@ -141,8 +141,7 @@ condition='ours')
     """
     known = {f"{a} on {s}": settings for (a, s), settings in _TRAINED.items()}
     name = f"{architecture} on {shape}"
-    if name not in known:
-        raise unknown_name("training", name, known)
+    check_names("training", [name], known)
     rate, steps, width = known[name]
     fades = architecture == GPT or (architecture in (NN, FROZEN) and shape != "cycle")
     return Training(
@@ -192,6 +191,5 @@ def trials(
 
 def vocabulary_of(condition: str) -> Mapping[str, Any]:
     """Return what a condition adds to the vocabulary of a graph."""
-    if condition not in OF_PRECISION:
-        raise unknown_name("condition", condition, OF_PRECISION)
+    check_names("condition", [condition], OF_PRECISION)
     return {} if condition == PLAIN else RESERVED

@@ -5,7 +5,7 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights.errors import unknown_name
+from inweights.errors import check_names
 from inweights.lab import Curriculum, Measure, Plan, Trial, cosine, number, share
 from inweights.models.configs import TinyNNConfig
 from inweights.recipes.geometric_memory import common as gm
@@ -62,9 +62,7 @@ class Settings(iw.Config):
     conditions: tuple[str, ...] = gm.OF_PRECISION
 
     def __post_init__(self) -> None:
-        for name in self.ablations:
-            if name not in ABLATIONS:
-                raise unknown_name("ablation", name, ABLATIONS)
+        check_names("ablation", self.ablations, ABLATIONS)
 
 
 def plan(settings: Settings) -> Plan:

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 import inweights as iw
-from inweights.errors import unknown_name
+from inweights.errors import check_names
 from inweights.lab import ModelConfig, Trial, Value
 
 #: Models that Figure 2 compares; the last two have a tied head.
@@ -124,8 +124,7 @@ def trial(
     ``gpt-tied``: standard initialisation, tied head; ``gpt-tied-decay``: and strong weight decay;
     ``gpt-fixed``: as ``gpt``, without random offsets of positions.
     """
-    if name not in (*CONDITIONS, FIXED):
-        raise unknown_name("model", name, (*CONDITIONS, FIXED))
+    check_names("model", [name], (*CONDITIONS, FIXED))
     how = tied if name.startswith("gpt-tied") else gpt
     model: ModelConfig = how.model
     phase = how.scaled

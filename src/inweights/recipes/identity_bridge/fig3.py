@@ -1,5 +1,6 @@
 """Figure 3 of Identity Bridge: the logit templates of Emb-MLP at complexity one."""
 
+from functools import partial
 from itertools import product
 
 import polars as pl
@@ -57,17 +58,9 @@ def plan(settings: Settings) -> Plan:
         )
         for size, identity in product(settings.sizes, (True, False))
     ]
-    templates = [
-        Measure(
-            name=name,
-            probe=iw.probes.templates,
-            options={"rows": rows},
-            where={"n": settings.shown},
-        )
-        for name, rows in _ROWS.items()
-    ]
-    accuracy = Measure(name="accuracy", probe=iw.probes.accuracy)
-    return Plan(trials=trials, measures=[accuracy, *templates])
+    look = partial(Measure, probe=iw.probes.templates, where={"n": settings.shown})
+    templates = [look(name=name, options={"rows": rows}) for name, rows in _ROWS.items()]
+    return Plan(trials=trials, measures=[iw.probes.accuracy, *templates])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

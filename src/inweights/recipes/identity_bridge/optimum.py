@@ -45,29 +45,15 @@ def plan(settings: Settings, identity: bool) -> Plan:
     ]
     # No seed decides an optimum.
     look = partial(Measure, first_seed=True)
+    drawn = partial(look, probe=iw.probes.templates, where={"n": settings.n})
     measures = [
         look(name="tokens", probe=iw.probes.templates, options={"rows": "tokens"}),
         look(name="margins", probe=iw.probes.margins),
         look(name="norms", probe=iw.probes.nuclear_norm),
-        *(
-            look(
-                name=rows,
-                probe=iw.probes.templates,
-                options={"rows": rows},
-                where={"n": settings.n},
-            )
-            for rows in ("first_hop", "composition")
-        ),
+        *(drawn(name=rows, options={"rows": rows}) for rows in ("first_hop", "composition")),
     ]
-    bounds = [
-        Computation(
-            name="bounds",
-            labels={"n": n},
-            compute=known_norm,
-            options={"n": n, "identity": identity},
-        )
-        for n in sizes
-    ]
+    bound = partial(Computation, name="bounds", compute=known_norm)
+    bounds = [bound(labels={"n": n}, options={"n": n, "identity": identity}) for n in sizes]
     return Plan(trials=trials, measures=measures, computations=bounds)
 
 

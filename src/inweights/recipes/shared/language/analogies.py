@@ -6,7 +6,7 @@ Feature Resemblance, §8.2, in the sentences of Tables 5 and 6.
 from collections.abc import Sequence
 
 import inweights as iw
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, check_names
 from inweights.lm.exams.questions import Question
 from inweights.lm.model.data import Example
 from inweights.lm.model.load import LanguageModel
@@ -36,8 +36,7 @@ class Analogies(iw.Config):
     condition: str
 
     def __post_init__(self) -> None:
-        if self.condition not in CONDITIONS:
-            raise unknown_name("condition", self.condition, CONDITIONS)
+        check_names("condition", [self.condition], CONDITIONS)
         if self.rows == 1 or self.rows < 0:
             raise ConfigError(f"rows must be at least 2, or 0 for all, got {self.rows}")
 
