@@ -4,7 +4,7 @@ from pathlib import Path
 
 from inweights import laboratory
 from inweights.cli import console
-from inweights.cli.commands.base import Changes, Common, Json, Runs, Whole, app
+from inweights.cli.commands.base import Changes, Common, Download, Json, Runs, Whole, app
 
 
 @app.command
@@ -39,28 +39,32 @@ def new(kind: str, name: str, /, *, out: Path = Path(), json: Json = False) -> N
 
 @app.command
 def ask(
-    model: Path,
+    model: str,
     world: str,
     question: str,
     /,
     *,
     best: Whole = 3,
+    download: Download = False,
     changes: Changes = Changes(),
     common: Common = Common(),
 ) -> None:
     """Ask a stored model one question: the first answers of each replica, with probabilities.
 
     Args:
-        model: A file that iw.save_model wrote.
+        model: A file that iw.save_model wrote; or a language model, as finetune takes it.
         world: What it learnt: a kind of world, a file of facts, or a folder with a world.
         question: Names of tokens with spaces between, as in "a1 r1 r2".
         best: Number of answers of each replica.
         changes.set: Change a setting of the world, as in --set n=10; may be repeated.
         changes.seed: Root seed of the world.
     """
+    from inweights import lm
     from inweights.models import load_model
     from inweights.worlds import open_world
 
     common.load()
     made = open_world(world, changes.set, changes.seed)
-    console.answers(laboratory.ask(load_model(model), made, question, best=best), json=common.json)
+    stored = Path(model).suffix == ".safetensors"
+    read = load_model(model) if stored else lm.load_model(model, download=download)
+    console.answers(laboratory.ask(read, made, question, best=best), json=common.json)
