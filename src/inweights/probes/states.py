@@ -49,6 +49,17 @@ def last_states(
     return {name: torch.cat([states[name] for states in found], 1) for name in found[0]}
 
 
+def by_replica(replicas: int, **columns: object) -> list[dict[str, object]]:
+    """Return a row for each replica: its number of each tensor ``[R]``, and what all share.
+
+    Example:
+        >>> by_replica(2, layer="sum", cosine=torch.tensor([0.5, 1.0]))[1]
+        {'replica': 1, 'layer': 'sum', 'cosine': 1.0}
+    """
+    each = {n: v.tolist() if isinstance(v, Tensor) else [v] * replicas for n, v in columns.items()}
+    return [{"replica": r} | {n: one[r] for n, one in each.items()} for r in range(replicas)]
+
+
 def cosine_blocks(
     one: Float[Tensor, "R m D"],
     two: Float[Tensor, "R m D"],

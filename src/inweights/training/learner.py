@@ -39,11 +39,10 @@ class Descent(Config, tag_field="kind", tag="descent"):
 
     Example:
         >>> from inweights.models.configs import Node2VecConfig
-        >>> from inweights.probes import hop_correlation
-        >>> from inweights.worlds import Graph
-        >>> ring = Graph(shape="cycle").build()
+        >>> import inweights as iw
+        >>> ring = iw.worlds.Graph(shape="cycle").build()
         >>> model = Descent().learn(ring, Node2VecConfig(), seed=0)
-        >>> bool(hop_correlation(model, ring)["spearman"].item() < -0.95)
+        >>> bool(iw.probes.hop_correlation(model, ring)["spearman"].item() < -0.95)
         True
     """
 

@@ -167,10 +167,9 @@ def answer_ranks(
             not cover an answer.
 
     Example:
-        >>> from inweights.models import EmbMLPConfig
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=4).build()
-        >>> model = EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0, 1])
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=4).build()
+        >>> model = iw.EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0, 1])
         >>> tuple(answer_ranks(model, world, "queries").shape)
         (2, 4, 1)
     """

@@ -117,10 +117,9 @@ def agreement(
         DataError: There is one replica only, or the graphs of the worlds differ.
 
     Example:
-        >>> from inweights.models import Node2VecConfig
-        >>> from inweights.worlds import Graph
-        >>> model = Node2VecConfig().build(vocabulary=15, seeds=[0, 1])
-        >>> table = agreement(model, Graph(shape="cycle").build())
+        >>> import inweights as iw
+        >>> model = iw.models.Node2VecConfig().build(vocabulary=15, seeds=[0, 1])
+        >>> table = agreement(model, iw.worlds.Graph(shape="cycle").build())
         >>> bool((table["distance"] > table["null_low"]).all())  # nothing was learnt
         True
     """
@@ -256,10 +255,9 @@ def arrangement(
         DataError: A world is no graph, or has too few nodes; or the graphs differ.
 
     Example:
-        >>> from inweights.models import Node2VecConfig
-        >>> from inweights.worlds import Graph
-        >>> model = Node2VecConfig().build(vocabulary=6, seeds=[0, 1])
-        >>> arrangement(model, Graph(shape="cycle", n=6).build(), dimensions=2).columns
+        >>> import inweights as iw
+        >>> model = iw.models.Node2VecConfig().build(vocabulary=6, seeds=[0, 1])
+        >>> arrangement(model, iw.worlds.Graph(shape="cycle", n=6).build(), dimensions=2).columns
         ['replica', 'node', 'x', 'y']
     """
     if not 1 <= dimensions <= 3:

@@ -127,10 +127,9 @@ def edge_margin(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
         DataError: The model is no TinyNN, or a world is no graph.
 
     Example:
-        >>> from inweights.models import TinyNNConfig
-        >>> from inweights.worlds import Graph
-        >>> world = Graph(shape="cycle", idle_tokens=9).build()
-        >>> model = TinyNNConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> import inweights as iw
+        >>> world = iw.worlds.Graph(shape="cycle", idle_tokens=9).build()
+        >>> model = iw.models.TinyNNConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
         >>> edge_margin(model, world)["rivals"].to_list()
         ['nodes', 'nodes', 'vocabulary', 'vocabulary']
     """

@@ -91,10 +91,9 @@ def hop_correlation(
         DataError: A world is no graph.
 
     Example:
-        >>> from inweights.models import Node2VecConfig
-        >>> from inweights.worlds import Graph
-        >>> model = Node2VecConfig().build(vocabulary=15, seeds=[0])
-        >>> table = hop_correlation(model, Graph(shape="cycle").build())
+        >>> import inweights as iw
+        >>> model = iw.models.Node2VecConfig().build(vocabulary=15, seeds=[0])
+        >>> table = hop_correlation(model, iw.worlds.Graph(shape="cycle").build())
         >>> bool(table["null_low"].item() < table["spearman"].item() < table["null_high"].item())
         True
     """

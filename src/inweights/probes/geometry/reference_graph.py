@@ -38,12 +38,11 @@ def without_self_edges(
         options: Further keyword arguments of ``inner``.
 
     Example:
-        >>> from inweights.models import Node2VecConfig
-        >>> from inweights.probes import zigzag
+        >>> import inweights as iw
         >>> ring = Graph(shape="cycle", self_edges=True).build()
-        >>> model = Node2VecConfig().build(vocabulary=15, seeds=[0])
-        >>> seen = without_self_edges(model, ring, inner=zigzag)
-        >>> bool(zigzag(model, ring)["null_mean"].item() < seen["null_mean"].item())
+        >>> model = iw.models.Node2VecConfig().build(vocabulary=15, seeds=[0])
+        >>> seen = without_self_edges(model, ring, inner=iw.probes.zigzag)
+        >>> bool(iw.probes.zigzag(model, ring)["null_mean"].item() < seen["null_mean"].item())
         True
     """
     return inner(model, _changed(model, worlds, self_edges=False), **options)
@@ -68,12 +67,11 @@ def both_ways(
         options: Further keyword arguments of ``inner``.
 
     Example:
-        >>> from inweights.models import Node2VecConfig
-        >>> from inweights.probes import graph_recall
+        >>> import inweights as iw
         >>> ring = Graph(shape="cycle", n=6, edges="forward").build()
-        >>> model = Node2VecConfig().build(vocabulary=6, seeds=[0])
-        >>> seen = both_ways(model, ring, inner=graph_recall)
-        >>> graph_recall(model, ring)["ceiling"].item(), seen["ceiling"].item()
+        >>> model = iw.models.Node2VecConfig().build(vocabulary=6, seeds=[0])
+        >>> seen = both_ways(model, ring, inner=iw.probes.graph_recall)
+        >>> iw.probes.graph_recall(model, ring)["ceiling"].item(), seen["ceiling"].item()
         (1.0, 0.5)
     """
     return inner(model, _changed(model, worlds, edges="both"), **options)

@@ -42,10 +42,9 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
         chain; ``steps``, the number of facts in a row.
 
     Example:
-        >>> from inweights.theory import predict
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=4, identity=0.5).build()
-        >>> query_features(world, predict(world, advise=False).queries)["identity"].to_list()
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=4, identity=0.5).build()
+        >>> query_features(world, iw.predict(world, advise=False).queries)["identity"].to_list()
         [0.0, 1.0, 0.0, 1.0]
     """
     rows = queries.filter(pl.col("role").is_in(CHAINED))
