@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from inweights.config import Config, check_size
-from inweights.errors import ConfigError, unknown_name
+from inweights.config.kinds import Kinds
+from inweights.errors import ConfigError
 from inweights.training.curriculum import MAX_RATE, MAX_STEPS, Curriculum
 
 if TYPE_CHECKING:
@@ -198,20 +199,16 @@ class OwnLearner(Protocol):
 
 Learner = Curriculum | Descent | Optimum | OwnLearner
 
-_KINDS: dict[str, Any] = {"curriculum": Curriculum, "descent": Descent, "optimum": Optimum}
+_KINDS = Kinds(
+    "learner",
+    {"curriculum": Curriculum, "descent": Descent, "optimum": Optimum},
+    {"steps": "steps", "learn": "a method learn(world, model, seed)"},
+)
 
 
 def learner_kind(name: str) -> Any:
-    """Return the config class of a kind of learner.
-
-    Example:
-        >>> learner_kind("descent").__name__
-        'Descent'
-    """
-    if name not in _KINDS:
-        hint = "A learner of one's own is added by register_learner(its config class)."
-        raise unknown_name("learner", name, _KINDS, hint=hint)
-    return _KINDS[name]
+    """Return the config class of a kind of learner."""
+    return _KINDS.find(name)
 
 
 def register_learner(kind: type[Any]) -> type[Any]:
@@ -223,15 +220,4 @@ def register_learner(kind: type[Any]) -> type[Any]:
     Raises:
         ConfigError: The class has no tag, no ``learn`` or no ``steps``, or the name is taken.
     """
-    name = kind.__struct_config__.tag if issubclass(kind, Config) else None
-    if not (isinstance(name, str) and hasattr(kind, "learn") and hasattr(kind, "steps")):
-        raise ConfigError(
-            f"{kind.__name__} must be a Config with a tag (tag_field='kind'), steps, and a method "
-            "learn(world, model, seed)"
-        )
-    known = _KINDS.get(name, kind)
-    # A module that is run again, as in a notebook, makes the same class anew.
-    if (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
-        raise ConfigError(f"a learner '{name}' exists already; choose another tag")
-    _KINDS[name] = kind
-    return kind
+    return _KINDS.add(kind)
