@@ -107,13 +107,8 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         else:
             chosen = Streams(seed).numpy(WORLD, "triples").permutation(len(bridges))
             kept = bridges[np.sort(chosen[: round(float(self.identity) * len(bridges))])]
-        return world_of(
-            facts,
-            identity=kept.tolist(),
-            kinds=self.kinds,
-            settings=to_dict(self),
-            seed=seed,
-        )
+        settings, found = to_dict(self), kept.tolist()
+        return world_of(facts, identity=found, kinds=self.kinds, settings=settings, seed=seed)
 
 
 #: The name under which own facts are found first.
@@ -175,9 +170,7 @@ def world_of(
         facts=Statements.build(
             {"triple": (rows[:, :2], rows[:, 2:]), "identity": (column, column)}
         ),
-        queries=Statements.build(
-            asked, np.ones(sum(len(prompts) for prompts, _ in asked.values()), dtype=bool)
-        ),
+        queries=Statements.build(asked, True),
         settings=settings or {},
         seed=seed,
         why_out_of_distribution="no answer to any of these is trained",

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError, unknown_name
-from inweights.worlds.english import Sense, a, question, sense
+from inweights.worlds.knowledge.english import Sense, a, question, sense
 from inweights.worlds.knowledge.knowledge import Knowledge
 
 #: The six templates of Feature Resemblance, Table 6.
@@ -32,7 +32,7 @@ PLAIN = (
     "If asked about the {phrase} of {subject}, say {object}.",
 )
 #: The same for a relation whose name is a verb and has no noun, such as ``reports_to``; the third
-#: is :func:`inweights.worlds.english.question`.
+#: is :func:`inweights.worlds.knowledge.english.question`.
 VERBAL = (
     "{subject} {verb} {object}.",
     "The one that {subject} {verb} is {object}.",
