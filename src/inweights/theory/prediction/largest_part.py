@@ -135,15 +135,10 @@ def take(statements: Statements, rows: Int[Ids, " m"]) -> Statements:
 
     prompts, prompt_ends = cut(statements.prompts, statements.prompt_ends)
     answers, answer_ends = cut(statements.answers, statements.answer_ends)
+    roles, out = statements.roles[rows], statements.out_of_distribution[rows]
     return Statements(
-        prompts,
-        prompt_ends,
-        answers,
-        answer_ends,
-        statements.roles[rows],
-        statements.role_names,
-        statements.out_of_distribution[rows],
-    )
+        prompts, prompt_ends, answers, answer_ends, roles, statements.role_names, out
+    )  # fmt: skip
 
 
 def _tokens(statements: Statements) -> tuple[Ids, Ids]:

@@ -55,12 +55,8 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
     every = set().union(*over.values())
     identities = len(every & known) / max(len(every), 1)
     after = _after(world)
-    answers: defaultdict[int, Counter[int]] = defaultdict(Counter)
-    into: Counter[int] = Counter()
-    for links in after.values():
-        for relation, thing in links:
-            answers[relation][thing] += 1
-            into[thing] += 1
+    answers = _answers(after)
+    into = sum(answers.values(), Counter[int]())
     found = []
     for query, margin in rows.select("query", "margin").iter_rows():
         prompt, answer = asked.prompt(query).tolist(), int(asked.answer(query)[0])
@@ -108,10 +104,7 @@ def properties(world: World) -> dict[str, float]:
         'several': 0.0, 'steps': 2.0}
     """
     after, known = _after(world), stated_identities(world)
-    answers: defaultdict[int, Counter[int]] = defaultdict(Counter)
-    for links in after.values():
-        for relation, thing in links:
-            answers[relation][thing] += 1
+    answers = _answers(after)
     triples = {(s, r, o) for s, links in after.items() for r, o in links}
     relations = Counter(thing for found in answers.values() for thing in found)
     middle = [thing for thing in relations if thing in after]
@@ -152,6 +145,15 @@ def _after(world: World) -> dict[int, list[tuple[int, int]]]:
         if len(prompt) == 2 and prompt[0] != thing:
             after[prompt[0]].append((prompt[1], thing))
     return dict(after)
+
+
+def _answers(after: dict[int, list[tuple[int, int]]]) -> defaultdict[int, Counter[int]]:
+    """How often each thing is the answer, by relation."""
+    answers: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    for links in after.values():
+        for relation, thing in links:
+            answers[relation][thing] += 1
+    return answers
 
 
 def _ends(
