@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from inweights.theory.geometric_memory.node2vec import Trajectory
     from inweights.worlds.world import World
 
+
 __all__ = ["Curriculum", "Descent", "Learner", "Optimum"]
 
 
@@ -51,9 +52,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
     steps: int = 10_000
 
     def __post_init__(self) -> None:
-        if not self.rate > 0:
-            raise ConfigError(f"descent.rate must be above 0, got {self.rate}")
-        check_size("descent.rate", self.rate, least=0, most=MAX_RATE)
+        check_size("descent.rate", self.rate, above=0, most=MAX_RATE)
         check_size("descent.steps", self.steps, least=0, most=MAX_STEPS)
 
     def trajectory(
