@@ -87,17 +87,10 @@ def built(
     candidates: Sequence[int] | None = None,
     embedding_std: float | None = None,
 ) -> M:
-    """Make the model of a config and draw the start of every replica.
+    """Make the model of a config and draw the start of every replica; see :class:`Start`.
 
-    Args:
-        kind: The model's class. It is given ``candidates`` if it has such a head.
-        config: Its config; ``init`` is the scale of replicas for which ``inits`` has none,
-            ``embedding_std`` and ``position_std`` those of embeddings with one of their own.
-        vocabulary: Number of tokens ``V``.
-        seeds: Root seed of each replica, or how many.
-        inits: Initial scale of each replica.
-        candidates: Tokens that occur as answers.
-        embedding_std: Scale of the token embeddings, if not the config's.
+    A ``kind`` with a head for ``candidates`` is given them. Where there are no ``inits``, ``init`` of
+    the config is the scale, and ``embedding_std`` and ``position_std`` are those of its tables.
     """
     import torch
 

@@ -32,14 +32,6 @@ def label_cosines(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame
         A row for each replica and layer: ``replica, layer, depth`` (from 1), ``same`` (mean cosine
         of two inputs of one label), ``other`` (mean over inputs of different labels) and
         ``other_size`` (mean of its absolute value: alone a high ``same`` could be a common cone).
-
-    Example:
-        >>> from inweights.models import DeepLinearConfig
-        >>> from inweights.worlds.labels import Labels
-        >>> world = Labels(labels=3).build()
-        >>> model = DeepLinearConfig(width=16, layers=2).build(vocabulary=9, seeds=[0])
-        >>> label_cosines(model, world)["depth"].to_list()
-        [1, 2]
     """
     each = as_worlds(worlds, model)
     facts = []

@@ -192,11 +192,6 @@ def ridge_map(
     """Return the matrix with the least ``‖X W - Y‖² + λ ‖W‖²``.
 
     ``λ`` is ``ridge`` times the mean squared entry of ``X`` times the number of its rows.
-
-    Args:
-        inputs: ``X``.
-        targets: ``Y``.
-        ridge: Penalty.
     """
     if not ridge > 0 or not len(inputs):
         raise DataError(

@@ -30,11 +30,6 @@ def last_states(
 ) -> dict[str, Float[Tensor, "R m D"]]:
     """Return the hidden state of every prompt at its last position, by layer.
 
-    Args:
-        model: ``R`` replicas.
-        prompts: Prompts of the one world, or of each replica.
-        layers: Names of layers; all if left out.
-
     Example:
         >>> from inweights.models import EmbMLPConfig
         >>> model = EmbMLPConfig(width=8).build(vocabulary=5, seeds=[0])

@@ -109,12 +109,7 @@ def answer_scores(
 ) -> Scores:
     """Ask for everything in one pass over the logits of the first answer tokens.
 
-    Args:
-        model: The model; its replicas share one world or have one each.
-        worlds: One world, or one a replica.
-        part: ``facts`` or ``queries``.
-        indices: Places of the wanted statements.
-        allowed: Candidates of the narrower choice; the right answers are among them.
+    The candidates of the narrower choice are ``allowed``; the right answers are among them.
     """
     answers = answers_of(model, worlds, part, indices)
     columns = [torch.zeros_like(answers) for _ in range(2)]

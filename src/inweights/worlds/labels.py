@@ -19,11 +19,6 @@ class Labels(Config, tag_field="kind", tag="labels"):
     Attributes:
         labels: Number of labels, at least 2.
         per_label: Inputs that share a label.
-
-    Example:
-        >>> world = Labels(labels=3, per_label=2).build()
-        >>> world
-        World('labels', 9 tokens, 6 facts, 0 queries, seed=0)
     """
 
     labels: int = 50

@@ -39,13 +39,6 @@ def procrustes_align(
 
     Orthogonal Procrustes (Schönemann 1966): ``Q = argmin ‖X Q − Y‖`` over orthogonal ``Q``. Where
     the widths differ, the narrower one gets further dimensions of zeros.
-
-    Args:
-        points: ``X``.
-        onto: ``Y``.
-
-    Returns:
-        ``X Q``, as wide as the wider one.
     """
     from scipy.linalg import orthogonal_procrustes
 
@@ -66,10 +59,6 @@ def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> floa
 
     Both are centred and scaled to norm 1 first. Then it is ``1 − (Σ σ_i)²``, ``σ`` the singular
     values of ``XᵀY``: the squares that are left by the best turn and scale (Gower 1975).
-
-    Args:
-        points: One arrangement.
-        onto: The other, of any width.
     """
     if points.ndim != 2 or onto.ndim != 2 or len(points) != len(onto):
         raise DataError(

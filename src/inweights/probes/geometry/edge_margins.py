@@ -182,12 +182,8 @@ def _associative(vectors: Floats, asked: _Rows) -> Floats:
 class _Rows:
     """The nodes whose margins are taken: all of a small graph.
 
-    Attributes:
-        nodes: Which.
-        near: Whether an edge leads from each of them to each node.
-        own: Place of the node itself in its row.
-        u: Where all edges start.
-        v: Where they end.
+    Edges lead from ``nodes`` to those that are ``near``; ``own`` is a node's place in its row, and
+    all edges lead from ``u`` to ``v``.
     """
 
     nodes: slice | Int[Ids, " S"]

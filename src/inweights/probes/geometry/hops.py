@@ -133,14 +133,7 @@ def hop_correlation(
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Pairs of nodes that a path joins, with their distances.
-
-    Attributes:
-        u: One end.
-        v: The other.
-        hops: Their distance.
-        nodes: ``N``.
-    """
+    """Pairs of nodes that a path joins, with their distances; of a graph of so many nodes."""
 
     u: Int[Ids, " P"]
     v: Int[Ids, " P"]

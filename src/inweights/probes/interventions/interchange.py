@@ -191,15 +191,12 @@ def _after(first: Edit | None, then: Edit) -> Edit:
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """Base queries, each with a source; the axis ``R`` has length 1 where all share a world.
+    """Base queries ``(a, r1, r2)``, each with a source ``(a', r1', r3)``.
 
-    Attributes:
-        bases: Prompts ``(a, r1, r2)``.
-        sources: Prompts ``(a', r1', r3)``.
-        answers: What the model answers where a place carries the bridge, ``(b', r2)``, the
-            relation, ``(b, r3)``, both, and neither.
-        valid: Whether a base has a source.
-        chance: Share of one answer among all answers of the second hop, by world.
+    The axis ``R`` has length 1 where all share a world. ``answers`` are what the model says where a
+    place carries the bridge, ``(b', r2)``, the relation, ``(b, r3)``, both, and neither; ``valid``
+    says whether a base has a source, ``chance`` the share of one answer among those of the second
+    hop, by world.
     """
 
     bases: Int[Tensor, "R m 3"]

@@ -281,12 +281,7 @@ def _facts(pairs: Ids, mark: list[int]) -> tuple[Ids, Ids]:
 
 
 def edge_prefix(world: World) -> tuple[int, ...]:
-    """Return the tokens before a node in prompts of edges: ``<edge>``, or none.
-
-    Example:
-        >>> edge_prefix(Graph(shape="cycle", n=4, edge_token=True).build())
-        (4,)
-    """
+    """Return the tokens before a node in prompts of edges: ``<edge>``, or none."""
     words = world.vocabulary
     return (words.id("<edge>"),) if "<edge>" in words.groups.get("task", ()) else ()
 

@@ -126,16 +126,7 @@ def _ends(facts: Knowledge, relations: Sequence[str]) -> Ids:
 
 
 def identities_of(facts: Knowledge) -> Bools:
-    r"""Which triples state an identity: those of relations that lead from every subject to itself.
-
-    Example:
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> path = Path(tempfile.mkdtemp()) / "loops.csv"
-        >>> _ = path.write_text("rome,is,rome\nann,admires,ann\nbob,admires,ann\n")
-        >>> identities_of(read_knowledge(path)).tolist()
-        [True, False, False]
-    """
+    """Which triples state an identity: those of relations that lead from each subject to itself."""
     subject, relation, thing = facts.triples.T
     loops = subject == thing
     mixed = np.isin(relation, relation[~loops])

@@ -40,12 +40,6 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
         the number of facts that end in a bridge; ``rivals``, that of the number of answers of the
         last relation; ``complexity``, that of the number of answers that the subject has by any
         chain; ``steps``, the number of facts in a row.
-
-    Example:
-        >>> import inweights as iw
-        >>> world = iw.TwoHop(n=4, identity=0.5).build()
-        >>> query_features(world, iw.predict(world, advise=False).queries)["identity"].to_list()
-        [0.0, 1.0, 0.0, 1.0]
     """
     rows = queries.filter(pl.col("role").is_in(CHAINED))
     asked, known = world.queries, stated_identities(world)
@@ -96,12 +90,6 @@ def properties(world: World) -> dict[str, float]:
     share of the answers that several relations have, ``symmetric`` that of the facts that are
     stated from both ends, ``several`` that of the prompts with several answers, and ``steps`` the
     mean length of a query.
-
-    Example:
-        >>> from inweights.worlds import TwoHop
-        >>> {k: round(v, 2) for k, v in properties(TwoHop(n=4, identity=0.5).build()).items()}
-        {'facts': 2.08, 'identities': 0.5, 'evenness': 1.0, 'shared': 0.0, 'symmetric': 0.0,
-        'several': 0.0, 'steps': 2.0}
     """
     after, known = _after(world), stated_identities(world)
     answers = _answers(after)

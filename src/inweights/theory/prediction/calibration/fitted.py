@@ -108,12 +108,7 @@ class Calibration(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=1)
 def calibration() -> Calibration:
-    """Return what was fitted to the worlds of ``beyond/calibrated-predictions``.
-
-    Example:
-        >>> sorted(calibration().effects)
-        ['Emb-MLP', 'GPT']
-    """
+    """Return what was fitted to the worlds of ``beyond/calibrated-predictions``."""
     text = resources.files(__package__).joinpath("fitted.json").read_bytes()
     return msgspec.json.decode(text, type=Calibration)
 
