@@ -89,8 +89,8 @@ def built(
 ) -> M:
     """Make the model of a config and draw the start of every replica; see :class:`Start`.
 
-    A ``kind`` with a head for ``candidates`` is given them. Without ``inits``, ``init`` of the config
-    is the scale, and ``embedding_std`` and ``position_std`` are those of its tables.
+    A ``kind`` with a head for ``candidates`` is given them. Without ``inits``, ``init`` of the
+    config is the scale, and ``embedding_std`` and ``position_std`` are those of its tables.
     """
     import torch
 
