@@ -9,7 +9,8 @@ import numpy as np
 from inweights.config import MOST, Config, check_size, to_dict
 from inweights.errors import ConfigError, unknown_name
 from inweights.seeds import WORLD, Streams
-from inweights.worlds.size import check_world
+from inweights.worlds.size import check_fraction, check_world
+from inweights.worlds.vocabulary import numbered
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
 
@@ -68,8 +69,8 @@ class Hops(Config, tag_field="kind", tag="hops"):
             for level in self.identity:
                 if level not in self.bridges:
                     raise unknown_name("level in identity of hops", level, self.bridges)
-        elif not 0.0 <= float(self.identity) <= 1.0:
-            raise ConfigError(f"hops: identity must be a fraction from 0 to 1, got {self.identity}")
+        else:
+            check_fraction("hops", "identity", self.identity)
 
     @property
     def bridges(self) -> tuple[str, ...]:
@@ -84,12 +85,10 @@ class Hops(Config, tag_field="kind", tag="hops"):
         statements = n * (2 * hops * several + chains)
         check_world("hops", tokens=n * (hops + 1), statements=statements, length=3 + hops / 2)
         rng = Streams(seed).numpy(WORLD, "hops")
-        levels = {
-            f"level_{k + 1}": [f"e{k + 1}_{i + 1}" for i in range(n)] for k in range(hops + 1)
-        }
-        names = [f"r{k + 1}" for k in range(hops)]
+        levels = {f"level_{k + 1}": numbered(f"e{k + 1}_", n) for k in range(hops + 1)}
+        names = numbered("r", hops)
         if several > 1:
-            names = [f"{name}_{i + 1}" for name in names for i in range(several)]
+            names = [one for name in names for one in numbered(f"{name}_", several)]
         vocabulary = Vocabulary({**levels, "relation": names})
         relations = vocabulary["relation"].reshape(hops, several)
         # Entities of each level in the order of the chains by first relations; steps [several, n]
@@ -141,7 +140,7 @@ class Hops(Config, tag_field="kind", tag="hops"):
             if told and self.trained:
                 seen[rng.permutation(len(prompts))[: round(self.trained * len(prompts))]] = True
             as_fact, as_query = ("two_hop", "composition") if depth == 2 else ("chain", "chain")
-            new = np.full(np.count_nonzero(~seen), not (told and self.trained))
+            new = not (told and self.trained)
             facts = facts.joined(Statements.build({as_fact: (prompts[seen], answers[seen])}))
             queries = queries.joined(
                 Statements.build({as_query: (prompts[~seen], answers[~seen])}, new)
