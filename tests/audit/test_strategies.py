@@ -312,7 +312,9 @@ def test_a_floor_states_each_fact_as_often_as_it_takes() -> None:
     sparse = augment(PEOPLE, strategies=["derive"], hold_out=0.2)
     more = augment(PEOPLE, strategies=["derive"], hold_out=0.2, floor=0.6)
     assert sparse.often == (1, 1)
-    assert augment(PEOPLE, strategies=["derive"], hold_out=0.2, floor=0.1).train.equals(sparse.train)
+    assert augment(PEOPLE, strategies=["derive"], hold_out=0.2, floor=0.1).train.equals(
+        sparse.train
+    )
     least, most = more.often
     assert least == most > 1
     words = {

@@ -4,8 +4,6 @@ Yang et al. 2024, *Synthetic continued pretraining* (arXiv:2409.07431), have a l
 about each entity of a text, and about how pairs of them are related; here templates write it.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations

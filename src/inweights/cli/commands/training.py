@@ -1,14 +1,12 @@
 """The command that compares ways to give a language model facts."""
 
-from __future__ import annotations
-
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
+from inweights.cli import console
 from inweights.cli.commands.base import (
     Choice,
     Common,
@@ -19,11 +17,11 @@ from inweights.cli.commands.base import (
     Whole,
     app,
     choices,
+    options,
 )
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@options
 class Compared:
     """What is compared.
 
@@ -79,7 +77,6 @@ def compare_training(
         Discard an earlier run of the same settings.
     """
     from inweights import laboratory
-    from inweights.cli import console
     from inweights.config import to_dict
     from inweights.laboratory.training import WAYS, TrainingSettings, sizes, training_recipe
     from inweights.runs import RunStore

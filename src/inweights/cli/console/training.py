@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inweights.cli.console.base import line, out, print_json, table
+from inweights.cli.console.base import out, print_json, say, table
 from inweights.cli.console.results import outcome
 from inweights.support.progress import duration, plural
 
@@ -46,7 +46,7 @@ def ways(done: Outcome, *, json: bool) -> None:
     overview = done.tables["overview"]
     if json:
         page = str(done.folder.path / "page.html")
-        print_json({"page": page, "measured": overview.to_dicts(), "cautions": done.cautions})
+        print_json({"page": page, "measured": overview, "cautions": done.cautions})
         return
     for (kind,), rows in overview.group_by("kind", maintain_order=True):
         listed = table(str(kind), *overview.columns[2:])
@@ -56,5 +56,5 @@ def ways(done: Outcome, *, json: bool) -> None:
             listed.add_row(_NAMES.get(name, name), *cells)
         out.print(listed)
         out.print()
-    out.print(line(("means over seeds; accuracy: among candidates; cost: of one seed\n", "dim")))
+    say(("means over seeds; accuracy: among candidates; cost: of one seed\n", "dim"))
     outcome(done, json=False)

@@ -1,7 +1,5 @@
 """The comparison as a recipe without claims: its runs are stored, resumed, shown and drawn so."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

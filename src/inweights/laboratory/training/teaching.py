@@ -1,7 +1,5 @@
 """One way and one seed: what is trained and asked, what is measured, and what it takes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial

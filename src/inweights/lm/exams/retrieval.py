@@ -1,7 +1,5 @@
 """Questions with facts in front of them, as a retriever finds them: nothing is trained."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
