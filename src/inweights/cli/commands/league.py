@@ -78,7 +78,7 @@ def league(
             )  # fmt: skip
     rows = entries.beside(outcome, scale, how.runs)
     written = entries.submit(outcome, into) if outcome is not None and into is not None else []
-    console.league(rows, outcome, written, json=common.json)
+    console.standings(rows, outcome, written, json=common.json)
     return 0
 
 

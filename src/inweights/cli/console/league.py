@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from inweights.lab.engine.outcome import Outcome
 
 
-def league(
+def standings(
     rows: pl.DataFrame, outcome: Outcome | None, entries: Sequence[Path], *, json: bool
 ) -> None:
     """Print accuracy on all two-hop queries by what is taught, a model's own row first."""
