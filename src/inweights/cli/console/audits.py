@@ -22,7 +22,17 @@ if TYPE_CHECKING:
 #: Rows of each table that are shown.
 _SHOWN = 8
 #: What JSON says of a training set that was written, as it is.
-_COUNTED = ("dropped", "chains", "alone", "counts", "words", "tokens", "plain", "rewritten")
+_COUNTED = (
+    "dropped",
+    "chains",
+    "alone",
+    "counts",
+    "words",
+    "tokens",
+    "plain",
+    "rewritten",
+    "often",
+)
 #: Leaks in the JSON object: a dense graph of 5,000 facts has half a million. Python has them all.
 _LEAKS = 1000
 
@@ -138,6 +148,8 @@ def _listed(made: Augmented) -> None:
                 f"{cost['train']:,} {unit} in the training set; the control, facts alone, has "
                 f"{cost['control']:,}"
             )
+    often = " to ".join(dict.fromkeys(map(str, made.often)))
+    out.print(f"a pass states each fact by itself {often} times")
     kept, given = made.rewritten
     if given:
         out.print(f"of {given:,} facts rewritten by a model {kept:,} passed the check")
