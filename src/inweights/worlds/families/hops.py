@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from inweights.config import MOST, Config, check_size, to_dict
+from inweights.config import MOST, Config, check_size, to_plain
 from inweights.errors import ConfigError, unknown_name
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_fraction, check_world
@@ -118,7 +118,7 @@ class Hops(Config, tag_field="kind", tag="hops"):
             vocabulary=vocabulary,
             facts=facts.joined(trained),
             queries=queries,
-            settings=to_dict(self),
+            settings=to_plain(self),
             seed=seed,
             why_out_of_distribution=(
                 "no chain of so many facts is trained"
