@@ -227,6 +227,7 @@ least = 1.0
 """
 
 
+@pytest.mark.slow
 def test_a_study_in_a_file_and_in_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
