@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from inweights.config import replace_at, to_dict
+from inweights.config import replace_at, to_plain
 from inweights.errors import ConfigError, unknown_name
 from inweights.lab.grammar.claim import Value
 from inweights.lab.grammar.trial import Trial
@@ -235,7 +235,7 @@ def _replaced(part: Any, path: str, rest: str, value: Any) -> Any:
     if not isinstance(part, msgspec.Struct):
         what = "there is none; give its config" if part is None else f"it is {part!r}, no config"
         raise ConfigError(f"'{path}' is varied, but of the {name} {what}")
-    inner: Any = to_dict(part)
+    inner: Any = to_plain(part)
     walked = name
     for step in rest.split("."):
         if isinstance(inner, Mapping):
@@ -281,5 +281,5 @@ def _below(part: Any, prefix: str) -> list[str]:
             yield f"{at}.{key}"
             yield from walk(inner, f"{at}.{key}")
 
-    plain = to_dict(part) if isinstance(part, msgspec.Struct) else None
+    plain = to_plain(part) if isinstance(part, msgspec.Struct) else None
     return [prefix, *(path for path in walk(plain, prefix) if not path.endswith(".kind"))]
