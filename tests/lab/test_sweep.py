@@ -310,9 +310,9 @@ def test_an_estimate_of_large_models_tries_few_of_them(tmp_path, monkeypatch) ->
     """Its steps and memory are still those of all."""
     tried: list[int] = []
 
-    def build(runs, worlds, device):
-        tried.append(len(runs))
-        return build_model(runs, worlds, device)
+    def build(block, device):
+        tried.append(len(block.runs))
+        return build_model(block, device)
 
     monkeypatch.setattr("inweights.lab.engine.together.build_model", build)
     study = iw.Study(WORLD, MODEL, SHORT, seeds=6, runs=tmp_path)

@@ -15,8 +15,8 @@ import polars as pl
 from inweights.config import check_size, to_dict
 from inweights.errors import ConfigError, DataError, FolderError, unknown_name
 from inweights.lab.engine.executors import Executor, Processes, SameProcess
-from inweights.lab.engine.job import Job, check_sendable, open_store, sendable
-from inweights.lab.engine.plan import MODEL, Asked, Run, Task, Work, asked_of, in_words, tasks_of
+from inweights.lab.engine.job import Job, check_sendable, sendable
+from inweights.lab.engine.plan import Asked, Run, Task, Work, asked_of, in_words, tasks_of
 from inweights.lab.engine.schedule import BUSY, Schedule
 from inweights.lab.grammar.numbers import tell_divergence
 from inweights.lab.grammar.trial import Plan, Trial
@@ -187,9 +187,9 @@ def _tell_stored(asked: Sequence[Asked], store: Store, effort: Effort) -> None:
 
 
 def _forget(work: Work, store: Store) -> None:
-    for key, parts in work.measures.items():
+    for key, parts in work.parts.items():
         if store.has(key, MODEL_PART):
-            parts[MODEL_PART] = MODEL
+            parts[MODEL_PART] = None
         for part in parts:
             store.forget(key, part)
     for key in work.computations:
@@ -212,7 +212,7 @@ def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None
     before = total - sum(task.steps for task in tasks)
     # A lease only expires for who looks at it several times while it runs.
     busy = min(BUSY, job.lease / 10) if job.lease else BUSY
-    free = open_store(job).leases.free
+    free = job.open_store().leases.free
     tell = effort.tell if effort.watching else None
     schedule = Schedule(tasks, tell, before, busy=busy, free=free)
     if effort.observers:

@@ -28,7 +28,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from inweights.errors import InweightsError
-from inweights.lab.engine.job import Job, open_store, to_wire
+from inweights.lab.engine.job import Job, to_wire
 from inweights.lab.engine.plan import Task
 from inweights.lab.engine.schedule import End, Schedule
 
@@ -70,7 +70,7 @@ class SameProcess:
     def run(self, job: Job, schedule: Schedule) -> None:
         from inweights.lab.engine.task import attempt, use_threads
 
-        store = open_store(job)
+        store = job.open_store()
         with use_threads(job.threads):
             while schedule.left:
                 if task := schedule.take():

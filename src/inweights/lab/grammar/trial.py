@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from inweights.config import check_size
+from inweights.config import check_size, digest
 from inweights.errors import ConfigError
 from inweights.support.extras import check_extra
 from inweights.support.progress import plural
 from inweights.support.showing import Card
+from inweights.support.sources import plain
 
 if TYPE_CHECKING:
     import polars as pl
@@ -71,6 +72,11 @@ class Measure:
 
     def __post_init__(self) -> None:
         check_size(f"measure '{self.name}': every", self.every, least=0, most=10**9)
+
+    @cached_property
+    def key(self) -> str:
+        """What its tables are stored under: probe, options and cadence, not its name."""
+        return digest([plain(self.probe), plain(dict(self.options)), self.every], 20)
 
     def fits(self, trial: Trial) -> bool:
         """Whether a trial is measured."""
