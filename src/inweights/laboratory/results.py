@@ -175,7 +175,7 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     """The scores of a recipe's runs, those with the most seeds first."""
     from inweights.lab.engine.outcome import load
-    from inweights.lab.grammar.numbers import numbers_of
+    from inweights.lab.grammar.score import numbers_of
     from inweights.lab.studies.settle import of_folder, own_folders
     from inweights.laboratory.ledger.lines import BLOCK
     from inweights.laboratory.ledger.scores import rows_of
@@ -204,7 +204,9 @@ def _rows(
                 if line is None or line.block != block or claim.id not in (held.versions or {}):
                     continue
                 if _holds(before, line):
-                    yield from rows_of(line, numbers_of(claim, tables), folder.seeds, where)
+                    yield from rows_of(
+                        line, numbers_of(claim.score, tables, claim.id), folder.seeds, where
+                    )
                 else:
                     warnings.warn(
                         f"{claim.id} is left out: it was stated after the commit of its run",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +18,7 @@ from inweights.lab.engine.executors import Executor, Processes, SameProcess
 from inweights.lab.engine.job import Job, check_sendable, sendable
 from inweights.lab.engine.plan import Asked, Run, Task, Work, asked_of, in_words, tasks_of
 from inweights.lab.engine.schedule import BUSY, Schedule
-from inweights.lab.grammar.numbers import tell_divergence
+from inweights.lab.grammar.score import tell_divergence
 from inweights.lab.grammar.trial import Plan, Trial
 from inweights.runs.tables.store import MODEL_PART, Store, store_below
 from inweights.support.limits import launched_by_torchrun
@@ -26,7 +26,7 @@ from inweights.support.progress import Progress
 from inweights.training.observers import Observer, Shown, Step, telling
 
 if TYPE_CHECKING:
-    from inweights.lab.grammar.claim import Value
+    from inweights.lab.grammar.score import Value
     from inweights.models.base import Model
     from inweights.worlds.world import World
 
@@ -136,7 +136,7 @@ def collect(
         _forget(work, store)
     tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), effort.device)
     made = {one for task in tasks for one in task.wanted}
-    _tell_stored([a for a in work.asked if (a.owner, a.part) not in made], store, effort)
+    _tell_stored([one for one in work.asked if one.place not in made], store, effort)
     _do(tasks, work, store, effort)
     uniform = {one.name for one in plan.computations if one.uniform}
     tables = _assemble(work.asked, store, uniform)
@@ -165,10 +165,9 @@ def watched(
     if effort.observers:
         named = [*(t.labels for t in plan.trials), *(c.labels for c in plan.computations)]
         settings["labels"] = [*dict.fromkeys(key for labels in named for key in labels)]
+        parts = ("world", "model", "learner")
         settings["trials"] = [
-            {**t.labels, "world": _plain(t.world), "model": _plain(t.model)}
-            | {"learner": _plain(t.learner)}
-            for t in plan.trials
+            {**t.labels, **{part: _plain(getattr(t, part)) for part in parts}} for t in plan.trials
         ]
     with telling(effort.observers, settings) as tables:
         yield tables
@@ -219,7 +218,7 @@ def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None
 
         def show(task: Task) -> None:
             made = set(task.wanted)
-            _tell_stored([a for a in work.asked if (a.owner, a.part) in made], store, effort)
+            _tell_stored([one for one in work.asked if one.place in made], store, effort)
 
         schedule.on_done = show
     executor = effort.executor or choose_executor(effort.on, effort.jobs, tasks, effort.plugins)
@@ -237,23 +236,23 @@ def _assemble(
         named.setdefault(one.name, []).append(one)
     tables = {}
     for name, group in named.items():
-        stored = {(a.owner, a.part): i for i, a in enumerate(group)}
-        frames = [store.read(*key) for key in stored]
+        stored = {one.place: number for number, one in enumerate(group)}
+        frames = [store.read(*place) for place in stored]
         if name in uniform:
-            _check_columns([group[i] for i in stored.values()], frames)
-        rows = pl.concat(
-            [
-                f.with_columns(_table=pl.lit(i))
-                for f, i in zip(frames, stored.values(), strict=True)
-            ],
+            _check_columns([group[number] for number in stored.values()], frames)
+        numbered = [
+            frame.with_columns(_table=pl.lit(number))
+            for frame, number in zip(frames, stored.values(), strict=True)
+        ]
+        rows = pl.concat(numbered, how="diagonal_relaxed")
+        labels = pl.concat(
+            [pl.DataFrame([{**one.labels, "seed": one.seed}]) for one in group],
             how="diagonal_relaxed",
+        ).with_columns(
+            _table=pl.Series([stored[one.place] for one in group], dtype=rows["_table"].dtype)
         )
-        labels = _labels(group).with_columns(
-            _table=pl.Series([stored[a.owner, a.part] for a in group], dtype=rows["_table"].dtype)
-        )
-        tables[name] = labels.join(
-            rows, on="_table", how="inner", maintain_order="left_right"
-        ).drop("_table")
+        joined = labels.join(rows, on="_table", how="inner", maintain_order="left_right")
+        tables[name] = joined.drop("_table")
     return tables
 
 
@@ -271,31 +270,32 @@ def _check_columns(runs: Sequence[Asked], frames: Sequence[pl.DataFrame]) -> Non
             )
 
 
-def _labels(group: Iterable[Asked]) -> pl.DataFrame:
-    frames = [pl.DataFrame([{**one.labels, "seed": one.seed}]) for one in group]
-    return pl.concat(frames, how="diagonal_relaxed")
-
-
 @dataclass(frozen=True)
 class KeptModel:
     """One trained model of a run, with what it was trained on.
 
     Attributes:
-        labels: Those of its trial.
-        seed: Its root seed.
         run: Its run.
         store: Where its weights are.
     """
 
-    labels: Mapping[str, Value]
-    seed: int
     run: Run
     store: Store
 
-    @cached_property
+    @property
+    def labels(self) -> Mapping[str, Value]:
+        """Those of its trial."""
+        return self.run.trial.labels
+
+    @property
+    def seed(self) -> int:
+        """Its root seed."""
+        return self.run.seed
+
+    @property
     def world(self) -> World:
         """The world that it learnt, with its seed."""
-        return self.run.trial.world.build(self.seed)
+        return self.run.world
 
     @cached_property
     def model(self) -> Model:
@@ -317,17 +317,17 @@ def kept_models(
     where: Mapping[str, Value] | None = None,
 ) -> list[KeptModel]:
     """Return the kept models of trials, in their order, seed by seed."""
+    wanted = where or {}
     labels = dict.fromkeys([*(name for trial in trials for name in trial.labels), "seed"])
-    for name in where or {}:
+    for name in wanted:
         if name not in labels:
             raise unknown_name("label", name, labels)
-    found: list[KeptModel] = []
-    for trial in trials:
-        runs = asked_of(Plan(trials=[trial]), seeds, version).runs.values()
-        for run in runs:
-            about = {**trial.labels, "seed": run.seed}
-            if all(about.get(name) == value for name, value in (where or {}).items()):
-                found.append(KeptModel(trial.labels, run.seed, run, store))
+    found = [
+        KeptModel(run, store)
+        for trial in trials
+        for run in asked_of(Plan(trials=[trial]), seeds, version).runs.values()
+        if wanted.items() <= {**trial.labels, "seed": run.seed}.items()
+    ]
     lacking = sum(not store.has(kept.run.key, MODEL_PART) for kept in found)
     if lacking:
         raise FolderError(

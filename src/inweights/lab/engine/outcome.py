@@ -11,17 +11,11 @@ import msgspec
 
 from inweights.config import decode, to_dict
 from inweights.errors import FolderError, InweightsError
-from inweights.lab.grammar.claim import Claim, Value
-from inweights.lab.grammar.numbers import tell_divergence
+from inweights.lab.grammar.claim import Claim, ClaimResult
 from inweights.lab.grammar.recipe import Recipe
-from inweights.lab.grammar.verdict import ClaimResult, first_seeds, judge, unjudged
-from inweights.runs import (
-    RunFolder,
-    read_json,
-    told,
-    write_json,
-    write_tables,
-)
+from inweights.lab.grammar.score import Value, tell_divergence
+from inweights.lab.grammar.verdict import first_seeds, judge, unjudged
+from inweights.runs import RunFolder, read_json, told, write_json, write_tables
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
 from inweights.support.showing import Card
 
@@ -53,7 +47,7 @@ class Outcome:
     settings: Mapping[str, Any]
     overrides: tuple[str, ...]
     folder: RunFolder
-    environment: Mapping[str, Any]
+    environment: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
     cached: bool = False
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
@@ -159,10 +153,11 @@ def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) 
             publish(outcome, work)
 
 
-def load(recipe: Recipe, folder: RunFolder) -> Outcome:
+def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
     """Read a complete run back, after checking that nothing in it was changed.
 
-    Verdicts are not read but computed, from the tables.
+    Verdicts are not read but computed, from the tables. ``store`` is where single runs are, if the
+    caller named a place.
 
     Raises:
         FolderError: The run is damaged.
@@ -180,7 +175,7 @@ def load(recipe: Recipe, folder: RunFolder) -> Outcome:
             f"{folder.path} cannot be judged ({type(error).__name__}: {error}); run it again with "
             "--fresh"
         ) from error
-    return replace(outcome, claims=claims)
+    return replace(outcome, claims=claims, store=store)
 
 
 def _read(recipe: Recipe, folder: RunFolder) -> Outcome:

@@ -20,7 +20,7 @@ from inweights.support.sources import plain
 if TYPE_CHECKING:
     import polars as pl
 
-    from inweights.lab.grammar.claim import Value
+    from inweights.lab.grammar.score import Value
     from inweights.models.model_config import ModelConfig
     from inweights.training.learner import Learner
     from inweights.worlds.registry import WorldConfig

@@ -10,9 +10,10 @@ import polars as pl
 
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.lab.grammar.axes import Over, points_of
-from inweights.lab.grammar.claim import Claim, Judged
+from inweights.lab.grammar.claim import Claim, ClaimResult
+from inweights.lab.grammar.score import Judged
 from inweights.lab.grammar.trial import Computation
-from inweights.lab.grammar.verdict import ClaimResult, judge
+from inweights.lab.grammar.verdict import judge
 
 
 def computations_of(

@@ -29,10 +29,10 @@ from inweights.errors import ConfigError, InweightsError, unknown_name
 from inweights.lab.engine.collect import Effort, collect
 from inweights.lab.engine.engine import execute
 from inweights.lab.engine.outcome import Outcome, Publish, judge_all, load
-from inweights.lab.grammar.claim import Claim
+from inweights.lab.grammar.claim import Claim, ClaimResult
 from inweights.lab.grammar.recipe import Recipe
 from inweights.lab.grammar.trial import Computation, Plan, Trial
-from inweights.lab.grammar.verdict import ClaimResult, is_open
+from inweights.lab.grammar.verdict import is_open
 from inweights.runs import RunFolder, RunStore
 from inweights.support.progress import Progress
 

@@ -18,12 +18,12 @@ from msgspec import structs
 
 from inweights.config import Config, decode, identity, load_toml, to_dict
 from inweights.errors import ConfigError, unknown_name
-from inweights.lab.grammar.claim import Claim, Score, Target, Value
-from inweights.lab.grammar.figure import Figure, auto
+from inweights.lab.grammar.claim import Claim
+from inweights.lab.grammar.controls import cautions
+from inweights.lab.grammar.figure import Figure, auto, shown_by
 from inweights.lab.grammar.recipe import Recipe, choose_seeds
-from inweights.lab.grammar.shown import shown_by
+from inweights.lab.grammar.score import Score, Target, Value
 from inweights.lab.grammar.trial import Measure, Plan, Probe
-from inweights.lab.studies.cautions import cautions
 from inweights.lab.studies.functions import takes_all_seeds
 from inweights.lab.studies.sweep import Study
 from inweights.models.outside.wrapping import wrap_named

@@ -15,13 +15,11 @@ import polars as pl
 
 from inweights.errors import CautionWarning, ConfigError
 from inweights.lab.engine.collect import Effort, KeptModel, collect, kept_models, watched
-from inweights.lab.grammar.axes import Over, grid
-from inweights.lab.grammar.claim import Value
-from inweights.lab.grammar.controls import with_controls
+from inweights.lab.grammar.axes import Over, grid, is_several, named, with_parts
+from inweights.lab.grammar.controls import cautions, with_controls
 from inweights.lab.grammar.recipe import choose_seeds
-from inweights.lab.grammar.several import is_several, named, with_parts
+from inweights.lab.grammar.score import Value
 from inweights.lab.grammar.trial import Measure, Plan, Probe, Trial
-from inweights.lab.studies.cautions import cautions
 from inweights.lab.studies.cost import Forecast, forecast
 from inweights.lab.studies.functions import computations_of
 from inweights.models.configs import GPTConfig, Node2VecConfig
