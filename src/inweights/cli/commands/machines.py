@@ -33,7 +33,7 @@ def plan(
     """
     from inweights import laboratory
     from inweights.cli import console
-    from inweights.lab.engine.plan_files import write_plan
+    from inweights.laboratory.plans import write_plan
 
     common.load()
     chosen = laboratory.asked_for(recipe, scale, choice.numbers, choice.set)
@@ -84,8 +84,8 @@ def work(
     from inweights.cli import console
     from inweights.config import check_size
     from inweights.lab.engine.collect import Effort
-    from inweights.lab.engine.plan_files import Planned
-    from inweights.lab.engine.plan_files import work as do
+    from inweights.laboratory.plans import Planned
+    from inweights.laboratory.plans import work as do
     from inweights.support.plugins import load_plugins
 
     check_size("lease", lease, least=1)
@@ -110,7 +110,7 @@ def status(plan: str, /, *, json: Json = False) -> int:
         Folder or address of the plan.
     """
     from inweights.cli import console
-    from inweights.lab.engine.plan_files import Planned
+    from inweights.laboratory.plans import Planned
 
     planned = Planned(plan)
     console.status(planned, planned.status(), json=json)

@@ -16,12 +16,10 @@ import msgspec
 from inweights.config import replace_at, to_dict
 from inweights.errors import ConfigError, unknown_name
 from inweights.lab.grammar.score import Value
-from inweights.lab.grammar.trial import Trial
+from inweights.lab.grammar.trial import Change, Trial
 
 #: Values by path (a grid), or a list of points, each a value by path.
 Over = Mapping[Any, Any] | Sequence[Mapping[str, Any]]
-#: What is set at a path, and what it is called in the tables.
-Change = tuple[str, Any, Value]
 
 _PARTS = ("world", "model", "learner")
 

@@ -15,13 +15,12 @@ import polars as pl
 
 from inweights.errors import CautionWarning, ConfigError
 from inweights.lab.engine.collect import Effort, KeptModel, collect, kept_models, watched
-from inweights.lab.grammar.axes import Over, grid, is_several, named, with_parts
+from inweights.lab.grammar.axes import Over, grid, is_several, named, points_of, with_parts
 from inweights.lab.grammar.controls import cautions, with_controls
 from inweights.lab.grammar.recipe import choose_seeds
 from inweights.lab.grammar.score import Value
-from inweights.lab.grammar.trial import Measure, Plan, Probe, Trial
+from inweights.lab.grammar.trial import Computation, Measure, Plan, Probe, Trial, computations_of
 from inweights.lab.studies.cost import Forecast, forecast
-from inweights.lab.studies.functions import computations_of
 from inweights.models.configs import GPTConfig, Node2VecConfig
 from inweights.runs import default_root
 from inweights.runs.tables.store import Store, store_below
@@ -100,9 +99,9 @@ class Study:
                     "a function makes its own table: leave model, learner, measures and controls "
                     "out, or give the config of a world"
                 )
-            return Plan(
-                computations=computations_of(self.world, self.over, replicated=self.replicated)
-            )
+            points = points_of(self.over)
+            made = computations_of(self.world, points, replicated=self.replicated)
+            return Plan(computations=made)
         if measures is None:
             from inweights.probes import accuracy
 
@@ -131,11 +130,10 @@ class Study:
     ) -> pl.DataFrame:
         """Train what is not stored, and return the table; see :func:`sweep`."""
         seeds = choose_seeds(self.seeds, 0)
-        jobs = jobs or worth(self.plan, len(seeds), device)
         with shown(progress) as told:
             effort = Effort(
                 device=device,
-                jobs=jobs,
+                jobs=jobs or worth(self.plan, len(seeds), device),
                 plugins=tuple(plugins),
                 progress=told,
                 observers=tuple(observers),
@@ -147,12 +145,14 @@ class Study:
                 left.update(tables)
         for text in cautions(self.trials, tables):
             warnings.warn(text, CautionWarning, stacklevel=3)
-        names = [look.name for look in self.plan.measures]
-        names = list(dict.fromkeys([*names, *(one.name for one in self.plan.computations)]))
-        if len(names) == 1:
-            return tables[names[0]]
-        named = [tables[name].select(pl.lit(name).alias("measure"), pl.all()) for name in names]
-        return pl.concat(named, how="diagonal_relaxed")
+        made: list[Measure | Computation] = [*self.plan.measures, *self.plan.computations]
+        named = {one.name: tables[one.name] for one in made}
+        if len(named) == 1:
+            return next(iter(named.values()))
+        several = [
+            table.select(pl.lit(name).alias("measure"), pl.all()) for name, table in named.items()
+        ]
+        return pl.concat(several, how="diagonal_relaxed")
 
     def forecast(
         self, *, device: str = "cpu", jobs: int = 0, keep_models: bool = False
