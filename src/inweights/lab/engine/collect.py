@@ -121,14 +121,7 @@ def collect(
     """Make what is missing of a plan, and return its tables, by name.
 
     A row has the labels of its trial, its ``seed`` and what the measure says. What the store holds
-    is not made again, whichever recipe or sweep asked for it first.
-
-    Args:
-        plan: Trials, measures and computations.
-        seeds: Root seeds of every trial.
-        store: Where the tables of single runs are kept.
-        effort: Who does the work, and with what.
-        version: The recipe's.
+    is not made again, whichever recipe or sweep asked for it first. ``version`` is the recipe's.
     """
     effort = effort or Effort()
     work = asked_of(plan, seeds, version, keep_models=effort.keep_models)
@@ -150,15 +143,8 @@ def watched(
 ) -> Iterator[dict[str, pl.DataFrame]]:
     """Tell the observers of an effort of a plan: what it is, and how it ends.
 
-    Args:
-        plan: Trials, measures and computations.
-        seeds: Root seeds of every trial.
-        effort: Who watches.
-        name: Of the sweep or recipe.
-        about: Further settings to tell.
-
-    Yields:
-        Where the tables are put that the plan leaves.
+    ``name`` is that of the sweep or recipe, ``about`` further settings. Yields where the tables are
+    put that the plan leaves.
     """
     settings: dict[str, Any] = {"name": name, "seeds": list(seeds), **about}
     settings["steps"] = len(seeds) * sum(trial.learner.steps for trial in plan.trials)
@@ -236,36 +222,30 @@ def _assemble(
         named.setdefault(one.name, []).append(one)
     tables = {}
     for name, group in named.items():
-        stored = {one.place: number for number, one in enumerate(group)}
-        frames = [store.read(*place) for place in stored]
+        numbers = {one.place: number for number, one in enumerate(group)}
+        frames = {number: store.read(*place) for place, number in numbers.items()}
         if name in uniform:
-            _check_columns([group[number] for number in stored.values()], frames)
-        numbered = [
-            frame.with_columns(_table=pl.lit(number))
-            for frame, number in zip(frames, stored.values(), strict=True)
-        ]
+            _check_columns([(group[number], frame) for number, frame in frames.items()])
+        numbered = [frame.with_columns(_table=pl.lit(n)) for n, frame in frames.items()]
         rows = pl.concat(numbered, how="diagonal_relaxed")
-        labels = pl.concat(
-            [pl.DataFrame([{**one.labels, "seed": one.seed}]) for one in group],
-            how="diagonal_relaxed",
-        ).with_columns(
-            _table=pl.Series([stored[one.place] for one in group], dtype=rows["_table"].dtype)
-        )
+        about = [pl.DataFrame([{**one.labels, "seed": one.seed}]) for one in group]
+        which = pl.Series([numbers[one.place] for one in group], dtype=rows["_table"].dtype)
+        labels = pl.concat(about, how="diagonal_relaxed").with_columns(_table=which)
         joined = labels.join(rows, on="_table", how="inner", maintain_order="left_right")
         tables[name] = joined.drop("_table")
     return tables
 
 
-def _check_columns(runs: Sequence[Asked], frames: Sequence[pl.DataFrame]) -> None:
+def _check_columns(runs: Sequence[tuple[Asked, pl.DataFrame]]) -> None:
     """Refuse runs whose tables have other columns than the first one's."""
-    for run, frame in zip(runs, frames, strict=True):
-        if set(frame.columns) != set(frames[0].columns):
+    for one in runs:
+        if set(one[1].columns) != set(runs[0][1].columns):
             first, other = (
-                f"{', '.join(table.columns)} for {in_words({**one.labels, 'seed': one.seed})}"
-                for one, table in ((runs[0], frames[0]), (run, frame))
+                f"{', '.join(table.columns)} for {in_words({**run.labels, 'seed': run.seed})}"
+                for run, table in (runs[0], one)
             )
             raise DataError(
-                f"{run.name} returned the columns {first}, and {other}; return the same ones in "
+                f"{one[0].name} returned the columns {first}, and {other}; return the same ones in "
                 "every run, None where there is no value"
             )
 
@@ -275,6 +255,9 @@ class KeptModel:
     """One trained model of a run, with what it was trained on.
 
     Attributes:
+        labels: Those of its trial.
+        seed: Its root seed.
+        world: The world that it learnt, with its seed.
         run: Its run.
         store: Where its weights are.
     """
@@ -284,17 +267,14 @@ class KeptModel:
 
     @property
     def labels(self) -> Mapping[str, Value]:
-        """Those of its trial."""
         return self.run.trial.labels
 
     @property
     def seed(self) -> int:
-        """Its root seed."""
         return self.run.seed
 
     @property
     def world(self) -> World:
-        """The world that it learnt, with its seed."""
         return self.run.world
 
     @cached_property

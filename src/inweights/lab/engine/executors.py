@@ -59,11 +59,7 @@ class Executor(Protocol):
 
 @dataclass(frozen=True)
 class SameProcess:
-    """One task after another, in this process.
-
-    Attributes:
-        joint: Has other processes train what this one trains; none if left out.
-    """
+    """One task after another, in this process; ``joint`` has others train what it trains."""
 
     joint: Joint | None = None
 
@@ -82,11 +78,7 @@ class SameProcess:
 
 @dataclass(frozen=True)
 class Processes:
-    """Several tasks at a time, each in a process of its own.
-
-    Attributes:
-        jobs: How many processes.
-    """
+    """Several tasks at a time, each in a process of its own."""
 
     jobs: int
 
@@ -105,12 +97,7 @@ class Processes:
 
 @dataclass(frozen=True)
 class Leased:
-    """Tasks under leases, beside workers on other machines that do the same.
-
-    Attributes:
-        executor: Tries those tasks that this worker holds.
-        store: Where the leases are.
-    """
+    """Tasks under the leases of a store, beside workers on other machines that do the same."""
 
     executor: Executor
     store: Store

@@ -90,12 +90,11 @@ def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
 
 def check_sendable(tasks: Iterable[Task], plugins: Sequence[str] | None = None) -> None:
     """Refuse tasks that other machines cannot do; see :func:`sendable`."""
-    for task in tasks:
-        if not sendable(task, plugins):
-            raise ConfigError(
-                f"{task.title}: other machines cannot import what a script or a notebook "
-                "defines; move it to a module and give that with --plugin"
-            )
+    if lost := next((task for task in tasks if not sendable(task, plugins)), None):
+        raise ConfigError(
+            f"{lost.title}: other machines cannot import what a script or a notebook defines; move "
+            "it to a module and give that with --plugin"
+        )
 
 
 def to_wire(task: Task) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class Outcome:
         """The recipe's title; in question until every claim that counts is reproduced."""
         title = self.recipe.title
         counted = [claim for claim in self.claims if not claim.check] or self.claims
-        shown = all(claim.verdict in ("reproduced", "consistent") for claim in counted)
+        shown = all(claim.agrees for claim in counted)
         return title if shown or title.endswith("?") else f"{IN_QUESTION}{title}"
 
     @property
@@ -118,7 +118,7 @@ class Outcome:
 
 def figures_asked(recipe: Recipe, results: Sequence[ClaimResult]) -> tuple[Figure, ...]:
     """Return the figures of a recipe, in question where results on their tables leave it open."""
-    shown = {claim.id: claim.verdict in ("reproduced", "consistent") for claim in results}
+    shown = {claim.id: claim.agrees for claim in results}
     of_tables = {c.id: c.score.table for c in recipe.claims if c.id in shown and not c.check}
     figures = []
     for figure in recipe.figures:
@@ -226,8 +226,20 @@ def judge_all(
     and say so: a long run is not lost over a name. (The tests judge each claim strictly, at
     ``smoke``.)
     """
-    own = tuple(seeds[:1]) == (recipe.first_seed,)
-    return tuple(_judge(recipe, c, tables, scale, len(seeds), own=own) for c in recipe.claims)
+    results = []
+    for claim in recipe.claims:
+        version = _version(recipe, claim)
+        counts = version > 0 and tuple(seeds[:1]) == (recipe.first_seed,)
+        alpha = version_alpha(version) if counts else ALPHA
+        first = first_seeds(claim, recipe.seeds[scale], alpha)
+        alpha = alpha_of(len(seeds), first, version) if counts else alpha
+        judged = scale != "smoke"
+        result = judge(claim, tables, alpha=alpha, minimum=first, targets=judged, strict=False)
+        if not version and result.verdict != "not judged":
+            results.append(unjudged(claim, NOT_STATED))
+        else:
+            results.append(msgspec.structs.replace(result, version=version or 1))
+    return tuple(results)
 
 
 def seeds_to_judge(recipe: Recipe, scale: str) -> int:
@@ -247,28 +259,3 @@ def seeds_to_judge(recipe: Recipe, scale: str) -> int:
 def _version(recipe: Recipe, claim: Claim) -> int:
     """A claim's version; 0 where the ledger does not hold it as it is."""
     return 1 if recipe.versions is None else recipe.versions.get(claim.id, 0)
-
-
-def _judge(
-    recipe: Recipe,
-    claim: Claim,
-    tables: Mapping[str, pl.DataFrame],
-    scale: str,
-    seeds: int,
-    *,
-    own: bool,
-) -> ClaimResult:
-    version = _version(recipe, claim)
-    alpha = version_alpha(version) if own and version else ALPHA
-    first = first_seeds(claim, recipe.seeds[scale], alpha)
-    result = judge(
-        claim,
-        tables,
-        alpha=alpha_of(seeds, first, version) if own and version else alpha,
-        minimum=first,
-        targets=scale != "smoke",
-        strict=False,
-    )
-    if not version and result.verdict != "not judged":
-        return unjudged(claim, NOT_STATED)
-    return msgspec.structs.replace(result, version=version or 1)

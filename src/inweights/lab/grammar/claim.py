@@ -239,6 +239,11 @@ class ClaimResult(Said, kw_only=True):
         return Card(self.id, {**measured, **seeds}, ("verdict", "claim"), [row]).html
 
     @property
+    def agrees(self) -> bool:
+        """Whether what was measured is what the claim says."""
+        return self.verdict in ("reproduced", "consistent")
+
+    @property
     def met(self) -> str:
         """How many seeds meet the target, with the interval of their share; "" for computed ones.
 
