@@ -46,9 +46,9 @@ class Effort:
     device: str = "cpu"
     jobs: int = 1
     threads: int = 1
-    plugins: tuple[str, ...] = ()
+    plugins: Sequence[str] = ()
     progress: Progress | None = None
-    observers: tuple[Observer, ...] = ()
+    observers: Sequence[Observer] = ()
     on: str = ""
     store: str = ""
     executor: Executor | None = None
@@ -191,7 +191,7 @@ def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None
         store=str(store.root),
         device=effort.device,
         threads=effort.threads,
-        plugins=effort.plugins,
+        plugins=tuple(effort.plugins),
         lease=store.lease,
     )
     before = total - sum(task.steps for task in tasks)

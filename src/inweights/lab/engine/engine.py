@@ -96,7 +96,7 @@ def execute(
             settings=config["settings"],
             overrides=changes,
             folder=folder,
-            plugins=effort.plugins,
+            plugins=tuple(effort.plugins),
             command=effort.command,
             store=effort.store,
         )

@@ -35,14 +35,9 @@ _HOME = "study"
 
 
 class MeasureEntry(Config):
-    """A measure in a file.
+    """A :class:`Measure` in a file: its probe by name, of the library or ``module:function``.
 
-    Attributes:
-        probe: Name of a probe of the library, or ``module:function`` of a plugin.
-        name: Name of its table; the probe's if left out.
-        options: Keyword arguments of the probe.
-        every: Steps between measurements while the model learns; 0 measures at the end.
-        where: Only conditions with these labels are measured.
+    ``name`` is that of its table; the probe's if left out.
     """
 
     probe: str
@@ -87,19 +82,15 @@ class FigureEntry(Config):
 
 
 class ClaimEntry(Config):
-    """A claim in a file: the target of the mean of a column.
+    """A claim in a file: the target of the mean of a column; most is as of :class:`Score`.
 
     Attributes:
         name: Short name.
         text: The sentence.
-        table: Name of a measure.
-        column: Its column.
         at: Values of columns in the rows that count.
         minus: Values in the rows that are subtracted, where they differ from ``at``.
         each: Columns over all of whose values it has to hold.
-        least: Least value of the target.
-        most: Largest value of the target.
-        bounds: Least and largest value that the number can have, such as 0 and 1 for an accuracy.
+        least: Least value of the target; ``most`` is its largest.
     """
 
     name: str
