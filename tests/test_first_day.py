@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import sys
 
+import numpy as np
 import polars as pl
 import pytest
 
 import inweights as iw
-from inweights import laboratory
+from inweights import laboratory, lm
 from inweights.cli.entry import app, main
 from inweights.cli.examples import EXAMPLES
 from inweights.errors import ConfigError, DataError
@@ -42,6 +44,26 @@ def test_ask_gives_the_fact_that_was_learnt(trained) -> None:
     sums = whole.group_by("replica").agg(pl.col("probability").sum())["probability"]
     assert sums.to_list() == pytest.approx([1, 1], rel=1e-5)
     assert iw.ask(model, world, "b1 a1")["right"].is_null().all()  # no statement asks that
+
+
+def test_ask_puts_a_question_to_a_language_model_in_words() -> None:
+    pytest.importorskip("transformers", reason="needs the extra 'hf'")
+    world = iw.open_world("@people")
+    model = lm.load_model("@tiny")
+    asked = iw.ask(model, world, "Mozart born_in", best=100)
+    places = {f.answer[0] for f in world.facts if world.vocabulary.names[f.prompt[-1]] == "born_in"}
+    assert set(asked["answer"]) == {world.vocabulary.names[place] for place in places}
+    assert asked["probability"].sum() == pytest.approx(1)
+    assert asked.filter(answer="Salzburg")["right"].all()
+    assert asked["right"].sum() == 1
+    chained = iw.ask(model, world, "Mozart born_in country", best=1)
+    (text,) = [" ".join(chained["answer"])]
+    (scores,) = lm.log_likelihoods(
+        model, ["The country of the birthplace of Mozart is"], [[f" {text}"]]
+    )
+    assert np.exp(scores[0]) < chained["probability"].item() <= 1
+    with pytest.raises(DataError, match="'Mozart' is no relation"):
+        iw.ask(model, world, "Mozart")
 
 
 def test_ask_reads_names_with_spaces() -> None:
@@ -89,17 +111,18 @@ def test_some_replicas_are_a_model_of_their_own(trained) -> None:
         model.select([2])
 
 
-@pytest.mark.parametrize("kind", ["world", "probe", "recipe"])
-def test_new_writes_what_works(tmp_path, kind) -> None:
-    paths = laboratory.new(kind, "my-own", tmp_path)
+def test_new_writes_what_works(tmp_path) -> None:
+    kinds = ("world", "probe", "recipe")
+    tests = [laboratory.new(kind, f"my-{kind}", tmp_path)[1] for kind in kinds]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(paths[1])],
+        [sys.executable, "-m", "pytest", "-q", "-rp", "-p", "no:cacheprovider", *map(str, tests)],
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
-    assert " passed" in done.stdout
-    with pytest.raises(ConfigError, match="exists already"):
-        laboratory.new(kind, "my-own", tmp_path)
+    for kind, test in zip(kinds, tests, strict=True):
+        assert re.search(rf"^PASSED .*{test.name}::", done.stdout, re.MULTILINE)
+        with pytest.raises(ConfigError, match="exists already"):
+            laboratory.new(kind, f"my-{kind}", tmp_path)
 
 
 def test_new_study_is_that_of_the_examples(tmp_path) -> None:

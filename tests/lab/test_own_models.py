@@ -117,6 +117,7 @@ def test_the_source_of_a_factory_is_in_the_key(mine: ModuleType) -> None:
     assert again(CODE.replace("FACTOR = 1", "FACTOR = 2")) != before
 
 
+@pytest.mark.slow
 def test_processes_do_what_this_one_does(mine: ModuleType, tmp_path: Path) -> None:
     about: dict[str, Any] = {"over": {"model.options.width": [4, 6]}, "seeds": 2}
     study = iw.Study(WORLD, iw.wrap(mine.make), LEARNER, **about, runs=tmp_path / "one")

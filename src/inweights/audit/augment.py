@@ -3,8 +3,6 @@
 The same facts and options give the same rows. Nothing is read but the facts, and a file to replay.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +26,7 @@ from inweights.audit.rows import (
 from inweights.audit.strategies import Row, Telling, plain, strategies_of
 from inweights.audit.strategies.measured import Choice, choose
 from inweights.audit.strategies.mentions import Mentions
-from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.errors import ConfigError, DataError, check_names
 from inweights.support.progress import Progress
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.wording import Wording
@@ -156,8 +154,7 @@ def augment(
     choices = choose(want) if "auto" in strategies else []
     found = [choice.strategy for choice in choices if choice.strategy]
     chosen = strategies_of([*(name for name in strategies if name != "auto"), *found])
-    if curriculum not in ("joint", "sa"):
-        raise unknown_name("curriculum", curriculum, ("joint", "sa"))
+    check_names("curriculum", [curriculum], ("joint", "sa"))
     words = (wording or Wording()).over(knowledge)
     _validate(knowledge, words, wordings, hops, most, hold_out, budget)
     if replay is not None and "replay" not in chosen:

@@ -175,6 +175,8 @@ def from_transformers(model: GPT2LMHeadModel) -> GPT:
 
 
 def _refuse_what_gpt2_lacks(config: GPTConfig) -> None:
+    if not isinstance(config, GPTConfig):
+        raise ConfigError(f"only a GPT can be exported, got a model of {type(config).__name__}")
     for name, given, wanted in (
         ("attention", config.attention, "causal"),
         ("residual", config.residual, True),

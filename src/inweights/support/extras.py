@@ -1,13 +1,11 @@
 """Packages that only parts of the library need: imported where used, named where missing."""
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, check_names
 
 
 class Extra(NamedTuple):
@@ -64,7 +62,6 @@ def check_extra(extra: str, purpose: str) -> None:
         ...
         inweights.errors.ConfigError: unknown extra 'umpa'; did you mean 'umap'? ...
     """
-    if extra not in EXTRAS:
-        raise unknown_name("extra", extra, EXTRAS)
+    check_names("extra", [extra], EXTRAS)
     if not installed(extra):
         optional(extra, purpose)

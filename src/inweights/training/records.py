@@ -67,9 +67,11 @@ def record_end(
     finite = values.isfinite().all(1) & (losses.isfinite() | (state.stopped >= 0).to(losses.device))
     record(torch.full_like(losses, torch.nan), ~finite, phase, state)
     if refused and not (finite & losses.isfinite()).any():
+        untrained = state.phase == 0 and not (state.stopped != 0).any()
+        what = "make the logits of the untrained model finite" if untrained else "lower the rate"
         raise RunError(
             f"phase '{phase.name}', step {state.step}: the loss of every replica is infinite "
-            "or not a number; lower the rate"
+            f"or not a number; {what}"
         )
 
 

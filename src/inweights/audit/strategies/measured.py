@@ -1,13 +1,11 @@
 """Measured effects of the strategies by kind of question, and the selection based on them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from inweights.config import load_toml
-from inweights.errors import unknown_name
+from inweights.errors import check_names
 
 #: What one may want answered, and how it is said.
 ASKED = {
@@ -83,9 +81,8 @@ def choose(wanted: Sequence[str]) -> list[Choice]:
         reverse  no strategy is known to help (recipe beyond/which-
     """
     choices = []
+    check_names("kind of question", wanted, ASKED)
     for asked in dict.fromkeys(wanted):
-        if asked not in ASKED:
-            raise unknown_name("kind of question", asked, ASKED)
         rows = sorted((row for row in MEASURED if row.asked == asked), key=lambda row: -row.gain)
         sure = [row for row in rows if row.low > 0]
         worth = [row for row in rows if row.gain >= _WORTH]

@@ -1,8 +1,20 @@
 """Commands for several machines: write a plan, run its tasks, show progress."""
 
-from __future__ import annotations
-
-from inweights.cli.commands.base import Choice, Common, Device, Flag, Json, Place, app, choices
+from inweights import laboratory
+from inweights.cli import console
+from inweights.cli.commands.base import (
+    Choice,
+    Common,
+    Device,
+    Flag,
+    Json,
+    Per,
+    Place,
+    Tool,
+    app,
+    choices,
+    trackers,
+)
 
 
 @app.command
@@ -15,24 +27,16 @@ def plan(
     choice: Choice = Choice(),
     store: Place = "",
     common: Common = Common(),
-) -> int:
+) -> None:
     """Write the tasks of a recipe to a plan, for 'inweights work' on any number of machines.
 
-    Parameters
-    ----------
-    recipe
-        Its name, as in 'inweights list'.
-    out
-        Folder shared by all machines, or an address such as s3://bucket/folder.
-    scale
-        smoke, cpu or paper.
-    choice.set
-        Change a setting, as in --set gpt.model.width=128; may be repeated.
-    store
-        Folder or address of the results; by default in the plan.
+    Args:
+        recipe: Its name, as in 'inweights list'.
+        out: Folder shared by all machines, or an address such as s3://bucket/folder.
+        scale: smoke, cpu or paper.
+        choice.set: Change a setting, as in --set gpt.model.width=128; may be repeated.
+        store: Folder or address of the results; by default in the plan.
     """
-    from inweights import laboratory
-    from inweights.cli import console
     from inweights.laboratory.plans import write_plan
 
     common.load()
@@ -48,7 +52,6 @@ def plan(
         made, roots, out, version=chosen.version, store=store, plugins=common.plugin, collect=words
     )
     console.status(planned, planned.status(), json=common.json)
-    return 0
 
 
 @app.command
@@ -61,27 +64,22 @@ def work(
     device: Device = "cpu",
     lease: float = 60.0,
     retry: Flag = False,
+    tracker: Tool = "",
+    tracker_per: Per = "run",
     json: Json = False,
 ) -> int:
     """Run tasks of a plan, along with any number of other workers, until none is left.
 
     Exit code 1 if tasks failed.
 
-    Parameters
-    ----------
-    plan
-        Folder or address of the plan.
-    jobs
-        Number of parallel processes; 0 means one per core.
-    threads
-        Threads of each process. With one, results are the same to the last bit.
-    lease
-        Seconds after which the task of an unresponsive worker is taken over; the same for all
-        workers.
-    retry
-        Try failed tasks again.
+    Args:
+        plan: Folder or address of the plan.
+        jobs: Number of parallel processes; 0 means one per core.
+        threads: Threads of each process. With one, results are the same to the last bit.
+        lease: Seconds after which the task of an unresponsive worker is taken over; the same for
+            all workers.
+        retry: Try failed tasks again.
     """
-    from inweights.cli import console
     from inweights.config import check_size
     from inweights.lab.engine.collect import Effort
     from inweights.laboratory.plans import Planned
@@ -95,23 +93,26 @@ def work(
         planned.forgive()
     with console.progress() as progress:
         jobs = jobs or console.cores(device, "cpu")
-        done = do(planned, Effort(device=device, jobs=jobs, threads=threads, progress=progress))
+        effort = Effort(
+            device=device,
+            jobs=jobs,
+            threads=threads,
+            progress=progress,
+            observers=tuple(trackers(tracker, per=tracker_per)),
+        )
+        done = do(planned, effort)
     console.status(planned, done, json=json)
     return int(done.failed > 0)
 
 
 @app.command
-def status(plan: str, /, *, json: Json = False) -> int:
+def status(plan: str, /, *, json: Json = False) -> None:
     """Show the progress of a plan, read from its files.
 
-    Parameters
-    ----------
-    plan
-        Folder or address of the plan.
+    Args:
+        plan: Folder or address of the plan.
     """
-    from inweights.cli import console
     from inweights.laboratory.plans import Planned
 
     planned = Planned(plan)
     console.status(planned, planned.status(), json=json)
-    return 0

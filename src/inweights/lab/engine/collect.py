@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import msgspec
 import polars as pl
 
 from inweights.config import check_size, to_dict
-from inweights.errors import ConfigError, DataError, FolderError, unknown_name
+from inweights.errors import CautionWarning, ConfigError, DataError, FolderError, unknown_name
 from inweights.lab.engine.executors import Executor, Processes, SameProcess
 from inweights.lab.engine.job import Job, check_sendable, sendable
 from inweights.lab.engine.plan import Asked, Run, Task, Work, asked_of, in_words, tasks_of
@@ -22,7 +23,7 @@ from inweights.lab.grammar.score import tell_divergence
 from inweights.lab.grammar.trial import Plan, Trial
 from inweights.runs.tables.store import MODEL_PART, Store, store_below
 from inweights.support.limits import launched_by_torchrun
-from inweights.support.progress import Progress
+from inweights.support.progress import Progress, plural
 from inweights.training.observers import Observer, Shown, Step, telling
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def collect(
         _forget(work, store)
     tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), effort.device)
     made = {one for task in tasks for one in task.wanted}
-    _tell_stored([one for one in work.asked if one.place not in made], store, effort)
+    tell_stored([one for one in work.asked if one.place not in made], store, effort)
     _do(tasks, work, store, effort)
     uniform = {one.name for one in plan.computations if one.uniform}
     tables = _assemble(work.asked, store, uniform)
@@ -163,7 +164,7 @@ def _plain(config: Any) -> Any:
     return to_dict(config) if isinstance(config, msgspec.Struct) else repr(config)
 
 
-def _tell_stored(asked: Sequence[Asked], store: Store, effort: Effort) -> None:
+def tell_stored(asked: Sequence[Asked], store: Store, effort: Effort) -> None:
     """Show observers what runs have left, as it is in the store."""
     if effort.observers and asked:
         for name, table in _assemble(asked, store).items():
@@ -204,7 +205,7 @@ def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None
 
         def show(task: Task) -> None:
             made = set(task.wanted)
-            _tell_stored([one for one in work.asked if one.place in made], store, effort)
+            tell_stored([one for one in work.asked if one.place in made], store, effort)
 
         schedule.on_done = show
     executor = effort.executor or choose_executor(effort.on, effort.jobs, tasks, effort.plugins)
@@ -225,7 +226,7 @@ def _assemble(
         numbers = {one.place: number for number, one in enumerate(group)}
         frames = {number: store.read(*place) for place, number in numbers.items()}
         if name in uniform:
-            _check_columns([(group[number], frame) for number, frame in frames.items()])
+            _check_alike([(group[number], frame) for number, frame in frames.items()])
         numbered = [frame.with_columns(_table=pl.lit(n)) for n, frame in frames.items()]
         rows = pl.concat(numbered, how="diagonal_relaxed")
         about = [pl.DataFrame([{**one.labels, "seed": one.seed}]) for one in group]
@@ -236,18 +237,47 @@ def _assemble(
     return tables
 
 
-def _check_columns(runs: Sequence[tuple[Asked, pl.DataFrame]]) -> None:
-    """Refuse runs whose tables have other columns than the first one's."""
-    for one in runs:
-        if set(one[1].columns) != set(runs[0][1].columns):
-            first, other = (
-                f"{', '.join(table.columns)} for {in_words({**run.labels, 'seed': run.seed})}"
-                for run, table in (runs[0], one)
+def _check_alike(runs: Sequence[tuple[Asked, pl.DataFrame]]) -> None:
+    """Refuse runs with other columns, or kinds of values, than the first one; warn of NaN."""
+    name = runs[0][0].name
+    found = [(in_words({**one.labels, "seed": one.seed}), table) for one, table in runs]
+    kinds = [(where, {c: _kind(d) for c, d in table.schema.items()}) for where, table in found]
+    first = kinds[0][1]
+    for where, own in kinds:
+        pairs = [(kind, own.get(column)) for column, kind in first.items()]
+        alike = all(one == other or "nothing" in (one, other) for one, other in pairs)
+        if not alike or own.keys() != first.keys():
+            one, other = (
+                f"{', '.join(f'{column} ({kind})' for column, kind in those.items())} for {place}"
+                for place, those in (kinds[0], (where, own))
             )
             raise DataError(
-                f"{one[0].name} returned the columns {first}, and {other}; return the same ones in "
-                "every run, None where there is no value"
+                f"{name} returned the columns {one}, and {other}; return the same ones in every "
+                "run, None where there is no value"
             )
+    is_nan = pl.selectors.float().is_nan().any()
+    bad = [
+        (where, column.name)
+        for where, table in found
+        for column in table.select(is_nan)
+        if column.any()
+    ]
+    if bad:
+        where, column = bad[0]
+        warnings.warn(
+            f"{name} returned NaN in '{column}' for {where} ({len(dict(bad))} of "
+            f"{plural(len(runs), 'run')}); return a number, or None where there is no value, "
+            f"{{'{column}': None}}. Claims about NaN are not judged",
+            CautionWarning,
+            stacklevel=5,
+        )
+
+
+def _kind(dtype: pl.DataType) -> str:
+    if dtype.is_numeric():
+        return "number"
+    known = {pl.String: "text", pl.Boolean: "truth value", pl.Null: "nothing"}
+    return known.get(dtype.base_type(), "other")
 
 
 @dataclass(frozen=True)

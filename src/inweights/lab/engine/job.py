@@ -8,6 +8,7 @@ plugins of the job.
 from __future__ import annotations
 
 import importlib
+import logging
 import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,6 +47,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         owner: Names whoever hands out the tasks; it may give a task that it has lost to another
             process at once.
         version: The library's, which has to be that of every machine.
+        log: Least level of what other processes log, which comes back with the end of a task.
     """
 
     store: str
@@ -55,6 +57,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     lease: float = 0.0
     owner: str = msgspec.field(default_factory=lambda: secrets.token_hex(8))
     version: str = msgspec.field(default_factory=partial(version_of, "inweights"))
+    log: int = msgspec.field(default_factory=logging.getLogger("inweights").getEffectiveLevel)
 
     def open_store(self) -> Store:
         """Return the store that it fills."""

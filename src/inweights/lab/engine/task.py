@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 import torch
 from threadpoolctl import threadpool_limits
@@ -17,7 +18,7 @@ from inweights.config import digest, identity
 from inweights.errors import ConfigError, InweightsError, RunError
 from inweights.lab.engine.job import Job, task_of
 from inweights.lab.engine.plan import LOSSES, ComputeTask, LearnTask, Run, Task
-from inweights.lab.engine.schedule import End
+from inweights.lab.engine.schedule import End, kept_log
 from inweights.lab.engine.together import blocks_of, build_model, open_model, train_block
 from inweights.lab.grammar.trial import Measure
 from inweights.models.base import Model
@@ -70,8 +71,9 @@ def attempt_sent(job: Job, line: str, progress: Progress) -> End:
         task = task_of(job, line)
     except InweightsError as error:
         return End("failed", type(error).__name__, str(error))
-    with use_threads(job.threads):
-        return attempt(task, job.open_store(), job.device, progress)
+    with use_threads(job.threads), kept_log(job.log) as lines:
+        end = attempt(task, job.open_store(), job.device, progress)
+    return msgspec.structs.replace(end, log=tuple(lines))
 
 
 def _is_memory(error: Exception) -> bool:

@@ -21,7 +21,15 @@ from inweights.lab.grammar.trial import Change, Trial
 #: Values by path (a grid), or a list of points, each a value by path.
 Over = Mapping[Any, Any] | Sequence[Mapping[str, Any]]
 
-_PARTS = ("world", "model", "learner")
+#: What each part of a trial must be.
+_PARTS = {
+    "world": "a config that builds one, such as iw.TwoHop(n=10) or iw.Facts('facts.csv'); or, "
+    "without model and learner, a function: def experiment(seed, ...)",
+    "model": "a config that builds one, such as iw.GPTConfig(); for a module of your own "
+    "iw.wrap(lambda vocabulary: MyModule(vocabulary, width=64))",
+    "learner": "a Curriculum, such as iw.learners.two_hop(), a Descent, an Optimum, or one of your "
+    "own (training.register_learner)",
+}
 
 
 def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
@@ -58,7 +66,8 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
     known: dict[tuple[int | str, ...], Any] = {}
     for point in points:
         parts = _parts(whole, point, known)
-        _check_parts(**parts)
+        for name, part in parts.items():
+            check_part(name, part)
         labels = {columns[path]: label for path, _, label in point}
         trials.append(Trial(labels=labels, **parts))
     seen: set[str] = set()
@@ -71,15 +80,13 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
     return trials
 
 
-def _check_parts(world: Any, model: Any, learner: Any) -> None:
-    for name, part in (("world", world), ("model", model)):
-        if part is not None and not hasattr(part, "build"):
-            raise ConfigError(f"the {name} must be a config that builds one, got {part!r}")
-    if not hasattr(learner, "steps"):
-        raise ConfigError(
-            "the learner must be a Curriculum, a Descent, an Optimum, or one of your own "
-            f"(training.register_learner), got {learner!r}"
-        )
+def check_part(name: str, part: Any) -> None:
+    """Refuse what is no config of a part of a trial, with what to give."""
+    has = {*dir(part)} & {"build", "steps", "phases", "learn"}
+    fits = len(has) > 1 if name == "learner" else "build" in has
+    left_out = name == "model" and part is None
+    if not left_out and (isinstance(part, type) or not fits):
+        raise ConfigError(f"the {name} must be {_PARTS[name]}; got {part!r}")
 
 
 def _parts(

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from inweights.errors import DataError
 from inweights.lab.grammar.claim import RELIABLE, VERDICTS, Claim, ClaimResult, Statement, Verdict
-from inweights.lab.grammar.score import Judged, Numbers, Target, numbers_of
+from inweights.lab.grammar.score import Numbers, Target, numbers_of
 from inweights.support.intervals import (
     ALPHA,
     bounded_interval,
@@ -76,37 +76,6 @@ def judge(
             raise
         return unjudged(claim, str(error))
     return decide(claim, numbers, alpha=alpha, minimum=minimum, targets=targets)
-
-
-def claim(table: pl.DataFrame, judged: Judged, says: str = "") -> ClaimResult:
-    """Return the verdict on a claim about a table of a sweep.
-
-    Args:
-        table: Has a column ``seed``.
-        judged: A score with its target, ``iw.lab.share("result", "score") >= 0.9``. The name of
-            its table says nothing here.
-        says: The sentence.
-
-    Raises:
-        DataError: The table has no such column, or no such rows.
-
-    Example:
-        >>> import polars as pl
-        >>> from inweights.lab import number
-        >>> table = pl.DataFrame({"seed": range(8), "score": [0.95, 0.97] * 4})
-        >>> claim(table, number("result", "score") >= 0.9).verdict
-        'reproduced'
-    """
-    score = judged.score
-    one = Claim(
-        id="claim/table",
-        text=says or f"{score.column} {judged.target.text}",
-        place="",
-        source="ours",
-        score=score,
-        target=judged.target,
-    )
-    return judge(one, {score.table: table})
 
 
 def decide(

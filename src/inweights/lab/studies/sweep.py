@@ -15,7 +15,15 @@ import polars as pl
 
 from inweights.errors import CautionWarning, ConfigError
 from inweights.lab.engine.collect import Effort, KeptModel, collect, kept_models, watched
-from inweights.lab.grammar.axes import Over, grid, is_several, named, points_of, with_parts
+from inweights.lab.grammar.axes import (
+    Over,
+    check_part,
+    grid,
+    is_several,
+    named,
+    points_of,
+    with_parts,
+)
 from inweights.lab.grammar.controls import cautions, with_controls
 from inweights.lab.grammar.recipe import choose_seeds
 from inweights.lab.grammar.score import Value
@@ -111,6 +119,11 @@ class Study:
             points = points_of(self.over)
             made = computations_of(self.world, points, replicated=self.replicated)
             return Plan(computations=made)
+        if self.replicated:
+            raise ConfigError(
+                "replicated is for a function that takes all seeds at once; the seeds of a world "
+                "train together anyway: leave it out"
+            )
         if measures is None:
             from inweights.probes import accuracy
 
@@ -265,6 +278,7 @@ def learnt(world: Any, model: Any, learner: Learner | None, over: Over) -> list[
     """
     if learner is not None:
         return grid(world, model, learner, over)
+    check_part("world", world)
     trials = grid(world, model, named_for(world, model), over)
     grids: list[tuple[Learner, list[Trial]]] = []
     found = []

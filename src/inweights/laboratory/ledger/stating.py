@@ -1,14 +1,12 @@
 """Stating claims: which are new, which changed, and on which seeds they will be judged."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from msgspec import structs
 
 from inweights.config import digest
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, check_names
 from inweights.lab.engine.plan import asked_of
 from inweights.lab.grammar.claim import Claim
 from inweights.lab.grammar.recipe import Recipe
@@ -45,16 +43,12 @@ def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
 
 def _score(claim: Claim) -> list[object]:
     score, target = claim.score, claim.target
-    rows = [
-        sorted((name, _plain(v)) for name, v in part.items()) for part in (score.where, score.minus)
+    rows = [  # numbers as they are read back: 1 is 1.0
+        sorted((n, v if isinstance(v, bool | str) else float(v)) for n, v in part.items())
+        for part in (score.where, score.minus)
     ]
     where = [score.table, score.column, *rows, list(score.each)]
     return [*where, score.bounds, score.exact, target.least, target.most, claim.judged]
-
-
-def _plain(value: str | float | bool) -> str | float | bool:
-    """Numbers as they are read back: 1 is 1.0."""
-    return value if isinstance(value, bool | str) else float(value)
 
 
 def state(
@@ -125,8 +119,7 @@ def _line(claim: Claim, recipe: Recipe, scale: str, entry: Entry, now: str) -> L
 def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> Withdrawn:
     """Return the line that takes a claim back. It stays on the board, in a section of its own."""
     standing = {one: entry for one, entry in ledger.of_scale(scale) if not entry.withdrawn}
-    if name not in standing:
-        raise unknown_name("claim", name, standing, hint="The ledger has no other.")
+    check_names("claim", [name], standing, hint="The ledger has no other.")
     if not why.strip():
         raise ConfigError("say why the claim is withdrawn: --why 'the score measures …'")
     entry = standing[name]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.errors import ConfigError, DataError, check_names, unknown_name
 from inweights.support.extras import optional
 from inweights.worlds.readers.new_folder import new_folder
 
@@ -63,7 +63,7 @@ class LanguageModel:
         text = text.removeprefix(" ") if self.chat and not start else text
         ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         first = self.tokenizer.bos_token_id
-        begins = start and first is not None and _adds_start(self.tokenizer, first)
+        begins = start and first is not None and self.tokenizer("a")["input_ids"][:1] == [first]
         return [first, *ids] if begins else ids
 
     def save(self, folder: str | Path) -> Path:
@@ -118,8 +118,7 @@ def load_model(
         inweights.errors.DataError: there is no folder 'no/such-model', and no model of this name in
         the local cache; give a folder, or allow a download (--download)
     """
-    if dtype not in ("float32", "bfloat16", "float16"):
-        raise unknown_name("dtype", dtype, ("float32", "bfloat16", "float16"))
+    check_names("dtype", [dtype], ("float32", "bfloat16", "float16"))
     transformers = optional("hf", "a language model")
     import torch
 
@@ -262,8 +261,3 @@ def _check_chat(name: str, tokenizer: Any, chat: bool) -> None:
             f"the tokenizer of '{name}' has no chat template: it is not an instruct model; leave "
             "out --chat"
         )
-
-
-def _adds_start(tokenizer: Any, first: int) -> bool:
-    ids = tokenizer("a")["input_ids"]
-    return bool(ids) and ids[0] == first

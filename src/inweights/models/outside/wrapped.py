@@ -73,8 +73,8 @@ class Wrapped(Model):
         stored = set(base.state_dict())
         shared = set()
         for name, start in every.items():
-            rows = [own.get(name, start[:0]) for own in modules]
-            if any(row.shape != start.shape for row in rows):
+            rows = [own[name] for own in modules if name in own]
+            if len(rows) < len(modules) or any(row.shape != start.shape for row in rows):
                 raise ConfigError(f"'{name}' has another shape in modules of other seeds")
             if name in learnt and any(row is start for row in rows):
                 raise ConfigError(

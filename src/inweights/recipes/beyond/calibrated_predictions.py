@@ -1,14 +1,12 @@
 """Ours: are the printed probabilities right, on families of worlds that they were not fitted to?"""
 
-from __future__ import annotations
-
 from functools import partial
 
 import msgspec
 
+import inweights as iw
 from inweights import lab
 from inweights.audit.trained_prediction import trained_queries
-from inweights.config import Config
 from inweights.recipes.beyond.calibrating import (
     ALL,
     BASE,
@@ -21,12 +19,9 @@ from inweights.recipes.beyond.calibrating import (
 from inweights.recipes.papers import recipe
 from inweights.theory.prediction.calibration.fitted import MODELS
 from inweights.worlds.families.random_facts import RandomFacts
-from inweights.worlds.families.two_hop import TwoHop
 
 
-class Settings(Config):
-    """Settings of the calibration."""
-
+class Settings(iw.Config):
     drawn: RandomFacts = RandomFacts(told=0.75, identity=0.5, popularity=0.7)
     n: int = 10
     complexity: int = 2
@@ -54,8 +49,8 @@ class Settings(Config):
             "three-hop": of(hops=3, bridges=mixed["bridges"]),
             "large": of(**sizes),
             "many relations": of(relations=2 * drawn.relations),
-            "permuted": TwoHop(n=self.n, maps="permutation", identity=0.5),
-            "complex": TwoHop(
+            "permuted": iw.TwoHop(n=self.n, maps="permutation", identity=0.5),
+            "complex": iw.TwoHop(
                 n=self.n, complexity=self.complexity, maps="permutation", identity=0.5
             ),
             "mixed": of(**mixed),
@@ -71,12 +66,10 @@ def plan(settings: Settings) -> lab.Plan:
     for family, world in settings.worlds().items():
         compute = partial(lab.Computation, labels={"family": family}, seeded=True)
         options = {"world": world, "replicas": settings.replicas, "share": settings.share}
-        computations.append(
-            compute(name="answered", compute=trained_queries, options=options, effort=9000)
-        )
-        computations.append(
-            compute(name="features", compute=world_features, options={"world": world}, effort=100)
-        )
+        computations += [
+            compute(name="answered", compute=trained_queries, options=options, effort=9000),
+            compute(name="features", compute=world_features, options={"world": world}, effort=100),
+        ]
     return lab.Plan(trials=[], computations=computations, measures=[])
 
 
@@ -104,17 +97,14 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            drawn=RandomFacts(subjects=8, bridges=4, objects=4, identity=0.5, asked=6),
-            n=4,
-            families=3,
-            replicas=2,
-            share=0.01,
-        ),
-        "cpu": Settings(),
-        "paper": Settings(replicas=16),
-    },
-    seeds={"smoke": 2, "cpu": 20, "paper": 40},
+    smoke=Settings(
+        drawn=RandomFacts(subjects=8, bridges=4, objects=4, identity=0.5, asked=6),
+        n=4,
+        families=3,
+        replicas=2,
+        share=0.01,
+    ),
+    paper=Settings(replicas=16),
+    seeds=(2, 20, 40),
     derive=derive,
 )

@@ -4,8 +4,6 @@ The fit that comes with the package was made from the tables of a run on other s
 which claims are judged: ``python -m inweights.recipes.beyond.calibrating RUN`` writes it.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -137,7 +135,6 @@ def _scores(said: pl.DataFrame) -> pl.DataFrame:
     )
     hits = said.with_columns(hit=(share > 0.5).cast(pl.Float64))
     area = roc_auc(hits, "said", "hit", by).drop("place")
-
     return scores.join(area, on=by, how="left", maintain_order="left")
 
 

@@ -1,13 +1,11 @@
 """Ours: does an identity bridge make a pretrained model compose? Against four other mixes."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl
 from msgspec import structs
 
-from inweights.errors import unknown_name
+from inweights.errors import check_names
 from inweights.lab import Plan, cosine, number, share
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.language.experiment import computations
@@ -29,14 +27,10 @@ KNOWN = ("control", "identity")
 
 
 class Settings(InventedSettings):
-    """Settings of the experiment."""
-
     conditions: tuple[str, ...] = tuple(MIXES)
 
     def __post_init__(self) -> None:
-        for condition in self.conditions:
-            if condition not in MIXES:
-                raise unknown_name("condition", condition, MIXES)
+        check_names("condition", self.conditions, MIXES)
 
 
 def plan(settings: Settings) -> Plan:
@@ -83,10 +77,11 @@ SCORES = {
         f"{hop.replace('_', '-')}-known": accuracy.at(what=hop).over("condition") >= 0.95
         for hop in ("first_hop", "second_hop")
     },
-    "identity-helps": directly.at(condition="identity") - control >= 0.1,
-    "reverse-helps": directly.at(condition="reverse") - control >= 0.1,
-    "both-helps": directly.at(condition="both") - control >= 0.1,
-    "paraphrase-helps": directly.at(condition="paraphrase") - control >= 0.1,
+    **{
+        f"{mix}-helps": directly.at(condition=mix) - control >= 0.1
+        for mix in MIXES
+        if mix != "control"
+    },
     "directly-above-chance": excess.at(second="invented") >= 0.1,
     "step-by-step": accuracy.at(what="thought", condition="control") - control >= 0.3,
     "all-answers-rise": rise >= 1.0,
@@ -99,6 +94,6 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales=Settings.scales(smoke_tokens=900, paper_tokens=4000, paper_epochs=20),
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    **Settings.scales(smoke_tokens=900, paper_tokens=4000, paper_epochs=20),
+    seeds=(2, 8, 8),
 )

@@ -1,16 +1,12 @@
 """Ours: edges first, then paths with the embeddings frozen: the headline without a GPU."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl
 from msgspec import structs
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, share
-from inweights.models.model_config import Init
 from inweights.recipes.geometric_memory import paths
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived_paths import path_ends
@@ -28,7 +24,7 @@ def measures() -> tuple[Measure, ...]:
     )
 
 
-class Size(Config):
+class Size(iw.Config):
     """A graph and how it is learnt.
 
     Attributes:
@@ -49,13 +45,11 @@ class Size(Config):
         longer = structs.replace(self.course, paths=self.controls, together=self.controls)
         if how == paths.PERMUTED:
             return longer
-        scattered = structs.replace(longer.model, init=Init(std=self.scatter))
+        scattered = structs.replace(longer.model, init=iw.Init(std=self.scatter))
         return structs.replace(longer, model=scattered)
 
 
-class Settings(Config):
-    """Settings of the recipe."""
-
+class Settings(iw.Config):
     sizes: tuple[Size, ...]
 
 
@@ -127,10 +121,8 @@ def _mini(arms: int, controls: int = 0) -> Size:
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(sizes=(_mini(200, controls=4), _mini(1000), _mini(5000))),
-        "cpu": Settings(sizes=(SMALL, MIDDLE, LARGE)),
-        "paper": Settings(sizes=(SMALL, MIDDLE, LARGE, LARGEST, HUGE)),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(sizes=(_mini(200, controls=4), _mini(1000), _mini(5000))),
+    cpu=Settings(sizes=(SMALL, MIDDLE, LARGE)),
+    paper=Settings(sizes=(SMALL, MIDDLE, LARGE, LARGEST, HUGE)),
+    seeds=(2, 8, 8),
 )

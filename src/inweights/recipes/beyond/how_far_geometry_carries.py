@@ -6,17 +6,14 @@ tells near nodes apart and keeps what whole arms share; some steps at the usual 
 edges back. Reading it takes a model enough trained paths: with few arms it memorises them instead.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
 
 import polars as pl
 from msgspec import structs
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Plan, Value, number, share
-from inweights.models.configs import GPTConfig
 from inweights.recipes.beyond.geometry_first import measures
 from inweights.recipes.geometric_memory.paths import ALONE, GEOMETRY, MINI, PathStarTraining
 from inweights.recipes.papers import recipe
@@ -35,9 +32,7 @@ KEYS = [*CELL, "nodes", "seed"]
 FOUND = 0.9
 
 
-class Settings(Config):
-    """Settings of the recipe."""
-
+class Settings(iw.Config):
     course: PathStarTraining
     read: tuple[PathStarTraining, ...]
     nodes: tuple[int, ...] = (4, 5, 6, 7, 8, 9)
@@ -142,7 +137,7 @@ SCORES = {
 
 _star = partial(PathStarTraining, nodes=8, pressure=3.0, settle=60, task_tokens=False)
 #: Edges alone, in a cell of the law.
-CELLS = _star(edges=200, model=GPTConfig(layers=2, width=32, heads=2, context=16))
+CELLS = _star(edges=200, model=iw.GPTConfig(layers=2, width=32, heads=2, context=16))
 FEW = _star(arms=200, edges=300, paths=1000)
 MANY = structs.replace(
     FEW, arms=1000, edges=500, settle=200, paths=2000, sources=1000, rehearsed=300
@@ -158,19 +153,15 @@ def _mini(arms: int) -> PathStarTraining:
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            nodes=(4, 8),
-            fitted=(4, 6),
-            judged=(5,),
-            widths=(8, 16),
-            course=structs.replace(CELLS, edges=2, settle=2, model=MINI.model),
-            read=(_mini(200), _mini(1000)),
-        ),
-        "cpu": Settings(course=CELLS, read=(FEW, MANY)),
-        "paper": Settings(
-            fitted=(50, 200, 1000), judged=(100, 400, 2000), course=CELLS, read=(FEW, MANY)
-        ),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(
+        nodes=(4, 8),
+        fitted=(4, 6),
+        judged=(5,),
+        widths=(8, 16),
+        course=structs.replace(CELLS, edges=2, settle=2, model=MINI.model),
+        read=(_mini(200), _mini(1000)),
+    ),
+    cpu=Settings(course=CELLS, read=(FEW, MANY)),
+    paper=Settings(fitted=(50, 200, 1000), judged=(100, 400, 2000), course=CELLS, read=(FEW, MANY)),
+    seeds=(2, 8, 8),
 )

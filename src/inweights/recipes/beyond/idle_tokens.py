@@ -1,13 +1,10 @@
 """Ours: classes that are never right make a memory more geometric, most of it by one vector."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Computation, Measure, Plan, Score, computed, cosine, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.papers import recipe
@@ -20,9 +17,7 @@ RAW, CENTRED = "as they are", "without their mean"
 MOST = 64
 
 
-class Settings(Config):
-    """Settings of the experiment."""
-
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS
     counts: tuple[int, ...] = (0, 1, 4, 16, MOST)
@@ -36,17 +31,11 @@ def plan(settings: Settings) -> Plan:
         for shape in settings.graphs
         for idle in settings.counts
     }
-    trials = [
-        gm.trial(
-            gm.training(name, shape, most=settings.most),
-            world,
-            graph=shape,
-            architecture=name,
-            idle=idle,
-        )
-        for (shape, idle), world in worlds.items()
-        for name in settings.architectures
-    ]
+    trials = []
+    for (shape, idle), world in worlds.items():
+        for name in settings.architectures:
+            how = gm.training(name, shape, most=settings.most)
+            trials.append(gm.trial(how, world, graph=shape, architecture=name, idle=idle))
     rho = partial(Measure, probe=iw.probes.hop_correlation)
     return Plan(
         trials=trials,
@@ -129,10 +118,6 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(graphs=gm.GRAPHS, counts=(0, MOST), most=2),
-        "cpu": Settings(),
-        "paper": Settings(counts=(0, 1, 2, 4, 8, 16, 32, MOST), most=10_000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(graphs=gm.GRAPHS, counts=(0, MOST), most=2),
+    paper=Settings(counts=(0, 1, 2, 4, 8, 16, 32, MOST), most=10_000),
 )

@@ -1,18 +1,14 @@
 """The demonstration: in a minute, what identity does to two-hop reasoning."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, share
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import compositions
-from inweights.worlds.families.two_hop import TwoHop
 
 #: Text for the roles whose recall is drawn over training.
 _ASKED = {
@@ -22,9 +18,7 @@ _ASKED = {
 }
 
 
-class Settings(Config):
-    """Settings of the demonstration."""
-
+class Settings(iw.Config):
     n: int = 20
     models: tuple[str, ...] = ("emb-mlp", "gpt-small")
     every: int = 10
@@ -36,7 +30,7 @@ def plan(settings: Settings) -> Plan:
     """Emb-MLP and a GPT, with and without identity."""
     training = settings.gpt, settings.emb_mlp
     trials = [
-        ib.trial(name, TwoHop(n=settings.n, identity=identity), *training, identity=identity)
+        ib.trial(name, iw.TwoHop(n=settings.n, identity=identity), *training, identity=identity)
         for name, identity in product(settings.models, (True, False))
     ]
     measures = [
@@ -79,11 +73,5 @@ SCORES = {
 
 
 RECIPE = recipe(
-    __name__,
-    scales={
-        "smoke": Settings(n=4, every=2, gpt=ib.BRIEF, emb_mlp=ib.EmbMLPTraining(steps=20)),
-        "cpu": Settings(),
-        "paper": Settings(),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    __name__, smoke=Settings(n=4, every=2, gpt=ib.BRIEF, emb_mlp=ib.EmbMLPTraining(steps=20))
 )

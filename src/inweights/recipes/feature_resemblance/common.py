@@ -1,49 +1,19 @@
 """What the recipes of Feature Resemblance share: curricula, trainings, and where they come from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
 import inweights as iw
 from inweights import lab
-from inweights.models.configs import GPTConfig
 from inweights.recipes.feature_resemblance.trainings import (
-    BRIEF,
-    BRIEF_GPT,
     GPT,
     ONE_LAYER,
-    SUCCEEDS,
-    EndToEndTraining,
     GPTTraining,
     OneLayerTraining,
-    phase_roles,
 )
 from inweights.recipes.shared.derived import compositions
 from inweights.worlds.families.analogy import AnalogicalTwoHop, Analogy
-
-__all__ = [
-    "BRIEF",
-    "BRIEF_GPT",
-    "GPT",
-    "LARGE",
-    "NEAR",
-    "ONE_LAYER",
-    "SUCCEEDS",
-    "VERSION",
-    "EndToEndTraining",
-    "GPTTraining",
-    "OneLayerTraining",
-    "both_models",
-    "compared",
-    "last_loss",
-    "near",
-    "phase_roles",
-    "similarities",
-    "world_of",
-]
-
 
 #: Before there was one, losses were recorded of what stood still beside others that trained.
 VERSION = 2
@@ -52,7 +22,7 @@ VERSION = 2
 #: How far a similarity may be from the printed one; the GPT here is not the paper's.
 NEAR = {ONE_LAYER: 0.03, GPT: 0.1}
 #: The paper's GPT.
-LARGE = GPTConfig(layers=12, width=768, heads=12, tied=False)
+LARGE = iw.GPTConfig(layers=12, width=768, heads=12, tied=False)
 
 
 def measures() -> tuple[lab.Measure, ...]:
@@ -89,17 +59,10 @@ def compared(
     published: Iterable[tuple[Sequence[lab.Value], float]],
     labels: Sequence[str],
 ) -> dict[str, pl.DataFrame]:
-    """Return measured similarities against what was foretold and published.
+    """Return measured similarities against what was foretold, in two ways, and published.
 
-    Args:
-        table: Similarities, as measured.
-        foretold: The same, from the facts alone and by the closed form.
-        published: The printed ones, each after the values of its labels.
-        labels: Columns that tell rows apart.
-
-    Returns:
-        ``predicted``, with the absolute error of both predictions, and ``shown``, where ``what``
-        tells the three apart.
+    Of two tables: ``predicted`` has the absolute error of both predictions, and in ``shown`` the
+    column ``what`` tells the three apart.
     """
     keys = [*labels, "seed"]
     printed = [

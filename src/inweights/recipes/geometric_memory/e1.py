@@ -1,13 +1,10 @@
 """Appendix E.1 of Geometric Memory: with frozen random embeddings paths are not composed."""
 
-from __future__ import annotations
-
 import polars as pl
 from msgspec import structs
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Plan, share
-from inweights.models.model_config import Init
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end
@@ -17,7 +14,7 @@ KEYS = ["embeddings", "seed"]
 LEARNT = "learnt"
 
 
-class Search(Config):
+class Search(iw.Config):
     """A point of the search over settings with frozen embeddings.
 
     Attributes:
@@ -34,9 +31,7 @@ class Search(Config):
         return f"frozen, rate {self.rate:g}, σ {self.std:g}"
 
 
-class Settings(Config):
-    """Settings of E.1."""
-
+class Settings(iw.Config):
     star: ways.PathStarTraining = ways.PathStarTraining(nodes=4)
     search: tuple[Search, ...] = (Search(), Search(rate=2e-3))
     width: int = 96
@@ -54,7 +49,7 @@ def plan(settings: Settings) -> Plan:
             together=settings.steps,
             rate=point.rate,
             model=structs.replace(
-                star.model, width=settings.width or star.model.width, init=Init(std=point.std)
+                star.model, width=settings.width or star.model.width, init=iw.Init(std=point.std)
             ),
         )
         trials.append(frozen.trial({"embeddings": point.name}, how=ways.RANDOM))
@@ -91,16 +86,13 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(star=ways.MINI, search=(Search(),), width=0, steps=12, every=6),
-        "cpu": Settings(),
-        "paper": Settings(
-            star=ways.PAPER_STAR,
-            search=(Search(rate=5e-4, std=0.02), Search(rate=1e-3, std=0.02)),
-            width=0,
-            steps=50_000,
-            every=2000,
-        ),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(star=ways.MINI, search=(Search(),), width=0, steps=12, every=6),
+    paper=Settings(
+        star=ways.PAPER_STAR,
+        search=(Search(rate=5e-4, std=0.02), Search(rate=1e-3, std=0.02)),
+        width=0,
+        steps=50_000,
+        every=2000,
+    ),
+    seeds=(2, 8, 8),
 )

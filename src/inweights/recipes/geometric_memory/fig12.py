@@ -1,10 +1,8 @@
 """Figure 12 of Geometric Memory: whole paths of held-out leaves, and no reverse cascade."""
 
-from __future__ import annotations
-
 import polars as pl
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Plan, cosine, number, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
@@ -14,9 +12,7 @@ from inweights.recipes.shared.derived_paths import learnt, token_names, whole
 KEYS = ["graph", "condition", "seed"]
 
 
-class Settings(Config):
-    """Settings of Figure 12."""
-
+class Settings(iw.Config):
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     every: int = 10
 
@@ -59,10 +55,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(stars=(ways.MINI,), every=4),
-        "cpu": Settings(),
-        "paper": Settings(stars=(ways.PAPER_STAR,), every=500),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(stars=(ways.MINI,), every=4),
+    paper=Settings(stars=(ways.PAPER_STAR,), every=500),
+    seeds=(2, 8, 8),
 )

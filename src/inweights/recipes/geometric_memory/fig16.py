@@ -1,13 +1,11 @@
 """Figure 16 of Geometric Memory: a tree-star, whose paths branch at every node."""
 
-from __future__ import annotations
-
 import math
 
 import polars as pl
 from msgspec import structs
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Plan, Score, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
@@ -22,7 +20,7 @@ KEYS = ["graph", "condition", "split", "seed"]
 KNOWN = 0.95
 
 
-class Tree(Config):
+class Tree(iw.Config):
     """A tree-star and how it is learnt.
 
     Attributes:
@@ -43,9 +41,7 @@ class Tree(Config):
         return PathStar(branches=self.branches, split="leaf" if split == LEAF else "arm")
 
 
-class Settings(Config):
-    """Settings of Figure 16."""
-
+class Settings(iw.Config):
     trees: tuple[Tree, ...] = (Tree(),)
     every: int = 25
 
@@ -106,12 +102,9 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(trees=(Tree(star=ways.MINI),), every=6),
-        "cpu": Settings(),
-        "paper": Settings(
-            trees=(Tree(star=structs.replace(ways.PAPER_STAR, arms=1000, nodes=5)),), every=500
-        ),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(trees=(Tree(star=ways.MINI),), every=6),
+    paper=Settings(
+        trees=(Tree(star=structs.replace(ways.PAPER_STAR, arms=1000, nodes=5)),), every=500
+    ),
+    seeds=(2, 8, 8),
 )

@@ -1,13 +1,10 @@
 """Figures 21 and 22 of Geometric Memory: in how many steps a lookup or a geometry is learnt."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, number
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.papers import recipe
@@ -18,9 +15,7 @@ RUN = ["graph", "seed"]
 LOOKUP, GEOMETRY = "frozen", "free"
 
 
-class Settings(Config):
-    """Settings of Figures 21 and 22."""
-
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     width: int = 512
     frozen_rate: float = 0.1
@@ -95,12 +90,6 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            graphs=("cycle",), width=16, frozen_steps=3, steps=4, gpt_most=4, gpt_every=2
-        ),
-        "cpu": Settings(),
-        "paper": Settings(gpt_most=2500),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(graphs=("cycle",), width=16, frozen_steps=3, steps=4, gpt_most=4, gpt_every=2),
+    paper=Settings(gpt_most=2500),
 )

@@ -1,11 +1,8 @@
 """Figures 23 and 24 of Geometric Memory: cosine heat-maps and the hops in them."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, number
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import far_correlation, judged
@@ -18,9 +15,7 @@ DRAWN: dict[gm.Shape, int] = {"path-star": 100, "grid": 200, "cycle": 200, "irre
 AS_DRAWN = f"{gm.NN}, as the notebook draws it"
 
 
-class Settings(Config):
-    """Settings of Figures 23 and 24."""
-
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()
     most: int | None = None
@@ -44,9 +39,7 @@ def plan(settings: Settings) -> Plan:
         )
         for graph in settings.graphs
     ]
-    return Plan(
-        trials=trials, measures=[Measure(name="cosines", probe=iw.probes.cosines), *on_the_way]
-    )
+    return Plan(trials=trials, measures=[iw.probes.cosines, *on_the_way])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -86,12 +79,5 @@ SCORES = {
 
 
 RECIPE = recipe(
-    __name__,
-    scales={
-        "smoke": Settings(descent=gm.Node2VecDescent(steps=40), most=3),
-        "cpu": Settings(),
-        "paper": Settings(),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    version=gm.VERSION + 1,
+    __name__, smoke=Settings(descent=gm.Node2VecDescent(steps=40), most=3), version=gm.VERSION + 1
 )

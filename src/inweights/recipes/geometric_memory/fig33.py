@@ -1,13 +1,11 @@
 """Figure 33 of Geometric Memory: which directions of the edges a path needs."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import polars as pl
 from msgspec.structs import replace
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Plan, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
@@ -27,9 +25,7 @@ TASKS = {
 KEYS = ["graph", "edges", "task", "seed"]
 
 
-class Settings(Config):
-    """Settings of Figure 33."""
-
+class Settings(iw.Config):
     stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
     every: int = 20
 
@@ -88,10 +84,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(stars=(ways.MINI,), every=6),
-        "cpu": Settings(),
-        "paper": Settings(stars=(ways.PAPER_STAR,), every=1000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(stars=(ways.MINI,), every=6),
+    paper=Settings(stars=(ways.PAPER_STAR,), every=1000),
+    seeds=(2, 8, 8),
 )

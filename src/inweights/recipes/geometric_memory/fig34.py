@@ -1,10 +1,8 @@
 """Figure 34 of Geometric Memory: the reverse path is learnt sooner than the forward one."""
 
-from __future__ import annotations
-
 import polars as pl
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Plan, number, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
@@ -16,9 +14,7 @@ FORWARD, REVERSE = "forward path", "reverse path"
 KEYS = ["graph", "task", "seed"]
 
 
-class Settings(Config):
-    """Settings of Figure 34."""
-
+class Settings(iw.Config):
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     every: int = 10
 
@@ -55,10 +51,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(stars=(ways.MINI,), every=4),
-        "cpu": Settings(),
-        "paper": Settings(stars=(ways.PAPER_STAR,), every=500),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(stars=(ways.MINI,), every=4),
+    paper=Settings(stars=(ways.PAPER_STAR,), every=500),
+    seeds=(2, 8, 8),
 )

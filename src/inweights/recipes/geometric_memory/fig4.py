@@ -1,11 +1,8 @@
 """Figure 4 of Geometric Memory: the leaf and the first node of a path are close."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, number, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
@@ -16,9 +13,7 @@ SHOWN = 18
 KEYS = ["graph", "condition", "seed"]
 
 
-class Settings(Config):
-    """Settings of Figure 4."""
-
+class Settings(iw.Config):
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     arms: int = 30
 
@@ -69,10 +64,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(stars=(ways.MINI,), arms=4),
-        "cpu": Settings(),
-        "paper": Settings(stars=(ways.PAPER_STAR,), arms=60),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(stars=(ways.MINI,), arms=4),
+    paper=Settings(stars=(ways.PAPER_STAR,), arms=60),
+    seeds=(2, 8, 8),
 )

@@ -1,13 +1,10 @@
 """Figure 5 of Geometric Memory: a geometry from edges alone, without any path or second hop."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import beside_random, far_correlation, judged
@@ -18,9 +15,7 @@ LABELS = ("graph", "architecture")
 MODELS = (gm.GPT, gm.SSM, gm.FROZEN)
 
 
-class Settings(Config):
-    """Settings of Figure 5."""
-
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     most: int | None = None
     looks: int = 25
@@ -76,11 +71,7 @@ for name in (gm.GPT, gm.SSM):
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(graphs=("grid", "cycle"), most=4, looks=2, draws=20),
-        "cpu": Settings(),
-        "paper": Settings(looks=50, draws=500),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(graphs=("grid", "cycle"), most=4, looks=2, draws=20),
+    paper=Settings(looks=50, draws=500),
     version=gm.VERSION,
 )

@@ -1,13 +1,10 @@
 """Figures 6, 21 and 22 of Geometric Memory: steps to store edges as a lookup and as a geometry."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Computation, Measure, Plan, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged, top_energy
@@ -20,9 +17,7 @@ LABELS = ("graph", "architecture", "horizon")
 EARLY, LATE, SLOW = "early", "late", "late, β₂ = .9995"
 
 
-class Settings(Config):
-    """Settings of Figure 6."""
-
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     width: int = 512
     frozen_rate: float = 0.1
@@ -165,22 +160,17 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            graphs=("cycle",),
-            width=16,
-            frozen_steps=3,
-            early=4,
-            late=6,
-            every=3,
-            gpt_every=2,
-            gpt_most=4,
-            descent=gm.Node2VecDescent(steps=40),
-            widths=(16, 512),
-        ),
-        "cpu": Settings(),
-        "paper": Settings(),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(
+        graphs=("cycle",),
+        width=16,
+        frozen_steps=3,
+        early=4,
+        late=6,
+        every=3,
+        gpt_every=2,
+        gpt_most=4,
+        descent=gm.Node2VecDescent(steps=40),
+        widths=(16, 512),
+    ),
     version=gm.VERSION,
 )

@@ -1,15 +1,12 @@
 """Figure 7 of Geometric Memory: a spectral bias that nothing presses for."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, number, share
-from inweights.models.configs import Init, Node2VecConfig
+from inweights.models.configs import Node2VecConfig
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import top_energy
 from inweights.recipes.papers import recipe
@@ -24,9 +21,7 @@ WIDTH, SCALE, MODEL = "width", "initial scale", "model"
 PLAIN_GPT = f"{gm.GPT}, ours"
 
 
-class Settings(Config):
-    """Settings of Figure 7."""
-
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     widths: tuple[int, ...] = (2, 8, 17, 100, 400)
     stds: tuple[float, ...] = (0.02, 0.3, 1.0)
@@ -39,7 +34,7 @@ def plan(settings: Settings) -> Plan:
     """Descend at every width and from every scale; train TinyGPT, which is deeper, beside it."""
     models = [
         *((WIDTH, str(width), Node2VecConfig(width=width)) for width in settings.widths),
-        *((SCALE, str(std), Node2VecConfig(init=Init(std=std))) for std in settings.stds),
+        *((SCALE, str(std), Node2VecConfig(init=iw.Init(std=std))) for std in settings.stds),
     ]
     descent = partial(gm.Node2VecDescent, steps=settings.steps)
     swept = [
@@ -101,13 +96,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            graphs=("cycle",), widths=(2, 17), stds=(1.0,), steps=40, most=3, draws=20
-        ),
-        "cpu": Settings(),
-        "paper": Settings(draws=1000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(graphs=("cycle",), widths=(2, 17), stds=(1.0,), steps=40, most=3, draws=20),
+    paper=Settings(draws=1000),
     version=gm.VERSION,
 )

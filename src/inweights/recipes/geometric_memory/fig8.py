@@ -1,28 +1,23 @@
 """Figure 8 of Geometric Memory: what Node2Vec keeps, its matrix C gives up."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Computation, Measure, Plan, Trial, computed, cosine, number, share
 from inweights.models.configs import Node2VecConfig
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end
 from inweights.theory.feature_resemblance.stabilisation import by_space, propositions
-from inweights.training.curriculum import Curriculum, Optimizer, Phase
 from inweights.worlds.families.graph import Graph
 
 #: Spaces that the figures show, from the smoothest.
 SHOWN = 5
 
 
-class Settings(Config):
-    """Settings of Figure 8."""
-
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()
     moments: tuple[int, ...] = (0, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
@@ -48,12 +43,12 @@ def plan(settings: Settings) -> Plan:
             look(name="long", options={**long, **proven}, effort=settings.long),
         ]
     # The mean over facts is the sum over nodes divided by their number.
-    optimizer = Optimizer(kind="sgd", rate=how.rate * settings.nodes, weight_decay=0.0)
+    optimizer = iw.Optimizer(kind="sgd", rate=how.rate * settings.nodes, weight_decay=0.0)
     trained = Trial(
         labels={"graph": "cycle"},
         world=Graph(shape="cycle", n=settings.nodes),
         model=how.model,
-        learner=Curriculum(phases=(Phase(steps=how.steps, optimizer=optimizer),)),
+        learner=iw.Curriculum(phases=(iw.Phase(steps=how.steps, optimizer=optimizer),)),
     )
     options = {"rate": how.rate, "steps": how.steps}
     measures = [Measure(name="autograd", probe=off_descent, options=options)]
@@ -132,15 +127,10 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            graphs=("cycle", "irregular"),
-            descent=gm.Node2VecDescent(model=Node2VecConfig(width=24), steps=30),
-            moments=(0, 1, 10),
-            long=60,
-        ),
-        "cpu": Settings(),
-        "paper": Settings(),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(
+        graphs=("cycle", "irregular"),
+        descent=gm.Node2VecDescent(model=Node2VecConfig(width=24), steps=30),
+        moments=(0, 1, 10),
+        long=60,
+    ),
 )

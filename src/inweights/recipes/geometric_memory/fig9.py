@@ -1,16 +1,13 @@
 """Figure 9 of Geometric Memory: zigzags along negative eigendirections, and self-edges."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
 
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share
-from inweights.models.configs import Init, Node2VecConfig
+from inweights.models.configs import Node2VecConfig
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged
 from inweights.recipes.papers import recipe
@@ -22,9 +19,7 @@ TIED, UNTIED, UNIT = "Node2Vec", "untied Node2Vec", "untied, unit normal"
 CHANCE = "random vectors"
 
 
-class Settings(Config):
-    """Settings of Figure 9."""
-
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     steps: int = 10_000
     std: float = 0.02
@@ -38,7 +33,7 @@ def plan(settings: Settings) -> Plan:
     from inweights.probes.geometry.reference_graph import without_self_edges
 
     node2vec = partial(gm.Node2VecDescent, steps=settings.steps)
-    small = Node2VecConfig(tied=False, init=Init(std=settings.std))
+    small = Node2VecConfig(tied=False, init=iw.Init(std=settings.std))
     trials = []
     for shape, loops in product(settings.graphs, (False, True)):
         models: dict[str, gm.Training | gm.Node2VecDescent] = {
@@ -128,13 +123,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            graphs=("cycle", "grid"), steps=30, most=2, draws=20, conditions=(gm.BF16,)
-        ),
-        "cpu": Settings(),
-        "paper": Settings(draws=1000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(graphs=("cycle", "grid"), steps=30, most=2, draws=20, conditions=(gm.BF16,)),
+    paper=Settings(draws=1000),
     version=gm.VERSION,
 )

@@ -1,11 +1,8 @@
 """Table 1 and Figure 1 of Geometric Memory: two ways to remember the same edges."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import beside_random, far_correlation, judged
@@ -16,9 +13,7 @@ LABELS = ("graph", "architecture")
 MEMORIES = (gm.FROZEN, gm.GPT, gm.NODE2VEC)
 
 
-class Settings(Config):
-    """Settings of Table 1."""
-
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()
     most: int | None = None
@@ -27,15 +22,12 @@ class Settings(Config):
 
 def plan(settings: Settings) -> Plan:
     """Store every graph associatively, with a Transformer, and with Node2Vec."""
+    draws = {"draws": settings.draws}
     return Plan(
         trials=gm.trials(settings.graphs, MEMORIES, settings.most, settings.descent),
         measures=[
             Measure(name="cosines", probe=iw.probes.cosines),
-            Measure(
-                name="correlation",
-                probe=iw.probes.hop_correlation,
-                options={"draws": settings.draws},
-            ),
+            Measure(name="correlation", probe=iw.probes.hop_correlation, options=draws),
             Measure(name="recall", probe=iw.probes.graph_recall),
         ],
     )
@@ -77,13 +69,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            graphs=("cycle",), descent=gm.Node2VecDescent(steps=40), most=3, draws=20
-        ),
-        "cpu": Settings(),
-        "paper": Settings(draws=1000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(graphs=("cycle",), descent=gm.Node2VecDescent(steps=40), most=3, draws=20),
+    paper=Settings(draws=1000),
     version=gm.VERSION,
 )

@@ -1,14 +1,11 @@
 """Figure 7 of Identity Bridge: alignment and generalisation over training."""
 
-from __future__ import annotations
-
 import math
 from functools import partial, reduce
 
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.papers import recipe
@@ -20,16 +17,12 @@ from inweights.recipes.shared.derived import (
     memorised,
     over_blocks,
 )
-from inweights.training.curriculum import Phase
-from inweights.worlds.families.two_hop import TwoHop
 
 #: Recall from which on the facts count as memorised.
 KNOWN = 0.99
 
 
-class Settings(Config):
-    """Settings of Figure 7."""
-
+class Settings(iw.Config):
     n: int = 20
     complexity: int = 2
     models: tuple[str, ...] = ("gpt-small", "gpt")
@@ -39,7 +32,7 @@ class Settings(Config):
 
 def plan(settings: Settings) -> Plan:
     """Two GPTs on one world with identity, measured all along."""
-    world = TwoHop(n=settings.n, complexity=settings.complexity)
+    world = iw.TwoHop(n=settings.n, complexity=settings.complexity)
     training = settings.gpt, ib.EmbMLPTraining()
     trials = [ib.trial(name, world, *training) for name in settings.models]
     look = partial(Measure, every=settings.every)
@@ -115,14 +108,10 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            n=4,
-            every=2,
-            gpt=ib.GPTTraining(phase=Phase(steps=6, random_offset=True), tuned_width=128),
-        ),
-        "cpu": Settings(),
-        "paper": Settings(every=5),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(
+        n=4,
+        every=2,
+        gpt=ib.GPTTraining(phase=iw.Phase(steps=6, random_offset=True), tuned_width=128),
+    ),
+    paper=Settings(every=5),
 )

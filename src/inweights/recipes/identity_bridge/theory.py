@@ -1,20 +1,15 @@
 """The proofs of Identity Bridge (§4.3, App. A), step by step, and training compared with them."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import polars as pl
 
 import inweights as iw
 from inweights import lab
-from inweights.config import Config, check_size
-from inweights.models.configs import EmbMLPConfig, Init
+from inweights.config import check_size
 from inweights.recipes.identity_bridge.proofs import SCORES as PROVED
 from inweights.recipes.identity_bridge.proofs import computations
 from inweights.recipes.papers import recipe
-from inweights.training.curriculum import Optimizer, Phase
-from inweights.worlds.families.two_hop import TwoHop
 
 #: Initial scale and weight decay of every kind of training.
 TRAININGS = {
@@ -25,9 +20,7 @@ TRAININGS = {
 }
 
 
-class Settings(Config):
-    """Settings of the theory."""
-
+class Settings(iw.Config):
     sizes: tuple[int, ...] = (5, 10, 100, 1000, 10_000)
     full: tuple[int, ...] = tuple(range(3, 13))
     ties: int = 20
@@ -49,13 +42,13 @@ def plan(settings: Settings) -> lab.Plan:
     worlds = [(n, 1) for n in settings.full] + [(settings.ties, c) for c in settings.complexities]
     trials = []
     for identity, (training, (std, decay)) in product((True, False), TRAININGS.items()):
-        descent = Optimizer(kind="sgd", rate=settings.rate, weight_decay=decay)
+        descent = iw.Optimizer(kind="sgd", rate=settings.rate, weight_decay=decay)
         trials.append(
             lab.Trial(
                 labels={"identity": identity, "training": training},
-                world=TwoHop(n=settings.trained, complexity=1, identity=identity),
-                model=EmbMLPConfig(width=settings.width, init=Init(std=std)),
-                learner=lab.Curriculum(phases=(Phase(steps=settings.steps, optimizer=descent),)),
+                world=iw.TwoHop(n=settings.trained, complexity=1, identity=identity),
+                model=iw.EmbMLPConfig(width=settings.width, init=iw.Init(std=std)),
+                learner=lab.Curriculum(phases=(iw.Phase(steps=settings.steps, optimizer=descent),)),
             )
         )
     measures = [
@@ -107,13 +100,10 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            sizes=(5, 50), full=(3,), ties=4, complexities=(2,), trained=4, steps=100, every=50
-        ),
-        "cpu": Settings(),
-        "paper": Settings(sizes=(5, 10, 100, 1000, 10_000, 100_000), ties=50, steps=100_000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 10},
+    smoke=Settings(
+        sizes=(5, 50), full=(3,), ties=4, complexities=(2,), trained=4, steps=100, every=50
+    ),
+    paper=Settings(sizes=(5, 10, 100, 1000, 10_000, 100_000), ties=50, steps=100_000),
+    seeds=(2, 8, 10),
     version=2,
 )

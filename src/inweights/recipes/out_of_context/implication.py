@@ -1,19 +1,15 @@
 """What is told of some of a group and concluded of the others: implication and hallucination."""
 
-from __future__ import annotations
-
 from functools import partial
 
+import inweights as iw
 from inweights import lab
-from inweights.config import Config
 from inweights.recipes.papers import recipe
 from inweights.recipes.reversal_curse import kinds
 from inweights.worlds.families.implication import Implication
 
 
-class Settings(Config):
-    """Settings of the experiment."""
-
+class Settings(iw.Config):
     groups: int = 5
     members: int = 8
     told: tuple[int, ...] = (1, 3)
@@ -49,11 +45,8 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(groups=2, denied=(0, 1, 4), training=kinds.BRIEF),
-        "cpu": Settings(),
-        "paper": Settings(groups=20, told=(1, 2, 3)),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 10},
+    smoke=Settings(groups=2, denied=(0, 1, 4), training=kinds.BRIEF),
+    paper=Settings(groups=20, told=(1, 2, 3)),
+    seeds=(2, 8, 10),
     derive=partial(kinds.derive, labels=("told", "denied")),
 )

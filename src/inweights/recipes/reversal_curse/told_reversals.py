@@ -1,11 +1,9 @@
 """Facts that are told one way and asked the other: what identities and a few examples do."""
 
-from __future__ import annotations
-
 from functools import partial
 
+import inweights as iw
 from inweights import lab
-from inweights.config import Config
 from inweights.recipes.papers import recipe
 from inweights.recipes.reversal_curse import kinds
 from inweights.worlds.families.reversal import Reversal
@@ -13,9 +11,7 @@ from inweights.worlds.families.reversal import Reversal
 PHRASED = "both, phrased"
 
 
-class Settings(Config):
-    """Settings of the experiment."""
-
+class Settings(iw.Config):
     n: int = 20
     told: tuple[int, ...] = (0, 5, 10)
     identities: tuple[str, ...] = ("none", "first", "both")
@@ -80,11 +76,8 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(n=11, told=(0, 10), told_phrased=(0, 2, 5, 10), training=kinds.BRIEF),
-        "cpu": Settings(),
-        "paper": Settings(told=(0, 2, 5, 10)),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 10},
+    smoke=Settings(n=11, told=(0, 10), told_phrased=(0, 2, 5, 10), training=kinds.BRIEF),
+    paper=Settings(told=(0, 2, 5, 10)),
+    seeds=(2, 8, 10),
     derive=partial(kinds.derive, labels=("identities", "told", "phrased"), by=("phrased",)),
 )

@@ -6,11 +6,9 @@ and off while it trains (Identity Bridge, Figures 2 and 3). The arithmetic in ``
 is this library's, in double precision; a test holds the two together over 200 steps.
 """
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
-from inweights.errors import unknown_name
+from inweights.errors import check_names
 from inweights.report.base.document import asset, document
 from inweights.report.base.html import escape, prose, script_json, tag
 from inweights.report.figures.atlas import PALETTES
@@ -35,8 +33,7 @@ _SCRIPTS = ("atlas_scene.js", "atlas_panels.js", "explore_learn.js", "explore_gr
 
 def explore_page(which: Exploration = "geometry", *, seed: int = 0) -> str:
     """Return a living picture as one HTML file that opens offline."""
-    if which not in EXPLORATIONS:
-        raise unknown_name("living picture", which, EXPLORATIONS)
+    check_names("living picture", [which], EXPLORATIONS)
     title, summary = _ABOUT[which]
     content = {"palettes": {name: list(stops) for name, stops in PALETTES.items()}, "seed": seed}
     main = tag(

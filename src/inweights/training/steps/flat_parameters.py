@@ -46,7 +46,7 @@ class FlatParameters:
         named.sort(key=lambda item: _is_vector(item[1]))
         self.names = [name for name, _ in named]
         self.parameters = [parameter for _, parameter in named]
-        flat = [parameter.detach().flatten(1) for parameter in self.parameters]
+        flat = [p.detach().reshape(model.replicas, -1) for p in self.parameters]  # of scalars, too
         self.values = torch.cat(flat, dim=1)
         self.gradients = torch.zeros_like(self.values)
         ends = torch.tensor([part.shape[1] for part in flat]).cumsum(0).tolist()

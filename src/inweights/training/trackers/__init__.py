@@ -75,8 +75,7 @@ class Tracker(Observer):
 
     def started(self, settings: Mapping[str, Any]) -> None:
         self._settings, self._open = settings, {}
-        if "labels" not in settings:
-            self._run({})
+        self._run({})  # that of the whole, also where nothing is stored of it
 
     def step(self, seen: Step) -> None:
         losses = [float(loss) for loss in seen.losses]  # a sweep has none

@@ -1,15 +1,13 @@
 """Lessons of facts in two hops, real or invented: which statements are told, and how often."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
+import inweights as iw
 from inweights.audit import augment
-from inweights.config import Config
 from inweights.errors import ConfigError
 from inweights.lm.exams.questions import Question, exam
 from inweights.lm.model.data import Example, encode
@@ -39,7 +37,7 @@ _REAL = Wording(
 )
 
 
-class TrainingMix(Config):
+class TrainingMix(iw.Config):
     """Which statements a model is trained on.
 
     Attributes:
@@ -72,7 +70,7 @@ class TrainingMix(Config):
         return tuple(name for name, whether in chosen.items() if whether)
 
 
-class Facts(Config):
+class Facts(iw.Config):
     """Facts in two hops, told in some mix.
 
     Questions are compositions, both of their hops, and prompts that skip the first one; pairs are

@@ -1,13 +1,11 @@
 """People and places that do not exist, so that nothing is known of them beforehand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 
-from inweights.config import Config
+import inweights as iw
 from inweights.errors import ConfigError
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.seeds import WORLD, Streams
@@ -45,7 +43,7 @@ _VOWEL = ("a", "e", "i", "o", "u")
 _END = ("n", "l", "r", "s", "th", "k", "m")
 
 
-class Invented(Config):
+class Invented(iw.Config):
     """People who were born in towns that lie in countries.
 
     Attributes:
@@ -130,7 +128,7 @@ def names(rng: np.random.Generator) -> Iterator[str]:
             yield name
 
 
-class InventedSettings(Config):
+class InventedSettings(iw.Config):
     """What is fine-tuned, on whom, and how.
 
     Attributes:
@@ -152,7 +150,7 @@ class InventedSettings(Config):
         return contents_of(self.model)
 
     @classmethod
-    def scales(cls, *, smoke_tokens: int, paper_tokens: int, paper_epochs: int) -> dict[str, Self]:
+    def scales(cls, *, smoke_tokens: int, paper_tokens: int, paper_epochs: int) -> dict[str, Any]:
         """Return the settings of each scale; those of ``cpu`` are the defaults."""
         return {
             "smoke": cls(

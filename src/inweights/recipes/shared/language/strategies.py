@@ -1,12 +1,10 @@
 """Training on facts with strategies of ``augment``, and its effect on a model."""
 
-from __future__ import annotations
-
 import polars as pl
 
+import inweights as iw
 from inweights.audit import augment
 from inweights.audit.strategies import Telling, strategies_of
-from inweights.config import Config
 from inweights.lab import Outside
 from inweights.lm.exams.questions import Question, exam
 from inweights.lm.model.data import Example
@@ -20,7 +18,7 @@ from inweights.worlds.knowledge.knowledge import Knowledge
 _ASKED = 2
 
 
-class Taught(Config):
+class Taught(iw.Config):
     """Facts of an invented world, told by strategies.
 
     Attributes:
@@ -72,13 +70,6 @@ def teach(
     *, model: Outside, lesson: Taught, tuning: FineTune, device: str = "cpu", seed: int = 0
 ) -> pl.DataFrame:
     """Fine-tune a model on a lesson, and ask it everything.
-
-    Args:
-        model: What :func:`inweights.lm.load_model` takes.
-        lesson: What is told.
-        tuning: How.
-        device: Where the model lives.
-        seed: Root seed of the facts, of what is drawn, of the order and the adapters.
 
     Returns:
         A row a question. ``what``: ``told`` (a fact in a wording that was told), ``recall`` (in
