@@ -64,6 +64,3 @@ class TinyNN(Model):
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         x = self.hook("embedding", self.tokens(batch.tokens))
         return {"embedding": x, "middle": self.hook("middle", self.drop(self.middle(x)))}
-
-    def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        return torch.bmm(state, self.tokens.weight.transpose(1, 2))

@@ -71,10 +71,9 @@ def snapshot(
         DataError: A world is no graph, or the model's head does not cover the nodes.
 
     Example:
-        >>> from inweights.models import TinyNNConfig
-        >>> from inweights.worlds import Graph
-        >>> model = TinyNNConfig().build(vocabulary=15, seeds=[0])
-        >>> frame = snapshot(model, Graph(shape="cycle").build())
+        >>> import inweights as iw
+        >>> model = iw.models.TinyNNConfig().build(vocabulary=15, seeds=[0])
+        >>> frame = snapshot(model, iw.worlds.Graph(shape="cycle").build())
         >>> frame.columns, len(frame["gram"][0])
         (['replica', 'gram', 'recall', 'recall_others'], 120)
     """

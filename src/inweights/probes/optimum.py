@@ -40,11 +40,10 @@ def direction(model: Model, worlds: World | Sequence[World], *, gap: float = 1e-
         ConfigError: The model is neither: only their logits are sums of their tokens' rows.
 
     Example:
-        >>> from inweights.models import EmbMLPConfig
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=3).build()
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=3).build()
         >>> outputs = world.outputs.tolist()
-        >>> model = EmbMLPConfig().build(vocabulary=11, seeds=[0], candidates=outputs)
+        >>> model = iw.EmbMLPConfig().build(vocabulary=11, seeds=[0], candidates=outputs)
         >>> direction(model, world).columns
         ['replica', 'cosine', 'least_margin', 'excess', 'query_margin', 'expected']
     """
@@ -91,10 +90,9 @@ def nuclear_norm(
         ConfigError: The model is neither.
 
     Example:
-        >>> from inweights.training import Optimum
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=3, identity=False).build()
-        >>> table = nuclear_norm(Optimum().learn(world), world)
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=3, identity=False).build()
+        >>> table = nuclear_norm(iw.Optimum().learn(world), world)
         >>> round(table["norm"].item(), 3)  # 2 (n - 1) + 1 / √(n + 1)
         4.5
     """

@@ -48,13 +48,6 @@ def predicted_similarity(
         with a course ``closed_form``
         (:func:`~inweights.theory.feature_resemblance.resemblance.curriculum_cosine`), and with
         ``by_pair`` the entities ``one`` and ``two``.
-
-    Example:
-        >>> from inweights.worlds import Analogy
-        >>> joint = {"category": 3.0, "similarity": 3.0, "attribution": 1.0}
-        >>> table = predicted_similarity(Analogy(n=100), joint, course="joint", rho=3.0)
-        >>> {name: round(values.item(), 4) for name, values in table.to_dict().items()}
-        {'from_facts': 0.9104, 'closed_form': 0.9108}
     """
     built, about = world.build(seed), model or OneLayerConfig()
     pairs = entity_pairs(built)

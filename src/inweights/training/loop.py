@@ -113,10 +113,9 @@ def train(
         RunError: The loss of every replica became infinite or not a number.
 
     Example:
-        >>> from inweights.models import EmbMLPConfig
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=4).build()
-        >>> model = EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0, 1])
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=4).build()
+        >>> model = iw.EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0, 1])
         >>> result = train(model, world, Curriculum(), seeds=[0, 1])
         >>> result.losses.columns
         ['phase', 'step', 'replica', 'loss']

@@ -91,10 +91,9 @@ def hop_correlation(
         DataError: A world is no graph.
 
     Example:
-        >>> from inweights.models import Node2VecConfig
-        >>> from inweights.worlds import Graph
-        >>> model = Node2VecConfig().build(vocabulary=15, seeds=[0])
-        >>> table = hop_correlation(model, Graph(shape="cycle").build())
+        >>> import inweights as iw
+        >>> model = iw.models.Node2VecConfig().build(vocabulary=15, seeds=[0])
+        >>> table = hop_correlation(model, iw.worlds.Graph(shape="cycle").build())
         >>> bool(table["null_low"].item() < table["spearman"].item() < table["null_high"].item())
         True
     """
@@ -134,14 +133,7 @@ def hop_correlation(
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Pairs of nodes that a path joins, with their distances.
-
-    Attributes:
-        u: One end.
-        v: The other.
-        hops: Their distance.
-        nodes: ``N``.
-    """
+    """Pairs of nodes that a path joins, with their distances; of a graph of so many nodes."""
 
     u: Int[Ids, " P"]
     v: Int[Ids, " P"]

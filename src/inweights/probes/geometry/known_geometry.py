@@ -42,10 +42,9 @@ def skew(energy: pl.DataFrame, by: Sequence[str] = ("replica",)) -> pl.DataFrame
         the magnitude lies below the spectrum: above 0 where the embeddings are *more* skewed.
 
     Example:
-        >>> from inweights.models import Node2VecConfig
-        >>> from inweights.probes import spectral_energy
-        >>> model = Node2VecConfig().build(vocabulary=15, seeds=[0])
-        >>> table = skew(spectral_energy(model, Graph(shape="cycle").build()))
+        >>> import inweights as iw
+        >>> model = iw.models.Node2VecConfig().build(vocabulary=15, seeds=[0])
+        >>> table = skew(iw.probes.spectral_energy(model, Graph(shape="cycle").build()))
         >>> table["spectrum"].round(3).to_list()[:3], table["beyond"].mean() < 0
         ([1.0, 0.732, 0.338], True)
     """

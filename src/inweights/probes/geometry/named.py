@@ -76,10 +76,9 @@ def named_geometry(
             of model and graph differ, or there are no draws.
 
     Example:
-        >>> from inweights.models import Node2VecConfig
-        >>> from inweights.worlds import Graph
-        >>> model = Node2VecConfig().build(vocabulary=15, seeds=[0])
-        >>> table = named_geometry(model, Graph(shape="cycle").build(), draws=20)
+        >>> import inweights as iw
+        >>> model = iw.models.Node2VecConfig().build(vocabulary=15, seeds=[0])
+        >>> table = named_geometry(model, iw.worlds.Graph(shape="cycle").build(), draws=20)
         >>> table["measure"].to_list()
         ['spearman', 'far', 'neighbours', 'fiedler', 'zigzag']
     """

@@ -71,10 +71,9 @@ def spectral_energy(
         DataError: A world is no graph, or ``kind`` is unknown.
 
     Example:
-        >>> from inweights.models import Node2VecConfig
-        >>> from inweights.worlds import Graph
-        >>> model = Node2VecConfig().build(vocabulary=15, seeds=[0])
-        >>> spectral_energy(model, Graph(shape="cycle").build())["size"].to_list()
+        >>> import inweights as iw
+        >>> model = iw.models.Node2VecConfig().build(vocabulary=15, seeds=[0])
+        >>> spectral_energy(model, iw.worlds.Graph(shape="cycle").build())["size"].to_list()
         [2, 2, 2, 2, 2, 2, 2]
     """
     rows: list[dict[str, object]] = []

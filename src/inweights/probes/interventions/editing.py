@@ -24,6 +24,7 @@ from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.base import Model
 from inweights.models.gpt import GPT, Block
 from inweights.models.packing import pack
+from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import World
 
@@ -118,9 +119,7 @@ def edits(
             }
         )
     means = {name: torch.stack([one[name] for one in found]).nanmean(0) for name in found[0]}
-    return pl.DataFrame(
-        {"replica": range(model.replicas), **{n: v.double().tolist() for n, v in means.items()}}
-    )
+    return pl.DataFrame(by_replica(model.replicas, **means))
 
 
 @dataclass(frozen=True)

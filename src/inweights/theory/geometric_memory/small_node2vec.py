@@ -29,12 +29,7 @@ def advance(
 ) -> Float[Floats, "R N D"] | None:
     """Return the vectors some steps later, or ``None`` where exponentials may overflow.
 
-    Args:
-        v: Vectors, double precision.
-        walk: ``P``.
-        there: 1 for nodes that have edges, else 0.
-        eta: One rate, or one a replica.
-        steps: How many; at most :data:`BLOCK`.
+    ``there`` is 1 for nodes that have edges, else 0; there are at most :data:`BLOCK` steps.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # infinite is too large as well
         largest = np.square(v).sum(-1).max(initial=0.0)

@@ -74,9 +74,8 @@ def unstored(solution: Solved) -> int:
 def outvoted(solution: Solved, numbers: Int[Ids, " facts"]) -> pl.DataFrame:
     """Return the facts that the solution answers wrongly; ``numbers`` are theirs in the whole."""
     program = solution.program
-    lost = np.zeros(0, dtype=np.int64)
-    if isinstance(solution, SoftSolution):
-        lost = np.flatnonzero(~solution.stored)
+    stored = solution.stored if isinstance(solution, SoftSolution) else np.ones(0, dtype=bool)
+    lost = np.flatnonzero(~stored)
     world = program.world
     best = (program.counts @ solution.templates)[program.row[lost]].argmax(1)
     return pl.DataFrame(

@@ -72,15 +72,7 @@ class _Draw:
 
 
 class Batches:
-    """Gives the batch of any step of one phase.
-
-    Args:
-        model: Says which columns labels have and how many positions there are.
-        worlds: One world, or one a replica.
-        phase: Which facts, and where the loss is.
-        seeds: Root seed of each replica; the stream is ``data order``.
-        index: Place of the phase in the curriculum.
-    """
+    """Gives the batch of any step of one phase, ``index`` in the curriculum."""
 
     def __init__(
         self, model: Model, worlds: Sequence[World], phase: Phase, seeds: Sequence[int], index: int

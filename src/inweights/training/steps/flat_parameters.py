@@ -91,10 +91,7 @@ class FlatParameters:
     def add_noise(self, share: float, seeds: Sequence[int], *path: str | int) -> None:
         """Add normal noise to each replica's gradients, of ``share`` of their root mean square.
 
-        Args:
-            share: Of what size.
-            seeds: Root seed of each replica, which draws the same noise alone or among others.
-            path: What tells this draw from others: the phase and the step.
+        ``path`` tells this draw from others, by phase and step; a replica draws the same alone.
         """
         for row, seed in zip(self.gradients, seeds, strict=True):
             stream = Streams(seed).numpy("gradient noise", *path)

@@ -128,13 +128,7 @@ def log_normaliser(
     *,
     bf16: bool,
 ) -> Float[Tensor, " R"]:
-    """Return ``Σ_n W_n logsumexp(state_n · readout)`` of each replica.
-
-    Args:
-        state: Deepest states.
-        readout: The head.
-        weights: ``W``.
-        bf16: Whether the products are taken in bfloat16 (they are summed up in fp32).
+    """Return ``Σ_n W_n logsumexp(state_n · readout)`` of each replica; products may be in ``bf16``.
 
     Example:
         >>> log_normaliser(torch.ones(1, 1, 2), torch.zeros(1, 2, 4), torch.ones(1, 1), bf16=False)

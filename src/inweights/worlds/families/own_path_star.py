@@ -97,7 +97,7 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
             name="own-path-star",
             vocabulary=words,
             facts=Statements.build(facts),
-            queries=Statements.build({"path": queries}, np.ones(len(queries[0]), dtype=bool)),
+            queries=Statements.build({"path": queries}, True),
             settings=to_dict(self),
             seed=seed,
             why_out_of_distribution="no path to this leaf is trained, only edges",
