@@ -45,7 +45,7 @@ ROOMS = {
     "lm": ("model", "exams", "tuning"),
     "lab": ("grammar", "engine", "studies"),
     "report": ("base", "figures", "living", "pages"),
-    "laboratory": ("ledger", "zoo"),
+    "laboratory": ("ledger", "training", "zoo"),
     "runs": ("tables",),
     "cli": ("console", "commands"),
 }

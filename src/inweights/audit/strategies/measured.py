@@ -104,7 +104,8 @@ def evidence(strategy: str) -> str:
         'facts in new words: -.10 (-.33 to .13, 5 seeds); facts from '
     """
     rows = (row for row in MEASURED if row.strategy == strategy)
-    return "; ".join(f"{ASKED[row.asked]}: {_gain(row)} ({_within(row)})" for row in rows)
+    told = "; ".join(f"{ASKED[row.asked]}: {_gain(row)} ({_within(row)})" for row in rows)
+    return told or "not measured there; 'inweights compare-training' measures it on your facts"
 
 
 def _cost(choice: Choice, taken: set[str]) -> str:

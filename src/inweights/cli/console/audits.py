@@ -99,6 +99,7 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
                 "tokens": made.tokens,
                 "plain": list(made.plain),
                 "rewritten": list(made.rewritten),
+                "often": list(made.often),
             }
         )
         return
@@ -143,6 +144,8 @@ def _listed(made: Augmented) -> None:
                 f"{cost['train']:,} {unit} in the training set; the control, facts alone, has "
                 f"{cost['control']:,}"
             )
+    often = " to ".join(dict.fromkeys(map(str, made.often)))
+    out.print(f"a pass states each fact by itself {often} times")
     kept, given = made.rewritten
     if given:
         out.print(f"of {given:,} facts rewritten by a model {kept:,} passed the check")
