@@ -9,12 +9,12 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from inweights.arrays import Float, Int
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.layers import Embedding, Linear
 from inweights.models.packing import Packed, pack
 from inweights.support.progress import plural
 from inweights.support.showing import Card
+from inweights.worlds.arrays import Float, Int
 
 #: What :meth:`Model.hooks` does to a hidden state: ``[R, S, D]`` to the same shape.
 Edit = Callable[[Tensor], Tensor]

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
 
-from inweights.arrays import Float
 from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.layers import Linear, check_ids, rows_of
 from inweights.models.packing import Packed, running_sums
+from inweights.worlds.arrays import Float
 
 if TYPE_CHECKING:
     from inweights.models.configs import DeepLinearConfig

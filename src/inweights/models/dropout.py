@@ -15,10 +15,10 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from inweights.arrays import Float
 from inweights.config import check_size
 from inweights.errors import ConfigError
 from inweights.seeds import Streams
+from inweights.worlds.arrays import Float
 
 DROPOUT: Final = "dropout"
 

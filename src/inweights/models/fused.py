@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from inweights.arrays import Float
+from inweights.worlds.arrays import Float
 
 
 def layer_norm(

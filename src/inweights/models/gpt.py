@@ -15,13 +15,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from inweights.arrays import Float, Int
 from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropout
 from inweights.models.fused import attend_in_pairs
 from inweights.models.layers import Embedding, LayerNorm, Linear
 from inweights.models.packing import Packed, pack
+from inweights.worlds.arrays import Float, Int
 
 if TYPE_CHECKING:
     from inweights.models.configs import GPTConfig

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from inweights.arrays import Float, Int
 from inweights.errors import ConfigError, DataError
 from inweights.models.fused import layer_norm
 from inweights.seeds import INITIALISATION, Streams
+from inweights.worlds.arrays import Float, Int
 
 if TYPE_CHECKING:
     from inweights.models.model_config import Init

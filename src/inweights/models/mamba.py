@@ -19,10 +19,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from inweights.arrays import Float
 from inweights.models.base import Model
 from inweights.models.layers import Draw, Embedding, Layer, Linear, in_whole_blocks
 from inweights.models.packing import Packed
+from inweights.worlds.arrays import Float
 
 if TYPE_CHECKING:
     from inweights.models.configs import MambaConfig

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from inweights.arrays import Float, Int
 from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.layers import Draw, Layer, check_ids, rows_of
 from inweights.models.packing import Packed
 from inweights.models.tiny_nn import FrozenEmbedding
+from inweights.worlds.arrays import Float, Int
 
 if TYPE_CHECKING:
     from inweights.models.configs import OneLayerConfig

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from inweights.arrays import Float, Int
 from inweights.errors import DataError
+from inweights.worlds.arrays import Float, Int
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor
 
-from inweights.arrays import Float
 from inweights.models.base import Model
 from inweights.models.dropout import Dropout
 from inweights.models.layers import Draw, Embedding, Layer, Linear
 from inweights.models.packing import Packed
+from inweights.worlds.arrays import Float
 
 if TYPE_CHECKING:
     from inweights.models.configs import TinyNNConfig

@@ -9,12 +9,12 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from inweights.arrays import Float, Int
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.needs import holds
 from inweights.probes.states import by_replica, cosine_blocks, last_states
 from inweights.training.batches.worlds import as_worlds
+from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import Ids, World
 
 # The two places at which a subject can meet its bridge: after the first relation, where the paper

@@ -9,13 +9,13 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from inweights.arrays import Float, Floats, Int
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.needs import holds
 from inweights.probes.states import by_replica, cosine_blocks, last_states
 from inweights.theory.feature_resemblance.depth import depth_cosines
 from inweights.training.batches.worlds import as_worlds
+from inweights.worlds.arrays import Float, Floats, Int
 from inweights.worlds.world import Ids, World
 
 

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Float, Floats
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import (
@@ -38,6 +37,7 @@ from inweights.theory.geometric_memory.spectral import (
     hop_distances,
     operator,
 )
+from inweights.worlds.arrays import Float, Floats
 from inweights.worlds.world import Ids, World
 
 #: Rows of a Gram matrix that are made at once.

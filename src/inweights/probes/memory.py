@@ -10,13 +10,13 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from inweights.arrays import Float, Int
 from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.probes.needs import holds
 from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import MOST_LOGITS
+from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import Ids, World
 
 

@@ -17,13 +17,13 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Float, Floats, Int
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import node_vectors
 from inweights.probes.needs import holds
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import answer_ranks
+from inweights.worlds.arrays import Float, Floats, Int
 from inweights.worlds.world import Ids, Statements, World
 
 #: Queries whose similarities to all arms are held at once.

@@ -9,13 +9,13 @@ import numpy as np
 import polars as pl
 import torch
 
-from inweights.arrays import Bool, Int
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.base import Model
 from inweights.probes.needs import holds
 from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import Part, as_worlds
 from inweights.training.scoring import answer_scores, answers_of
+from inweights.worlds.arrays import Bool, Int
 from inweights.worlds.world import Ids, World
 
 

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from inweights.arrays import Bool, Float, Int
 from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.training.scoring import MOST_LOGITS
+from inweights.worlds.arrays import Bool, Float, Int
 from inweights.worlds.world import Ids
 
 #: Positions of a replica that are read at once. As with logits, it does not depend on how many

@@ -11,7 +11,6 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from inweights.arrays import Bool, Float, Int
 from inweights.errors import RunError
 from inweights.models.base import Model
 from inweights.support.code import Code
@@ -21,6 +20,7 @@ from inweights.training.curriculum import Phase
 from inweights.training.observers import Observer, Step
 from inweights.training.scoring import answer_blocks, answers_of
 from inweights.training.steps.flat_parameters import FlatParameters
+from inweights.worlds.arrays import Bool, Float, Int
 from inweights.worlds.world import World
 
 LOSSES = {"phase": pl.String, "step": pl.Int64, "replica": pl.Int64, "loss": pl.Float64}

@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from inweights.arrays import Bool, Float, Int
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.training.batches.worlds import Part, as_worlds, shape_groups
+from inweights.worlds.arrays import Bool, Float, Int
 from inweights.worlds.world import Ids, World
 
 #: Logits of a replica that are held at once, 8 MB. What is held at once must not depend on how many

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inweights.config import Config, to_dict
+from inweights.config import Config, to_plain
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_world
 from inweights.worlds.vocabulary import numbered
@@ -40,6 +40,6 @@ class Labels(Config, tag_field="kind", tag="labels"):
                 {"category": (words["input"][:, None], words["label"][dealt][:, None])}
             ),
             queries=Statements.build({}),
-            settings=to_dict(self),
+            settings=to_plain(self),
             seed=seed,
         )

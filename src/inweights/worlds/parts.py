@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inweights.arrays import Bools
+from inweights.worlds.arrays import Bools
 from inweights.worlds.world import Ids
 
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 
 import msgspec
 
-from inweights.config import Config, apply_overrides, decode, to_dict
+from inweights.config import Config, apply_overrides, decode, to_plain
 from inweights.config.kinds import Kinds
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.seeds import WORLD, Streams
@@ -141,7 +141,7 @@ class Altered(Config, tag_field="kind", tag="altered"):
             for _, prompts, answers in facts.by_shape(facts.with_role(name)):
                 order = rng.permutation(len(answers)) if self.shuffled else slice(None)
                 kept = kept.joined(Statements.build({name: (prompts, answers[order])}))
-        return replace(world, facts=kept, settings=to_dict(self))
+        return replace(world, facts=kept, settings=to_plain(self))
 
 
 _KINDS["altered"] = Altered

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from inweights.arrays import Bools
 from inweights.errors import DataError, unknown_name
+from inweights.worlds.arrays import Bools
 from inweights.worlds.vocabulary import Ids, counted
 
 #: Roles that facts of the built-in worlds have. A world of one's own may use others.

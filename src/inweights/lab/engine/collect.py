@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
-from inweights.config import check_size, to_dict
+from inweights.config import check_size, to_plain
 from inweights.errors import CautionWarning, ConfigError, DataError, FolderError, unknown_name
 from inweights.lab.engine.executors import Executor, Processes, SameProcess
 from inweights.lab.engine.job import Job, check_sendable, sendable
@@ -161,7 +161,7 @@ def watched(
 
 
 def _plain(config: Any) -> Any:
-    return to_dict(config) if isinstance(config, msgspec.Struct) else repr(config)
+    return to_plain(config) if isinstance(config, msgspec.Struct) else repr(config)
 
 
 def tell_stored(asked: Sequence[Asked], store: Store, effort: Effort) -> None:

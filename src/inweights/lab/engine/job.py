@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from inweights.config import Config, decode, to_dict
+from inweights.config import Config, decode, to_plain
 from inweights.errors import ConfigError
 from inweights.lab.engine.plan import ComputeTask, LearnTask, Run, Task
 from inweights.lab.grammar.trial import Computation, Measure, Trial
@@ -158,7 +158,7 @@ def _named(thing: Any, names: Iterable[str]) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, msgspec.Struct):
         kind = type(value)
-        return {_CONFIG: f"{kind.__module__}:{kind.__qualname__}", "values": to_dict(value)}
+        return {_CONFIG: f"{kind.__module__}:{kind.__qualname__}", "values": to_plain(value)}
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple | range):

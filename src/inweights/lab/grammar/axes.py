@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from inweights.config import replace_at, to_dict
+from inweights.config import replace_at, to_plain
 from inweights.errors import ConfigError, unknown_name
 from inweights.lab.grammar.score import Value
 from inweights.lab.grammar.trial import Change, Trial
@@ -217,7 +217,7 @@ def _replaced(part: Any, path: str, rest: str, value: Any) -> Any:
     if not isinstance(part, msgspec.Struct):
         what = "there is none; give its config" if part is None else f"it is {part!r}, no config"
         raise ConfigError(f"'{path}' is varied, but of the {name} {what}")
-    plain = to_dict(part)
+    plain = to_plain(part)
     known, found = {name: plain, **dict(_walk(plain, name))}, path
     while found not in known:
         found = found.rpartition(".")[0]
@@ -242,7 +242,7 @@ def _unknown(path: str, known: list[str]) -> Exception:
 def _below(part: Any, prefix: str) -> list[str]:
     """A part and every path below it, as the nearest one may be deeper than the wrong one."""
     found = [prefix]
-    for path, value in _walk(to_dict(part), prefix) if isinstance(part, msgspec.Struct) else ():
+    for path, value in _walk(to_plain(part), prefix) if isinstance(part, msgspec.Struct) else ():
         last = path.rpartition(".")[2]
         if last != "kind" and (isinstance(value, Mapping) or not last.isdigit()):
             found.append(path)
@@ -296,7 +296,7 @@ def _kind(config: Any) -> str:
 
 def _leaves(config: Any) -> dict[str, Any]:
     """The single values of a config, by path."""
-    plain = to_dict(config) if isinstance(config, msgspec.Struct) else config
+    plain = to_plain(config) if isinstance(config, msgspec.Struct) else config
     return {path: one for path, one in _walk(plain) if not is_several(one)}
 
 

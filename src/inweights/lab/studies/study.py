@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import structs
 
-from inweights.config import Config, decode, identity, load_toml, to_dict
+from inweights.config import Config, decode, identity, load_toml, to_plain
 from inweights.errors import ConfigError, unknown_name
 from inweights.lab.grammar.claim import Claim
 from inweights.lab.grammar.controls import cautions
@@ -190,7 +190,7 @@ def open_study(path: str | Path) -> Recipe:
     try:
         file = decode(StudyFile, values)
         # With every value that the file leaves out, so that each can be changed by its name.
-        parts = {name: to_dict(_part(name, table)) for name, table in file.parts.items()}
+        parts = {name: to_plain(_part(name, table)) for name, table in file.parts.items()}
         file = structs.replace(file, **parts)
         plan = file.study.plan
         labels = (plan.trials[0] if plan.trials else plan.computations[0]).labels

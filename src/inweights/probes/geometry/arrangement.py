@@ -16,7 +16,6 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Float, Floats
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import graph_edges, node_vectors, prefix_of, random_blocks
@@ -24,6 +23,7 @@ from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.support.extras import optional
 from inweights.training.batches.worlds import as_worlds
+from inweights.worlds.arrays import Float, Floats
 from inweights.worlds.world import World
 
 Method = Literal["pca", "umap"]

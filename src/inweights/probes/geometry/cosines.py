@@ -14,7 +14,6 @@ import polars as pl
 import torch
 from numpy.typing import NDArray
 
-from inweights.arrays import Bool, Bools, Float, Floats, Int
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.embedding import node_names
@@ -24,6 +23,7 @@ from inweights.support.limits import check_memory
 from inweights.theory.geometric_memory.spectral import adjacency, edge_ends, hops_from
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import MOST_LOGITS
+from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.families.graph import edge_prefix
 from inweights.worlds.world import Ids, World
 

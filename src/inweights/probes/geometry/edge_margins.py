@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Bool, Bools, Float, Floats, Int
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.models.tiny_nn import TinyNN
@@ -20,6 +19,7 @@ from inweights.probes.geometry.cosines import graph_edges, node_vectors, random_
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import EXACT
+from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.world import Ids, World
 
 #: Nodes whose margins are taken, of more than :data:`EXACT`; and logits that are held at once.

@@ -17,7 +17,6 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.linalg.blas import ssyrk
 
-from inweights.arrays import Float, Floats, Int, Integer
 from inweights.errors import DataError, unknown_name
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import (
@@ -31,6 +30,7 @@ from inweights.probes.geometry.cosines import (
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import COSINE_TIE, EXACT, hops_from
+from inweights.worlds.arrays import Float, Floats, Int, Integer
 from inweights.worlds.world import Ids, World
 
 #: Pairs that are asked of more than :data:`EXACT` nodes.

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Floats
 from inweights.probes.geometry.cosines import cosine_matrix
 from inweights.probes.geometry.hops import spearman
 from inweights.seeds import EVALUATION, Streams
@@ -23,6 +22,7 @@ from inweights.theory.geometric_memory.spectral import (
     operator,
 )
 from inweights.theory.geometric_memory.storage import incidence_storage, shifted_storage
+from inweights.worlds.arrays import Floats
 from inweights.worlds.families.graph import Graph
 
 

@@ -19,13 +19,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from inweights.arrays import Bool, Float, Int
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.base import Model
 from inweights.models.gpt import GPT, Block
 from inweights.models.packing import pack
 from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import as_worlds
+from inweights.worlds.arrays import Bool, Float, Int
 from inweights.worlds.world import World
 
 #: Penalty of the keys' second moment, over its mean square.

@@ -15,7 +15,6 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from inweights.arrays import Int
 from inweights.errors import DataError, unknown_name
 from inweights.models.base import Edit, Model
 from inweights.models.configs import GPTConfig
@@ -23,6 +22,7 @@ from inweights.models.packing import Packed, pack
 from inweights.probes.needs import holds
 from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import as_worlds
+from inweights.worlds.arrays import Int
 from inweights.worlds.world import Ids, World
 
 #: What the model may answer, by what the place carries: one of the two, both, or neither.

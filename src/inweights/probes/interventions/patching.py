@@ -13,7 +13,6 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from inweights.arrays import Float, Int
 from inweights.errors import DataError, unknown_name
 from inweights.models.base import Model
 from inweights.models.packing import pack
@@ -21,6 +20,7 @@ from inweights.probes.needs import holds
 from inweights.probes.recall import chosen_parts
 from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import Part, as_worlds, shape_groups
+from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import Ids, World
 
 

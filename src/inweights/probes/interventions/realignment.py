@@ -16,12 +16,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from inweights.arrays import Float, Int
 from inweights.errors import DataError, unknown_name
 from inweights.models.base import Model
 from inweights.probes.interventions.patching import patch
 from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import as_worlds
+from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import World
 
 METHODS = ("none", "decoded", "ridge", "true")

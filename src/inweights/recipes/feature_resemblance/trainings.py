@@ -116,7 +116,7 @@ class OneLayerTraining(iw.Config):
         **options: Any,
     ) -> lab.Computation:
         """The table ``foretold``: the similarity that follows from the facts of stage 1."""
-        from inweights.probes.predicted_similarity import predicted_similarity
+        from inweights.probes.resemblance import predicted_similarity
 
         return lab.Computation(
             name="foretold",

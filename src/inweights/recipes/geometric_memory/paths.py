@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import structs
 
@@ -157,9 +157,8 @@ class PathStarTraining(iw.Config):
         steps: int,
         sources: int = 0,
         *,
-        loss: Literal["last", "answer"] = "last",
-        freezes: tuple[str, ...] = (),
         decay: float = 0.0,
+        **how: Any,
     ) -> iw.Phase:
         edges = "+".join(role for role in roles if role != "path")
         batch = {edges: sources} if edges else {}
@@ -172,8 +171,6 @@ class PathStarTraining(iw.Config):
             batch=batch,
             steps=steps,
             pooled=True,
-            loss=loss,
-            freezes=freezes,
             optimizer=iw.Optimizer(
                 rate=self.rate, weight_decay=decay or self.weight_decay, decayed="all"
             ),
@@ -184,6 +181,7 @@ class PathStarTraining(iw.Config):
                 final=0.0 if linear else 0.1,
             ),
             precision=self.precision,
+            **how,
         )
 
 

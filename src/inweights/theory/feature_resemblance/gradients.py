@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inweights.arrays import Float, Int, Reals
 from inweights.errors import DataError
+from inweights.worlds.arrays import Float, Int, Reals
 from inweights.worlds.world import Ids
 
 

@@ -16,8 +16,8 @@ from typing import Literal
 
 import numpy as np
 
-from inweights.arrays import Float, Int, Reals
 from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.worlds.arrays import Float, Int, Reals
 from inweights.worlds.world import Ids, World
 
 Course = Literal["joint", "SA", "AS", "two-hop", "two-hop without identity"]

@@ -16,12 +16,12 @@ import polars as pl
 import torch
 from torch.nn import functional as F
 
-from inweights.arrays import Float, Int, Reals
 from inweights.models.configs import OneLayerConfig
 from inweights.models.model_config import Init
 from inweights.models.one_layer import OneLayer
 from inweights.theory.feature_resemblance.gradients import gradients, softmax
 from inweights.theory.feature_resemblance.resemblance import linear_coefficients, weights_of
+from inweights.worlds.arrays import Float, Int, Reals
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids, World
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Bool, Bools, Float, Floats, Ids, Int
 from inweights.theory.geometric_memory.bands import Bands
 from inweights.theory.geometric_memory.detail import Detail
 from inweights.theory.geometric_memory.spectral import (
@@ -17,6 +16,7 @@ from inweights.theory.geometric_memory.spectral import (
     hop_distances,
     operator,
 )
+from inweights.worlds.arrays import Bool, Bools, Float, Floats, Ids, Int
 from inweights.worlds.world import World
 
 #: Steps of majorisation.

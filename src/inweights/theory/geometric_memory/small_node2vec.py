@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inweights.arrays import Float, Floats
+from inweights.worlds.arrays import Float, Floats
 
 #: Steps between two looks at the vectors.
 BLOCK = 128

@@ -13,9 +13,9 @@ from typing import Literal
 
 import numpy as np
 
-from inweights.arrays import Bool, Bools, Float, Floats, Int
 from inweights.errors import DataError, unknown_name
 from inweights.support.limits import check_memory
+from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.families.graph import edge_prefix
 from inweights.worlds.world import Ids, World
 

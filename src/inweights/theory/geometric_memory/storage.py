@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inweights.arrays import Float, Floats
 from inweights.errors import DataError
 from inweights.theory.geometric_memory.spectral import components, hop_distances
+from inweights.worlds.arrays import Float, Floats
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Floats
 from inweights.theory.programs.closed_form import closed_form
 from inweights.theory.programs.symmetric import Parameters
+from inweights.worlds.arrays import Floats
 
 #: Parameters of problem (11), in the order of its gradients.
 _FREE = ("a1", "a2", "b1", "b2", "c1", "c2", "d1", "d2", "e", "f", "t")

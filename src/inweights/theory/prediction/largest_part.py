@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from inweights.arrays import Bool, Bools, Int
 from inweights.theory.prediction.advice import bridges
+from inweights.worlds.arrays import Bool, Bools, Int
 from inweights.worlds.parts import Components
 from inweights.worlds.world import Ids, Statements, World
 

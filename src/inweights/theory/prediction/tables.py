@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Bool, Bools, Floats, Int
 from inweights.theory.programs.nuclear_norm import Solution
 from inweights.theory.programs.program import in_words
 from inweights.theory.programs.soft_program import SoftSolution
+from inweights.worlds.arrays import Bool, Bools, Floats, Int
 from inweights.worlds.world import Ids, World
 
 Solved = Solution | SoftSolution

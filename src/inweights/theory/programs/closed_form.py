@@ -16,9 +16,9 @@ from functools import cached_property
 
 import numpy as np
 
-from inweights.arrays import Float, Floats, Ids, Int
 from inweights.errors import ConfigError
 from inweights.theory.programs.symmetric import Parameters, constraints
+from inweights.worlds.arrays import Float, Floats, Ids, Int
 
 #: With identity the margin of a composition is above this for every ``n``, and tends to it.
 MARGIN_LIMIT = (2 + 2**0.5) ** -0.5

@@ -23,11 +23,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from inweights.arrays import Bool, Bools, Float, Floats, Int
 from inweights.errors import SolverError
 from inweights.theory.programs.operators import few_threads, operator_norm
 from inweights.theory.programs.program import Program, check_limits, in_words
 from inweights.theory.programs.splitting import Splitting, multipliers
+from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.world import Ids, Statements, World
 
 Status = Literal["certified", "not certified"]

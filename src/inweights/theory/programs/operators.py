@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from inweights.arrays import Float, Floats
 from inweights.theory.programs.program import Program
+from inweights.worlds.arrays import Float, Floats
 
 
 def shrink(

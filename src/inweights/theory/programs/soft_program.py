@@ -25,12 +25,12 @@ from functools import cached_property
 
 import numpy as np
 
-from inweights.arrays import Bool, Bools, Float, Floats
 from inweights.errors import ConfigError
 from inweights.theory.programs.nuclear_norm import Certified
 from inweights.theory.programs.operators import few_threads
 from inweights.theory.programs.program import Program, check_limits
 from inweights.theory.programs.soft_problem import Point, Problem, better
+from inweights.worlds.arrays import Bool, Bools, Float, Floats
 from inweights.worlds.world import Statements
 
 #: Iterations between two looks at the certificate, and past steps that L-BFGS combines.

@@ -20,10 +20,10 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from inweights.arrays import Float, Floats
 from inweights.config import check_size
 from inweights.errors import DataError
 from inweights.support.limits import check_memory
+from inweights.worlds.arrays import Float, Floats
 
 #: Constraints of program (2) in symmetric form, as coefficients of the twelve parameters. Those
 #: with a star are missing in the paper's (4), (5), (35), (37).

@@ -11,11 +11,11 @@ from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 
-from inweights.arrays import Reals
 from inweights.errors import ConfigError
 from inweights.theory.programs.closed_form import closed_form
 from inweights.theory.programs.small_sdp import least_norms
 from inweights.theory.programs.symmetric import CONSTRAINTS, NAMES, Parameters, constraints
+from inweights.worlds.arrays import Reals
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from inweights.arrays import Float, Floats, Int
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.models.packing import Packed
@@ -23,6 +22,7 @@ from inweights.seeds import DATA_ORDER, Streams
 from inweights.training.batches.sequences import Labels, Sequences, sequences_of, stacked, take
 from inweights.training.batches.worlds import shape_groups
 from inweights.training.curriculum import Phase
+from inweights.worlds.arrays import Float, Floats, Int
 from inweights.worlds.world import Ids, World
 
 # Offsets are drawn for this many steps at once.

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from inweights.arrays import Float, Floats, Int, Num
 from inweights.errors import ConfigError, DataError
 from inweights.training.batches.worlds import ShapeGroup
 from inweights.training.curriculum import Phase
+from inweights.worlds.arrays import Float, Floats, Int, Num
 from inweights.worlds.world import Ids
 
 

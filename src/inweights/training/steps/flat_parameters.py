@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from inweights.arrays import Float
 from inweights.errors import ConfigError, unknown_name
 from inweights.models.base import Model
 from inweights.seeds import Streams
+from inweights.worlds.arrays import Float
 
 
 class FlatParameters:

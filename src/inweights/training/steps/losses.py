@@ -21,11 +21,11 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from inweights.arrays import Float, Int
 from inweights.models.base import Model
 from inweights.training.batches.plans import Batch
 from inweights.training.curriculum import Precision
 from inweights.training.steps.rounding import RoundedProducts
+from inweights.worlds.arrays import Float, Int
 
 #: Above so many logits in a batch the plain way, which holds them all three times, is left.
 MOST_LOGITS = 2**25

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from inweights.arrays import Float
 from inweights.training.curriculum import Optimizer
 from inweights.training.steps.flat_parameters import FlatParameters
+from inweights.worlds.arrays import Float
 
 #: Numbers that the widest registers take at once.
 LANES = 16

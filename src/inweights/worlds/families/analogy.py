@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from inweights.config import Config, to_dict
+from inweights.config import Config, to_plain
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_fraction, check_world
@@ -112,7 +112,7 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
             queries=Statements.build(
                 {"conclusion": _said(b, r2, d[:, category])}, out_of_distribution=True
             ),
-            settings=to_dict(self),
+            settings=to_plain(self),
             seed=seed,
             why_out_of_distribution="the entity is in no attribution that is trained",
         )
@@ -189,7 +189,7 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
                 }
             ),
             queries=Statements.build({"conclusion": _said(a, r2, c[None])}, True),
-            settings=to_dict(self),
+            settings=to_plain(self),
             seed=seed,
             why_out_of_distribution="the subject is in no second hop that is trained",
         )

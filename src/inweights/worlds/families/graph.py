@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from inweights.config import Config, check_size, to_dict
+from inweights.config import Config, check_size, to_plain
 from inweights.errors import ConfigError, DataError
 from inweights.seeds import WORLD, Streams
 from inweights.support.content import fingerprint
@@ -202,7 +202,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
             vocabulary=vocabulary,
             facts=Statements.build(facts),
             queries=self._queries(found, place, ids, vocabulary),
-            settings=to_dict(self),
+            settings=to_plain(self),
             seed=seed,
             why_out_of_distribution="no path is trained, only edges",
         )

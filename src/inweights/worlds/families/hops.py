@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inweights.config import Config, to_dict
+from inweights.config import Config, to_plain
 from inweights.errors import ConfigError, unknown_name
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_fraction, check_world
@@ -76,7 +76,7 @@ class Hops(Config, tag_field="kind", tag="hops"):
             vocabulary=vocabulary,
             facts=Statements.build(facts),
             queries=queries,
-            settings=to_dict(self),
+            settings=to_plain(self),
             seed=seed,
             why_out_of_distribution="no chain of two facts is trained",
         )

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from inweights.config import Config, to_dict
+from inweights.config import Config, to_plain
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_world
@@ -97,7 +97,7 @@ class Implication(Config, tag_field="kind", tag="implication"):
                 }
             ),
             queries=Statements.build({role: (queries[0][order], queries[1][order])}, True),
-            settings=to_dict(self),
+            settings=to_plain(self),
             seed=seed,
             why_out_of_distribution="no such fact of this member is trained",
         )

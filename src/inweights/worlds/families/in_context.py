@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inweights.config import Config, to_dict
+from inweights.config import Config, to_plain
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_world
@@ -80,7 +80,7 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
             vocabulary=vocabulary,
             facts=Statements.build({"path": (prompts[: self.trained], answers[: self.trained])}),
             queries=Statements.build({"path": (prompts[self.trained :], answers[self.trained :])}),
-            settings=to_dict(self),
+            settings=to_plain(self),
             seed=seed,
             why_out_of_distribution="none is: every graph is a new draw of one distribution",
         )

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from inweights.config import Config, to_dict
+from inweights.config import Config, to_plain
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_depth, check_world
@@ -144,7 +144,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
             vocabulary=vocabulary,
             facts=Statements.build(facts),
             queries=Statements.build({"path": queries}, True),
-            settings=to_dict(self),
+            settings=to_plain(self),
             seed=seed,
             why_out_of_distribution="no path to this leaf is trained, only edges"
             if self.split == "leaf"

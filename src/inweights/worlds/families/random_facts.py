@@ -10,7 +10,7 @@ from collections import Counter
 
 import numpy as np
 
-from inweights.config import Config, check_size, to_dict
+from inweights.config import Config, check_size, to_plain
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge.questions import questions
@@ -118,7 +118,7 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
                 {"triple": (table[:, :2], table[:, 2:]), "identity": (column, column)}
             ),
             queries=Statements.build(self._queries(rng, rows), True),
-            settings=to_dict(self),
+            settings=to_plain(self),
             seed=seed,
             why_out_of_distribution="no chain of two facts is trained",
         )

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from inweights.config import Config, to_dict
+from inweights.config import Config, to_plain
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_world
@@ -76,7 +76,7 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
             queries=Statements.build(
                 {"reversal": (_with(b[~told], reverse), a[~told][:, None])}, True
             ),
-            settings=to_dict(self),
+            settings=to_plain(self),
             seed=seed,
             why_out_of_distribution="the reversal of this pair is not trained",
         )

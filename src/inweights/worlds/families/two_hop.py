@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from inweights.config import MOST, Config, to_dict
+from inweights.config import MOST, Config, to_plain
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_fraction, check_world
@@ -178,7 +178,7 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
                 }
             ),
             queries=Statements.build(queries, ood),
-            settings=to_dict(self),
+            settings=to_plain(self),
             seed=seed,
             why_out_of_distribution=(
                 "a hop is in no two-hop fact that is trained"

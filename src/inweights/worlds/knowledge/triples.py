@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from inweights.arrays import Bools
-from inweights.config import Config, digest, to_dict
+from inweights.config import Config, digest, to_plain
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.seeds import WORLD, Streams
 from inweights.support.content import fingerprint
+from inweights.worlds.arrays import Bools
 from inweights.worlds.knowledge.knowledge import Knowledge, read_knowledge
 from inweights.worlds.knowledge.questions import KINDS, Kind, names_of, questions
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
@@ -107,7 +107,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         else:
             chosen = Streams(seed).numpy(WORLD, "triples").permutation(len(bridges))
             kept = bridges[np.sort(chosen[: round(float(self.identity) * len(bridges))])]
-        settings, found = to_dict(self), kept.tolist()
+        settings, found = to_plain(self), kept.tolist()
         return world_of(facts, identity=found, kinds=self.kinds, settings=settings, seed=seed)
 
 

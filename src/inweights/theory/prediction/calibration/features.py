@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Floats
 from inweights.theory.prediction.advice import bridges, stated_identities
+from inweights.worlds.arrays import Floats
 from inweights.worlds.world import World
 
 #: Roles of queries that have a probability: those that chain facts.

@@ -10,13 +10,13 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Floats
 from inweights.theory.prediction.calibration.features import (
     FEATURES,
     PROPERTIES,
     columns,
     properties,
 )
+from inweights.worlds.arrays import Floats
 from inweights.worlds.world import World
 
 #: Models that probabilities were fitted to.
