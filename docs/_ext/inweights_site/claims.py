@@ -5,13 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-<<<<<<< HEAD
-from inweights.config import to_dict
-from inweights.lab.grammar.claim import ClaimResult
-=======
 from inweights.config import to_plain
-from inweights.lab.grammar.verdict import ClaimResult
->>>>>>> main
+from inweights.lab.grammar.claim import ClaimResult
 from inweights.report.base.html import escape
 from inweights_site.board import entries
 from inweights_site.recipe_page import COLOURS

@@ -9,15 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from inweights.cli.console.base import WIDTH, cut, err, out, print_json, say, table
-<<<<<<< HEAD
-from inweights.config import to_dict
+from inweights.config import to_plain
 from inweights.lab.grammar.claim import VERDICTS, ClaimResult, Verdict
 from inweights.lab.grammar.verdict import closeness, sizes, tally
-=======
-from inweights.config import to_plain
-from inweights.lab.grammar.published import closeness, sizes
-from inweights.lab.grammar.verdict import VERDICTS, ClaimResult, Verdict, tally
->>>>>>> main
 from inweights.runs.environment import environment
 from inweights.support.progress import plural
 
