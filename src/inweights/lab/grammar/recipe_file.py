@@ -60,8 +60,9 @@ class StatedFigure(Config):
         drawing: Name of a drawing function of ``inweights.report.figures.draw``.
         tables: Tables that it draws, in the order of the function's arguments.
         title: What the figure shows, in a few words.
-        caption: How to read it, and what to see.
+        caption: How to read it.
         options: Keyword arguments of the drawing function.
+        finds: What is seen, if the claims hold; until they do, it is said as what is expected.
     """
 
     drawing: str
@@ -69,6 +70,7 @@ class StatedFigure(Config):
     title: str
     caption: str
     options: dict[str, Any] = {}
+    finds: str = ""
 
 
 class RecipeFile(Config):
@@ -185,11 +187,15 @@ def _claim(
 
 
 def _figure(id_: str, said: StatedFigure) -> Figure:
-    caption, options = _folded(said.caption), said.options
     return Figure(
-        id=id_, kind=said.drawing, title=said.title, caption=caption, sources=said.tables,
-        options=options,
-    )  # fmt: skip
+        id=id_,
+        kind=said.drawing,
+        title=said.title,
+        caption=_folded(f"{said.caption} {said.finds}"),
+        sources=said.tables,
+        options=said.options,
+        finds=_folded(said.finds),
+    )
 
 
 def _folded(text: str) -> str:
