@@ -114,8 +114,9 @@ def _templates(
             "the direction is that of an Emb-MLP or a deep linear network, whose templates are "
             f"additive; this is a {type(model).__name__}. Probe its margins instead"
         )
-    each = _cycle(as_worlds(worlds, model), model.replicas)
-    for w, world in zip(model.templates().cpu().double().numpy(), each, strict=True):
+    each = as_worlds(worlds, model)
+    for replica, w in enumerate(model.templates().cpu().double().numpy()):
+        world = each[replica % len(each)]
         columns = model.column[torch.from_numpy(world.outputs).to(model.column.device)].tolist()
         yield w[world.inputs][:, columns], _program(world)
 
@@ -130,10 +131,6 @@ def _program(world: World) -> Program:
 def _optimum(world: World, gap: float) -> Solution:
     """The optimum of a world, which is asked for as often."""
     return solve(_program(world), gap=gap)
-
-
-def _cycle(worlds: Sequence[World], count: int) -> list[World]:
-    return [worlds[k % len(worlds)] for k in range(count)]
 
 
 def _cosine(one: np.ndarray, other: np.ndarray) -> float:

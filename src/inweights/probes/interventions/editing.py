@@ -138,10 +138,8 @@ class _Hops:
     def of(cls, world: World, role: str) -> _Hops:
         if not {"first_hop", "second_hop"} <= set(world.facts.role_names):
             raise DataError("edits requires a world with first and second hops")
-        hops = {
-            name: world.facts.matrix(world.facts.with_role(name))
-            for name in ("first_hop", "second_hop")
-        }
+        names = ("first_hop", "second_hop")
+        hops = {name: world.facts.matrix(world.facts.with_role(name)) for name in names}
         maps = [
             {(int(e), int(r)): int(a) for (e, r), (a,) in zip(*hop, strict=True)}
             for hop in hops.values()
@@ -191,13 +189,9 @@ class _State:
         """The new answers ``[R]``, and of two-hop statements: through the fact, and expected."""
         columns = zip(*(part.through(place) for part in parts), strict=True)
         new, through, expected = (torch.from_numpy(np.stack(column)) for column in columns)
-        shape = self.composed.shape
-        device = self.composed.device
-        return (
-            new.expand(shape[0]).to(device),
-            through.expand(shape).to(device),
-            expected.expand(shape).to(device),
-        )
+        shape, device = self.composed.shape, self.composed.device
+        through, expected = (column.expand(shape).to(device) for column in (through, expected))
+        return new.expand(shape[0]).to(device), through, expected
 
     def direction(self, place: int) -> Float[Tensor, "R H"]:
         """What the edited key is multiplied with, so that it gives 1 and other keys little."""

@@ -171,7 +171,6 @@ def check_rows(values: dict[str, float]) -> pl.DataFrame:
 
 
 def _problem_11(p: Parameters, n: int, t: float) -> float:
-    """The objective of (11)."""
     first = p.a1**2 + p.b1**2 + p.c1**2 + p.d1**2 + 2 * t
     return float((n - 1) * np.sqrt(first) + np.sqrt(2 * _means(p, n)))
 

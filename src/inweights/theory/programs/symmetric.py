@@ -148,11 +148,6 @@ class Parameters:
         bridge = max(self.a1, 0.0) + self.a2 + self.e + self.f
         return min(self.c1, own - bridge)
 
-    def column_sums(self, n: int) -> Float[Floats, " 4"]:
-        """Return ``1ᵀ Wᵀ`` for a subject, a bridge, ``r1`` and ``r2``: 0 under Assumption 2."""
-        means = self.blocks(n)[1].sum(0)
-        return means * np.array([1.0, 1.0, np.sqrt(n), np.sqrt(n)])
-
     def swapped(self) -> Parameters:
         """Return the image under ``τ`` of Lemma 4: hops and blocks change places."""
         p = self

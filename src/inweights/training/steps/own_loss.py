@@ -32,7 +32,6 @@ class OwnLoss:
         self._new = True
 
     def __call__(self, batch: Batch) -> Float[Tensor, " R"]:
-        """Return the loss of each replica."""
         total = self._usual(batch) if self._loss is None else self._own(self._loss, batch)
         if self._penalty is not None:
             found = self._penalty.load()(self._model, self._state.step)
