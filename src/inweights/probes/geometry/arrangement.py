@@ -44,7 +44,7 @@ def procrustes_align(
 
     if points.ndim != 2 or onto.ndim != 2 or len(points) != len(onto):
         raise DataError(
-            f"points have shape [N, D], with as many points as the reference, got "
+            f"points must have shape [N, D], with as many points as the reference, got "
             f"{points.shape} and {onto.shape}"
         )
     width = max(points.shape[1], onto.shape[1])
