@@ -189,7 +189,7 @@ def _train(
                 tables[measure_key(measure)] = _look_at_wanted(measure, members, model)
         for replica, (run, parts, _) in enumerate(members):
             if MODEL_PART in parts:
-                _keep(store, run, model, replica)
+                store.write_model(run.key, encode_model(model, replica))
         _share_out(tables, members, store)
 
 
@@ -235,29 +235,31 @@ def look(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFram
 
 def _share_out(tables: Mapping[str, pl.DataFrame], members: Sequence[Member], store: Store) -> None:
     for replica, (run, parts, _) in enumerate(members):
+        _describe(store, run)
         for part in parts:
             if part != MODEL_PART:
                 own = tables[part].filter(pl.col("replica") == replica).drop("replica")
-                _store(store, run, part, own)
+                store.write(run.key, part, own)
 
 
 def _derive(
     run: Run, world: World, learner: Any, measures: Sequence[Measure], store: Store
 ) -> None:
     """Look at a model that a descent or a program leads to; one way serves all that look alike."""
+    _describe(store, run)
     for every in dict.fromkeys(measure.every for measure in measures):
         looks = [m for m in measures if m.every == every]
         frames: dict[str, list[pl.DataFrame]] = {}
         for step, model in _models(run, world, learner, every):
             for measure in looks:
                 if measure == MODEL:
-                    _keep(store, run, model, 0)
+                    store.write_model(run.key, encode_model(model, 0))
                     continue
                 table = measure.probe(model, world, **measure.options).drop("replica")
                 stamped = table.with_columns(step=pl.lit(step)) if every else table
                 frames.setdefault(measure_key(measure), []).append(stamped)
         for part, tables in frames.items():
-            _store(store, run, part, pl.concat(tables))
+            store.write(run.key, part, pl.concat(tables))
 
 
 def _models(run: Run, world: World, learner: Any, every: int) -> Iterator[tuple[int, Model]]:
@@ -271,16 +273,6 @@ def _models(run: Run, world: World, learner: Any, every: int) -> Iterator[tuple[
         )
     else:
         yield 0, learner.learn(world, run.trial.model, run.seed)
-
-
-def _store(store: Store, run: Run, part: str, table: pl.DataFrame) -> None:
-    _describe(store, run)
-    store.write(run.key, part, table)
-
-
-def _keep(store: Store, run: Run, model: Model, replica: int) -> None:
-    _describe(store, run)
-    store.write_model(run.key, encode_model(model, replica))
 
 
 def _describe(store: Store, run: Run) -> None:

@@ -123,10 +123,11 @@ def preview(name: str, table: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
         tag("th", escape(c), scope="col", class_=k)
         for c, k in zip(table.columns, classes, strict=True)
     )
-    body = "".join(
-        tag("tr", *(tag("td", escape(_cell(v)), class_=k) for v, k in zip(r, classes, strict=True)))
-        for r in table.head(rows).iter_rows()
-    )
+    cells = [
+        [tag("td", escape(_cell(value)), class_=k) for value in column]
+        for column, k in zip(table.head(rows), classes, strict=True)
+    ]
+    body = "".join(tag("tr", *row) for row in zip(*cells, strict=True))
     grid = tag("table", tag("thead", tag("tr", head)), tag("tbody", body), class_="data")
     size = plural(table.height, "row")
     if table.height > rows:
@@ -142,6 +143,9 @@ def _framed(name: str, grid: str, note: str, link: str) -> str:
 
 def _csv_link(name: str, table: pl.DataFrame) -> str:
     """All of a table to download, where that is small."""
+    lists = [column.list.len().sum() for column in table if column.dtype == pl.List]
+    if 2 * sum(lists) > CSV_BYTES:  # a value takes at least two characters
+        return ""
     content = _csv(table)
     if len(content) > CSV_BYTES:
         return ""
@@ -154,8 +158,8 @@ def _cell(value: Any) -> str:
         return "–"
     if isinstance(value, float):
         return f"{value:.4g}".replace("-", "−")
-    if isinstance(value, list | pl.Series) and len(value) > LIST_SHOWN:
-        return f"{len(value):,} values"
+    if isinstance(value, pl.Series):
+        return f"{len(value):,} values" if len(value) > LIST_SHOWN else plain(value.to_list())
     return plain(value)
 
 
