@@ -1,7 +1,7 @@
 """Arrays are held to the shapes that their signatures say, while a test runs.
 
-A signature says ``Float[Tensor, "R S D"]`` (jaxtyping); its names are imported for type checkers
-alone, so that the library loads no jaxtyping. Here an import hook wraps the functions of some rooms
+A signature says ``Float[Tensor, "R S D"]`` (jaxtyping); in the library these names stand for
+anything, so that it loads no jaxtyping. Here an import hook wraps the functions of some rooms
 that say a shape: an axis has one length throughout a call. The rest of a signature is mypy's.
 
 A checked call takes some eighty microseconds more, so that only the first few of each function in
@@ -33,6 +33,8 @@ from inweights.errors import InweightsError
 __all__ = ["ROOMS", "SHAPED", "ShapeError", "checked", "checking", "install"]
 
 ROOMS = ("models", "probes", "theory", "training")
+#: What annotations say a shape on.
+KINDS = {name: getattr(jaxtyping, name) for name in ("Bool", "Float", "Int", "Integer", "Num")}
 #: An annotation that says a shape.
 SHAPED = re.compile(r"\b(?:Bool|Float|Int|Num)\[")
 #: How many calls of each function a test checks.
@@ -83,7 +85,7 @@ def checked(function: F) -> F:
             return function(*args, **kwargs)
         if not hints:
             own = inspect.unwrap(function).__globals__
-            names = {**vars(jaxtyping), **{name: _class(thing) for name, thing in own.items()}}
+            names = {name: _class(thing) for name, thing in own.items()} | KINDS
             if "Tensor" not in names:  # of a module that imports torch for type checkers only
                 names["Tensor"] = sys.modules["torch"].Tensor
             hints.update({name: eval(str(text), names) for name, text in said.items()})

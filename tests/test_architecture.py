@@ -27,7 +27,7 @@ ORDER = (
     "report",
     "laboratory",
 )
-FREE = {"errors", "config", "seeds", "support"}
+FREE = {"arrays", "errors", "config", "seeds", "support"}
 #: The face of the package and the command line see everything.
 FACE = {"__init__", "__main__", "cli"}
 #: Sub-packages in the order of their imports, from the lowest; each knows those before it.

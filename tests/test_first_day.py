@@ -7,11 +7,12 @@ import shlex
 import subprocess
 import sys
 
+import numpy as np
 import polars as pl
 import pytest
 
 import inweights as iw
-from inweights import laboratory
+from inweights import laboratory, lm
 from inweights.cli.entry import app, main
 from inweights.cli.examples import EXAMPLES
 from inweights.errors import ConfigError, DataError
@@ -42,6 +43,26 @@ def test_ask_gives_the_fact_that_was_learnt(trained) -> None:
     sums = whole.group_by("replica").agg(pl.col("probability").sum())["probability"]
     assert sums.to_list() == pytest.approx([1, 1], rel=1e-5)
     assert iw.ask(model, world, "b1 a1")["right"].is_null().all()  # no statement asks that
+
+
+def test_ask_puts_a_question_to_a_language_model_in_words() -> None:
+    pytest.importorskip("transformers", reason="needs the extra 'hf'")
+    world = iw.open_world("@people")
+    model = lm.load_model("@tiny")
+    asked = iw.ask(model, world, "Mozart born_in", best=100)
+    places = {f.answer[0] for f in world.facts if world.vocabulary.names[f.prompt[-1]] == "born_in"}
+    assert set(asked["answer"]) == {world.vocabulary.names[place] for place in places}
+    assert asked["probability"].sum() == pytest.approx(1)
+    assert asked.filter(answer="Salzburg")["right"].all()
+    assert asked["right"].sum() == 1
+    chained = iw.ask(model, world, "Mozart born_in country", best=1)
+    (text,) = [" ".join(chained["answer"])]
+    (scores,) = lm.log_likelihoods(
+        model, ["The country of the birthplace of Mozart is"], [[f" {text}"]]
+    )
+    assert np.exp(scores[0]) < chained["probability"].item() <= 1
+    with pytest.raises(DataError, match="'Mozart' is no relation"):
+        iw.ask(model, world, "Mozart")
 
 
 def test_ask_reads_names_with_spaces() -> None:

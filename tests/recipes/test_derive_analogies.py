@@ -12,7 +12,7 @@ from inweights.config import apply_overrides
 from inweights.errors import ConfigError
 from inweights.recipes.feature_resemblance import table1 as analogies
 from inweights.recipes.feature_resemblance import table4
-from inweights.recipes.feature_resemblance.common import GPTTraining, OneLayerTraining
+from inweights.recipes.feature_resemblance.trainings import GPTTraining, OneLayerTraining
 
 
 def measured(label: str, value: Any) -> dict[str, pl.DataFrame]:

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from inweights.arrays import Floats
 from inweights.errors import DataError, SolverError
 from inweights.models import Node2VecConfig
 from inweights.theory.geometric_memory import node2vec, spectral, storage
@@ -61,7 +62,7 @@ def test_eigenspaces_are_whole(shape: str, kind: spectral.Operator) -> None:
 
 
 def test_components_with_the_same_spectrum_have_a_null_vector_each() -> None:
-    a: spectral.Floats = np.pad(np.kron(np.eye(3), TINY["cycle"]), (0, 1))  # and a lone node
+    a: Floats = np.pad(np.kron(np.eye(3), TINY["cycle"]), (0, 1))  # and a lone node
     for kind in spectral.OPERATORS:
         spectrum = spectral.eigenspaces(spectral.operator(a, kind))
         assert spectrum.null == 4

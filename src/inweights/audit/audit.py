@@ -4,8 +4,6 @@ Everything here is counted, from the triples alone; only the forecast solves a p
 joins and group-bys, so that 100,000 triples take seconds.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 

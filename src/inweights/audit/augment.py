@@ -3,8 +3,6 @@
 The same facts and options give the same rows. Nothing is read but the facts, and a file to replay.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Counts of triples: the tables of :class:`~inweights.audit.Audit`, all joins and group-bys."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from inweights.worlds.knowledge.knowledge import Knowledge

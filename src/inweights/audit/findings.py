@@ -1,7 +1,5 @@
 """Findings of an audit: which questions will be answered, and what to do about the others."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

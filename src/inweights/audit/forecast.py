@@ -1,7 +1,5 @@
 """Prediction for any number of facts: for all, or for the part that fits the time limit."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -131,12 +129,8 @@ def predict_source(
     if not solving.intervals:
         return made
     left = max(left / 4, late - time.perf_counter())
-    tell = partial(_tell_intervals, watch) if watch else None
+    tell = (lambda done, of: watch(done, of, "intervals")) if watch else None
     return made.with_intervals(tie=solving.tie, seconds=left, progress=tell)
-
-
-def _tell_intervals(watch: Progress, done: int, of: int) -> None:
-    watch(done, of, "intervals")
 
 
 def failing_chains(

@@ -4,8 +4,6 @@ Only what needs no knowledge of the world: names that differ in writing become o
 twice is said once, and what cannot be right as it stands is set apart for its owner to decide.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Near spellings of one name, and rows that a symmetric or inverse relation lacks."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Questions that follow from facts and are never trained on: compositions, analogies, reversals."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple

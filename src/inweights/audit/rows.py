@@ -1,7 +1,5 @@
 """Rows of a training set, and what they cost to train on: words, or tokens of a tokenizer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

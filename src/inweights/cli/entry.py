@@ -1,7 +1,5 @@
 """The command line. Thin: it parses, calls the library and prints."""
 
-from __future__ import annotations
-
 import errno
 import logging
 import signal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from inweights.errors import ConfigError, DataError, unknown_name
@@ -11,24 +11,31 @@ from inweights.support.progress import plural
 if TYPE_CHECKING:
     import polars as pl
 
+    from inweights.lm import LanguageModel
     from inweights.models.base import Model
     from inweights.worlds.world import World
 
 
 def ask(
-    model: Model, world: World | Sequence[World], question: str | Sequence[str], *, best: int = 3
+    model: Model | LanguageModel,
+    world: World | Sequence[World],
+    question: str | Sequence[str],
+    *,
+    best: int = 3,
 ) -> pl.DataFrame:
     """Return the first answers to a question, with their probabilities.
 
     Args:
-        model: Any model with ``R`` replicas: trained, loaded or wrapped.
+        model: Any model with ``R`` replicas: trained, loaded or wrapped. Or a pretrained language
+            model, one replica, which is asked in words (:class:`~inweights.worlds.Wording`).
         world: What it learnt: names of the tokens; one world, or one a replica.
         question: Names of tokens with spaces between, or a list of them.
         best: How many answers of each replica.
 
     Returns:
         A row for each replica and answer, the best first: ``replica``, ``rank`` (from 1),
-        ``answer``, ``probability`` (among all candidates), ``right`` (whether a fact or query of
+        ``answer``, ``probability`` (among all candidates; those of a language model are the
+        answers that the world has to the last relation), ``right`` (whether a fact or query of
         the world has this answer; empty where it does not have the question).
 
     Raises:
@@ -42,16 +49,24 @@ def ask(
         >>> ask(model, world, "a1 r1 r2", best=2).columns
         ['replica', 'rank', 'answer', 'probability', 'right']
     """
-    import polars as pl
     import torch
 
     from inweights.config import check_size
     from inweights.training.batches.worlds import as_worlds
+    from inweights.worlds.world import World
 
     check_size("best", best, most=10**6)
     rows: list[tuple[Any, ...]] = []
-    worlds = as_worlds(world, model)
+    worlds = (
+        as_worlds(world, model)
+        if isinstance(model, torch.nn.Module)
+        else [world]
+        if isinstance(world, World)
+        else list(world)
+    )
     prompts = [prompt_of(each, question) for each in worlds]
+    if not isinstance(model, torch.nn.Module):
+        return _in_words(model, worlds[0], prompts[0], best)
     if len({len(prompt) for prompt in prompts}) > 1:
         raise ConfigError("the question has more tokens in one world than in another")
     if model.context is not None and len(prompts[0]) > model.context:
@@ -70,9 +85,48 @@ def ask(
             (replica, rank, own.vocabulary.names[name], share, name in known if known else None)
             for rank, (name, share) in enumerate(zip(names, shares, strict=False), 1)
         ]
+    return _frame(rows)
+
+
+def _in_words(model: LanguageModel, world: World, prompt: Sequence[int], best: int) -> pl.DataFrame:
+    """Ask a language model in words; its candidates are the answers to the last relation."""
+    import numpy as np
+
+    from inweights.lm import log_likelihoods
+    from inweights.worlds.knowledge.wording import Wording
+
+    subject, *relations = (world.vocabulary.names[token] for token in prompt)
+    answers = {fact.answer[0]: None for fact in world.facts if fact.prompt[-1] == prompt[-1]}
+    if not relations or not answers:
+        raise DataError(
+            f"'{world.vocabulary.names[prompt[-1]]}' is no relation of the world; a language model "
+            "is asked for a subject and its relations, as in 'ann works at'"
+        )
+    names = [world.vocabulary.names[token] for token in answers]
+    words = Wording()
+    text = (
+        words.state(relations[0], subject, "", 0)[0]
+        if len(relations) == 1
+        else words.chain(relations[0], relations[1], subject)
+        if len(relations) == 2
+        else words.ask(relations, subject)
+    )
+    (scores,) = log_likelihoods(model, [text], [[f" {name}" for name in names]])
+    shares = np.exp(scores - np.logaddexp.reduce(scores))
+    known = {world.vocabulary.names[token] for token in _answers(world, prompt)}
+    first = np.argsort(-shares, kind="stable")[:best]
+    return _frame(
+        (0, rank, names[k], float(shares[k]), names[k] in known if known else None)
+        for rank, k in enumerate(first, 1)
+    )
+
+
+def _frame(rows: Iterable[tuple[Any, ...]]) -> pl.DataFrame:
+    import polars as pl
+
     types = {"replica": pl.Int64, "rank": pl.Int64, "answer": pl.String}
     return pl.DataFrame(
-        rows, {**types, "probability": pl.Float64, "right": pl.Boolean}, orient="row"
+        list(rows), {**types, "probability": pl.Float64, "right": pl.Boolean}, orient="row"
     )
 
 

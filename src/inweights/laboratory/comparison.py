@@ -31,7 +31,11 @@ class Comparison:
 
 def compare(first: Outcome, second: Outcome) -> Comparison:
     """Lay two runs side by side: their verdicts, and the settings in which they differ."""
-    own = [_flat(one.settings) | _about(one) for one in (first, second)]
+    own = [
+        _flat(run.settings)
+        | {"recipe": run.recipe.name, "scale": run.scale, "seeds": written(run.seeds)}
+        for run in (first, second)
+    ]
     keys = dict.fromkeys([*own[0], *own[1]])
     settings = {
         key: (own[0].get(key), own[1].get(key))
@@ -42,11 +46,6 @@ def compare(first: Outcome, second: Outcome) -> Comparison:
     ids = dict.fromkeys([*by_id[0], *by_id[1]])
     claims = {claim: (by_id[0].get(claim), by_id[1].get(claim)) for claim in ids}
     return Comparison((first, second), settings, claims)
-
-
-def _about(outcome: Outcome) -> dict[str, Any]:
-    seeds = outcome.seeds
-    return {"recipe": outcome.recipe.name, "scale": outcome.scale, "seeds": written(seeds)}
 
 
 def _flat(values: Any, path: str = "") -> dict[str, Any]:

@@ -4,8 +4,6 @@ A world, a model and a learner are named by their ``kind``, as in the TOML file 
 other config by its class, as ``type``.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Mapping, Sequence

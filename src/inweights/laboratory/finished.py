@@ -183,18 +183,13 @@ def _is_run(name: str, store: RunStore) -> bool:
     try:
         full_name(name)
     except ConfigError as error:
-        _refuse_plugin(name, store)
+        for folder in store.of(name):  # it has run, and its plugin is not known
+            raise _of_a_plugin(name, folder) from None
         folders = [folder.path.name for folder in store if folder.complete]
         if set(name) <= set("0123456789abcdef"):
             raise unknown_name("run", name, folders, hint="'inweights runs' lists them.") from None
         raise error from None
     return False
-
-
-def _refuse_plugin(name: str, store: RunStore) -> None:
-    """Say which plugin a recipe comes from that is not known, but has run."""
-    for folder in store.of(name):
-        raise _of_a_plugin(name, folder)
 
 
 def _of_a_plugin(name: str, folder: RunFolder) -> ConfigError:

@@ -1,7 +1,5 @@
 """What this machine has, and what to install for what."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -18,7 +18,7 @@ from inweights.runs.environment import file_at
 if TYPE_CHECKING:
     from inweights.lab.grammar.recipe import Recipe
     from inweights.laboratory.ledger.board import Board
-    from inweights.laboratory.ledger.lines import Ledger, Line, Stated
+    from inweights.laboratory.ledger.lines import Ledger, Line
     from inweights.support.progress import Progress
 
 #: Name of the ledger in the folder of results.
@@ -203,7 +203,8 @@ def _rows(
                 line = ledger.entry(claim.id, scale).stated
                 if line is None or line.block != block or claim.id not in (held.versions or {}):
                     continue
-                if _holds(before, line):
+                known = before.entry(claim.id, scale).stated if before else None
+                if known and (known.hash, known.block) == (line.hash, line.block):
                     yield from rows_of(line, numbers_of(claim, tables), folder.seeds, where)
                 else:
                     warnings.warn(
@@ -230,11 +231,6 @@ def _ledger_of_run(folder: RunFolder, path: Path) -> tuple[Ledger | None, str, s
     if ledger is None:
         return None, f"the commit {commit[:10]} of its run has no ledger here", where
     return ledger, "", where
-
-
-def _holds(ledger: Ledger | None, line: Stated) -> bool:
-    before = ledger.entry(line.claim.id, line.scale).stated if ledger else None
-    return before is not None and (before.hash, before.block) == (line.hash, line.block)
 
 
 @lru_cache(maxsize=16)

@@ -1,7 +1,5 @@
 """Files to start from: examples, and a world, probe, recipe or study of one's own."""
 
-from __future__ import annotations
-
 import keyword
 import re
 from collections.abc import Mapping

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
+from inweights.arrays import Float, Int
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.layers import Embedding, Linear
 from inweights.models.packing import Packed, pack
 from inweights.support.progress import plural
 from inweights.support.showing import Card
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 #: What :meth:`Model.hooks` does to a hidden state: ``[R, S, D]`` to the same shape.
 Edit = Callable[[Tensor], Tensor]

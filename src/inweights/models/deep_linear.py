@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from inweights.arrays import Float
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.models.layers import Linear
 from inweights.models.packing import Packed, running_sums
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
-
     from inweights.models.configs import DeepLinearConfig
 
 

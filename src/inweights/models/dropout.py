@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import torch
 from torch import Tensor, nn
 
+from inweights.arrays import Float
 from inweights.errors import ConfigError
 from inweights.models.model_config import check_rate
 from inweights.seeds import Streams
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 DROPOUT: Final = "dropout"
 

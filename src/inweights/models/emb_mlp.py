@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from inweights.arrays import Float
 from inweights.models.base import Model
 from inweights.models.layers import Embedding, Linear
 from inweights.models.packing import Packed, running_sums
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
-
     from inweights.models.configs import EmbMLPConfig
 
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from inweights.arrays import Float, Int
 from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropout
@@ -23,8 +24,6 @@ from inweights.models.layers import Embedding, LayerNorm, Linear
 from inweights.models.packing import Packed, pack
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
-
     from inweights.models.configs import GPTConfig
 
 #: What may replace a part of a block: its name and its state ``[R, S, D]``, to the same shape.

@@ -16,13 +16,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from inweights.arrays import Float, Int
 from inweights.errors import ConfigError, DataError
 from inweights.models.fused import layer_norm
 from inweights.seeds import INITIALISATION, Streams
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
-
     from inweights.models.model_config import Init
 
 Draw = Callable[[str, nn.Parameter, int], None]

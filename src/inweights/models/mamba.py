@@ -19,13 +19,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from inweights.arrays import Float
 from inweights.models.base import Model
 from inweights.models.layers import Draw, Embedding, Layer, Linear, in_whole_blocks
 from inweights.models.packing import Packed
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
-
     from inweights.models.configs import MambaConfig
 
 #: Range of the steps Δ at the start; channels are spaced evenly over it on a logarithmic scale.

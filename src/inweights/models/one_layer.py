@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from inweights.arrays import Float, Int
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.models.layers import Draw, Layer
@@ -24,8 +25,6 @@ from inweights.models.packing import Packed
 from inweights.models.tiny_nn import FrozenEmbedding
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
-
     from inweights.models.configs import OneLayerConfig
 
 

@@ -10,15 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from inweights.arrays import Float, Int
 from inweights.errors import DataError
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor
 
+from inweights.arrays import Float
 from inweights.models.base import Model
 from inweights.models.dropout import Dropout
 from inweights.models.layers import Draw, Embedding, Layer, Linear
 from inweights.models.packing import Packed
 
 if TYPE_CHECKING:
-    from jaxtyping import Float
-
     from inweights.models.configs import TinyNNConfig
 
 

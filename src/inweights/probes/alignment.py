@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 import torch
 from torch import Tensor
 
+from inweights.arrays import Float, Int
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.needs import holds
 from inweights.probes.states import cosine_blocks, last_states
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import Ids, World
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 # The two places at which a subject can meet its bridge: after the first relation, where the paper
 # looks, and after the second, where the answer is read.

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from torch import Tensor
 
+from inweights.arrays import Float, Floats, Int
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.needs import holds
@@ -17,9 +16,6 @@ from inweights.probes.states import cosine_blocks, last_states
 from inweights.theory.feature_resemblance.depth import depth_cosines
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import Ids, World
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 
 @holds(cosines=18, states=15, kept=15)
@@ -75,9 +71,7 @@ def label_cosines(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame
     return pl.DataFrame(rows).sort("replica", maintain_order=True)
 
 
-def _compared(
-    states: Float[Tensor, "R m D"], labels: Int[Ids, "_ m"]
-) -> Float[NDArray[np.float64], "R 3"]:
+def _compared(states: Float[Tensor, "R m D"], labels: Int[Ids, "_ m"]) -> Float[Floats, "R 3"]:
     """Mean cosine within labels and between them, and the mean absolute one between them."""
     total, pairs = np.zeros((len(states), 3)), np.zeros((len(states), 3))
     for rows, cosines, alike in cosine_blocks(states, states, labels):

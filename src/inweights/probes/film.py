@@ -10,12 +10,12 @@ Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``G`` eigenspaces, ``K`` frame
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from inweights.arrays import Float, Floats
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import (
@@ -40,10 +40,6 @@ from inweights.theory.geometric_memory.spectral import (
 )
 from inweights.worlds.world import Ids, World
 
-if TYPE_CHECKING:
-    from jaxtyping import Float
-
-Floats = NDArray[np.float64]
 #: Rows of a Gram matrix that are made at once.
 _ROWS = 2048
 #: Frames of a large graph: so many in all, times its nodes, and at least a few.

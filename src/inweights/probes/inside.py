@@ -6,13 +6,13 @@ Shapes: ``R`` replicas, ``n`` prompts, ``D`` width, ``K`` candidates, ``H`` head
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 import torch
 from torch import Tensor
 
+from inweights.arrays import Float, Int
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.models.packing import pack
@@ -21,9 +21,6 @@ from inweights.probes.recall import chosen_parts, slices
 from inweights.training.batches.worlds import Part, as_worlds, shape_groups
 from inweights.training.scoring import MOST_LOGITS
 from inweights.worlds.world import World
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 
 @holds(most=2000, logits=5, kept=48)

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 import torch
 from torch import Tensor
 
+from inweights.arrays import Float, Int
 from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.probes.needs import holds
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import MOST_LOGITS
 from inweights.worlds.world import Ids, World
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 
 @holds(logits=5, states=11)

@@ -12,12 +12,12 @@ Shapes: ``R`` replicas, ``d`` arms, ``p`` nodes of a path, ``D`` width.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from inweights.arrays import Float, Floats, Int
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import node_vectors
@@ -26,10 +26,6 @@ from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import answer_ranks
 from inweights.worlds.world import Ids, Statements, World
 
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
-
-Floats = NDArray[np.float64]
 #: Queries whose similarities to all arms are held at once.
 _CHUNK = 1024
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from inweights.arrays import Float, Floats
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.alignment import bridge_pairs
@@ -20,15 +21,12 @@ from inweights.support.extras import optional
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import World
 
-if TYPE_CHECKING:
-    from jaxtyping import Float
-
 Method = Literal["pca", "tsne"]
 
 
 def project(
     points: Float[NDArray[np.floating], "n D"], *, method: Method = "pca", seed: int = 0
-) -> tuple[Float[NDArray[np.float64], "n 2"], float]:
+) -> tuple[Float[Floats, "n 2"], float]:
     """Project points into the plane by cosine distance.
 
     Points are scaled to length one first, so that only directions count.
@@ -68,7 +66,7 @@ def project(
     return where.astype(np.float64), _trust(scaled, where, neighbours)
 
 
-def _principal(x: Float[NDArray[np.float64], "n D"]) -> Float[NDArray[np.float64], "n 2"]:
+def _principal(x: Float[Floats, "n D"]) -> Float[Floats, "n 2"]:
     """Coordinates along the first two principal axes, whose largest entry is positive."""
     left, values, axes = np.linalg.svd(x - x.mean(0), full_matrices=False)
     largest = np.abs(axes).argmax(1)
@@ -76,9 +74,7 @@ def _principal(x: Float[NDArray[np.float64], "n D"]) -> Float[NDArray[np.float64
     return np.pad(where, ((0, 0), (0, 2)))[:, :2]
 
 
-def _trust(
-    x: Float[NDArray[np.float64], "n D"], where: Float[NDArray[np.float64], "n 2"], neighbours: int
-) -> float:
+def _trust(x: Float[Floats, "n D"], where: Float[Floats, "n 2"], neighbours: int) -> float:
     """Trustworthiness: what neighbours in the plane that are none in the space cost, by rank."""
     n, near = len(x), []
     for points in (x, where):
@@ -162,7 +158,7 @@ def align_frames(
     aligned = []
     films = frames.partition_by(list(by), maintain_order=True) if by else [frames]
     for film in films:
-        previous: NDArray[np.float64] | None = None
+        previous: Floats | None = None
         for frame in film.sort(step, maintain_order=True).partition_by(step, maintain_order=True):
             where = frame.select("x", "y").to_numpy()
             where = where - where.mean(0)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 import polars as pl
 import torch
 
+from inweights.arrays import Bool, Int
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.base import Model
 from inweights.probes.needs import holds
 from inweights.training.batches.worlds import Part, as_worlds
 from inweights.training.scoring import answer_scores, answers_of
 from inweights.worlds.world import Ids, World
-
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Int
 
 
 @holds(logits=8, states=14)

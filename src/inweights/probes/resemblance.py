@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
 import torch
 from torch import Tensor
 
+from inweights.arrays import Float, Int
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.base import Model
 from inweights.models.one_layer import OneLayer
@@ -17,9 +18,6 @@ from inweights.probes.needs import holds
 from inweights.probes.states import cosine_blocks, last_states
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import Ids, World
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 #: What is read before the states are compared; see :func:`resemblance`.
 Prompt = Literal["entity", "premise", "query"]

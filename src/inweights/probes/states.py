@@ -7,20 +7,17 @@ Shapes: ``R`` replicas, ``m`` prompts or states, ``b`` of them in a block, ``T``
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from inweights.arrays import Bool, Float, Int
 from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.training.scoring import MOST_LOGITS
 from inweights.worlds.world import Ids
-
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Int
 
 #: Positions of a replica that are read at once. As with logits, it does not depend on how many
 #: replicas there are, so that a run is the same alone.

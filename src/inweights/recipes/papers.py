@@ -3,8 +3,6 @@
 ``papers.toml`` has each paper's title and the notes that several of its recipes share.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -15,7 +13,7 @@ from typing import Any
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError
 from inweights.lab.grammar.published import check_sources
-from inweights.lab.grammar.recipe import Paper, Recipe, Tables
+from inweights.lab.grammar.recipe import SCALES, Paper, Recipe, Tables
 from inweights.lab.grammar.recipe_file import read_recipe
 from inweights.lab.grammar.trial import Plan
 
@@ -55,11 +53,11 @@ def papers() -> Mapping[str, PaperEntry]:
 def recipe(
     module: str,
     *,
-    scales: Mapping[str, Config],
-    seeds: int | Mapping[str, int],
+    seeds: int | tuple[int, int, int] = (2, 8, 16),
     plan: Callable[[Any], Plan] | None = None,
     derive: Callable[[Tables], Tables] | None = None,
     version: int = 1,
+    **scales: Config,
 ) -> Recipe:
     """Return the recipe of a module: its words are in the TOML file of the same name beside it.
 
@@ -67,11 +65,12 @@ def recipe(
 
     Args:
         module: The module's ``__name__``; its folder says the paper.
-        scales: Settings of each scale, all of one config class.
-        seeds: Number of replicates of each scale, or of all.
+        seeds: Number of replicates at the scales ``smoke``, ``cpu`` and ``paper``, or at all.
         plan: Makes the plan from the settings; the module's own if left out.
         derive: Computes further tables; the module's own, if it has one, if left out.
         version: Raised by hand when the recipe's results change; part of a run's identity.
+        scales: Settings by scale, all of one config class, whose defaults are those of a scale that
+            is left out.
     """
     own = vars(sys.modules[module])
     for needed in ("SCORES", "plan"):
@@ -85,13 +84,15 @@ def recipe(
         for paper, about in papers().items()
         for note, texts in about.notes.items()
     }
+    usual = type(next(iter(scales.values())))
+    known = {scale: scales.get(scale) or usual() for scale in SCALES}
     made = read_recipe(
         _folder() / folder / f"{name}.toml",
         Paper(source, " ".join(entry.title.split()), claims_of=entry.claims_of),
         scores=own["SCORES"],
         notes=notes,
-        scales=scales,
-        seeds=seeds,
+        scales=known | scales,
+        seeds=dict(zip(SCALES, seeds, strict=True)) if isinstance(seeds, tuple) else seeds,
         plan=plan or own["plan"],
         derive=derive or own.get("derive"),
         version=version,

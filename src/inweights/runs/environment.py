@@ -1,7 +1,5 @@
 """Where a run was made: versions, commits and machine, for its record."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

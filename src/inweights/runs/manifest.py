@@ -1,7 +1,5 @@
 """The manifest of a complete run: every file with its hash, so that any change is noticed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

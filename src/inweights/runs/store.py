@@ -1,7 +1,5 @@
 """All runs below one folder, found by their config or one after another."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping

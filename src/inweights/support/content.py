@@ -1,7 +1,5 @@
 """The content of files and folders as a hash, so that an edited file is another one."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import time

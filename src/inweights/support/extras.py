@@ -1,7 +1,5 @@
 """Packages that only parts of the library need: imported where used, named where missing."""
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 from importlib.util import find_spec

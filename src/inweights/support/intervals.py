@@ -9,8 +9,6 @@ Stegun, 26.7.3 and 26.7.4); for many of them its quantile is an expansion about 
 (26.7.5).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

@@ -5,8 +5,6 @@ A size is estimated before anything of it is made. The limit is ``$INWEIGHTS_MAX
 that train inherit it.
 """
 
-from __future__ import annotations
-
 import errno
 import io
 import os

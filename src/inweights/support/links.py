@@ -5,8 +5,6 @@ link itself. Every step below it is looked at before it is used; a link that som
 between the two is not noticed, and the last step alone is opened without following links.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import suppress

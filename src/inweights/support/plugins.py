@@ -5,8 +5,6 @@ code runs when somebody names it in this call, or has installed it as an entry p
 a file, such as that of a finished run, says so.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import sys

@@ -1,7 +1,5 @@
 """What long work calls to say how far it is; whoever waits for it shows that."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable, Iterator

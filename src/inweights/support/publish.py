@@ -1,7 +1,5 @@
 """Files and folders are written beside their place and then renamed: whole, or not there."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil

@@ -1,7 +1,5 @@
 """How an object shows itself: a few lines in a terminal, a small table in a notebook."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Modules of one's own as parsed source: an edited constant, helper or import is another one."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import inspect
@@ -134,7 +132,8 @@ def _check_loaded(module: types.ModuleType, file: Path) -> None:
         own = function.__code__.co_filename == str(file)
         if own and (code is None or repr(bytecode(code)) != repr(bytecode(function.__code__))):
             raise _edited(file)
-    stored = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and _is_stored(n)]
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    stored = [name.id for name in names if not isinstance(name.ctx, ast.Load)]
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
             for target in node.targets:
@@ -158,10 +157,6 @@ def _functions(module: types.ModuleType) -> Iterator[types.FunctionType]:
         function = inspect.unwrap(one) if callable(one) else one
         if isinstance(function, types.FunctionType):
             yield function
-
-
-def _is_stored(name: ast.Name) -> bool:
-    return not isinstance(name.ctx, ast.Load)
 
 
 def _edited(file: Path) -> ConfigError:

@@ -6,8 +6,6 @@ Comments, docstrings and formatting do not count. The library's own code does no
 changes its numbers raises a version.
 """
 
-from __future__ import annotations
-
 import sys
 import types
 from collections.abc import Iterator, Mapping

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 import numpy as np
@@ -17,13 +17,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from inweights.arrays import Int
 from inweights.errors import RunError, WriteError
 from inweights.models.save import fingerprint
 from inweights.support.limits import open_file
 from inweights.support.publish import publish_file
-
-if TYPE_CHECKING:
-    from jaxtyping import Int
 
 _OPTIMIZER, _TABLE = "optimizer/", "table/"
 

@@ -6,12 +6,12 @@ Shapes: ``R`` replicas, ``P`` parameters of one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import polars as pl
 import torch
 from torch import Tensor
 
+from inweights.arrays import Bool, Float, Int
 from inweights.errors import RunError
 from inweights.models.base import Model
 from inweights.support.code import Code
@@ -22,9 +22,6 @@ from inweights.training.observers import Observer, Step
 from inweights.training.scoring import answer_blocks, answers_of
 from inweights.training.steps.flat_parameters import FlatParameters
 from inweights.worlds.world import World
-
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Int
 
 LOSSES = {"phase": pl.String, "step": pl.Int64, "replica": pl.Int64, "loss": pl.Float64}
 

@@ -7,20 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from inweights.arrays import Bool, Float, Int
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.training.batches.worlds import Part, as_worlds, shape_groups
 from inweights.worlds.world import Ids, World
-
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Int
 
 #: Logits of a replica that are held at once, 8 MB. What is held at once must not depend on how many
 #: replicas there are: products of other sizes may round otherwise, and a run is the same alone.

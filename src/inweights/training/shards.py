@@ -13,7 +13,6 @@ Shapes: ``R`` replicas, ``P`` parameters of one, ``S`` packed tokens, ``n`` labe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import msgspec
 import torch
@@ -21,13 +20,11 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn import functional as F
 
+from inweights.arrays import Float
 from inweights.errors import ConfigError
 from inweights.models.packing import Packed
 from inweights.training.batches.plans import Batch
 from inweights.training.checkpoint import Checkpoint, ReplicaState
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 
 class Shards:

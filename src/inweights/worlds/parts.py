@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inweights.arrays import Bools
 from inweights.worlds.world import Ids
 
 
@@ -50,7 +50,7 @@ class Components:
         return order[order < self._total]
 
 
-def whole_components(facts: Ids, nodes: Ids, *, total: int, most: int) -> NDArray[np.bool_]:
+def whole_components(facts: Ids, nodes: Ids, *, total: int, most: int) -> Bools:
     """Return which facts to keep, at most so many, ``[total]``.
 
     Components of facts that share a node are taken whole, the largest that fits first. Where they

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from inweights.arrays import Bools
 from inweights.errors import DataError, unknown_name
 from inweights.worlds.vocabulary import Ids, counted
 
@@ -88,13 +89,13 @@ class Statements:
     answer_ends: Ids
     roles: NDArray[np.int16]
     role_names: tuple[str, ...]
-    out_of_distribution: NDArray[np.bool_]
+    out_of_distribution: Bools
 
     @classmethod
     def build(
         cls,
         parts: Mapping[str, tuple[Any, Any]],
-        out_of_distribution: NDArray[np.bool_] | None = None,
+        out_of_distribution: Bools | None = None,
     ) -> Statements:
         """Build from one pair of matrices a role: prompts ``[m, T]`` and answers ``[m, A]``.
 

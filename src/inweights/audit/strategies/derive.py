@@ -1,7 +1,5 @@
 """Composed facts, in wordings that no question uses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from inweights.audit.strategies.telling import Row, Telling

@@ -1,7 +1,5 @@
 """Identities ``b → b`` of bridges (*Identity Bridge*, §4)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from inweights.audit.strategies.telling import Row, Telling

@@ -1,7 +1,5 @@
 """Measured effects of the strategies by kind of question, and the selection based on them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple

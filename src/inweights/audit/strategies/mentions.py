@@ -1,7 +1,5 @@
 """Which entities a text names."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Sequence

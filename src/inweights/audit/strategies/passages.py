@@ -1,7 +1,5 @@
 """Facts that share an entity, stated together."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 

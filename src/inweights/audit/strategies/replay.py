@@ -1,7 +1,5 @@
 """Text that the model is to keep: a file of the user's, such as what the model wrote itself."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Facts one by one: as they are, in other words, as questions, and from their object."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Chains worked out in the open: the question, the bridge, the answer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from inweights.audit.strategies.telling import Row, Telling

@@ -1,7 +1,5 @@
 """What a strategy is given, and the rows that it makes."""
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from inweights.cli.commands.base import Common, Flag, Source, Whole, app
+from inweights.cli import console
+from inweights.cli.commands.base import Common, Flag, Source, Whole, app, options
 from inweights.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -19,8 +20,7 @@ if TYPE_CHECKING:
     from inweights.lm import Cost
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@options
 class Added:
     """Texts that are added to the facts.
 
@@ -66,8 +66,7 @@ class Added:
             raise ConfigError("--failing-first requires --strategy derive or steps")
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@options
 class Text:
     """How the training set is written.
 
@@ -147,19 +146,15 @@ def augment(
     text: Text = Text(),
     source: Source = Source(),
     common: Common = Common(),
-) -> int:
+) -> None:
     """Write training data for a file of facts, with held-out questions and a control.
 
-    Parameters
-    ----------
-    facts
-        A file or folder of facts, as for 'inweights audit'.
-    out
-        Folder to write.
+    Args:
+        facts: A file or folder of facts, as for 'inweights audit'.
+        out: Folder to write.
     """
     from inweights.audit import augment as make
     from inweights.audit import failing_chains, token_counter, write_augmented
-    from inweights.cli import console
     from inweights.worlds import Wording, read_knowledge
 
     added.check()
@@ -194,4 +189,3 @@ def augment(
         else:
             made = making(budget=text.budget, tokens=count)
     console.augmented(made, write_augmented(made, out), json=common.json)
-    return 0

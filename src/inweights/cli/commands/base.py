@@ -9,7 +9,7 @@ them.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, dataclass_transform
 
 from cyclopts import App, Parameter, Token
 
@@ -17,6 +17,9 @@ from inweights import __version__
 
 if TYPE_CHECKING:
     from inweights.lab.engine.outcome import Outcome
+
+
+T = TypeVar("T")
 
 
 def _whole(_kind: type, tokens: Sequence[Token]) -> int:
@@ -95,11 +98,13 @@ def trackers(tool: str, folder: str = "trackers", **options: Any) -> list[Any]:
     return [Tracker(tool, folder=folder, **options)]
 
 
-_group = Parameter(name="*")
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def options(group: type[T]) -> type[T]:
+    """Make a class a frozen group of options, which the command line flattens."""
+    return Parameter(name="*")(dataclass(frozen=True, kw_only=True)(group))
 
 
-@_group
-@dataclass(frozen=True, kw_only=True)
+@options
 class Common:
     """What almost every command takes."""
 
@@ -113,8 +118,7 @@ class Common:
         load_plugins(self.plugin)
 
 
-@_group
-@dataclass(frozen=True, kw_only=True)
+@options
 class Verdicts(Common):
     """How claims are shown, and whether one that fails is an error."""
 
@@ -122,8 +126,7 @@ class Verdicts(Common):
     strict: Strict = False
 
 
-@_group
-@dataclass(frozen=True, kw_only=True)
+@options
 class Source:
     """Where facts come from, beside their name."""
 
@@ -131,8 +134,7 @@ class Source:
     download: Download = False
 
 
-@_group
-@dataclass(frozen=True, kw_only=True)
+@options
 class Changes:
     """What is made: changed settings, and a root seed."""
 
@@ -140,8 +142,7 @@ class Changes:
     seed: Whole = 0
 
 
-@_group
-@dataclass(frozen=True, kw_only=True)
+@options
 class Choice:
     """What is run: seeds, and changed settings."""
 
@@ -156,8 +157,7 @@ class Choice:
         return parse_seeds(self.seeds) if self.seeds is not None else None
 
 
-@_group
-@dataclass(frozen=True, kw_only=True)
+@options
 class How:
     """How a run is done."""
 
@@ -167,8 +167,7 @@ class How:
     fresh: Fresh = False
 
 
-@_group
-@dataclass(frozen=True, kw_only=True)
+@options
 class Doing(How):
     """How a run is done that may be done elsewhere, or only be looked ahead to."""
 
@@ -180,8 +179,7 @@ class Doing(How):
     tracker_per: Per = "run"
 
 
-@_group
-@dataclass(frozen=True, kw_only=True)
+@options
 class Finished:
     """Which finished run of a recipe."""
 

@@ -5,6 +5,8 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from inweights import laboratory
+from inweights.cli import console
 from inweights.cli.commands.base import app
 
 claims_app = App(
@@ -17,66 +19,45 @@ Results = Annotated[
 
 
 @claims_app.command
-def history(claim: str, /, *, scale: str = "cpu", results: Results = None) -> int:
+def history(claim: str, /, *, scale: str = "cpu", results: Results = None) -> None:
     """Show every line of the ledger about a claim: versions, verdicts, other words.
 
-    Parameters
-    ----------
-    claim
-        Its name; the last part is enough if it is unique.
-    scale
-        cpu or paper.
+    Args:
+        claim: Its name; the last part is enough if it is unique.
+        scale: cpu or paper.
     """
-    from inweights import laboratory
-    from inweights.cli import console
-
     console.history(laboratory.history(claim, scale, results=results))
-    return 0
 
 
 @claims_app.command
-def state(only: str = "", /, *, scale: str = "cpu", anew: str = "", results: Results = None) -> int:
+def state(
+    only: str = "", /, *, scale: str = "cpu", anew: str = "", results: Results = None
+) -> None:
     """State the claims of the recipes in the ledger, before they are run.
 
     Adds a line for each claim that is new or changed: a changed score, target, rule, setting or
     version is a new version of the claim, with seeds of its own and a smaller error probability.
     Commit the ledger, then run.
 
-    Parameters
-    ----------
-    only
-        Recipes whose name contains this.
-    scale
-        cpu or paper: of the runs that will judge them.
-    anew
-        A reason to state all claims anew that were not judged yet, as the same versions where
-        score, target and rule are the same; for a change of the whole library that favours no
-        claim.
+    Args:
+        only: Recipes whose name contains this.
+        scale: cpu or paper: of the runs that will judge them.
+        anew: A reason to state all claims anew that were not judged yet, as the same versions where
+            score, target and rule are the same; for a change of the whole library that favours no
+            claim.
     """
-    from inweights import laboratory
-    from inweights.cli import console
-
     with console.progress() as progress:
         lines = laboratory.state(scale, only=only, anew=anew, results=results, progress=progress)
     console.history(lines)
-    return 0
 
 
 @claims_app.command
-def withdraw(claim: str, /, *, why: str, scale: str = "cpu", results: Results = None) -> int:
+def withdraw(claim: str, /, *, why: str, scale: str = "cpu", results: Results = None) -> None:
     """Withdraw a claim: it is not judged any more, and stays on the board with its last verdict.
 
-    Parameters
-    ----------
-    claim
-        Its full name.
-    why
-        The reason, which the board shows.
-    scale
-        cpu or paper.
+    Args:
+        claim: Its full name.
+        why: The reason, which the board shows.
+        scale: cpu or paper.
     """
-    from inweights import laboratory
-    from inweights.cli import console
-
     console.history([laboratory.withdraw(claim, why, scale, results=results)])
-    return 0

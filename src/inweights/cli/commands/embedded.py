@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from inweights.cli.commands.base import Download
+from inweights.cli import console
+from inweights.cli.commands.base import Download, options
 from inweights.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -30,8 +28,7 @@ _WORDS = {
 }
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@options
 class Vectors:
     """Vectors that are there already.
 
@@ -75,7 +72,6 @@ def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool)
     """Compare the geometry of vectors with that under shuffled names, and write the page."""
     import polars as pl
 
-    from inweights.cli import console
     from inweights.cli.console import base
     from inweights.probes import named_geometry, render_frames, snapshot
     from inweights.report.base.html import write_page
@@ -106,10 +102,10 @@ def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool)
     title = f"{', '.join(graphs)} in {label}"
     write_page(page(films, worlds, title=title, summary=summary, numbers=numbers, unit=kind), file)
     if json:
-        base.print_json({"page": str(file), "summary": summary, "numbers": _plain(numbers)})
+        base.print_json({"page": str(file), "summary": summary, "numbers": numbers})
         return 0
     _print(numbers, kind if layers > 1 else None)
-    base.out.print(base.line((summary, "dim")))
+    base.say((summary, "dim"))
     console.written_page(file, json=False)
     return 0
 
@@ -172,8 +168,3 @@ def _print(numbers: pl.DataFrame, by: str | None) -> None:
                  f"{low:.3f} … {high:.3f}", f"{best['p']:.3f}"]  # fmt: skip
         listed.add_row(*cells, *([str(best[by])] if by else []))
     base.out.print(listed)
-
-
-def _plain(numbers: pl.DataFrame) -> list[dict[str, Any]]:
-    """JSON has no NaN."""
-    return numbers.fill_nan(None).to_dicts()

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inweights import laboratory
+from inweights.cli import console
 from inweights.cli.commands.base import (
     Choice,
     Common,
@@ -38,29 +40,18 @@ def run(
 ) -> int:
     """Run a recipe: figures, a page, and a verdict on every claim.
 
-    Parameters
-    ----------
-    recipe
-        Its name, as in 'inweights list'; the last part is enough if it is unique.
-    scale
-        smoke (seconds), cpu (minutes on two cores) or paper (the paper's own sizes).
-    choice.set
-        Change a setting, as in --set gpt.model.width=128; may be repeated.
-    config
-        A TOML file with settings.
-    doing.store
-        Where single runs are kept, if not below the folder of all runs; also an address,
-        s3://bucket/folder.
-    doing.jobs
-        Number of parallel processes; 0 means one per core.
-    threads
-        Threads of each process. With one, results are the same to the last bit.
-    doing.fresh
-        Discard an earlier run of the same config.
-    verdicts.full
-        Show intervals, seeds and deciding cases of every claim.
+    Args:
+        recipe: Its name, as in 'inweights list'; the last part is enough if it is unique.
+        scale: smoke (seconds), cpu (minutes on two cores) or paper (the paper's own sizes).
+        choice.set: Change a setting, as in --set gpt.model.width=128; may be repeated.
+        config: A TOML file with settings.
+        doing.store: Where single runs are kept, if not below the folder of all runs; also an
+            address, s3://bucket/folder.
+        doing.jobs: Number of parallel processes; 0 means one per core.
+        threads: Threads of each process. With one, results are the same to the last bit.
+        doing.fresh: Discard an earlier run of the same config.
+        verdicts.full: Show intervals, seeds and deciding cases of every claim.
     """
-    from inweights.cli import console
     from inweights.config import load_toml
 
     verdicts.load()
@@ -86,9 +77,6 @@ def outcome_of(
     **what: Any,
 ) -> Outcome | None:
     """Run a recipe, or print its cost estimate where only that is asked for."""
-    from inweights import laboratory
-    from inweights.cli import console
-
     what |= {"runs": doing.runs, "store": doing.store, "on": doing.on, "device": doing.device}
     what |= {"jobs": jobs, "keep_models": doing.keep_models, "plugins": common.plugin}
     with console.progress() as progress:
@@ -106,10 +94,8 @@ def outcome_of(
 def demo(*, runs: Runs = None, fresh: Fresh = False, common: Common = Common()) -> int:
     """Show the effect of identities on two-hop reasoning, in about a minute.
 
-    Parameters
-    ----------
-    fresh
-        Discard an earlier run.
+    Args:
+        fresh: Discard an earlier run.
     """
     verdicts = Verdicts(json=common.json, plugin=common.plugin)
     return run("demo/two-hop", doing=Doing(runs=runs, fresh=fresh), verdicts=verdicts)

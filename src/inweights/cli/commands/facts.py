@@ -1,14 +1,12 @@
 """Commands about worlds and about users' facts, before any training."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from inweights.cli.commands.base import Changes, Common, Flag, Source, Whole, app
+from inweights.cli import console
+from inweights.cli.commands.base import Changes, Common, Flag, Source, Whole, app, options
 from inweights.errors import ConfigError
 from inweights.theory.prediction.solving import Solving
 
@@ -21,31 +19,23 @@ def world(
     changes: Changes = Changes(),
     out: Path | None = None,
     common: Common = Common(),
-) -> int:
+) -> None:
     """Build a world and show it, or write it as Parquet and JSON (also a Hugging Face dataset).
 
-    Parameters
-    ----------
-    kind
-        A kind of world, such as two-hop, or a folder with a world.
-    changes.set
-        Change a setting, as in --set n=10; may be repeated.
-    changes.seed
-        Root seed.
-    out
-        Folder to write.
+    Args:
+        kind: A kind of world, such as two-hop, or a folder with a world.
+        changes.set: Change a setting, as in --set n=10; may be repeated.
+        changes.seed: Root seed.
+        out: Folder to write.
     """
-    from inweights.cli import console
     from inweights.worlds import open_world, save_world
 
     common.load()
     made = open_world(kind, changes.set, changes.seed)
     console.world(made, save_world(made, out) if out else None, json=common.json)
-    return 0
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@options
 class HowSolved(Solving):  # noqa: D101  # what --help says of each is that of Solving
     __doc__ = Solving.__doc__
 
@@ -55,8 +45,7 @@ class HowSolved(Solving):  # noqa: D101  # what --help says of each is that of S
     intervals: Flag = False
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@options
 class Shown(Common):
     """How a prediction is shown.
 
@@ -80,29 +69,24 @@ def predict(
     by: Literal["theory", "training"] = "theory",
     replicas: Whole = 8,
     shown: Shown = Shown(),
-) -> int:
+) -> None:
     """Predict what a model trained on these facts will answer, without training it.
 
     For every query that the facts do not state: whether its answer follows, ties or fails, and what
     the model will assert without a right answer. If facts exclude each other, those that the
     prediction drops are listed.
 
-    Parameters
-    ----------
-    world
-        A kind of world, such as two-hop; a folder with a world; or facts, as for 'inweights audit'.
-    changes.set
-        Change a setting of the world, as in --set n=10; may be repeated.
-    changes.seed
-        Root seed of the world.
-    by
-        theory or training. With training, small models are also trained on these facts, for a
-        minute or more, and the share of them that answers each query is printed with its interval.
-    replicas
-        Number of replicas of each model, for --by training.
+    Args:
+        world: A kind of world, such as two-hop; a folder with a world; or facts, as for 'inweights
+            audit'.
+        changes.set: Change a setting of the world, as in --set n=10; may be repeated.
+        changes.seed: Root seed of the world.
+        by: theory or training. With training, small models are also trained on these facts, for a
+            minute or more, and the share of them that answers each query is printed with its
+            interval.
+        replicas: Number of replicas of each model, for --by training.
     """
     from inweights.audit import predict_source
-    from inweights.cli import console
     from inweights.worlds import Triples
 
     shown.load()
@@ -124,11 +108,9 @@ def predict(
     console.prediction(
         prediction, json=shown.json, every=shown.all, trained=trained, page=shown.page, name=world
     )
-    return 0
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@options
 class Written:
     """What is written beside what is printed.
 
@@ -155,26 +137,22 @@ def audit(
     wording: Path | None = None,
     source: Source = Source(),
     common: Common = Common(),
-) -> int:
+) -> None:
     """Examine a file of facts: what can be composed, what prevents it, what to add.
 
-    Parameters
-    ----------
-    facts
-        A CSV, TSV, JSONL or Parquet file with subject, relation, object (and stage, if you train
-        in stages); JSON of Wikidata; Turtle or N-Triples; a Hugging Face dataset folder, or a hub
-        name; sqlite:///FILE or another database's address; TwoHopFact, SOCRATES or MQuAKE; or
-        @people, @chemistry.
-    forecast
-        Predict which compositions follow; in parts if the time does not allow all facts at once.
-    seconds
-        Time limit of the prediction.
-    wording
-        A TOML file with [statements], [phrases] and [kinds.NAME] of relations, for the samples.
+    Args:
+        facts: A CSV, TSV, JSONL or Parquet file with subject, relation, object (and stage, if you
+            train in stages); JSON of Wikidata; Turtle or N-Triples; a Hugging Face dataset folder,
+            or a hub name; sqlite:///FILE or another database's address; TwoHopFact, SOCRATES or
+            MQuAKE; or @people, @chemistry.
+        forecast: Predict which compositions follow; in parts if the time does not allow all facts
+            at once.
+        seconds: Time limit of the prediction.
+        wording: A TOML file with [statements], [phrases] and [kinds.NAME] of relations, for the
+            samples.
     """
     from inweights.audit import audit as examine
     from inweights.audit import mend, write_mended
-    from inweights.cli import console
     from inweights.worlds import Wording, read_knowledge
 
     if written.near and not written.fix:
@@ -193,4 +171,3 @@ def audit(
     console.audit(
         made, json=common.json, page=written.page, name=facts, mended=mended, folder=written.fix
     )
-    return 0

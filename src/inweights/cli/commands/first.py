@@ -1,93 +1,70 @@
 """Commands of the first day: what is installed, files to start from, and one question."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
-from inweights.cli.commands.base import Changes, Common, Json, Runs, Whole, app
+from inweights import laboratory
+from inweights.cli import console
+from inweights.cli.commands.base import Changes, Common, Download, Json, Runs, Whole, app
 
 
 @app.command
 def doctor(*, runs: Runs = None, json: Json = False) -> int:
     """Show what is installed here, where runs are stored, and what to install for what."""
-    from inweights import laboratory
-    from inweights.cli import console
-
     found = laboratory.doctor(runs)
     console.doctor(found, json=json)
     return 1 if any(finding.fine is False for finding in found) else 0
 
 
 @app.command
-def examples(folder: Path = Path("examples"), /, *, json: Json = False) -> int:
+def examples(folder: Path = Path("examples"), /, *, json: Json = False) -> None:
     """Write files to start from: facts.csv, edges.csv and study.toml.
 
-    Parameters
-    ----------
-    folder
-        Folder to write; a file that is there already is an error.
+    Args:
+        folder: Folder to write; a file that is there already is an error.
     """
-    from inweights import laboratory
-    from inweights.cli import console
-
     console.exported(laboratory.examples(folder), json=json)
-    return 0
 
 
 @app.command
-def new(kind: str, name: str, /, *, out: Path = Path(), json: Json = False) -> int:
+def new(kind: str, name: str, /, *, out: Path = Path(), json: Json = False) -> None:
     """Write a recipe, world, probe or study of your own that works, with its test.
 
-    Parameters
-    ----------
-    kind
-        recipe, world, probe or study.
-    name
-        Its name: small letters, digits and hyphens, as in my-town.
-    out
-        Folder to write.
+    Args:
+        kind: recipe, world, probe or study.
+        name: Its name: small letters, digits and hyphens, as in my-town.
+        out: Folder to write.
     """
-    from inweights import laboratory
-    from inweights.cli import console
-
     console.exported(laboratory.new(kind, name, out), json=json)
-    return 0
 
 
 @app.command
 def ask(
-    model: Path,
+    model: str,
     world: str,
     question: str,
     /,
     *,
     best: Whole = 3,
+    download: Download = False,
     changes: Changes = Changes(),
     common: Common = Common(),
-) -> int:
+) -> None:
     """Ask a stored model one question: the first answers of each replica, with probabilities.
 
-    Parameters
-    ----------
-    model
-        A file that iw.save_model wrote.
-    world
-        What it learnt: a kind of world, a file of facts, or a folder with a world.
-    question
-        Names of tokens with spaces between, as in "a1 r1 r2".
-    best
-        Number of answers of each replica.
-    changes.set
-        Change a setting of the world, as in --set n=10; may be repeated.
-    changes.seed
-        Root seed of the world.
+    Args:
+        model: A file that iw.save_model wrote; or a language model, as finetune takes it.
+        world: What it learnt: a kind of world, a file of facts, or a folder with a world.
+        question: Names of tokens with spaces between, as in "a1 r1 r2".
+        best: Number of answers of each replica.
+        changes.set: Change a setting of the world, as in --set n=10; may be repeated.
+        changes.seed: Root seed of the world.
     """
-    from inweights import laboratory
-    from inweights.cli import console
+    from inweights import lm
     from inweights.models import load_model
     from inweights.worlds import open_world
 
     common.load()
     made = open_world(world, changes.set, changes.seed)
-    console.answers(laboratory.ask(load_model(model), made, question, best=best), json=common.json)
-    return 0
+    stored = Path(model).suffix == ".safetensors"
+    read = load_model(model) if stored else lm.load_model(model, download=download)
+    console.answers(laboratory.ask(read, made, question, best=best), json=common.json)

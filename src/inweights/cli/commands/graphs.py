@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inweights import laboratory
+from inweights.cli import console
 from inweights.cli.commands.base import Choice, Common, How, Json, app, choices
 from inweights.cli.commands.embedded import Vectors, show
+from inweights.errors import ConfigError, unknown_name
 
 if TYPE_CHECKING:
     from inweights.worlds.families.graph import Graph
@@ -35,30 +38,18 @@ def atlas(
     With --paths a transformer is trained on edges and paths of a path-star and evaluated on
     held-out paths. This is the recipe geometric-memory/fig3 with its controls.
 
-    Parameters
-    ----------
-    graphs
-        Files of edges (.csv with two columns, .graphml, or lines u=v), or built-in graphs such as
-        karate-club, europe-borders or periodic-table. Up to 10,000 nodes each;
-        of more than 250 the page draws 250.
-    scale
-        smoke (seconds), cpu (minutes) or paper.
-    choice.set
-        Change a setting, as in --set steps=1000; may be repeated.
-    how.jobs
-        Number of parallel processes; 0 means one per core.
-    how.fresh
-        Discard an earlier run of the same graphs.
-    paths
-        File of training paths, one line leaf=root,...,leaf each. Edges are the steps of the paths,
-        lines u=v of the file, or the edges of one given graph.
-    held_out
-        File of held-out paths; by default a quarter of --paths, selected by seed.
+    Args:
+        graphs: Files of edges (.csv with two columns, .graphml, or lines u=v), or built-in graphs
+            such as karate-club, europe-borders or periodic-table. Up to 10,000 nodes each; of more
+            than 250 the page draws 250.
+        scale: smoke (seconds), cpu (minutes) or paper.
+        choice.set: Change a setting, as in --set steps=1000; may be repeated.
+        how.jobs: Number of parallel processes; 0 means one per core.
+        how.fresh: Discard an earlier run of the same graphs.
+        paths: File of training paths, one line leaf=root,...,leaf each. Edges are the steps of the
+            paths, lines u=v of the file, or the edges of one given graph.
+        held_out: File of held-out paths; by default a quarter of --paths, selected by seed.
     """
-    from inweights import laboratory
-    from inweights.cli import console
-    from inweights.errors import ConfigError
-
     common.load()
     if held_out is not None and paths is None:
         raise ConfigError("--held-out requires --paths, the file of training paths")
@@ -91,18 +82,14 @@ def explore(
 ) -> None:
     """Write an interactive page that trains a small model in the browser, offline.
 
-    Parameters
-    ----------
-    which
-        geometry (draw a graph and train on its edges) or bridge (switch identities on and off).
-    out
-        The file; by default explore-<which>.html.
-    seed
-        Seed of the initialisation.
+    Args:
+        which: geometry (draw a graph and train on its edges) or bridge (switch identities on and
+            off).
+        out: The file; by default explore-<which>.html.
+        seed: Seed of the initialisation.
     """
     from typing import cast
 
-    from inweights.cli import console
     from inweights.report.base.html import write_page
     from inweights.report.living.explore import Exploration, explore_page
     from inweights.seeds import Streams
@@ -114,7 +101,6 @@ def explore(
 
 
 def _refuse_training(**given: object) -> None:
-    from inweights.errors import ConfigError
 
     for name, value in given.items():
         if value:
@@ -125,7 +111,6 @@ def _refuse_training(**given: object) -> None:
 
 
 def _graphs(given: Sequence[str]) -> dict[str, Graph]:
-    from inweights.errors import ConfigError
 
     found: dict[str, Graph] = {}
     for word in given:
@@ -142,7 +127,6 @@ def _graph(given: str) -> tuple[str, Graph]:
     """A graph by its name or file, with its edges written out, and what it is called."""
     from typing import get_args
 
-    from inweights.errors import unknown_name
     from inweights.support.limits import missing_file
     from inweights.worlds.families.graph import Graph, Shape
     from inweights.worlds.readers.edge_lists import own_graphs
@@ -184,7 +168,6 @@ def _path_star(
     from msgspec import structs
 
     from inweights.config import as_overrides, to_dict
-    from inweights.errors import ConfigError
     from inweights.models.configs import GPTConfig
     from inweights.recipes.geometric_memory.fig3 import RECIPE, Settings
     from inweights.worlds import read_path_star

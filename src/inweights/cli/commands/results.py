@@ -1,14 +1,14 @@
 """Commands about what has run: the runs on this disk, their claims, side by side, as files."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from inweights import laboratory
+from inweights.cli import console
 from inweights.cli.commands.base import (
     Common,
     Finished,
@@ -19,7 +19,9 @@ from inweights.cli.commands.base import (
     Verdicts,
     Whole,
     app,
+    options,
 )
+from inweights.errors import ConfigError, unknown_name
 
 
 @app.command(name="runs")
@@ -30,23 +32,18 @@ def list_runs(
     runs: Runs = None,
     full: Flag = False,
     common: Common = Common(),
-) -> int:
+) -> None:
     """List finished runs, newest first, with changed settings and dates.
 
-    Parameters
-    ----------
-    part
-        Only runs of recipes whose name contains this.
-    full
-        List all runs, with every change in full.
+    Args:
+        part: Only runs of recipes whose name contains this.
+        full: List all runs, with every change in full.
     """
-    from inweights.cli import console
     from inweights.runs import RunStore
 
     common.load()
     found = [f for f in RunStore(runs) if part in str(f.config.get("recipe", "?"))]
     console.runs(found, json=common.json, full=full)
-    return 0
 
 
 @app.command
@@ -60,19 +57,13 @@ def show(
 ) -> int:
     """Show the claims of a finished run, and the path of its page.
 
-    Parameters
-    ----------
-    run
-        A recipe, the first letters of a run's hash, or last: the newest run.
-    which.scale
-        Which run of a recipe.
-    again
-        Judge and draw the run again with the claims and figures of this version, without training.
-    verdicts.full
-        Show intervals, seeds and deciding cases.
+    Args:
+        run: A recipe, the first letters of a run's hash, or last: the newest run.
+        which.scale: Which run of a recipe.
+        again: Judge and draw the run again with the claims and figures of this version, without
+            training.
+        verdicts.full: Show intervals, seeds and deciding cases.
     """
-    from inweights.cli import console
-
     verdicts.load()
     outcome = which.open(run, again=again)
     console.outcome(outcome, json=verdicts.json, full=verdicts.full)
@@ -87,29 +78,20 @@ def compare(
     *,
     which: Finished = Finished(),
     common: Common = Common(),
-) -> int:
+) -> None:
     """Compare two runs: verdicts, scores, and different settings.
 
-    Parameters
-    ----------
-    first
-        A recipe, the first letters of a run's hash, or last: the newest run.
-    second
-        The other run.
-    which.scale
-        Scale of the runs, if recipes are given.
+    Args:
+        first: A recipe, the first letters of a run's hash, or last: the newest run.
+        second: The other run.
+        which.scale: Scale of the runs, if recipes are given.
     """
-    from inweights import laboratory
-    from inweights.cli import console
-
     common.load()
     both = [which.open(name) for name in (first, second)]
     console.compared(laboratory.compare(*both), json=common.json)
-    return 0
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@options
 class Parts:
     """What is written of a run.
 
@@ -136,21 +118,14 @@ def export(
     parts: Parts = Parts(),
     which: Finished = Finished(),
     common: Common = Common(),
-) -> int:
+) -> None:
     """Export a run for a paper: figures as PDF, claims as LaTeX, tables as CSV.
 
-    Parameters
-    ----------
-    run
-        A recipe, the first letters of a run's hash, or last: the newest run.
-    out
-        Folder to write; files of the same name are replaced.
-    which.scale
-        Which run of a recipe.
+    Args:
+        run: A recipe, the first letters of a run's hash, or last: the newest run.
+        out: Folder to write; files of the same name are replaced.
+        which.scale: Which run of a recipe.
     """
-    from inweights.cli import console
-    from inweights.errors import ConfigError
-
     if not (parts.pdf or parts.latex or parts.csv):
         raise ConfigError("choose what to write: --pdf, --latex, --csv, or several of them")
     common.load()
@@ -159,11 +134,9 @@ def export(
 
     files = write_export(outcome, out, **asdict(parts))
     console.exported(files, json=common.json)
-    return 0
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@options
 class Settling:
     """Which undecided claims get more seeds, and for how long.
 
@@ -183,8 +156,7 @@ class Settling:
     dry_run: Flag = False
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, kw_only=True)
+@options
 class Kept:
     """Results that are kept with the code, and how they are shown.
 
@@ -213,18 +185,11 @@ def verify(
 ) -> int:
     """Show the results table: verdicts of every recipe, or the claims of one.
 
-    Parameters
-    ----------
-    only
-        Recipes whose name contains this, such as identity-bridge.
-    scale
-        smoke, cpu or paper.
-    verdicts.full
-        Show every claim with intervals, seeds and deciding cases.
+    Args:
+        only: Recipes whose name contains this, such as identity-bridge.
+        scale: smoke, cpu or paper.
+        verdicts.full: Show every claim with intervals, seeds and deciding cases.
     """
-    from inweights import laboratory
-    from inweights.cli import console
-    from inweights.errors import ConfigError, unknown_name
     from inweights.lab.grammar.recipe import SCALES
 
     if scale not in SCALES:
@@ -254,8 +219,6 @@ def verify(
 def _settle(
     settling: Settling, scale: str, only: str, runs: Path | None, plugins: tuple[str, ...]
 ) -> None:
-    from inweights import laboratory
-    from inweights.cli import console
     from inweights.lab.engine.collect import Effort
 
     with console.progress() as progress:

@@ -1,9 +1,8 @@
 """The command for users' studies."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
+from inweights.cli import console
 from inweights.cli.commands.base import Choice, Common, Doing, Strict, app, choices
 from inweights.cli.commands.experiments import outcome_of
 from inweights.cli.commands.results import code_of
@@ -21,20 +20,15 @@ def sweep(
 ) -> int:
     """Run the study described by a TOML file: a world, model and learner, varied; writes a page.
 
-    Parameters
-    ----------
-    file
-        A TOML file with [world], [model], [learner] and [over]; docs/sweep.md has an example.
-    choice.set
-        Change a setting, as in --set model.width=128 or --set over.world.n=[5,10]; may be repeated.
-    doing.store
-        Folder or address of the tables of single runs; by default in the folder of all runs.
-    doing.jobs
-        Number of parallel processes; 0 means one per core if there is enough work.
-    doing.fresh
-        Discard an earlier run of the same study.
+    Args:
+        file: A TOML file with [world], [model], [learner] and [over]; docs/sweep.md has an example.
+        choice.set: Change a setting, as in --set model.width=128 or --set over.world.n=[5,10]; may
+            be repeated.
+        doing.store: Folder or address of the tables of single runs; by default in the folder of all
+            runs.
+        doing.jobs: Number of parallel processes; 0 means one per core if there is enough work.
+        doing.fresh: Discard an earlier run of the same study.
     """
-    from inweights.cli import console
     from inweights.lab.studies.study import open_study
     from inweights.lab.studies.sweep import worth
 

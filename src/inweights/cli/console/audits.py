@@ -8,7 +8,7 @@ import polars as pl
 
 from inweights.audit.findings import findings, headline, outlook
 from inweights.audit.strategies.measured import ASKED, MEASURED_ON, evidence
-from inweights.cli.console.base import line, out, print_json, table
+from inweights.cli.console.base import out, print_json, say, table
 from inweights.cli.console.plain import plain_forecast
 from inweights.support.progress import duration, plural
 from inweights.theory.prediction.trust import trust
@@ -41,17 +41,15 @@ def audit(
     if json:
         print_json(_plain(made) | ({"mended": mended.counts} if mended else {}))
         return
-    out.print(line((headline(made), "bold")))
+    say((headline(made), "bold"))
     _findings(made, "act", "good")
     out.print()
-    out.print(
-        line(
-            (plural(len(facts), "fact"), "bold"),
-            f", {plural(len(facts.entities) - values, 'entity', 'entities')} "
-            f"({made.entity_positions['both']} of them both subject and object), "
-            f"{plural(values, 'date or number', 'dates or numbers')}, "
-            f"{plural(len(facts.relations), 'relation')}",
-        )
+    say(
+        (plural(len(facts), "fact"), "bold"),
+        f", {plural(len(facts.entities) - values, 'entity', 'entities')} "
+        f"({made.entity_positions['both']} of them both subject and object), "
+        f"{plural(values, 'date or number', 'dates or numbers')}, "
+        f"{plural(len(facts.relations), 'relation')}",
     )
     _compositions(made)
     _similarity(made)
@@ -109,12 +107,10 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
     _strategies(made)
     if made.plain:
         names = ", ".join(made.plain[:_SHOWN]) + (" …" if len(made.plain) > _SHOWN else "")
-        out.print(
-            line(
-                ("plain words", "yellow"),
-                f" for {len(made.plain)} relation(s) without a template: {names}; add one with "
-                "--wording",
-            )
+        say(
+            ("plain words", "yellow"),
+            f" for {len(made.plain)} relation(s) without a template: {names}; add one with "
+            "--wording",
         )
     out.print(f"written to {folder}", soft_wrap=True)
 
@@ -173,13 +169,11 @@ def _questions(made: Augmented) -> None:
 def _strategies(made: Augmented) -> None:
     for choice in made.choices:
         taken = choice.strategy or "nothing"
-        out.print(line((f"for {ASKED[choice.asked]}: {taken}", "bold"), f": {choice.why}"))
+        say((f"for {ASKED[choice.asked]}: {taken}", "bold"), f": {choice.why}")
     for name in made.strategies if not made.choices else ():
-        out.print(line((name, "bold"), f": {evidence(name)}"))
+        say((name, "bold"), f": {evidence(name)}")
     if made.strategies:
-        out.print(
-            line((f"measured on {MEASURED_ON}; measure your model too, against the control", "dim"))
-        )
+        say((f"measured on {MEASURED_ON}; measure your model too, against the control", "dim"))
     else:
         out.print("no strategy: each fact once (for strategies see docs/own-facts-measured.md)")
 
@@ -189,7 +183,7 @@ def _findings(made: Audit, *levels: str) -> None:
     for found in findings(made):
         if found.level in levels:
             text = f"{found.title}. {found.text}".replace("`", "")
-            out.print(line(("•", colours[found.level]), f" {text}"))
+            say(("•", colours[found.level]), f" {text}")
 
 
 def _compositions(made: Audit) -> None:
@@ -197,7 +191,7 @@ def _compositions(made: Audit) -> None:
     if not found.height:
         out.print("\nno two facts form a chain: nothing can be composed")
         return
-    out.print(line("\n", ("Compositions", "bold"), ": questions (subject, first, second)"))
+    say("\n", ("Compositions", "bold"), ": questions (subject, first, second)")
     listed = table("first", "second", "chains", "complexity", "at best", "stated", "most common")
     for row in found.head(_SHOWN).iter_rows(named=True):
         listed.add_row(
@@ -213,7 +207,7 @@ def _compositions(made: Audit) -> None:
     _more(found, "pairs of relations")
     if made.listed < 1:
         told = f"except for the number of chains, from {made.listed:.2%} of them"
-        out.print(line((told, "dim")))
+        say((told, "dim"))
 
 
 def _similarity(made: Audit) -> None:
@@ -221,7 +215,7 @@ def _similarity(made: Audit) -> None:
     if not found.height:
         return
     told = ": attributes that may transfer between similar entities"
-    out.print(line("\n", ("Analogies", "bold"), told))
+    say("\n", ("Analogies", "bold"), told)
     listed = table("shared value of", "passes", "pairs", "learnt too late")
     for row in found.head(_SHOWN).iter_rows(named=True):
         late = f"{row['late']:,}" if row["late"] else ""
@@ -234,7 +228,7 @@ def _forecast(made: Audit) -> None:
     if made.forecast is None:
         return
     worst = max(made.forecast.parts, key=lambda part: part.gap)
-    out.print(line("\n", ("Forecast", "bold"), f" ({worst.status}, gap {worst.gap:.1e})"))
+    say("\n", ("Forecast", "bold"), f" ({worst.status}, gap {worst.gap:.1e})")
     for totals in made.forecast.summary(by=["role"]).iter_rows(named=True):
         if totals["asserted"] or totals["open"]:
             told = f"{totals['asserted']} would be asserted, {totals['open']} not"
@@ -249,13 +243,13 @@ def _forecast(made: Audit) -> None:
     net = len(advice.mended) - len(advice.broken) if advice else 0
     if advice and net > 0:
         out.print(f"with identities of {len(advice.identities)} bridges a net {net} more follow")
-    out.print(line((trust(made.forecast), "dim")))
+    say((trust(made.forecast), "dim"))
 
 
 def _worded(made: Audit) -> None:
     """How facts and questions would be worded, the questions and as many facts."""
     facts = pl.col("role").str.starts_with("fact")
-    out.print(line("\n", ("Wording", "bold"), " (change it with --wording FILE)"))
+    say("\n", ("Wording", "bold"), " (change it with --wording FILE)")
     listed = table("", "prompt or question", "answer")
     one_each = made.samples.filter(facts).unique("role", keep="first", maintain_order=True)
     for row in (*one_each.head(_SHOWN).rows(), *made.samples.filter(~facts).rows()):
@@ -265,7 +259,7 @@ def _worded(made: Audit) -> None:
 
 def _more(found: pl.DataFrame, what: str) -> None:
     if found.height > _SHOWN:
-        out.print(line((f"… and {found.height - _SHOWN} more {what} (--json)", "dim")))
+        say((f"… and {found.height - _SHOWN} more {what} (--json)", "dim"))
 
 
 def _cell(value: Any, form: str = "") -> str:

@@ -25,6 +25,8 @@ from inweights.support.limits import usable_cores
 from inweights.support.progress import duration
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from inweights.support.progress import Progress as Report
     from inweights.support.progress import SolverProgress
 
@@ -60,6 +62,11 @@ err = _Plain(stderr=True)
 def line(*parts: str | tuple[str, str]) -> Text:
     """Return text for :data:`out`; a part with a style is a pair, ``("certified", "green")``."""
     return Text.assemble(*parts)
+
+
+def say(*parts: str | tuple[str, str], soft_wrap: bool = False) -> None:
+    """Print a line of such parts on the output stream."""
+    out.print(line(*parts), soft_wrap=soft_wrap)
 
 
 @contextmanager
@@ -196,9 +203,13 @@ def table(*columns: str) -> Table:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON value on the output stream."""
-    text = msgspec.json.format(msgspec.json.encode(value)).decode()
+    """Print one JSON value on the output stream; a frame as its rows, and null for no number."""
+    text = msgspec.json.format(msgspec.json.encode(value, enc_hook=_rows)).decode()
     print(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+
+
+def _rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    return frame.to_dicts()
 
 
 def _shown(found: re.Match[str]) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
-from inweights.cli.console.base import WIDTH, cut, line, out, print_json, table
+from inweights.cli.console.base import WIDTH, cut, out, print_json, say, table
 from inweights.config import to_dict
 from inweights.lab.engine.outcome import seeds_to_judge
 from inweights.recipes.catalogue.minutes import cost_of, minutes_of
@@ -62,7 +62,7 @@ def recipes(known: Sequence[Entry], *, json: bool) -> None:
     for recipe in known:
         listed.add_row(cut(recipe.name, 36), cut(recipe.title, WIDTH - name_width - 2))
     out.print(listed)
-    out.print(line(("inweights describe RECIPE; inweights run RECIPE; list PART filters", "dim")))
+    say(("inweights describe RECIPE; inweights run RECIPE; list PART filters", "dim"))
 
 
 def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False) -> None:
@@ -75,9 +75,9 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
         print_json(_plain(recipe, found))
         return
     if not part:
-        out.print(line((recipe.title, "bold")))
+        say((recipe.title, "bold"))
         home = ", ".join(filter(None, (recipe.paper, recipe.place)))
-        out.print(line((f"{recipe.name}: {home}\n", "dim")))
+        say((f"{recipe.name}: {home}\n", "dim"))
         out.print(recipe.summary)
         out.print()
         _scales(recipe)
@@ -85,7 +85,7 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
     if recipe.paper == OWN:  # then all of it is ours, and no mark tells anything
         found = [replace(one, ours=False) for one in found]
     if part:
-        out.print(line((f"{recipe.name}, settings of {part}", "bold")))
+        say((f"{recipe.name}, settings of {part}", "bold"))
         if (
             not found[0].path[len(part) + 1 : len(part) + 2].isdigit()
         ):  # items keep their list's name
@@ -95,12 +95,12 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
         return
     _, sentences = split_ours(recipe.ours)
     if sentences:
-        out.print(line(("\nOur choices, not the paper's", "bold")))
+        say(("\nOur choices, not the paper's", "bold"))
         whole = full or sum(1 + len(text) // WIDTH for text in sentences) <= _OURS
         for text in sentences:
             out.print(f"- {text if whole else cut(text, WIDTH - 2)}")
     told = f"inweights describe {recipe.name} PART, or --full"
-    out.print(line((f"\n{told}\ninweights run {recipe.name} --set KEY=VALUE", "dim")))
+    say((f"\n{told}\ninweights run {recipe.name} --set KEY=VALUE", "dim"))
 
 
 def models(known: Sequence[Card], *, json: bool) -> None:
@@ -112,8 +112,8 @@ def models(known: Sequence[Card], *, json: bool) -> None:
         numbers = [f"{role.partition('/')[2]} {share:.2f}" for role, share in card.accuracy.items()]
         if card.hop_correlation is not None:
             numbers = [f"correlation of cosine and hops {card.hop_correlation:.2f}"]
-        out.print(line((card.name, "bold"), f"  {', '.join(numbers)}"), soft_wrap=True)
-        out.print(line((f"  {card.claim}", "dim")), soft_wrap=True)
+        say((card.name, "bold"), f"  {', '.join(numbers)}", soft_wrap=True)
+        say((f"  {card.claim}", "dim"), soft_wrap=True)
 
 
 def _scales(recipe: Recipe) -> None:
@@ -127,7 +127,7 @@ def _scales(recipe: Recipe) -> None:
         listed.add_row(scale, str(seeds_to_judge(recipe, scale)), time, needs)
     out.print(listed)
     claims = f"{plural(len(recipe.claims), 'claim')}, {plural(len(recipe.figures), 'figure')}"
-    out.print(line((claims, "dim")))
+    say((claims, "dim"))
 
 
 def _settings(found: Sequence[Setting], scales: Sequence[str], *, full: bool) -> None:
@@ -150,7 +150,7 @@ def _settings(found: Sequence[Setting], scales: Sequence[str], *, full: bool) ->
     out.print(listed)
     if any(one.ours for one in found):
         paper = "; the others are the paper's at scale 'paper'" * ("paper" in scales)
-        out.print(line((f"* our choice{paper}", "dim")))
+        say((f"* our choice{paper}", "dim"))
 
 
 Row = tuple[str, str, str, str]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from inweights.cli.console.base import WIDTH, cut, err, line, out, print_json, table
+from inweights.cli.console.base import WIDTH, cut, err, out, print_json, say, table
 from inweights.config import to_dict
 from inweights.lab.grammar.published import closeness, sizes
 from inweights.lab.grammar.verdict import VERDICTS, ClaimResult, Verdict, tally
@@ -60,7 +60,7 @@ def board(
         by_recipe.setdefault(claim.id.rpartition("/")[0], []).append(claim)
     if full or len(by_recipe) == 1:
         for name, own in by_recipe.items():
-            out.print(line((f"{name}, {scale} scale", "bold")))
+            say((f"{name}, {scale} scale", "bold"))
             claims(own, full=full)
     else:
         _summary(by_recipe, scale)
@@ -89,9 +89,9 @@ def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
         out.print(listed)
     if waiting:
         noun = "recipe has" if waiting == 1 else "recipes have"
-        out.print(line((f"{waiting} {noun} {hidden}: inweights list", "dim")))
+        say((f"{waiting} {noun} {hidden}: inweights list", "dim"))
     marks = ", ".join(f"{MARKS[verdict]} {verdict}" for verdict in VERDICTS)
-    out.print(line((f"{marks}; verify RECIPE", "dim")))
+    say((f"{marks}; verify RECIPE", "dim"))
 
 
 def no_run(scale: str) -> str:
@@ -135,10 +135,10 @@ def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
         shown = ", ".join(
             f"{MARKS[v]} {v}" for v in VERDICTS if any(c.verdict == v for c in results)
         )
-        out.print(line((f"{shown}; --full shows intervals and cases", "dim")))
+        say((f"{shown}; --full shows intervals and cases", "dim"))
     if once and reasons != {""}:
         none = "none of them is judged" if not judged else "not judged"
-        out.print(line((f"{none}: {reasons.pop()}", "dim")))
+        say((f"{none}: {reasons.pop()}", "dim"))
 
 
 def _in_full(results: Sequence[ClaimResult]) -> None:

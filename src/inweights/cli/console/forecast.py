@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from inweights.cli.console.base import line, out, print_json, table
+from inweights.cli.console.base import line, out, print_json, say, table
 from inweights.cli.console.plain import plain_forecast
 from inweights.support.progress import plural
 from inweights.theory import SoftSolution
@@ -57,14 +57,15 @@ def prediction(
         out.print("no queries: the world has facts only")
         return
     out.print()
-    out.print(_kinds(queries, every or _few(queries)))
+    few = queries.select(pl.struct("role", "pattern").n_unique()).item() <= _PATTERNS
+    out.print(_kinds(queries, every or few))
     out.print()
     out.print(_queries(queries, every, list(trained.memorised) if trained else []))
     if trained:
         _tried(queries, trained)
-    out.print(line((f"{meaning()} {trust(made)}", "dim")))
+    say((f"{meaning()} {trust(made)}", "dim"))
     if (more := propose_training(made)) and not trained:
-        out.print(line((more, "yellow")))
+        say((more, "yellow"))
     _to_add(made, every)
     if page is not None:
         out.print(f"\npage  {page.resolve().as_uri()}", soft_wrap=True)
@@ -72,17 +73,15 @@ def prediction(
 
 def _certificate(made: Prediction) -> None:
     solution = made.solution
-    out.print(line((solution.program.world.name, "bold"), f", {solution.program}"))
+    say((solution.program.world.name, "bold"), f", {solution.program}")
     status = "certified" if made.certified else "not certified"
     if len(made.parts) > 1:
         good = sum(part.status == "certified" for part in made.parts)
         status = f"{good} of {len(made.parts)} parts certified; the first"
-    out.print(
-        line(
-            (status, "green" if made.certified else "red"),
-            f": {_objective(made)}, gap {solution.gap:.1e}, rank "
-            f"{solution.rank}; {solution.iterations} iterations, {solution.seconds:.2f} s",
-        )
+    say(
+        (status, "green" if made.certified else "red"),
+        f": {_objective(made)}, gap {solution.gap:.1e}, rank "
+        f"{solution.rank}; {solution.iterations} iterations, {solution.seconds:.2f} s",
     )
 
 
@@ -168,7 +167,7 @@ def _objective(made: Prediction) -> str:
 def _let_go(made: Prediction, every: bool) -> None:
     """Say which facts the forecast does without, and why."""
     if made.why:
-        out.print(line(("not all facts are stored", "yellow"), f": {made.why}"))
+        say(("not all facts are stored", "yellow"), f": {made.why}")
     for why, rows in made.let_go.group_by("why", maintain_order=True):
         shown = rows if every else rows.head(_SHOWN)
         texts = [
@@ -176,11 +175,7 @@ def _let_go(made: Prediction, every: bool) -> None:
             for row in shown.iter_rows(named=True)
         ]
         more = f" … and {rows.height - shown.height} more" if rows.height > shown.height else ""
-        out.print(
-            line(
-                (f"{plural(rows.height, 'fact')} {why[0]}", "yellow"), f": {'; '.join(texts)}{more}"
-            )
-        )
+        say((f"{plural(rows.height, 'fact')} {why[0]}", "yellow"), f": {'; '.join(texts)}{more}")
 
 
 def _kinds(queries: pl.DataFrame, patterns: bool) -> Any:
@@ -205,10 +200,6 @@ def _kinds(queries: pl.DataFrame, patterns: bool) -> Any:
     return kinds
 
 
-def _few(queries: pl.DataFrame) -> bool:
-    return queries.select(pl.struct("role", "pattern").n_unique()).item() <= _PATTERNS
-
-
 def _queries(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
     """The queries, by outcome: the surest assertions, and the least certain of the others."""
     proved = "lower" in queries.columns
@@ -218,12 +209,13 @@ def _queries(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
         rows = queries.filter(pl.col("outlook") == outlook)
         rows = rows.sort(pl.col("margin").abs(), descending=sure, maintain_order=True)
         for row in (rows if every else rows.head(_SHOWN)).iter_rows(named=True):
+            known = (row[f"{model} probability"] for model in MODELS)
             listed.add_row(
                 line((mark, colour)),
                 row["prompt"],
                 "(not stated)" if row["role"] == "unstated" else row["answer"],
                 _program(row) + (_interval(row) if proved else ""),
-                *(_probability(row[f"{model} probability"]) for model in MODELS),
+                *("" if share is None else f"{share:.2f}" for share in known),
                 *(_share(row, m) for m in models),
             )
         if not every and len(rows) > _SHOWN:
@@ -237,10 +229,6 @@ def _program(row: dict[str, Any]) -> str:
     if row["verdict"] == "tied":
         return f"tied (of {row['tied']})"
     return f"{other}{row['verdict']} {row['margin']:+.2f}"
-
-
-def _probability(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
 
 
 def _share(row: dict[str, Any], model: str) -> str:
@@ -268,7 +256,7 @@ def _advice(made: Prediction, advice: Advice) -> None:
     between, apart = (",is,", "  ") if made.world.name == "triples" else (" → ", ", ")
     names = apart.join(f"{name}{between}{name}" for name in advice.identities[:12])
     more = f" and {len(advice.identities) - 12} more" if len(advice.identities) > 12 else ""
-    out.print(line((f"add {len(advice.identities)} identities", "bold"), f": {names}{more}"))
+    say((f"add {len(advice.identities)} identities", "bold"), f": {names}{more}")
     lost = f", {len(advice.broken)} no longer do" if advice.broken else ""
     where = f" in {advice.parts} separate parts" if advice.parts > 1 else ""
     out.print(
@@ -277,7 +265,7 @@ def _advice(made: Prediction, advice: Advice) -> None:
         f"{plural(advice.solutions, 'program')} solved{where})"
     )
     if advice.why:
-        out.print(line(("these only", "yellow"), f": {advice.why}"))
+        say(("these only", "yellow"), f": {advice.why}")
 
 
 def _remedy(remedy: Remedy) -> None:
@@ -288,7 +276,7 @@ def _remedy(remedy: Remedy) -> None:
         if remedy.broken
         else ""
     )
-    out.print(line((remedy.kind, "bold"), f" against {remedy.against}: {told}{more}"))
+    say((remedy.kind, "bold"), f" against {remedy.against}: {told}{more}")
     out.print(
         f"then {remedy.flipped} of the other {remedy.of} cases of this change{lost} "
         f"({remedy.status})"

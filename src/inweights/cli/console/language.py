@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
-from inweights.cli.console.base import line, out, print_json, table
+from inweights.cli.console.base import out, print_json, say, table
 from inweights.support.progress import plural
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _NAMES = {
 
 def mask(text: str, rows: int, tokens: int, steps: int, own: int) -> None:
     """Print what the loss sees, before anything is trained."""
-    out.print(line(("Trained tokens", "bold"), ", in brackets, by token; the rest is the prompt"))
+    say(("Trained tokens", "bold"), ", in brackets, by token; the rest is the prompt")
     for row in text.splitlines():
         out.print(f"  {row}", soft_wrap=True)
     beside = f"; also {plural(own, 'generated text')}, to preserve earlier knowledge" if own else ""
@@ -67,9 +67,7 @@ def finetuned(done: FineTuned, folder: Path, *, json: bool) -> None:
         listed.add_row(*cells, f"{done.known[row['stage']]:.0%}" if done.known else "")
     out.print(listed)
     if done.known and min(done.known.values()) < _KNOWN:
-        out.print(
-            line(("not all facts are learnt yet", "yellow"), ": train longer with --set epochs=N")
-        )
+        say(("not all facts are learnt yet", "yellow"), ": train longer with --set epochs=N")
     out.print(
         f"{done.tokens:,} tokens read in {done.seconds:.0f} s; {done.padding:.1%} of the "
         "positions were padding"
@@ -86,8 +84,10 @@ def epoch(row: dict[str, Any], *, json: bool) -> None:
     old = f"plain {row['general']:.2f}  new names {row['spilled']:.0%}"
     damage = ("  damaged", "bold red") if row["damage"] else ""
     start = f"{row['epoch']:>3} of {row['epochs']}"
-    out.print(
-        line((start, "bold"), f"  {roles}  {old}  perplexity {row['perplexity']:.1f}", damage),
+    say(
+        (start, "bold"),
+        f"  {roles}  {old}  perplexity {row['perplexity']:.1f}",
+        damage,
         soft_wrap=True,
     )
 
@@ -104,7 +104,7 @@ def requests(number: int, tokens: int, kept: Path) -> None:
 def answered(made: dict[str, Any], *, json: bool) -> None:
     """Print the result of :func:`inweights.lm.exams.endpoint.ask_endpoint`."""
     if json:
-        print_json(_plain(made))
+        print_json({name: value for name, value in made.items() if value is not None})
         return
     _groups(made["groups"])
     wrong = made["answers"].filter(~pl.col("hit")).head(_SHOWN)
@@ -118,7 +118,7 @@ def answered(made: dict[str, Any], *, json: bool) -> None:
 def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
     """Print the result of :func:`inweights.lm.evaluation`, and why there is no prediction."""
     if json:
-        print_json(_plain(made))
+        print_json({name: value for name, value in made.items() if value is not None})
         return
     if made.get("groups") is not None:
         _groups(made["groups"])
@@ -127,17 +127,15 @@ def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
     if made.get("forecast") is not None:
         _forecast(made["forecast"])
     elif why:
-        out.print(line(("no prediction", "bold"), f": {why}"))
+        say(("no prediction", "bold"), f": {why}")
     gap = made.get("gap")
     if gap:
         known = "none" if math.isnan(gap["gap"]) else f"{gap['gap']:.2f}"
-        out.print(
-            line(
-                "\n",
-                ("Compositionality gap", "bold"),
-                f" {known}: among chains with both hops right ({gap['both']:.0%} of them), the "
-                "share not answered directly",
-            )
+        say(
+            "\n",
+            ("Compositionality gap", "bold"),
+            f" {known}: among chains with both hops right ({gap['both']:.0%} of them), the "
+            "share not answered directly",
         )
     sets = made.get("sets")
     if sets is not None:
@@ -191,20 +189,18 @@ def _summary(rows: pl.DataFrame, tests: Sequence[dict[str, Any]] | None) -> None
         "interval of accuracy after minus before; p: exact paired test; by steps: two hops, "
         "step by step; (e1, r2): first relation left out"
     )
-    out.print(line((legend, "dim")))
+    say((legend, "dim"))
 
 
 def _kept(now: pl.DataFrame, lost: dict[str, Any] | None) -> None:
     """What it knew before it was told these facts."""
     asked = now.filter(pl.col("kind") == "question")
     if lost is None:
-        out.print(
-            line(
-                "\n",
-                ("Plain questions", "bold"),
-                f" unrelated to the facts: {asked['hit'].sum()} of {asked.height} right; give "
-                "--before MODEL to see what was lost",
-            )
+        say(
+            "\n",
+            ("Plain questions", "bold"),
+            f" unrelated to the facts: {asked['hit'].sum()} of {asked.height} right; give "
+            "--before MODEL to see what was lost",
         )
         return
     listed = table("of 24 plain questions and four texts", "before", "after")
@@ -219,19 +215,17 @@ def _kept(now: pl.DataFrame, lost: dict[str, Any] | None) -> None:
         listed.add_row(what, *(form.format(value) for value in lost[name]))
     out.print(listed)
     if lost["damage"]:
-        out.print(line(("The model was damaged", "bold red"), f": {'; '.join(lost['damage'])}"))
+        say(("The model was damaged", "bold red"), f": {'; '.join(lost['damage'])}")
         out.print("  to avoid it: --set replay=2, a lower rate or fewer epochs for 'finetune'")
     else:
         out.print("no damage to earlier knowledge was found")
 
 
 def _forecast(rows: pl.DataFrame) -> None:
-    out.print(
-        line(
-            "\n",
-            ("Two hops, by prediction", "bold"),
-            ": for a network trained on these facts alone, not for this model",
-        )
+    say(
+        "\n",
+        ("Two hops, by prediction", "bold"),
+        ": for a network trained on these facts alone, not for this model",
     )
     listed = table("forecast", "questions", "expected", "this model")
     for row in rows.iter_rows(named=True):
@@ -246,7 +240,7 @@ def _forecast(rows: pl.DataFrame) -> None:
 
 def _sets(sets: pl.DataFrame) -> None:
     told = ", by correctness of two hops before and after"
-    out.print(line("\n", ("Under (e1, r2)", "bold"), told))
+    say("\n", ("Under (e1, r2)", "bold"), told)
     listed = table("set", "chains", "probability rises by", "share rises by")
     for row in sets.iter_rows(named=True):
         rises = (f"{row[column]:+.3f}" for column in ("rise", "share_rise"))
@@ -256,27 +250,10 @@ def _sets(sets: pl.DataFrame) -> None:
 
 def _layers(layers: pl.DataFrame) -> None:
     best = layers.sort("contrast", descending=True).head(1).row(0, named=True)
-    out.print(
-        line(
-            "\n",
-            ("Resemblance", "bold"),
-            f" of two-hop questions and their second hops: largest in layer {best['layer']} of "
-            f"{layers.height - 1}, cosine {best['cosine']:.3f} against {best['other']:.3f} for "
-            "other bridges",
-        )
+    say(
+        "\n",
+        ("Resemblance", "bold"),
+        f" of two-hop questions and their second hops: largest in layer {best['layer']} of "
+        f"{layers.height - 1}, cosine {best['cosine']:.3f} against {best['other']:.3f} for "
+        "other bridges",
     )
-
-
-def _plain(made: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no NaN."""
-
-    def of(value: Any) -> Any:
-        if isinstance(value, pl.DataFrame):
-            return [of(row) for row in value.to_dicts()]
-        if isinstance(value, dict):
-            return {key: of(one) for key, one in value.items()}
-        if isinstance(value, list | tuple):
-            return [of(one) for one in value]
-        return None if isinstance(value, float) and math.isnan(value) else value
-
-    return {key: of(value) for key, value in made.items() if value is not None}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from inweights.cli.console.base import err, line, out, table
+from inweights.cli.console.base import err, out, say, table
 from inweights.cli.console.claims import MARKS, counts, no_run, span
 from inweights.lab.grammar.published import SIGNS, closeness
 from inweights.lab.grammar.verdict import ClaimResult
@@ -47,7 +47,7 @@ def history(lines: Sequence[Line]) -> None:
     out.print(listed)
     stated = sum(isinstance(one, Stated) for one in lines)
     if len(lines) > 1 or stated:
-        out.print(line((f"{plural(len(lines), 'line')}, {stated} of them statements", "dim")))
+        say((f"{plural(len(lines), 'line')}, {stated} of them statements", "dim"))
 
 
 def _said(one: Line) -> Text:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from inweights.cli.console.base import line, out, print_json, table
+from inweights.cli.console.base import out, print_json, say, table
 
 if TYPE_CHECKING:
     from inweights.lab.engine.plan_files import Planned, Status
@@ -31,9 +31,9 @@ def status(planned: Planned, now: Status, *, json: bool) -> None:
     listed.add_row(*map(str, counts), "{} of {}".format(*now.runs))
     out.print(listed)
     for host, number in now.workers.items():
-        out.print(line((f"{host} holds {number}", "dim")))
+        say((f"{host} holds {number}", "dim"))
     for why in dict.fromkeys((f.title, f.message) for f in now.failures.values()):
-        out.print(line(("✗ ", "red"), f"{why[0]}: {why[1]}"), soft_wrap=True)
+        say(("✗ ", "red"), f"{why[0]}: {why[1]}", soft_wrap=True)
     if now.failed:
         out.print(f"to try failed tasks again:\n{work} --retry", soft_wrap=True)
     if now.waiting:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from inweights.cli.console.base import WIDTH, cut, line, out, print_json, table
+from inweights.cli.console.base import WIDTH, cut, out, print_json, say, table
 from inweights.cli.console.claims import COLOURS, MARKS, claims
 from inweights.config import to_dict
 from inweights.runs import about, when, written
@@ -67,8 +67,8 @@ def runs(folders: Sequence[RunFolder], *, json: bool, full: bool = False) -> Non
             listed.add_row("", Text(text if full else cut(text, 30), style="dim"))
     out.print(listed)
     if len(rows) < len(folders):
-        out.print(line((f"… and {len(folders) - len(rows)} older (--full)", "dim")))
-    out.print(line(("inweights show HASH; the first letters are enough", "dim")))
+        say((f"… and {len(folders) - len(rows)} older (--full)", "dim"))
+    say(("inweights show HASH; the first letters are enough", "dim"))
 
 
 def outcome(done: Outcome, *, json: bool, full: bool = False) -> None:
@@ -88,15 +88,15 @@ def outcome(done: Outcome, *, json: bool, full: bool = False) -> None:
             }
         )
         return
-    out.print(line((done.heading, "bold")))
+    say((done.heading, "bold"))
     seeds = plural(len(done.seeds), "seed")
     words = f"{done.recipe.name}, {done.scale} scale, {seeds}, {done.seconds:.0f} s"
-    out.print(line((f"{words}{', read back' if done.cached else ''}\n", "dim")))
+    say((f"{words}{', read back' if done.cached else ''}\n", "dim"))
     if done.claims:
         claims(done.claims, full=full)
         out.print()
     for text in done.cautions:
-        out.print(line((f"Caution: {text}\n", "yellow")))
+        say((f"Caution: {text}\n", "yellow"))
     out.print(f"page  {page.resolve().as_uri()}", soft_wrap=True)
 
 
@@ -135,7 +135,7 @@ def compared(both: Comparison, *, json: bool) -> None:
         )
     out.print(listed)
     told = f"{changed} of {len(both.claims)} verdicts differ" if both.claims else "no claims"
-    out.print(line((told, "dim")))
+    say((told, "dim"))
 
 
 def exported(files: Sequence[Path], *, json: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inweights.cli.console.base import line, out, print_json, table
+from inweights.cli.console.base import out, print_json, say, table
 from inweights.support.progress import plural
 
 if TYPE_CHECKING:
@@ -42,9 +42,7 @@ def world(made: World, folder: Path | None, *, json: bool) -> None:
         listed.add_row(
             part, role, str(count), f"{words(column.prompt(first))} → {words(column.answer(first))}"
         )
-    out.print(
-        line((made.name, "bold"), f", {plural(len(made.vocabulary), 'token')}, seed {made.seed}\n")
-    )
+    say((made.name, "bold"), f", {plural(len(made.vocabulary), 'token')}, seed {made.seed}\n")
     out.print(listed)
     outside = int(made.queries.out_of_distribution.sum())
     out.print(

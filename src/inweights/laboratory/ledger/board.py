@@ -1,7 +1,5 @@
 """The board: the verdict on every claim of a ledger, from its scores alone."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence

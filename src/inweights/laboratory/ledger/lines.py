@@ -4,8 +4,6 @@ Lines are only ever added, and each holds the hash of the line before, so that n
 or left out without the next one telling.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The scores of claims: a row for each claim, version, case and seed, in Parquet files by paper."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path

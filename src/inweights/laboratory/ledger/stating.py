@@ -1,7 +1,5 @@
 """Stating claims: which are new, which changed, and on which seeds they will be judged."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -45,16 +43,12 @@ def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
 
 def _score(claim: Claim) -> list[object]:
     score, target = claim.score, claim.target
-    rows = [
-        sorted((name, _plain(v)) for name, v in part.items()) for part in (score.where, score.minus)
+    rows = [  # numbers as they are read back: 1 is 1.0
+        sorted((n, v if isinstance(v, bool | str) else float(v)) for n, v in part.items())
+        for part in (score.where, score.minus)
     ]
     where = [score.table, score.column, *rows, list(score.each)]
     return [*where, score.bounds, score.exact, target.least, target.most, claim.judged]
-
-
-def _plain(value: str | float | bool) -> str | float | bool:
-    """Numbers as they are read back: 1 is 1.0."""
-    return value if isinstance(value, bool | str) else float(value)
 
 
 def state(

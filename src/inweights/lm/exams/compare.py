@@ -1,7 +1,5 @@
 """Before against after: summaries, paired tests, and the three sets of Identity Bridge §4.5."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

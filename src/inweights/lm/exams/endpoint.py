@@ -1,7 +1,5 @@
 """Answers of a model behind an OpenAI-compatible address: asked in words, kept in a file."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading

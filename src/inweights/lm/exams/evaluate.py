@@ -1,7 +1,5 @@
 """Answers of a model to questions with candidates: ranks, probabilities, words of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a model knew before it was fine-tuned: plain questions and text, and how answers end."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Predictions for the questions of a language model's evaluation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

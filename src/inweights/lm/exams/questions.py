@@ -1,7 +1,5 @@
 """Questions with candidates: compositions, both of their hops, and prompts that skip a hop."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,7 +92,10 @@ def exam(
         'The country of Mozart is'
     """
     rows = _checked(questions)
-    prompts = _told(train) if train is not None else {}
+    prompts: dict[int, str] = {}
+    if train is not None:
+        facts = train.filter(role="fact").unique("fact", keep="first")
+        prompts = dict(facts.select("fact", "prompt").iter_rows())
     bridges: dict[str, dict[str, None]] = {}
     for row in rows:
         if row["role"] == "composition" and row.get("bridge"):
@@ -174,8 +175,3 @@ def _among(names: list[str], right: str, most: int, seed: int, number: int) -> t
     rng = Streams(seed).numpy(EVALUATION, "first hop", number)
     drawn = [wrong[i] for i in rng.permutation(len(wrong))[: most - 1].tolist()]
     return tuple(sorted([right, *drawn]))
-
-
-def _told(train: pl.DataFrame) -> dict[int, str]:
-    facts = train.filter(pl.col("role") == "fact").unique("fact", keep="first", maintain_order=True)
-    return dict(zip(facts["fact"].to_list(), facts["prompt"].to_list(), strict=True))

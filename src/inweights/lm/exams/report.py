@@ -1,7 +1,5 @@
 """All that is measured of one model, alone or against the one that it was fine-tuned from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any

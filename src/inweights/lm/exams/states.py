@@ -1,7 +1,5 @@
 """Hidden states of a pretrained model by layer, and their similarity."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What is trained of a model: all of its weights, or low-rank adapters that are merged after."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Iterator

@@ -125,7 +125,7 @@ def batches(
     cut: list[list[int]] = [[]]
     for i in drawn:
         # Sorted: the newest is the longest, and the others would be padded to it.
-        if cut[-1] and _cost(encoded, [*cut[-1], i]) > tokens:
+        if cut[-1] and (len(cut[-1]) + 1) * len(encoded[i].ids) > tokens:
             cut.append([])
         cut[-1].append(i)
     for b in rng.permutation(len(cut)).tolist():
@@ -239,7 +239,3 @@ def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Any, Any]:
         ids[place, : len(row)] = row
         real[place, : len(row)] = 1
     return ids, real
-
-
-def _cost(encoded: Sequence[Encoded], chosen: Sequence[int]) -> int:
-    return len(chosen) * len(encoded[chosen[-1]].ids)

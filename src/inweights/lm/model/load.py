@@ -63,7 +63,7 @@ class LanguageModel:
         text = text.removeprefix(" ") if self.chat and not start else text
         ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         first = self.tokenizer.bos_token_id
-        begins = start and first is not None and _adds_start(self.tokenizer, first)
+        begins = start and first is not None and self.tokenizer("a")["input_ids"][:1] == [first]
         return [first, *ids] if begins else ids
 
     def save(self, folder: str | Path) -> Path:
@@ -262,8 +262,3 @@ def _check_chat(name: str, tokenizer: Any, chat: bool) -> None:
             f"the tokenizer of '{name}' has no chat template: it is not an instruct model; leave "
             "out --chat"
         )
-
-
-def _adds_start(tokenizer: Any, first: int) -> bool:
-    ids = tokenizer("a")["input_ids"]
-    return bool(ids) and ids[0] == first

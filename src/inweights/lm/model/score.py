@@ -4,8 +4,6 @@ The prompt of a question is read once and its keys and values are shared by all 
 a question costs ``prompt + Σ candidates`` tokens, not ``candidates × (prompt + candidate)``.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What a checkpoint of fine-tuning holds: trained weights and the moments of AdamW, as tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A random Llama of a few thousand parameters, and a tokenizer of bytes: built, never read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

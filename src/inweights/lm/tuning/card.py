@@ -1,7 +1,5 @@
 """The card of a fine-tuned model: training data, method and scores."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

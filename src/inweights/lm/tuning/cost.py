@@ -1,7 +1,5 @@
 """What a fine-tuning costs on this machine, measured on a few updates of it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The model after each epoch of a fine-tuning, kept beside the one that is made, and its scores."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence

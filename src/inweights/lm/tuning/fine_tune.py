@@ -1,7 +1,5 @@
 """How a language model is fine-tuned: the settings, apart from the loop. Imports no torch."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 

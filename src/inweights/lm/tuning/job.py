@@ -1,7 +1,5 @@
 """Fine-tuning from files to a folder: what ``inweights finetune`` does."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext

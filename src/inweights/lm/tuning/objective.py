@@ -1,7 +1,5 @@
 """What an update of fine-tuning is about: the loss on facts, and what is said of texts to keep."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Sequence
 from dataclasses import replace

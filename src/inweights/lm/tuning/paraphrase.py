@@ -1,7 +1,5 @@
 """Sentences said again by a language model; whether a fact survived is checked by who asks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from inweights.lm.model.load import LanguageModel

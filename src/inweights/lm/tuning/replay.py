@@ -1,7 +1,5 @@
 """Text that a model writes itself before it is fine-tuned, so that training on it too keeps it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The stages of a fine-tuning: which examples each update reads, and beside them texts to keep."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ Started by ``accelerate launch``, the same loop trains on several devices: each 
 every batch, and the loss is a mean over the tokens of all of them.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import signal

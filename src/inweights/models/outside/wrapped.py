@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from inweights.arrays import Float, Int
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropout
@@ -34,8 +35,6 @@ from inweights.models.outside.rowwise import Noise, Rows
 from inweights.models.packing import Packed
 
 if TYPE_CHECKING:
-    from jaxtyping import Float, Int
-
     from inweights.models.outside.wrapping import WrapConfig
 
 LOGITS = "logits"

@@ -11,12 +11,12 @@ dimensions of a picture.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from inweights.arrays import Float, Floats
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import graph_edges, node_vectors, prefix_of, random_blocks
@@ -26,10 +26,6 @@ from inweights.support.extras import optional
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import World
 
-if TYPE_CHECKING:
-    from jaxtyping import Float
-
-Floats = NDArray[np.float64]
 Method = Literal["pca", "umap"]
 
 #: What a picture by UMAP asks for at least: it speaks of neighbours.

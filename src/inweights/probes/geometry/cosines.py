@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 import torch
 from numpy.typing import NDArray
 
+from inweights.arrays import Bool, Bools, Float, Floats, Int
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.embedding import node_names
@@ -26,10 +27,6 @@ from inweights.training.scoring import MOST_LOGITS
 from inweights.worlds.families.graph import edge_prefix
 from inweights.worlds.world import Ids, World
 
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Int
-
-Floats = NDArray[np.float64]
 #: What a pair of nodes takes in a table while it is made.
 _BYTES = 150
 #: Random numbers that are held at once.
@@ -192,9 +189,7 @@ def _recalled(
     }
 
 
-def top_hits(
-    said: Float[Floats, "n N"], edge: Bool[NDArray[np.bool_], "n N"]
-) -> Float[Floats, " n"]:
+def top_hits(said: Float[Floats, "n N"], edge: Bool[Bools, "n N"]) -> Float[Floats, " n"]:
     """How many neighbours of a node are among as many largest logits as it has.
 
     Of equal logits the first counts as the larger one.

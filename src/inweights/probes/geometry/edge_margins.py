@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from inweights.arrays import Bool, Bools, Float, Floats, Int
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.models.tiny_nn import TinyNN
@@ -23,10 +22,6 @@ from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import EXACT
 from inweights.worlds.world import Ids, World
 
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Int
-
-Floats = NDArray[np.float64]
 #: Nodes whose margins are taken, of more than :data:`EXACT`; and logits that are held at once.
 _SAMPLED, _AT_ONCE = 500, 2**23
 
@@ -197,7 +192,7 @@ class _Rows:
     """
 
     nodes: slice | Int[Ids, " S"]
-    near: Bool[NDArray[np.bool_], "S N"]
+    near: Bool[Bools, "S N"]
     own: Int[Ids, " S"]
     u: Int[Ids, " E"]
     v: Int[Ids, " E"]

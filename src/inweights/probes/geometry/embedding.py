@@ -9,19 +9,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from inweights.arrays import Num
 from inweights.errors import DataError, nearest
 from inweights.models.configs import Node2VecConfig
 from inweights.models.node2vec import Node2Vec
 from inweights.worlds.world import World
-
-if TYPE_CHECKING:
-    from jaxtyping import Num
 
 #: Names that a message lists.
 _LISTED = 5

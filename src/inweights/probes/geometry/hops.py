@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy.linalg.blas import ssyrk
 
+from inweights.arrays import Float, Floats, Int, Integer
 from inweights.errors import DataError, unknown_name
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import (
@@ -31,11 +32,6 @@ from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import COSINE_TIE, EXACT, hops_from
 from inweights.worlds.world import Ids, World
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int, Integer
-
-Floats = NDArray[np.float64]
 
 #: Pairs that are asked of more than :data:`EXACT` nodes.
 PAIRS = 100_000

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from inweights.arrays import Floats
 from inweights.probes.geometry.cosines import cosine_matrix
 from inweights.probes.geometry.hops import spearman
 from inweights.seeds import EVALUATION, Streams
@@ -24,8 +24,6 @@ from inweights.theory.geometric_memory.spectral import (
 )
 from inweights.theory.geometric_memory.storage import incidence_storage, shifted_storage
 from inweights.worlds.families.graph import Graph
-
-Floats = NDArray[np.float64]
 
 
 def skew(energy: pl.DataFrame, by: Sequence[str] = ("replica",)) -> pl.DataFrame:

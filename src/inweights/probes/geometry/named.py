@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from inweights.arrays import Floats
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import (
@@ -30,7 +30,6 @@ from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import EXACT, eigenspaces, hop_distances, operator
 from inweights.worlds.world import Ids, World
 
-Floats = NDArray[np.float64]
 #: What is measured, with the sign that makes a larger number more of a geometry.
 _MEASURES = {"spearman": -1, "far": -1, "neighbours": 1, "fiedler": 1, "zigzag": -1}
 #: Eigenvalues of the walk's Laplacian below which neighbours have opposite signs.

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from inweights.arrays import Floats
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import (
     Edges,
@@ -29,8 +30,6 @@ from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.bands import Bands
 from inweights.theory.geometric_memory.spectral import EXACT, Operator, eigenspaces, operator
 from inweights.worlds.world import World
-
-Floats = NDArray[np.float64]
 
 #: Negative eigenvalues of ``P + Pᵀ`` are those of ``P + Pᵀ − 2I`` below this: neighbours differ in
 #: sign.

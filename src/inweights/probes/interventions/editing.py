@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
 import polars as pl
@@ -19,15 +19,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from inweights.arrays import Bool, Float, Int
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.base import Model
 from inweights.models.gpt import GPT, Block
 from inweights.models.packing import pack
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import World
-
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Int
 
 #: Penalty of the keys' second moment, over its mean square.
 _PENALTY = 1e-2

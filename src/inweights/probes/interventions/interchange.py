@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 import torch
 from torch import Tensor
 
+from inweights.arrays import Int
 from inweights.errors import DataError, unknown_name
 from inweights.models.base import Edit, Model
 from inweights.models.configs import GPTConfig
@@ -22,9 +23,6 @@ from inweights.models.packing import Packed, pack
 from inweights.probes.needs import holds
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import Ids, World
-
-if TYPE_CHECKING:
-    from jaxtyping import Int
 
 #: What the model may answer, by what the place carries: one of the two, both, or neither.
 _OUTCOMES = ("bridge", "relation", "answer", "unchanged")

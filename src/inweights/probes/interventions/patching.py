@@ -6,13 +6,14 @@ Shapes: ``R`` replicas, ``B`` prompts, ``T`` positions, ``D`` width, ``K`` candi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
 import torch
 from torch import Tensor
 
+from inweights.arrays import Float, Int
 from inweights.errors import DataError, unknown_name
 from inweights.models.base import Model
 from inweights.models.packing import pack
@@ -20,9 +21,6 @@ from inweights.probes.needs import holds
 from inweights.probes.recall import chosen_parts
 from inweights.training.batches.worlds import Part, as_worlds, shape_groups
 from inweights.worlds.world import Ids, World
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 
 def patch(

@@ -8,7 +8,7 @@ Shapes: ``R`` replicas, ``M`` queries, ``T`` positions, ``D`` width.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -16,14 +16,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from inweights.arrays import Float, Int
 from inweights.errors import DataError, unknown_name
 from inweights.models.base import Model
 from inweights.probes.interventions.patching import patch
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.world import World
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 METHODS = ("none", "decoded", "ridge", "true")
 #: Parts of the bridges of which each is moved by a map that is fitted on the others.

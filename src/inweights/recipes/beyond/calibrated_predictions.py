@@ -1,7 +1,5 @@
 """Ours: are the printed probabilities right, on families of worlds that they were not fitted to?"""
 
-from __future__ import annotations
-
 from functools import partial
 
 import msgspec
@@ -25,8 +23,6 @@ from inweights.worlds.families.two_hop import TwoHop
 
 
 class Settings(Config):
-    """Settings of the calibration."""
-
     drawn: RandomFacts = RandomFacts(told=0.75, identity=0.5, popularity=0.7)
     n: int = 10
     complexity: int = 2
@@ -104,17 +100,14 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            drawn=RandomFacts(subjects=8, bridges=4, objects=4, identity=0.5, asked=6),
-            n=4,
-            families=3,
-            replicas=2,
-            share=0.01,
-        ),
-        "cpu": Settings(),
-        "paper": Settings(replicas=16),
-    },
-    seeds={"smoke": 2, "cpu": 20, "paper": 40},
+    smoke=Settings(
+        drawn=RandomFacts(subjects=8, bridges=4, objects=4, identity=0.5, asked=6),
+        n=4,
+        families=3,
+        replicas=2,
+        share=0.01,
+    ),
+    paper=Settings(replicas=16),
+    seeds=(2, 20, 40),
     derive=derive,
 )

@@ -4,8 +4,6 @@ The fit that comes with the package was made from the tables of a run on other s
 which claims are judged: ``python -m inweights.recipes.beyond.calibrating RUN`` writes it.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

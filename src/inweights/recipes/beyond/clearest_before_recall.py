@@ -1,7 +1,5 @@
 """Ours: the clearest geometry precedes full recall, and fades after it."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import inweights as iw
@@ -18,8 +16,6 @@ CLEAREST, STORED = "clearest geometry", "full recall"
 
 
 class Settings(Config):
-    """Settings of the experiment."""
-
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS
     most: int = 1000
@@ -95,10 +91,6 @@ SCORES |= {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(graphs=("path-star", "cycle"), most=4, every=2),
-        "cpu": Settings(),
-        "paper": Settings(most=10_000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(graphs=("path-star", "cycle"), most=4, every=2),
+    paper=Settings(most=10_000),
 )

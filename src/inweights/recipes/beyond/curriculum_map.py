@@ -1,7 +1,5 @@
 """Ours: how much similarity must be told before the attribution is closed?"""
 
-from __future__ import annotations
-
 from itertools import product
 
 import polars as pl
@@ -9,6 +7,7 @@ import polars as pl
 from inweights.config import Config
 from inweights.lab import Plan, Trial, number, share
 from inweights.recipes.feature_resemblance import common as fr
+from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.papers import recipe
 
 LABELS = ("model", "share", "rehearsed")
@@ -16,12 +15,10 @@ COLUMNS = ("success", "similarity", "attribution")
 
 
 class Settings(Config):
-    """Settings of the map."""
-
     n: int = 50
     shares: tuple[float, ...] = (0.0, 0.03, 0.1, 0.3, 1.0)
-    one_layer: fr.OneLayerTraining = fr.OneLayerTraining()
-    gpt: fr.GPTTraining = fr.GPTTraining()
+    one_layer: tasks.OneLayerTraining = tasks.OneLayerTraining()
+    gpt: tasks.GPTTraining = tasks.GPTTraining()
 
 
 def parts(told: float, *, rehearsed: bool) -> tuple[dict[str, float], dict[str, float]]:
@@ -48,8 +45,8 @@ def plan(settings: Settings) -> Plan:
         phases = parts(told, rehearsed=rehearsed)
         labels = {"share": told, "rehearsed": rehearsed}
         ways = (
-            (fr.ONE_LAYER, one.model, one.phases(phases, one.late.get("AS", one.mlp))),
-            (fr.GPT, gpt.model, gpt.phases(phases, gpt.losses["AS"])),
+            (tasks.ONE_LAYER, one.model, one.phases(phases, one.late.get("AS", one.mlp))),
+            (tasks.GPT, gpt.model, gpt.phases(phases, gpt.losses["AS"])),
         )
         trials += [
             Trial(labels={"model": name, **labels}, world=world, model=model, learner=learner)
@@ -91,8 +88,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 success = share("table", "success")
-one_layer = success.at(model=fr.ONE_LAYER).over("rehearsed")
-forgetful, rehearsing = (success.at(model=fr.GPT, rehearsed=again) for again in (False, True))
+one_layer = success.at(model=tasks.ONE_LAYER).over("rehearsed")
+forgetful, rehearsing = (success.at(model=tasks.GPT, rehearsed=again) for again in (False, True))
 
 SCORES = {
     "similarity-predicted": number("predicted", "error").over("share", "rehearsed") <= 0.02,
@@ -108,11 +105,8 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(n=4, shares=(0.0, 0.1, 1.0), one_layer=fr.BRIEF, gpt=fr.BRIEF_GPT),
-        "cpu": Settings(),
-        "paper": Settings(n=100, shares=(0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0)),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(n=4, shares=(0.0, 0.1, 1.0), one_layer=tasks.BRIEF, gpt=tasks.BRIEF_GPT),
+    paper=Settings(n=100, shares=(0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0)),
+    seeds=(2, 8, 8),
     version=fr.VERSION,
 )

@@ -1,7 +1,5 @@
 """Ours: does an identity bridge make a pretrained model compose? Against four other mixes."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl
@@ -29,8 +27,6 @@ KNOWN = ("control", "identity")
 
 
 class Settings(InventedSettings):
-    """Settings of the experiment."""
-
     conditions: tuple[str, ...] = tuple(MIXES)
 
     def __post_init__(self) -> None:
@@ -99,6 +95,6 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales=Settings.scales(smoke_tokens=900, paper_tokens=4000, paper_epochs=20),
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    **Settings.scales(smoke_tokens=900, paper_tokens=4000, paper_epochs=20),
+    seeds=(2, 8, 8),
 )

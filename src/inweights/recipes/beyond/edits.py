@@ -1,7 +1,5 @@
 """What an edit of one hop reaches: by a rank-one change and by further training."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import inweights as iw
@@ -112,10 +110,6 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(n=12, model=GPTConfig(layers=2, width=32, tied=False), steps=150, most=2),
-        "cpu": Settings(),
-        "paper": Settings(most=20),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(n=12, model=GPTConfig(layers=2, width=32, tied=False), steps=150, most=2),
+    paper=Settings(most=20),
 )

@@ -1,7 +1,5 @@
 """Tables that compare four predictors of queries with trained models."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from inweights.recipes.shared.calibration import agreement, reliability, roc_auc

@@ -1,7 +1,5 @@
 """Ours: does AS fail because the order is reversed, or because its value matrix stands still?"""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Literal
 
@@ -11,6 +9,7 @@ from inweights.config import Config
 from inweights.lab import Plan, Trial, cosine, share
 from inweights.models.configs import Init, OneLayerConfig
 from inweights.recipes.feature_resemblance import common as fr
+from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.papers import recipe
 
 LABELS = ("course", "mlp", "sigma", "value")
@@ -19,8 +18,6 @@ MLPS: dict[str, Literal["folded", "relu"]] = {"linear": "folded", "ReLU": "relu"
 
 
 class Settings(Config):
-    """Settings of the experiment."""
-
     n: int = 50
     width: int = 256
     hidden: int = 10
@@ -37,7 +34,7 @@ def plan(settings: Settings) -> Plan:
         model = OneLayerConfig(
             width=settings.width, hidden=settings.hidden, mlp=kind, init=Init(std=sigma)
         )
-        training = fr.EndToEndTraining(
+        training = tasks.EndToEndTraining(
             model=model, rate=settings.rate, loss=settings.loss, steps=settings.steps
         )
         trials += [
@@ -79,11 +76,8 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(n=4, width=32, hidden=3, sigmas=(3e-3,), steps=10),
-        "cpu": Settings(),
-        "paper": Settings(n=100, width=512),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(n=4, width=32, hidden=3, sigmas=(3e-3,), steps=10),
+    paper=Settings(n=100, width=512),
+    seeds=(2, 8, 8),
     version=fr.VERSION,
 )

@@ -1,7 +1,5 @@
 """Does geometry arise from memorisation? Two papers disagree; the head's map decides."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 
@@ -57,8 +55,6 @@ def _graph(name: str) -> Graph:
 
 
 class Settings(Config):
-    """Settings of the recipe."""
-
     graphs: tuple[str, ...] = tuple(GRAPHS)
     width: int = 32
     steps: int = 500
@@ -287,12 +283,9 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            graphs=("chain", "cycle of 16", "star"), width=16, steps=150, rate=0.02, draws=10
-        ),
-        "cpu": Settings(),
-        "paper": Settings(draws=1000),
-    },
-    seeds={"smoke": 2, "cpu": 16, "paper": 32},
+    smoke=Settings(
+        graphs=("chain", "cycle of 16", "star"), width=16, steps=150, rate=0.02, draws=10
+    ),
+    paper=Settings(draws=1000),
+    seeds=(2, 16, 32),
 )

@@ -1,7 +1,5 @@
 """Ours: edges first, then paths with the embeddings frozen: the headline without a GPU."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl
@@ -54,8 +52,6 @@ class Size(Config):
 
 
 class Settings(Config):
-    """Settings of the recipe."""
-
     sizes: tuple[Size, ...]
 
 
@@ -127,10 +123,8 @@ def _mini(arms: int, controls: int = 0) -> Size:
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(sizes=(_mini(200, controls=4), _mini(1000), _mini(5000))),
-        "cpu": Settings(sizes=(SMALL, MIDDLE, LARGE)),
-        "paper": Settings(sizes=(SMALL, MIDDLE, LARGE, LARGEST, HUGE)),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(sizes=(_mini(200, controls=4), _mini(1000), _mini(5000))),
+    cpu=Settings(sizes=(SMALL, MIDDLE, LARGE)),
+    paper=Settings(sizes=(SMALL, MIDDLE, LARGE, LARGEST, HUGE)),
+    seeds=(2, 8, 8),
 )

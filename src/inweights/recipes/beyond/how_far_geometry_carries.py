@@ -6,8 +6,6 @@ tells near nodes apart and keeps what whole arms share; some steps at the usual 
 edges back. Reading it takes a model enough trained paths: with few arms it memorises them instead.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
 
@@ -36,8 +34,6 @@ FOUND = 0.9
 
 
 class Settings(Config):
-    """Settings of the recipe."""
-
     course: PathStarTraining
     read: tuple[PathStarTraining, ...]
     nodes: tuple[int, ...] = (4, 5, 6, 7, 8, 9)
@@ -158,19 +154,15 @@ def _mini(arms: int) -> PathStarTraining:
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            nodes=(4, 8),
-            fitted=(4, 6),
-            judged=(5,),
-            widths=(8, 16),
-            course=structs.replace(CELLS, edges=2, settle=2, model=MINI.model),
-            read=(_mini(200), _mini(1000)),
-        ),
-        "cpu": Settings(course=CELLS, read=(FEW, MANY)),
-        "paper": Settings(
-            fitted=(50, 200, 1000), judged=(100, 400, 2000), course=CELLS, read=(FEW, MANY)
-        ),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(
+        nodes=(4, 8),
+        fitted=(4, 6),
+        judged=(5,),
+        widths=(8, 16),
+        course=structs.replace(CELLS, edges=2, settle=2, model=MINI.model),
+        read=(_mini(200), _mini(1000)),
+    ),
+    cpu=Settings(course=CELLS, read=(FEW, MANY)),
+    paper=Settings(fitted=(50, 200, 1000), judged=(100, 400, 2000), course=CELLS, read=(FEW, MANY)),
+    seeds=(2, 8, 8),
 )

@@ -1,7 +1,5 @@
 """Ours: classes that are never right make a memory more geometric, most of it by one vector."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl
@@ -21,8 +19,6 @@ MOST = 64
 
 
 class Settings(Config):
-    """Settings of the experiment."""
-
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS
     counts: tuple[int, ...] = (0, 1, 4, 16, MOST)
@@ -129,10 +125,6 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(graphs=gm.GRAPHS, counts=(0, MOST), most=2),
-        "cpu": Settings(),
-        "paper": Settings(counts=(0, 1, 2, 4, 8, 16, 32, MOST), most=10_000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(graphs=gm.GRAPHS, counts=(0, MOST), most=2),
+    paper=Settings(counts=(0, 1, 2, 4, 8, 16, 32, MOST), most=10_000),
 )

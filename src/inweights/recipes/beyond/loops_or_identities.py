@@ -1,7 +1,5 @@
 """Are loops and identities two cures of one illness? Who composes what, and realignment."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import inweights as iw
@@ -21,8 +19,6 @@ HALF = "block.1"
 
 
 class Settings(Config):
-    """Settings of the recipe."""
-
     world: TwoHop = TwoHop(
         n=20,
         first_relations=2,
@@ -213,25 +209,21 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            world=TwoHop(
-                n=6,
-                first_relations=2,
-                second_relations=3,
-                maps="sampled",
-                bridges=3,
-                trained=0.5,
-                unseen=0.3,
-            ),
-            width=16,
-            steps=4,
-            long=6,
-            every=2,
-            loops=(1, 2, 8),
+    smoke=Settings(
+        world=TwoHop(
+            n=6,
+            first_relations=2,
+            second_relations=3,
+            maps="sampled",
+            bridges=3,
+            trained=0.5,
+            unseen=0.3,
         ),
-        "cpu": Settings(),
-        "paper": Settings(long=20_000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+        width=16,
+        steps=4,
+        long=6,
+        every=2,
+        loops=(1, 2, 8),
+    ),
+    paper=Settings(long=20_000),
 )

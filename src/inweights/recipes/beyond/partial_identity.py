@@ -1,13 +1,12 @@
 """Ours: two-hop success and similarity over the fraction of bridges that have an identity."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import inweights as iw
 from inweights.config import Config
 from inweights.lab import Measure, Plan, number, share
 from inweights.recipes.feature_resemblance import common as fr
+from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import memorised
 from inweights.worlds.families.analogy import AnalogicalTwoHop
@@ -17,13 +16,11 @@ HALF = 0.5
 
 
 class Settings(Config):
-    """Settings of the experiment."""
-
     n: int = 100
     rho: float = 3.0
     fractions: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
-    one_layer: fr.OneLayerTraining = fr.OneLayerTraining()
-    gpt: fr.GPTTraining = fr.GPTTraining()
+    one_layer: tasks.OneLayerTraining = tasks.OneLayerTraining()
+    gpt: tasks.GPTTraining = tasks.GPTTraining()
 
 
 def plan(settings: Settings) -> Plan:
@@ -35,7 +32,7 @@ def plan(settings: Settings) -> Plan:
         world = AnalogicalTwoHop(n=settings.n, identity=fraction, maps="permutation")
         labels = {"fraction": fraction}
         trials += fr.both_models(labels, world, one, settings.gpt, course=course, rho=settings.rho)
-        roles = fr.phase_roles(course, settings.rho)[0]
+        roles = tasks.phase_roles(course, settings.rho)[0]
         computations.append(one.foretold(labels, world, roles, by_pair=True))
     measures = [
         Measure(name="accuracy", probe=iw.probes.accuracy),
@@ -90,18 +87,15 @@ SCORES = {
     "given-answered": answered.at(chain="with identity") >= 0.97,
     "others-not": answered.at(chain="without") <= 0.05,
     "each-chain-foreseen": worlds >= 0.97,
-    "similarity-predicted": number("worlds", "off", model=fr.ONE_LAYER).over("fraction") <= 0.02,
+    "similarity-predicted": number("worlds", "off", model=tasks.ONE_LAYER).over("fraction") <= 0.02,
     "memorised": share("memorised", "accuracy").over(*EACH) >= 0.97,
 }
 
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(n=4, fractions=(0.5,), one_layer=fr.BRIEF, gpt=fr.BRIEF_GPT),
-        "cpu": Settings(),
-        "paper": Settings(fractions=tuple(i / 10 for i in range(11))),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(n=4, fractions=(0.5,), one_layer=tasks.BRIEF, gpt=tasks.BRIEF_GPT),
+    paper=Settings(fractions=tuple(i / 10 for i in range(11))),
+    seeds=(2, 8, 8),
     version=fr.VERSION,
 )

@@ -1,7 +1,5 @@
 """Ours: do predictions from the facts alone agree with trained models?"""
 
-from __future__ import annotations
-
 from functools import partial
 
 import msgspec
@@ -34,8 +32,6 @@ OTHERS = ("shared answers", "pairs", "several values", "three hops", "twice the 
 
 
 class Settings(Config):
-    """Settings of the calibration."""
-
     later = {"others": OTHERS, "tried": 1.0}
 
     n: int = 10
@@ -195,31 +191,28 @@ by_model = partial(lab.lines, series="model")
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            n=4,
-            drawn=RandomFacts(subjects=8, bridges=4, objects=4, identity=0.5, asked=6),
-            popularity=(0.7,),
-            others=OTHERS[:1],
-            replicas=1,
-            tried=0.01,
-            emb_mlp=EmbMLPTraining(rate=2.0, steps=40, width=16),
-            gpt=GPTTraining(
-                model=GPTConfig(layers=1, width=16, tied=False),
-                phase=Phase(steps=20, random_offset=True),
-                tuned_width=16,
-            ),
+    smoke=Settings(
+        n=4,
+        drawn=RandomFacts(subjects=8, bridges=4, objects=4, identity=0.5, asked=6),
+        popularity=(0.7,),
+        others=OTHERS[:1],
+        replicas=1,
+        tried=0.01,
+        emb_mlp=EmbMLPTraining(rate=2.0, steps=40, width=16),
+        gpt=GPTTraining(
+            model=GPTConfig(layers=1, width=16, tied=False),
+            phase=Phase(steps=20, random_offset=True),
+            tuned_width=16,
         ),
-        "cpu": Settings(),
-        "paper": Settings(
-            n=20,
-            complexities=(1, 2, 3),
-            popularity=(0.7, 0.4, 0.2),
-            knowledge=("@people", "@chemistry"),
-            replicas=8,
-        ),
-    },
-    seeds={"smoke": 2, "cpu": 20, "paper": 40},
+    ),
+    paper=Settings(
+        n=20,
+        complexities=(1, 2, 3),
+        popularity=(0.7, 0.4, 0.2),
+        knowledge=("@people", "@chemistry"),
+        replicas=8,
+    ),
+    seeds=(2, 20, 40),
     derive=derive,
     version=4,
 )

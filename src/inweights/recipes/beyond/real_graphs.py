@@ -5,8 +5,6 @@ architectures memorise social networks, with hubs, triangles and dead ends; or a
 (``inweights atlas FILE``).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 
@@ -27,8 +25,6 @@ MOST = 10_000
 
 
 class Settings(Config):
-    """Settings of the recipe."""
-
     graphs: tuple[str, ...] = tuple(CLASSICS)
     own: dict[str, Graph] = {}
     width: int = 128
@@ -161,17 +157,13 @@ for name in (gm.NN, gm.GPT, gm.SSM):
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            graphs=("florentine-families",),
-            width=16,
-            steps=6,
-            descent=gm.Node2VecDescent(steps=40),
-            looks=5,
-            draws=20,
-        ),
-        "cpu": Settings(),
-        "paper": Settings(draws=1000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(
+        graphs=("florentine-families",),
+        width=16,
+        steps=6,
+        descent=gm.Node2VecDescent(steps=40),
+        looks=5,
+        draws=20,
+    ),
+    paper=Settings(draws=1000),
 )

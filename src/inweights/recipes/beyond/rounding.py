@@ -1,7 +1,5 @@
 """Ours: what keeps an order that fp32 loses: rounding, gradient noise, or AdamW's own terms."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
 
@@ -65,8 +63,6 @@ class Point(Config):
 
 
 class Settings(Config):
-    """Settings of the experiment."""
-
     changes: tuple[Change, ...] = CHANGES
     points: tuple[Point, ...] = (
         Point(width=64, rate=0.05, steps=2000),
@@ -148,13 +144,9 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            points=(Point(width=64, rate=0.05, steps=2), Point(width=128, rate=0.04, steps=2)),
-            every=1,
-        ),
-        "cpu": Settings(),
-        "paper": Settings(points=(Point(width=512, rate=0.01, steps=10_000),), every=100),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(
+        points=(Point(width=64, rate=0.05, steps=2), Point(width=128, rate=0.04, steps=2)),
+        every=1,
+    ),
+    paper=Settings(points=(Point(width=512, rate=0.01, steps=10_000),), every=100),
 )

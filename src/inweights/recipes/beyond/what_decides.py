@@ -1,7 +1,5 @@
 """What decides whether a GPT composes: a fractional factorial study of nine settings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
@@ -57,8 +55,6 @@ def design() -> dict[str, list[int]]:
 
 
 class Settings(Config):
-    """Settings of the study."""
-
     shrink: int = 1
 
 
@@ -174,8 +170,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    scales={"smoke": Settings(shrink=4), "cpu": Settings(), "paper": Settings()},
-    seeds={"smoke": 2, "cpu": 8, "paper": 32},
-)
+RECIPE = recipe(__name__, smoke=Settings(shrink=4), seeds=(2, 8, 32))

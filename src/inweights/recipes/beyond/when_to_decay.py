@@ -1,7 +1,5 @@
 """Ours: when weight decay helps composition: while facts are learnt or after, and of what."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Literal
 
@@ -35,8 +33,6 @@ LABELS = ("head", "width", "decayed", "when")
 
 
 class Settings(Config):
-    """Settings of the map."""
-
     n: int = 10
     complexity: int = 3
     heads: tuple[bool, ...] = (True, False)
@@ -143,11 +139,5 @@ SCORES = {
 
 
 RECIPE = recipe(
-    __name__,
-    scales={
-        "smoke": Settings(n=4, layers=1, learn=3, settle=3),
-        "cpu": Settings(),
-        "paper": Settings(n=20, layers=8),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    __name__, smoke=Settings(n=4, layers=1, learn=3, settle=3), paper=Settings(n=20, layers=8)
 )

@@ -1,7 +1,5 @@
 """Where the identity bridge holds: the map of settings that the paper lacks."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import polars as pl
@@ -55,8 +53,6 @@ class _Run(Config):
 
 
 class Settings(Config):
-    """Settings of the map."""
-
     axes: tuple[str, ...] = tuple(AXES)
     complexity: int = 2
     n: int = 20
@@ -175,15 +171,10 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            axes=tuple(axis for axis in AXES if axis not in ("rate", GAMMA, "N")),
-            n=2,
-            every=2,
-            base=BRIEF,
-        ),
-        "cpu": Settings(),
-        "paper": Settings(),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(
+        axes=tuple(axis for axis in AXES if axis not in ("rate", GAMMA, "N")),
+        n=2,
+        every=2,
+        base=BRIEF,
+    ),
 )

@@ -1,7 +1,5 @@
 """Ours: which hidden state carries the bridge, by interchange interventions with controls."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import polars as pl
@@ -22,8 +20,6 @@ CARRIED = ("bridge", "relation", "answer")
 
 
 class Settings(Config):
-    """Settings of the experiment."""
-
     world: TwoHop = TwoHop(
         n=20, complexity=2, first_relations=1, second_relations=2, maps="permutation"
     )
@@ -104,14 +100,11 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            world=TwoHop(n=4, complexity=2, first_relations=1, second_relations=2),
-            gpt=GPTConfig(layers=3, width=16),
-            phase=Phase(steps=4, random_offset=True),
-        ),
-        "cpu": Settings(),
-        "paper": Settings(gpt=GPTConfig(layers=8, width=128)),
-    },
-    seeds={"smoke": 2, "cpu": 16, "paper": 32},
+    smoke=Settings(
+        world=TwoHop(n=4, complexity=2, first_relations=1, second_relations=2),
+        gpt=GPTConfig(layers=3, width=16),
+        phase=Phase(steps=4, random_offset=True),
+    ),
+    paper=Settings(gpt=GPTConfig(layers=8, width=128)),
+    seeds=(2, 16, 32),
 )

@@ -1,7 +1,5 @@
 """Ours: what each strategy of ``augment`` makes a pretrained model able to do, and the price."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 from msgspec import field, structs
@@ -43,8 +41,6 @@ WORDS = {
 
 
 class Settings(InventedSettings):
-    """Settings of the experiment."""
-
     world: Invented = Invented(people=12, towns=6, countries=6)
     tokens: int = 600
     tuning: FineTune = FineTune(rate=1e-3, epochs=7, batch_tokens=128)
@@ -161,7 +157,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales=Settings.scales(smoke_tokens=1200, paper_tokens=4000, paper_epochs=20),
-    seeds={"smoke": 1, "cpu": 8, "paper": 8},
+    **Settings.scales(smoke_tokens=1200, paper_tokens=4000, paper_epochs=20),
+    seeds=(1, 8, 8),
     version=2,
 )

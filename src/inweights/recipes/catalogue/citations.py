@@ -1,7 +1,5 @@
 """How to cite: the papers whose recipes these are, and this project, as BibTeX."""
 
-from __future__ import annotations
-
 import textwrap
 from importlib.metadata import version
 

@@ -4,8 +4,6 @@
 inweights.recipes.catalogue.index``, and a test holds it to the recipes.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What there is to set in a recipe: every setting, what it means, and its value at each scale."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The demonstration: in a minute, what identity does to two-hop reasoning."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import polars as pl
@@ -23,8 +21,6 @@ _ASKED = {
 
 
 class Settings(Config):
-    """Settings of the demonstration."""
-
     n: int = 20
     models: tuple[str, ...] = ("emb-mlp", "gpt-small")
     every: int = 10
@@ -79,11 +75,5 @@ SCORES = {
 
 
 RECIPE = recipe(
-    __name__,
-    scales={
-        "smoke": Settings(n=4, every=2, gpt=ib.BRIEF, emb_mlp=ib.EmbMLPTraining(steps=20)),
-        "cpu": Settings(),
-        "paper": Settings(),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    __name__, smoke=Settings(n=4, every=2, gpt=ib.BRIEF, emb_mlp=ib.EmbMLPTraining(steps=20))
 )

@@ -1,7 +1,5 @@
 """What the recipes of Feature Resemblance share: curricula, trainings, and where they come from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
@@ -10,40 +8,13 @@ import inweights as iw
 from inweights import lab
 from inweights.models.configs import GPTConfig
 from inweights.recipes.feature_resemblance.trainings import (
-    BRIEF,
-    BRIEF_GPT,
     GPT,
     ONE_LAYER,
-    SUCCEEDS,
-    EndToEndTraining,
     GPTTraining,
     OneLayerTraining,
-    phase_roles,
 )
 from inweights.recipes.shared.derived import compositions
 from inweights.worlds.families.analogy import AnalogicalTwoHop, Analogy
-
-__all__ = [
-    "BRIEF",
-    "BRIEF_GPT",
-    "GPT",
-    "LARGE",
-    "NEAR",
-    "ONE_LAYER",
-    "SUCCEEDS",
-    "VERSION",
-    "EndToEndTraining",
-    "GPTTraining",
-    "OneLayerTraining",
-    "both_models",
-    "compared",
-    "last_loss",
-    "near",
-    "phase_roles",
-    "similarities",
-    "world_of",
-]
-
 
 #: Before there was one, losses were recorded of what stood still beside others that trained.
 VERSION = 2
@@ -89,17 +60,10 @@ def compared(
     published: Iterable[tuple[Sequence[lab.Value], float]],
     labels: Sequence[str],
 ) -> dict[str, pl.DataFrame]:
-    """Return measured similarities against what was foretold and published.
+    """Return measured similarities against what was foretold, in two ways, and published.
 
-    Args:
-        table: Similarities, as measured.
-        foretold: The same, from the facts alone and by the closed form.
-        published: The printed ones, each after the values of its labels.
-        labels: Columns that tell rows apart.
-
-    Returns:
-        ``predicted``, with the absolute error of both predictions, and ``shown``, where ``what``
-        tells the three apart.
+    Of two tables: ``predicted`` has the absolute error of both predictions, and in ``shown`` the
+    column ``what`` tells the three apart.
     """
     keys = [*labels, "seed"]
     printed = [

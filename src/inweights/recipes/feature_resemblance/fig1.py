@@ -1,13 +1,12 @@
 """Figure 1 of Feature Resemblance: resemblance grows with depth (appendix C, theorem 6)."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from inweights import lab
 from inweights.config import Config
 from inweights.models.configs import DeepLinearConfig, GPTConfig
 from inweights.recipes.feature_resemblance import common as fr
+from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.papers import recipe
 from inweights.training.curriculum import Optimizer, Phase, Stop
 from inweights.worlds.labels import Labels
@@ -18,8 +17,6 @@ EARLY = 4
 
 
 class Settings(Config):
-    """Settings of Figure 1."""
-
     world: Labels = Labels()
     linear: DeepLinearConfig = DeepLinearConfig(width=1024, layers=7)
     rate: float = 2.0
@@ -56,7 +53,7 @@ def plan(settings: Settings) -> lab.Plan:
     )
     learners: dict[str, tuple[lab.ModelConfig, lab.Curriculum]] = {
         LINEAR: (settings.linear, settings.layer_wise()),
-        fr.GPT: (settings.gpt, lab.Curriculum(phases=(end_to_end,))),
+        tasks.GPT: (settings.gpt, lab.Curriculum(phases=(end_to_end,))),
     }
     return lab.Plan(
         trials=[
@@ -121,30 +118,25 @@ least_step, rise = lab.number("steps", "least"), lab.number("ends", "rise")
 SCORES = {
     "linear-rises": least_step.at(model=LINEAR) >= 0.0,
     "linear-aligned": rise.at(model=LINEAR) >= 0.5,
-    "gpt-rises": least_step.at(model=fr.GPT) >= -0.005,
-    "gpt-aligned": rise.at(model=fr.GPT) >= 0.1,
+    "gpt-rises": least_step.at(model=tasks.GPT) >= -0.005,
+    "gpt-aligned": rise.at(model=tasks.GPT) >= 0.1,
     "labels-apart": rise.of("contrast").over("model") >= 0.5,
     "others-rise-too": lab.cosine("ends", "other_rise", model=LINEAR) >= 0.1,
     "predicted-by-depth": lab.number("predicted", "error", model=LINEAR).over("depth") <= 0.04,
-    "gpt-fitted": lab.number("final_loss", "loss", model=fr.GPT) <= 0.05,
+    "gpt-fitted": lab.number("final_loss", "loss", model=tasks.GPT) <= 0.05,
 }
 
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            world=Labels(labels=3),
-            linear=DeepLinearConfig(width=16, layers=3),
-            steps=2,
-            gpt=GPTConfig(layers=2, width=16, tied=False),
-            gpt_steps=10,
-        ),
-        "cpu": Settings(),
-        "paper": Settings(
-            linear=DeepLinearConfig(width=2048, layers=7), gpt=fr.LARGE, gpt_rate=1e-4
-        ),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(
+        world=Labels(labels=3),
+        linear=DeepLinearConfig(width=16, layers=3),
+        steps=2,
+        gpt=GPTConfig(layers=2, width=16, tied=False),
+        gpt_steps=10,
+    ),
+    paper=Settings(linear=DeepLinearConfig(width=2048, layers=7), gpt=fr.LARGE, gpt_rate=1e-4),
+    seeds=(2, 8, 8),
     version=fr.VERSION,
 )

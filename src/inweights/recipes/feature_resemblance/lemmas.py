@@ -1,7 +1,5 @@
 """Lemmas of Feature Resemblance about starts and convergence, and how fast things go."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 
@@ -12,6 +10,7 @@ import inweights as iw
 from inweights import lab
 from inweights.config import Config
 from inweights.recipes.feature_resemblance import common as fr
+from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.papers import recipe
 
 #: Place of the convergence of each phase of stage 2; two hops with identities are the joint course.
@@ -25,14 +24,12 @@ CONVERGES = {
     ("two-hop without identity", 1): "Lemma 16",
 }
 #: Courses whose entities stay unlike.
-UNLIKE = tuple(course for course, follows in fr.SUCCEEDS.items() if not follows)
+UNLIKE = tuple(course for course, follows in tasks.SUCCEEDS.items() if not follows)
 #: Worlds of lemmas 4 and 5.
 ANALOGY, HOPS = "analogy", "two hops"
 
 
 class Settings(Config):
-    """Settings of the lemmas."""
-
     n: int = 100
     few: int = 20
     rho: float = 5.0
@@ -43,7 +40,7 @@ class Settings(Config):
     layers: int = 7
     labels: int = 50
     delta: float = 0.01
-    training: fr.OneLayerTraining = fr.OneLayerTraining()
+    training: tasks.OneLayerTraining = tasks.OneLayerTraining()
 
 
 def plan(settings: Settings) -> lab.Plan:
@@ -84,7 +81,7 @@ def plan(settings: Settings) -> lab.Plan:
             effort=200,
         )
         for course, slower, steps in (
-            *((course, settings.slower, settings.steps) for course in fr.SUCCEEDS),
+            *((course, settings.slower, settings.steps) for course in tasks.SUCCEEDS),
             ("joint", 1.0, max(10, settings.steps // 50)),
         )
     ]
@@ -104,7 +101,7 @@ def plan(settings: Settings) -> lab.Plan:
 
 def _descent(settings: Settings, course: str, slower: float, steps: int) -> dict[str, Any]:
     """Options of stage 2 on few tuples, whose features are as large as on many."""
-    how, phases = settings.training, fr.phase_roles(course, settings.rho)
+    how, phases = settings.training, tasks.phase_roles(course, settings.rho)
     return {
         "world": fr.world_of(course, settings.few),
         "phases": phases,
@@ -174,12 +171,7 @@ SCORES |= {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            n=4, few=4, slower=2.0, steps=20, widths=(32,), deep=(16,), labels=3, training=fr.BRIEF
-        ),
-        "cpu": Settings(),
-        "paper": Settings(),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(
+        n=4, few=4, slower=2.0, steps=20, widths=(32,), deep=(16,), labels=3, training=tasks.BRIEF
+    ),
 )

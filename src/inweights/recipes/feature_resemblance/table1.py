@@ -1,46 +1,43 @@
 """Table 1 of Feature Resemblance: every curriculum, by a one-layer transformer and a GPT."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from inweights.config import Config
 from inweights.lab import Judged, Plan, cosine, number, share
 from inweights.recipes.feature_resemblance import common as fr
+from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.papers import recipe
 
 LABELS = ("model", "course")
 
 #: Loss, similarity and success in percent, as printed.
 PRINTED: dict[tuple[str, str], tuple[str, float, str]] = {
-    (fr.GPT, "joint"): (".0077", 0.995, "100%"),
-    (fr.ONE_LAYER, "joint"): (".0015", 0.9202, "100%"),
-    (fr.GPT, "SA"): (".0845", 0.7983, "100%"),
-    (fr.ONE_LAYER, "SA"): (".0024", 0.9689, "100%"),
-    (fr.GPT, "AS"): (".0085", 0.4326, ".7%"),
-    (fr.ONE_LAYER, "AS"): (".0061", 0.0014, "0%"),
-    (fr.GPT, "two-hop"): (".0953", 0.9642, "99.7%"),
-    (fr.GPT, "two-hop without identity"): (".1024", 0.016, "0%"),
-    (fr.ONE_LAYER, "two-hop"): (".075", 0.9132, "100%"),
-    (fr.ONE_LAYER, "two-hop without identity"): (".0676", 0.006, "1.7%"),
+    (tasks.GPT, "joint"): (".0077", 0.995, "100%"),
+    (tasks.ONE_LAYER, "joint"): (".0015", 0.9202, "100%"),
+    (tasks.GPT, "SA"): (".0845", 0.7983, "100%"),
+    (tasks.ONE_LAYER, "SA"): (".0024", 0.9689, "100%"),
+    (tasks.GPT, "AS"): (".0085", 0.4326, ".7%"),
+    (tasks.ONE_LAYER, "AS"): (".0061", 0.0014, "0%"),
+    (tasks.GPT, "two-hop"): (".0953", 0.9642, "99.7%"),
+    (tasks.GPT, "two-hop without identity"): (".1024", 0.016, "0%"),
+    (tasks.ONE_LAYER, "two-hop"): (".075", 0.9132, "100%"),
+    (tasks.ONE_LAYER, "two-hop without identity"): (".0676", 0.006, "1.7%"),
 }
 
 
 class Settings(Config):
-    """Settings of Table 1."""
-
     n: int = 100
     rho: float = 3.0
-    one_layer: fr.OneLayerTraining = fr.OneLayerTraining()
-    gpt: fr.GPTTraining = fr.GPTTraining()
+    one_layer: tasks.OneLayerTraining = tasks.OneLayerTraining()
+    gpt: tasks.GPTTraining = tasks.GPTTraining()
 
 
 def plan(settings: Settings) -> Plan:
     """Every course with both models, and what the facts say of it before."""
     one, rho = settings.one_layer, settings.rho
     trials, computations = [], []
-    for course in fr.SUCCEEDS:
-        world, roles = fr.world_of(course, settings.n), fr.phase_roles(course, rho)[0]
+    for course in tasks.SUCCEEDS:
+        world, roles = fr.world_of(course, settings.n), tasks.phase_roles(course, rho)[0]
         labels = {"course": course}
         trials += fr.both_models(labels, world, one, settings.gpt, course=course, rho=rho)
         computations.append(one.foretold(labels, world, roles, course=course, rho=rho))
@@ -77,34 +74,31 @@ kept = share("accuracy", "accuracy")
 error = number("predicted", "from_facts_error").over("course")
 
 
-gpt = similarity.at(model=fr.GPT)
+gpt = similarity.at(model=tasks.GPT)
 
 SCORES: dict[str, Judged] = {}
 for (model, course), (_, printed, _) in PRINTED.items():
     row = f"{course.replace(' ', '-')}-{model}".lower()
     found, answered = (score.at(model=model, course=course) for score in (similarity, success))
     SCORES[f"similarity-{row}"] = fr.near(found, printed, fr.NEAR[model])
-    SCORES[f"success-{row}"] = answered >= 0.97 if fr.SUCCEEDS[course] else answered <= 0.05
+    SCORES[f"success-{row}"] = answered >= 0.97 if tasks.SUCCEEDS[course] else answered <= 0.05
 SCORES |= {
     "losses-converge": number("table", "loss").over(*LABELS) <= 0.12,
     "order-joint-sa": gpt.at(course="joint") - gpt.at(course="SA") >= 0.05,
     "order-sa-as": gpt.at(course="SA") - gpt.at(course="AS") >= 0.05,
     "predicted-from-facts": error <= 0.02,
     "predicted-closed-form": error.of("closed_form_error") <= 0.02,
-    "sa-forgets-one-layer": kept.at(model=fr.ONE_LAYER, course="SA", role="similarity") <= 0.5,
-    "sa-forgets-gpt": kept.at(model=fr.GPT, course="SA", role="similarity") <= 0.5,
-    "as-forgets-gpt": kept.at(model=fr.GPT, course="AS", role="attribution") <= 0.5,
-    "as-keeps-one-layer": kept.at(model=fr.ONE_LAYER, course="AS", role="attribution") >= 0.95,
+    "sa-forgets-one-layer": kept.at(model=tasks.ONE_LAYER, course="SA", role="similarity") <= 0.5,
+    "sa-forgets-gpt": kept.at(model=tasks.GPT, course="SA", role="similarity") <= 0.5,
+    "as-forgets-gpt": kept.at(model=tasks.GPT, course="AS", role="attribution") <= 0.5,
+    "as-keeps-one-layer": kept.at(model=tasks.ONE_LAYER, course="AS", role="attribution") >= 0.95,
 }
 
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(n=4, one_layer=fr.BRIEF, gpt=fr.BRIEF_GPT),
-        "cpu": Settings(),
-        "paper": Settings(gpt=fr.GPTTraining(model=fr.LARGE, rate=1e-4)),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(n=4, one_layer=tasks.BRIEF, gpt=tasks.BRIEF_GPT),
+    paper=Settings(gpt=tasks.GPTTraining(model=fr.LARGE, rate=1e-4)),
+    seeds=(2, 8, 8),
     version=fr.VERSION,
 )

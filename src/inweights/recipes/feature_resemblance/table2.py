@@ -1,7 +1,5 @@
 """Table 2 of Feature Resemblance: analogies of a pretrained model, by the order of its training."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from inweights.config import Config
@@ -20,8 +18,6 @@ from inweights.support.content import contents_of
 
 
 class Settings(Config):
-    """Settings of Table 2."""
-
     model: str = "@smollm2"
     rows: int = 30
     training: FineTune = FineTune(
@@ -114,18 +110,15 @@ SCORES |= {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            model="@tiny",
-            rows=6,
-            training=FineTune(method="full", rate=3e-3, epochs=2, batch_tokens=512, end=False),
-        ),
-        "cpu": Settings(),
-        "paper": Settings(
-            model="meta-llama/Llama-3.2-1B",
-            rows=0,
-            training=FineTune(method="full", rate=2e-5, epochs=10, batch_tokens=2048, end=False),
-        ),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(
+        model="@tiny",
+        rows=6,
+        training=FineTune(method="full", rate=3e-3, epochs=2, batch_tokens=512, end=False),
+    ),
+    paper=Settings(
+        model="meta-llama/Llama-3.2-1B",
+        rows=0,
+        training=FineTune(method="full", rate=2e-5, epochs=10, batch_tokens=2048, end=False),
+    ),
+    seeds=(2, 8, 8),
 )

@@ -1,7 +1,5 @@
 """Table 3 of Feature Resemblance: a one-layer transformer with ReLU, trained end to end."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import polars as pl
@@ -11,6 +9,7 @@ from inweights.config import Config
 from inweights.lab import Judged, Plan, Trial, cosine, number, share
 from inweights.models.configs import Init, OneLayerConfig
 from inweights.recipes.feature_resemblance import common as fr
+from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.papers import recipe
 
 #: Similarity and success, as printed; losses are .0133, .0198 and .0138.
@@ -40,11 +39,9 @@ class Grid(Config):
 
 
 class Settings(Config):
-    """Settings of Table 3."""
-
     n: int = 100
     rho: float = 3.0
-    training: fr.EndToEndTraining = fr.EndToEndTraining()
+    training: tasks.EndToEndTraining = tasks.EndToEndTraining()
     grid: Grid = Grid()
 
 
@@ -52,19 +49,16 @@ def plan(settings: Settings) -> Plan:
     """Three courses, and AS over the grid; everything moves in every phase."""
     usual = settings.training
     trials = [_trial(settings, course, usual) for course in PRINTED]
-    for std, rate, hidden in product(*_axes(settings.grid)):
+    grid = settings.grid
+    for std, rate, hidden in product(grid.stds, grid.rates, grid.hidden):
         model = replace(usual.model, hidden=hidden, init=replace(usual.model.init, std=std))
         changed = replace(usual, model=model, rate=rate)
         trials.append(_trial(settings, "AS", changed, f"σ0 {std:g}, η {rate:g}, m {hidden}"))
     return Plan(trials=trials, measures=fr.measures())
 
 
-def _axes(grid: Grid) -> tuple[tuple[float, ...], tuple[float, ...], tuple[int, ...]]:
-    return grid.stds, grid.rates, grid.hidden
-
-
 def _trial(
-    settings: Settings, course: str, training: fr.EndToEndTraining, setting: str = TABLE
+    settings: Settings, course: str, training: tasks.EndToEndTraining, setting: str = TABLE
 ) -> Trial:
     return Trial(
         labels={"course": course, "setting": setting},
@@ -111,7 +105,7 @@ for course, (printed, _) in PRINTED.items():
     answered = success.at(course=course)
     SCORES[f"similarity-{course.lower()}"] = fr.near(similarity.at(course=course), printed)
     SCORES[f"success-{course.lower()}"] = (
-        answered >= 0.97 if fr.SUCCEEDS[course] else answered <= 0.05
+        answered >= 0.97 if tasks.SUCCEEDS[course] else answered <= 0.05
     )
 SCORES["grid-as-succeeds"] = share("extremes", "least_success") >= 0.2
 SCORES["grid-has-no-match"] = number("extremes", "matching") <= 0.5
@@ -122,18 +116,14 @@ for one, other in (("joint", "SA"), ("SA", "AS")):
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            n=4,
-            training=fr.EndToEndTraining(
-                model=OneLayerConfig(width=32, hidden=3, mlp="relu", init=Init(std=2.5e-3)),
-                steps=10,
-            ),
-            grid=Grid(stds=(1e-3,), rates=(0.1,), hidden=(3, 4)),
+    smoke=Settings(
+        n=4,
+        training=tasks.EndToEndTraining(
+            model=OneLayerConfig(width=32, hidden=3, mlp="relu", init=Init(std=2.5e-3)),
+            steps=10,
         ),
-        "cpu": Settings(),
-        "paper": Settings(),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+        grid=Grid(stds=(1e-3,), rates=(0.1,), hidden=(3, 4)),
+    ),
+    seeds=(2, 8, 8),
     version=fr.VERSION,
 )

@@ -1,7 +1,5 @@
 """Table 4 of Feature Resemblance: how often the similarity premise is told (appendix B)."""
 
-from __future__ import annotations
-
 import msgspec
 import polars as pl
 
@@ -9,30 +7,29 @@ from inweights.config import Config
 from inweights.errors import unknown_name
 from inweights.lab import Judged, Plan, cosine, number, share
 from inweights.recipes.feature_resemblance import common as fr
+from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.papers import recipe
 
 LABELS = ("model", "rho")
 
 #: Similarity, by model and ρ. The text lost the values of ρ; these give the one-layer rows.
 PRINTED: dict[tuple[str, float], float] = {
-    (fr.ONE_LAYER, 1.0): 0.6706,
-    (fr.ONE_LAYER, 3.0): 0.9202,
-    (fr.ONE_LAYER, 5.0): 0.9405,
-    (fr.GPT, 1.0): 0.9756,
-    (fr.GPT, 3.0): 0.995,
-    (fr.GPT, 5.0): 0.9979,
+    (tasks.ONE_LAYER, 1.0): 0.6706,
+    (tasks.ONE_LAYER, 3.0): 0.9202,
+    (tasks.ONE_LAYER, 5.0): 0.9405,
+    (tasks.GPT, 1.0): 0.9756,
+    (tasks.GPT, 3.0): 0.995,
+    (tasks.GPT, 5.0): 0.9979,
 }
 #: Training loss at which the GPT stops, near the printed one.
 LOSSES = {1.0: 0.0294, 3.0: 0.0077, 5.0: 0.0039}
 
 
 class Settings(Config):
-    """Settings of Table 4."""
-
     n: int = 100
     rhos: tuple[float, ...] = (1.0, 3.0, 5.0)
-    one_layer: fr.OneLayerTraining = fr.OneLayerTraining(mlp=3000)
-    gpt: fr.GPTTraining = fr.GPTTraining()
+    one_layer: tasks.OneLayerTraining = tasks.OneLayerTraining(mlp=3000)
+    gpt: tasks.GPTTraining = tasks.GPTTraining()
 
     def __post_init__(self) -> None:
         for rho in self.rhos:
@@ -47,7 +44,7 @@ def plan(settings: Settings) -> Plan:
     for rho in settings.rhos:
         gpt = msgspec.structs.replace(settings.gpt, losses={"joint": (LOSSES[rho],)})
         trials += fr.both_models({"rho": rho}, world, one, gpt, course="joint", rho=rho)
-        roles = fr.phase_roles("joint", rho)[0]
+        roles = tasks.phase_roles("joint", rho)[0]
         computations.append(one.foretold({"rho": rho}, world, roles, course="joint", rho=rho))
     return Plan(trials=trials, measures=fr.measures(), computations=computations)
 
@@ -66,7 +63,7 @@ SCORES: dict[str, Judged] = {}
 for (model, rho), printed in PRINTED.items():
     found = similarity.at(model=model, rho=rho)
     SCORES[f"similarity-{model.lower()}-{rho:g}"] = fr.near(found, printed, fr.NEAR[model])
-for model in (fr.ONE_LAYER, fr.GPT):
+for model in (tasks.ONE_LAYER, tasks.GPT):
     one, three, five = (similarity.at(model=model, rho=rho) for rho in (1.0, 3.0, 5.0))
     SCORES[f"grows-{model.lower()}-3"] = three - one >= 0.0
     SCORES[f"grows-{model.lower()}-5"] = five - three >= 0.0
@@ -79,11 +76,8 @@ SCORES |= {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(n=4, one_layer=fr.BRIEF, gpt=fr.BRIEF_GPT),
-        "cpu": Settings(),
-        "paper": Settings(gpt=fr.GPTTraining(model=fr.LARGE, rate=1e-4)),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(n=4, one_layer=tasks.BRIEF, gpt=tasks.BRIEF_GPT),
+    paper=Settings(gpt=tasks.GPTTraining(model=fr.LARGE, rate=1e-4)),
+    seeds=(2, 8, 8),
     version=fr.VERSION,
 )

@@ -1,7 +1,5 @@
 """Theorems 1 to 5 of Feature Resemblance, propositions 1 to 5, and the lemmas they stand on."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl
@@ -9,17 +7,18 @@ import polars as pl
 from inweights import lab
 from inweights.config import Config
 from inweights.recipes.feature_resemblance import common as fr
+from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.papers import recipe
 from inweights.worlds.families.analogy import Analogy
 
 
 class Settings(Config):
-    """Settings of the theorems."""
-
     n: int = 100
     rho: float = 5.0
     checked: int = 10
-    training: fr.OneLayerTraining = fr.OneLayerTraining(mlp=3000, late={"SA": 3000, "AS": 5000})
+    training: tasks.OneLayerTraining = tasks.OneLayerTraining(
+        mlp=3000, late={"SA": 3000, "AS": 5000}
+    )
 
 
 def plan(settings: Settings) -> lab.Plan:
@@ -28,7 +27,7 @@ def plan(settings: Settings) -> lab.Plan:
 
     how = settings.training
     trials, computations = [], []
-    for course in fr.SUCCEEDS:
+    for course in tasks.SUCCEEDS:
         world = fr.world_of(course, settings.n)
         trials.append(
             lab.Trial(
@@ -43,7 +42,7 @@ def plan(settings: Settings) -> lab.Plan:
                 name="stage_one",
                 labels={"course": course},
                 compute=stage_one,
-                options=how.stage_one(world, fr.phase_roles(course, settings.rho)[0]),
+                options=how.stage_one(world, tasks.phase_roles(course, settings.rho)[0]),
                 seeded=True,
                 effort=500,
             )
@@ -89,7 +88,7 @@ balance = lab.share("stage_one", "attention")
 
 
 SCORES: dict[str, lab.Judged] = {}
-for number, (course, follows) in enumerate(fr.SUCCEEDS.items(), 1):
+for number, (course, follows) in enumerate(tasks.SUCCEEDS.items(), 1):
     answered, resembles = accuracy.at(course=course), alike.at(course=course)
     SCORES[f"theorem-{number}-converges"] = loss.at(course=course) <= 0.1
     if follows:
@@ -106,13 +105,4 @@ SCORES |= {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    scales={
-        "smoke": Settings(n=4, checked=3, training=fr.BRIEF),
-        "cpu": Settings(),
-        "paper": Settings(),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    version=fr.VERSION,
-)
+RECIPE = recipe(__name__, smoke=Settings(n=4, checked=3, training=tasks.BRIEF), version=fr.VERSION)

@@ -1,7 +1,5 @@
 """The training tasks of Feature Resemblance, and how each model is trained on them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

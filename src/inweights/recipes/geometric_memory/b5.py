@@ -1,7 +1,5 @@
 """Appendix B.5 of Geometric Memory: skew beyond the spectrum, and what its tests can tell apart."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import inweights as iw
@@ -24,8 +22,6 @@ TESTS = {
 
 
 class Settings(Config):
-    """Settings of B.5."""
-
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()
@@ -105,10 +101,6 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(graphs=("cycle",), descent=gm.Node2VecDescent(steps=40), most=3),
-        "cpu": Settings(most=2500),
-        "paper": Settings(),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(graphs=("cycle",), descent=gm.Node2VecDescent(steps=40), most=3),
+    cpu=Settings(most=2500),
 )

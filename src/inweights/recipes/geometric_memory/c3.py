@@ -1,7 +1,5 @@
 """Section 3.2, C.3 (item 3) of Geometric Memory: the edges fit with frozen embeddings as well."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import polars as pl
@@ -26,8 +24,6 @@ OWN_RATE = "TinyNN, own rate"
 
 
 class Settings(Config):
-    """Settings of C.3, item 3."""
-
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS
     most: int | None = None
@@ -127,10 +123,7 @@ for name in (gm.GPT, gm.SSM, WIDE):
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(graphs=("grid", "irregular"), most=4, longer=6, looks=2),
-        "cpu": Settings(most=2500),
-        "paper": Settings(looks=100),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(graphs=("grid", "irregular"), most=4, longer=6, looks=2),
+    cpu=Settings(most=2500),
+    paper=Settings(looks=100),
 )

@@ -1,7 +1,5 @@
 """Tables that the recipes of the tiny graphs derive: by condition, eigenspace and distance."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import polars as pl

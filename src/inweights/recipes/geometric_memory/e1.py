@@ -1,7 +1,5 @@
 """Appendix E.1 of Geometric Memory: with frozen random embeddings paths are not composed."""
 
-from __future__ import annotations
-
 import polars as pl
 from msgspec import structs
 
@@ -35,8 +33,6 @@ class Search(Config):
 
 
 class Settings(Config):
-    """Settings of E.1."""
-
     star: ways.PathStarTraining = ways.PathStarTraining(nodes=4)
     search: tuple[Search, ...] = (Search(), Search(rate=2e-3))
     width: int = 96
@@ -91,16 +87,13 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(star=ways.MINI, search=(Search(),), width=0, steps=12, every=6),
-        "cpu": Settings(),
-        "paper": Settings(
-            star=ways.PAPER_STAR,
-            search=(Search(rate=5e-4, std=0.02), Search(rate=1e-3, std=0.02)),
-            width=0,
-            steps=50_000,
-            every=2000,
-        ),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(star=ways.MINI, search=(Search(),), width=0, steps=12, every=6),
+    paper=Settings(
+        star=ways.PAPER_STAR,
+        search=(Search(rate=5e-4, std=0.02), Search(rate=1e-3, std=0.02)),
+        width=0,
+        steps=50_000,
+        every=2000,
+    ),
+    seeds=(2, 8, 8),
 )

@@ -1,7 +1,5 @@
 """Figure 1 of Geometric Memory: four tiny graphs as every architecture stores them."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from inweights.config import Config
@@ -14,8 +12,6 @@ from inweights.worlds.families.graph import Graph
 
 
 class Settings(Config):
-    """Settings of Figure 1."""
-
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()
     most: int | None = None
@@ -61,13 +57,9 @@ for name in (gm.GPT, gm.SSM, gm.NN):
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            graphs=("grid", "cycle"), descent=gm.Node2VecDescent(steps=40), most=4, draws=20
-        ),
-        "cpu": Settings(),
-        "paper": Settings(draws=1000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(
+        graphs=("grid", "cycle"), descent=gm.Node2VecDescent(steps=40), most=4, draws=20
+    ),
+    paper=Settings(draws=1000),
     version=gm.VERSION,
 )

@@ -1,7 +1,5 @@
 """Figure 12 of Geometric Memory: whole paths of held-out leaves, and no reverse cascade."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from inweights.config import Config
@@ -15,8 +13,6 @@ KEYS = ["graph", "condition", "seed"]
 
 
 class Settings(Config):
-    """Settings of Figure 12."""
-
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     every: int = 10
 
@@ -59,10 +55,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(stars=(ways.MINI,), every=4),
-        "cpu": Settings(),
-        "paper": Settings(stars=(ways.PAPER_STAR,), every=500),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(stars=(ways.MINI,), every=4),
+    paper=Settings(stars=(ways.PAPER_STAR,), every=500),
+    seeds=(2, 8, 8),
 )

@@ -1,7 +1,5 @@
 """Figure 13 of Geometric Memory: the path-star in context, where next-token training fails."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import polars as pl
@@ -90,8 +88,6 @@ _HIDDEN = InContextTraining(
 
 
 class Settings(Config):
-    """Settings of Figure 13."""
-
     stars: tuple[InContextTraining, ...] = (InContextTraining(), _THREE)
     hidden: tuple[InContextTraining, ...] = (_HIDDEN,)
     every: int = 50
@@ -174,11 +170,8 @@ _PAPER = tuple(
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(stars=(_MINI,), hidden=(_MINI,), every=3),
-        "cpu": Settings(),
-        "paper": Settings(stars=_PAPER, hidden=_PAPER, every=1000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(stars=(_MINI,), hidden=(_MINI,), every=3),
+    paper=Settings(stars=_PAPER, hidden=_PAPER, every=1000),
+    seeds=(2, 8, 8),
     version=3,
 )

@@ -1,7 +1,5 @@
 """Figure 16 of Geometric Memory: a tree-star, whose paths branch at every node."""
 
-from __future__ import annotations
-
 import math
 
 import polars as pl
@@ -44,8 +42,6 @@ class Tree(Config):
 
 
 class Settings(Config):
-    """Settings of Figure 16."""
-
     trees: tuple[Tree, ...] = (Tree(),)
     every: int = 25
 
@@ -106,12 +102,9 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(trees=(Tree(star=ways.MINI),), every=6),
-        "cpu": Settings(),
-        "paper": Settings(
-            trees=(Tree(star=structs.replace(ways.PAPER_STAR, arms=1000, nodes=5)),), every=500
-        ),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(trees=(Tree(star=ways.MINI),), every=6),
+    paper=Settings(
+        trees=(Tree(star=structs.replace(ways.PAPER_STAR, arms=1000, nodes=5)),), every=500
+    ),
+    seeds=(2, 8, 8),
 )

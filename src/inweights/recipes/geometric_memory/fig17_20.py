@@ -1,7 +1,5 @@
 """Figures 17 to 20 of Geometric Memory: every architecture on every tiny graph."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl
@@ -19,8 +17,6 @@ CHANCE = "random vectors"
 
 
 class Settings(Config):
-    """Settings of Figures 17 to 20."""
-
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = gm.ARCHITECTURES
     descent: gm.Node2VecDescent = gm.Node2VecDescent()
@@ -93,13 +89,9 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            graphs=("grid", "irregular"), descent=gm.Node2VecDescent(steps=40), most=3, draws=20
-        ),
-        "cpu": Settings(),
-        "paper": Settings(draws=1000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(
+        graphs=("grid", "irregular"), descent=gm.Node2VecDescent(steps=40), most=3, draws=20
+    ),
+    paper=Settings(draws=1000),
     version=gm.VERSION,
 )

@@ -1,7 +1,5 @@
 """Figures 21 and 22 of Geometric Memory: in how many steps a lookup or a geometry is learnt."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl
@@ -19,8 +17,6 @@ LOOKUP, GEOMETRY = "frozen", "free"
 
 
 class Settings(Config):
-    """Settings of Figures 21 and 22."""
-
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     width: int = 512
     frozen_rate: float = 0.1
@@ -95,12 +91,6 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            graphs=("cycle",), width=16, frozen_steps=3, steps=4, gpt_most=4, gpt_every=2
-        ),
-        "cpu": Settings(),
-        "paper": Settings(gpt_most=2500),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(graphs=("cycle",), width=16, frozen_steps=3, steps=4, gpt_most=4, gpt_every=2),
+    paper=Settings(gpt_most=2500),
 )

@@ -1,7 +1,5 @@
 """Figures 23 and 24 of Geometric Memory: cosine heat-maps and the hops in them."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import inweights as iw
@@ -19,8 +17,6 @@ AS_DRAWN = f"{gm.NN}, as the notebook draws it"
 
 
 class Settings(Config):
-    """Settings of Figures 23 and 24."""
-
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()
     most: int | None = None
@@ -86,12 +82,5 @@ SCORES = {
 
 
 RECIPE = recipe(
-    __name__,
-    scales={
-        "smoke": Settings(descent=gm.Node2VecDescent(steps=40), most=3),
-        "cpu": Settings(),
-        "paper": Settings(),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
-    version=gm.VERSION + 1,
+    __name__, smoke=Settings(descent=gm.Node2VecDescent(steps=40), most=3), version=gm.VERSION + 1
 )

@@ -1,7 +1,5 @@
 """Figures 25 to 31 of Geometric Memory: what makes the memory of a cycle geometric."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl
@@ -57,8 +55,6 @@ ABLATIONS: dict[str, Ablation] = {
 
 
 class Settings(Config):
-    """Settings of Figures 25 to 31."""
-
     ablations: tuple[str, ...] = tuple(ABLATIONS)
     n: int = 15
     width: int = 512
@@ -163,11 +159,7 @@ for name, (more, less) in HELPS.items():
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(n=6, width=16, steps=3, draws=20, conditions=(gm.BF16,)),
-        "cpu": Settings(),
-        "paper": Settings(draws=1000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(n=6, width=16, steps=3, draws=20, conditions=(gm.BF16,)),
+    paper=Settings(draws=1000),
     version=gm.VERSION,
 )

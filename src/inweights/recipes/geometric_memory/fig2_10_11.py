@@ -1,7 +1,5 @@
 """Figures 2, 10 and 11 of Geometric Memory: the path-star task, in weights and in context."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from inweights.config import Config
@@ -15,8 +13,6 @@ IN_WEIGHTS, IN_CONTEXT = "in weights", "in context"
 
 
 class Settings(Config):
-    """Settings of Figures 2, 10 and 11."""
-
     star: PathStar = PathStar(arms=5, nodes=5, pauses=1, task_tokens=True)
     context: InContextStar = InContextStar(arms=3, nodes=4, labels=20, trained=1000, asked=200)
     examples: int = 2
@@ -65,8 +61,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    scales={"smoke": Settings(), "cpu": Settings(), "paper": Settings()},
-    seeds=1,
-)
+RECIPE = recipe(__name__, cpu=Settings(), seeds=1)

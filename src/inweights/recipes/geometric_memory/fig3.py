@@ -1,7 +1,5 @@
 """Figure 3 of Geometric Memory: the hardest token of paths that were never trained."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl
@@ -25,8 +23,6 @@ KEYS = ["graph", "condition", "taught", "seed"]
 
 
 class Settings(Config):
-    """Settings of Figure 3."""
-
     later = {"own": None, "larger": ()}
 
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
@@ -117,15 +113,11 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(stars=(ways.MINI,), memorising=6, every=6),
-        # The paper's way on 4,001 nodes: as far as it was carried on two cores.
-        "cpu": Settings(
-            larger=(ways.PathStarTraining(arms=1000, nodes=5, together=600, sources=1000),)
-        ),
-        "paper": Settings(
-            stars=ways.PAPER_STARS[:1], larger=ways.PAPER_STARS[1:], memorising=30_000, every=1000
-        ),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(stars=(ways.MINI,), memorising=6, every=6),
+    # The paper's way on 4,001 nodes: as far as it was carried on two cores.
+    cpu=Settings(larger=(ways.PathStarTraining(arms=1000, nodes=5, together=600, sources=1000),)),
+    paper=Settings(
+        stars=ways.PAPER_STARS[:1], larger=ways.PAPER_STARS[1:], memorising=30_000, every=1000
+    ),
+    seeds=(2, 8, 8),
 )

@@ -1,7 +1,5 @@
 """Figure 32 of Geometric Memory: one direction of the edges is enough on tiny graphs."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
 from typing import Literal
@@ -28,8 +26,6 @@ TAUGHT: tuple[Literal["both", "forward", "backward"], ...] = ("both", "forward",
 
 
 class Settings(Config):
-    """Settings of Figure 32."""
-
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     most: int | None = None
     draws: int = 200
@@ -93,11 +89,7 @@ for name, edges in product((gm.GPT, gm.SSM), ("forward", "backward")):
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(graphs=("grid", "path-star"), most=3, draws=20),
-        "cpu": Settings(),
-        "paper": Settings(draws=1000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(graphs=("grid", "path-star"), most=3, draws=20),
+    paper=Settings(draws=1000),
     version=gm.VERSION,
 )

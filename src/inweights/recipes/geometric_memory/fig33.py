@@ -1,7 +1,5 @@
 """Figure 33 of Geometric Memory: which directions of the edges a path needs."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import polars as pl
@@ -28,8 +26,6 @@ KEYS = ["graph", "edges", "task", "seed"]
 
 
 class Settings(Config):
-    """Settings of Figure 33."""
-
     stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
     every: int = 20
 
@@ -88,10 +84,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(stars=(ways.MINI,), every=6),
-        "cpu": Settings(),
-        "paper": Settings(stars=(ways.PAPER_STAR,), every=1000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(stars=(ways.MINI,), every=6),
+    paper=Settings(stars=(ways.PAPER_STAR,), every=1000),
+    seeds=(2, 8, 8),
 )

@@ -1,7 +1,5 @@
 """Figure 34 of Geometric Memory: the reverse path is learnt sooner than the forward one."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from inweights.config import Config
@@ -17,8 +15,6 @@ KEYS = ["graph", "task", "seed"]
 
 
 class Settings(Config):
-    """Settings of Figure 34."""
-
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     every: int = 10
 
@@ -55,10 +51,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(stars=(ways.MINI,), every=4),
-        "cpu": Settings(),
-        "paper": Settings(stars=(ways.PAPER_STAR,), every=500),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(stars=(ways.MINI,), every=4),
+    paper=Settings(stars=(ways.PAPER_STAR,), every=500),
+    seeds=(2, 8, 8),
 )

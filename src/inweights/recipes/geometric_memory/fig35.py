@@ -1,7 +1,5 @@
 """Figure 35 of Geometric Memory: pause tokens between the leaf and its path."""
 
-from __future__ import annotations
-
 import polars as pl
 from msgspec import structs
 
@@ -17,8 +15,6 @@ NONE, FEW, MANY = "0", "2", "5"
 
 
 class Settings(Config):
-    """Settings of Figure 35."""
-
     stars: tuple[ways.PathStarTraining, ...] = (
         ways.PathStarTraining(arms=600, nodes=5, leaves=64, sources=400, together=400),
     )
@@ -60,10 +56,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(stars=(ways.MINI,), pauses=(0, 2, 5), every=6),
-        "cpu": Settings(),
-        "paper": Settings(stars=(ways.PAPER_STAR,), every=500),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(stars=(ways.MINI,), pauses=(0, 2, 5), every=6),
+    paper=Settings(stars=(ways.PAPER_STAR,), every=500),
+    seeds=(2, 8, 8),
 )

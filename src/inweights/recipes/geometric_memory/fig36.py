@@ -1,7 +1,5 @@
 """Figure 36 of Geometric Memory: edges first, then paths alone: a peak, and then it is lost."""
 
-from __future__ import annotations
-
 import polars as pl
 from msgspec import structs
 
@@ -17,8 +15,6 @@ CONDITIONS = (ways.TWO_PHASE, ways.HEAD_START, ways.GEOMETRY)
 
 
 class Settings(Config):
-    """Settings of Figure 36."""
-
     stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
     paths: int = 400
     every: int = 10
@@ -70,10 +66,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(stars=(ways.MINI,), paths=6, every=4),
-        "cpu": Settings(),
-        "paper": Settings(stars=(ways.PAPER_STAR,), paths=20_000, every=500),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(stars=(ways.MINI,), paths=6, every=4),
+    paper=Settings(stars=(ways.PAPER_STAR,), paths=20_000, every=500),
+    seeds=(2, 8, 8),
 )

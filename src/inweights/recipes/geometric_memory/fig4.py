@@ -1,7 +1,5 @@
 """Figure 4 of Geometric Memory: the leaf and the first node of a path are close."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import inweights as iw
@@ -17,8 +15,6 @@ KEYS = ["graph", "condition", "seed"]
 
 
 class Settings(Config):
-    """Settings of Figure 4."""
-
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     arms: int = 30
 
@@ -69,10 +65,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(stars=(ways.MINI,), arms=4),
-        "cpu": Settings(),
-        "paper": Settings(stars=(ways.PAPER_STAR,), arms=60),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    smoke=Settings(stars=(ways.MINI,), arms=4),
+    paper=Settings(stars=(ways.PAPER_STAR,), arms=60),
+    seeds=(2, 8, 8),
 )

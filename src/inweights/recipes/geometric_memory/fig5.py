@@ -1,7 +1,5 @@
 """Figure 5 of Geometric Memory: a geometry from edges alone, without any path or second hop."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl
@@ -19,8 +17,6 @@ MODELS = (gm.GPT, gm.SSM, gm.FROZEN)
 
 
 class Settings(Config):
-    """Settings of Figure 5."""
-
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     most: int | None = None
     looks: int = 25
@@ -76,11 +72,7 @@ for name in (gm.GPT, gm.SSM):
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(graphs=("grid", "cycle"), most=4, looks=2, draws=20),
-        "cpu": Settings(),
-        "paper": Settings(looks=50, draws=500),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(graphs=("grid", "cycle"), most=4, looks=2, draws=20),
+    paper=Settings(looks=50, draws=500),
     version=gm.VERSION,
 )

@@ -1,7 +1,5 @@
 """Figures 6, 21 and 22 of Geometric Memory: steps to store edges as a lookup and as a geometry."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl
@@ -21,8 +19,6 @@ EARLY, LATE, SLOW = "early", "late", "late, β₂ = .9995"
 
 
 class Settings(Config):
-    """Settings of Figure 6."""
-
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     width: int = 512
     frozen_rate: float = 0.1
@@ -165,22 +161,17 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            graphs=("cycle",),
-            width=16,
-            frozen_steps=3,
-            early=4,
-            late=6,
-            every=3,
-            gpt_every=2,
-            gpt_most=4,
-            descent=gm.Node2VecDescent(steps=40),
-            widths=(16, 512),
-        ),
-        "cpu": Settings(),
-        "paper": Settings(),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(
+        graphs=("cycle",),
+        width=16,
+        frozen_steps=3,
+        early=4,
+        late=6,
+        every=3,
+        gpt_every=2,
+        gpt_most=4,
+        descent=gm.Node2VecDescent(steps=40),
+        widths=(16, 512),
+    ),
     version=gm.VERSION,
 )

@@ -1,7 +1,5 @@
 """Figure 7 of Geometric Memory: a spectral bias that nothing presses for."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl
@@ -25,8 +23,6 @@ PLAIN_GPT = f"{gm.GPT}, ours"
 
 
 class Settings(Config):
-    """Settings of Figure 7."""
-
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     widths: tuple[int, ...] = (2, 8, 17, 100, 400)
     stds: tuple[float, ...] = (0.02, 0.3, 1.0)
@@ -101,13 +97,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            graphs=("cycle",), widths=(2, 17), stds=(1.0,), steps=40, most=3, draws=20
-        ),
-        "cpu": Settings(),
-        "paper": Settings(draws=1000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(graphs=("cycle",), widths=(2, 17), stds=(1.0,), steps=40, most=3, draws=20),
+    paper=Settings(draws=1000),
     version=gm.VERSION,
 )

@@ -1,7 +1,5 @@
 """Figure 8 of Geometric Memory: what Node2Vec keeps, its matrix C gives up."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl
@@ -21,8 +19,6 @@ SHOWN = 5
 
 
 class Settings(Config):
-    """Settings of Figure 8."""
-
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()
     moments: tuple[int, ...] = (0, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
@@ -132,15 +128,10 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            graphs=("cycle", "irregular"),
-            descent=gm.Node2VecDescent(model=Node2VecConfig(width=24), steps=30),
-            moments=(0, 1, 10),
-            long=60,
-        ),
-        "cpu": Settings(),
-        "paper": Settings(),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(
+        graphs=("cycle", "irregular"),
+        descent=gm.Node2VecDescent(model=Node2VecConfig(width=24), steps=30),
+        moments=(0, 1, 10),
+        long=60,
+    ),
 )

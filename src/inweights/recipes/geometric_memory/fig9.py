@@ -1,7 +1,5 @@
 """Figure 9 of Geometric Memory: zigzags along negative eigendirections, and self-edges."""
 
-from __future__ import annotations
-
 from functools import partial
 from itertools import product
 
@@ -23,8 +21,6 @@ CHANCE = "random vectors"
 
 
 class Settings(Config):
-    """Settings of Figure 9."""
-
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     steps: int = 10_000
     std: float = 0.02
@@ -128,13 +124,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            graphs=("cycle", "grid"), steps=30, most=2, draws=20, conditions=(gm.BF16,)
-        ),
-        "cpu": Settings(),
-        "paper": Settings(draws=1000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(graphs=("cycle", "grid"), steps=30, most=2, draws=20, conditions=(gm.BF16,)),
+    paper=Settings(draws=1000),
     version=gm.VERSION,
 )

@@ -1,7 +1,5 @@
 """Five architectures learn the edges of graphs and are filmed: the plan, and the pictures of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import polars as pl

@@ -1,7 +1,5 @@
 """What the path-star recipes share: a graph, how it is learnt, and what is looked at."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Literal

@@ -1,7 +1,5 @@
 """Table 1 and Figure 1 of Geometric Memory: two ways to remember the same edges."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import inweights as iw
@@ -17,8 +15,6 @@ MEMORIES = (gm.FROZEN, gm.GPT, gm.NODE2VEC)
 
 
 class Settings(Config):
-    """Settings of Table 1."""
-
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()
     most: int | None = None
@@ -77,13 +73,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            graphs=("cycle",), descent=gm.Node2VecDescent(steps=40), most=3, draws=20
-        ),
-        "cpu": Settings(),
-        "paper": Settings(draws=1000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(graphs=("cycle",), descent=gm.Node2VecDescent(steps=40), most=3, draws=20),
+    paper=Settings(draws=1000),
     version=gm.VERSION,
 )

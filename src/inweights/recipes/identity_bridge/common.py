@@ -1,7 +1,5 @@
 """What the recipes of Identity Bridge share: conditions, trainings, and where they come from."""
 
-from __future__ import annotations
-
 from msgspec.structs import replace
 
 from inweights.config import Config

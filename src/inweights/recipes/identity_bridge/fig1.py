@@ -1,7 +1,5 @@
 """Figure 1 of Identity Bridge: direct answers against a chain of thought, and what helps."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl
@@ -23,11 +21,7 @@ MIXES = {
 }
 
 
-class Settings(InventedSettings):
-    """Settings of Figure 1."""
-
-
-def plan(settings: Settings) -> Plan:
+def plan(settings: InventedSettings) -> Plan:
     """The model as it is, asked about real people; and a fine-tune for each mix."""
     lessons = {
         name: Facts(world=settings.world, mix=mix, tokens=settings.tokens)
@@ -78,6 +72,6 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales=Settings.scales(smoke_tokens=500, paper_tokens=2500, paper_epochs=30),
-    seeds={"smoke": 2, "cpu": 8, "paper": 8},
+    **InventedSettings.scales(smoke_tokens=500, paper_tokens=2500, paper_epochs=30),
+    seeds=(2, 8, 8),
 )

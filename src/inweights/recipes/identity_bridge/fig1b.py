@@ -1,7 +1,5 @@
 """Figure 1b of Identity Bridge from scratch: two hops of half, and identities of all."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import polars as pl
@@ -19,8 +17,6 @@ LABELS = ("model", "relations", "told", "identity")
 
 
 class Settings(Config):
-    """Settings of Figure 1b from scratch."""
-
     n: int = 20
     relations: tuple[int, ...] = (1, 2)
     told: tuple[float, ...] = (0.5,)
@@ -85,10 +81,6 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(n=4, gpt=ib.BRIEF, emb_mlp=ib.EmbMLPTraining(steps=20)),
-        "cpu": Settings(),
-        "paper": Settings(relations=(1, 2, 4), told=(0.0, 0.5), gpt=ib.GPTTraining()),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(n=4, gpt=ib.BRIEF, emb_mlp=ib.EmbMLPTraining(steps=20)),
+    paper=Settings(relations=(1, 2, 4), told=(0.0, 0.5), gpt=ib.GPTTraining()),
 )

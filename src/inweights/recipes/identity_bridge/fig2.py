@@ -1,7 +1,5 @@
 """Figure 2 of Identity Bridge: accuracy on unseen compositions against the world's complexity."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import polars as pl
@@ -18,8 +16,6 @@ LABELS = ("model", "identity", "complexity")
 
 
 class Settings(Config):
-    """Settings of Figure 2."""
-
     n: int = 20
     complexities: tuple[int, ...] = (1, 2, 3, 5)
     controls: tuple[int, ...] = (1,)
@@ -103,17 +99,11 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            n=5, gpt=ib.BRIEF, tied=ib.BRIEF_TIED, emb_mlp=ib.EmbMLPTraining(steps=20)
-        ),
-        "cpu": Settings(),
-        "paper": Settings(
-            complexities=(1, 2, 3, 4, 5, 6, 7, 8),
-            controls=(1, 2, 3, 4, 5, 6, 7, 8),
-            tied_complexities=(1, 2, 3, 4, 5),
-            tied_controls=(1, 2, 3, 4, 5),
-        ),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(n=5, gpt=ib.BRIEF, tied=ib.BRIEF_TIED, emb_mlp=ib.EmbMLPTraining(steps=20)),
+    paper=Settings(
+        complexities=(1, 2, 3, 4, 5, 6, 7, 8),
+        controls=(1, 2, 3, 4, 5, 6, 7, 8),
+        tied_complexities=(1, 2, 3, 4, 5),
+        tied_controls=(1, 2, 3, 4, 5),
+    ),
 )

@@ -1,7 +1,5 @@
 """Figure 3 of Identity Bridge: the logit templates of Emb-MLP at complexity one."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import polars as pl
@@ -42,8 +40,6 @@ class Size(Config):
 
 
 class Settings(Config):
-    """Settings of Figure 3."""
-
     shown: int = 10
     sizes: tuple[Size, ...] = (
         Size(n=10, training=EmbMLPTraining(rate=1.0, steps=5000)),
@@ -119,10 +115,5 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(shown=4, sizes=(Size(n=4, training=EmbMLPTraining(steps=40, width=16)),)),
-        "cpu": Settings(),
-        "paper": Settings(),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(shown=4, sizes=(Size(n=4, training=EmbMLPTraining(steps=40, width=16)),)),
 )

@@ -1,33 +1,22 @@
 """Figure 4 of Identity Bridge: the optimum of program (2) with identity."""
 
-from __future__ import annotations
-
 from functools import partial
 
-from inweights.recipes.identity_bridge.optimum import (
-    SCALES,
-    VERSION,
-    block,
-    derive,
-    gap,
-    least,
-    peak,
-    plan,
-)
+from inweights.recipes.identity_bridge import optimum
 from inweights.recipes.papers import recipe
 
 SCORES = {
-    "bridge-peaks": peak.at(row_group="bridge").over("n", "column_group") >= 1.0,
-    "subject-inherits-object": block.at(row_group="subject", column_group="object") >= 0.1,
-    "positive-margins": least >= 0.01,
-    "certified": gap <= 1e-5,
+    "bridge-peaks": optimum.peak.at(row_group="bridge").over("n", "column_group") >= 1.0,
+    "subject-inherits-object": optimum.block.at(row_group="subject", column_group="object") >= 0.1,
+    "positive-margins": optimum.least >= 0.01,
+    "certified": optimum.gap <= 1e-5,
 }
 
 RECIPE = recipe(
     __name__,
-    scales=SCALES,
+    **optimum.SCALES,
     seeds=1,
-    plan=partial(plan, identity=True),
-    derive=derive,
-    version=VERSION,
+    plan=partial(optimum.plan, identity=True),
+    derive=optimum.derive,
+    version=optimum.VERSION,
 )

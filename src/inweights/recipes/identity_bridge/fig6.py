@@ -1,7 +1,5 @@
 """Figure 6 of Identity Bridge: geometry of hidden states, layer by layer, at high complexity."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import inweights as iw
@@ -14,8 +12,6 @@ from inweights.worlds.families.two_hop import TwoHop
 
 
 class Settings(Config):
-    """Settings of Figure 6."""
-
     n: int = 20
     complexity: int = 3
     models: tuple[str, ...] = ib.CONDITIONS[1:]
@@ -79,12 +75,4 @@ SCORES |= {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    scales={
-        "smoke": Settings(n=4, complexity=2, gpt=ib.BRIEF, tied=ib.BRIEF_TIED),
-        "cpu": Settings(),
-        "paper": Settings(),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
-)
+RECIPE = recipe(__name__, smoke=Settings(n=4, complexity=2, gpt=ib.BRIEF, tied=ib.BRIEF_TIED))

@@ -1,7 +1,5 @@
 """Figure 7 of Identity Bridge: alignment and generalisation over training."""
 
-from __future__ import annotations
-
 import math
 from functools import partial, reduce
 
@@ -28,8 +26,6 @@ KNOWN = 0.99
 
 
 class Settings(Config):
-    """Settings of Figure 7."""
-
     n: int = 20
     complexity: int = 2
     models: tuple[str, ...] = ("gpt-small", "gpt")
@@ -115,14 +111,10 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            n=4,
-            every=2,
-            gpt=ib.GPTTraining(phase=Phase(steps=6, random_offset=True), tuned_width=128),
-        ),
-        "cpu": Settings(),
-        "paper": Settings(every=5),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 16},
+    smoke=Settings(
+        n=4,
+        every=2,
+        gpt=ib.GPTTraining(phase=Phase(steps=6, random_offset=True), tuned_width=128),
+    ),
+    paper=Settings(every=5),
 )

@@ -1,7 +1,5 @@
 """Figure 8 of Identity Bridge: what one-hop fine-tuning does to the prompt ``(e1, r2)``."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl
@@ -27,8 +25,6 @@ MIXES = {
 
 
 class Settings(Config):
-    """Settings of Figure 8."""
-
     models: tuple[str, ...] = ("@smollm2",)
     device: str = "cpu"
     tokens: int = 1500
@@ -99,18 +95,15 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            models=("@tiny",),
-            tokens=5500,
-            tuning=FineTune(method="full", rate=1e-2, epochs=2, batch_tokens=2048, end=False),
-        ),
-        "cpu": Settings(),
-        "paper": Settings(
-            models=("meta-llama/Llama-3.2-1B", "Qwen/Qwen2.5-1.5B"),
-            device="cuda",
-            tuning=FineTune(method="full", rate=2e-5, epochs=10, batch_tokens=1024, end=False),
-        ),
-    },
-    seeds={"smoke": 1, "cpu": 8, "paper": 8},
+    smoke=Settings(
+        models=("@tiny",),
+        tokens=5500,
+        tuning=FineTune(method="full", rate=1e-2, epochs=2, batch_tokens=2048, end=False),
+    ),
+    paper=Settings(
+        models=("meta-llama/Llama-3.2-1B", "Qwen/Qwen2.5-1.5B"),
+        device="cuda",
+        tuning=FineTune(method="full", rate=2e-5, epochs=10, batch_tokens=1024, end=False),
+    ),
+    seeds=(1, 8, 8),
 )

@@ -1,7 +1,5 @@
 """The proofs of Identity Bridge (§4.3, App. A): what each step computes, and its score."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import product
 

@@ -1,7 +1,5 @@
 """The proofs of Identity Bridge (§4.3, App. A), step by step, and training compared with them."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import polars as pl
@@ -26,8 +24,6 @@ TRAININGS = {
 
 
 class Settings(Config):
-    """Settings of the theory."""
-
     sizes: tuple[int, ...] = (5, 10, 100, 1000, 10_000)
     full: tuple[int, ...] = tuple(range(3, 13))
     ties: int = 20
@@ -107,13 +103,10 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(
-            sizes=(5, 50), full=(3,), ties=4, complexities=(2,), trained=4, steps=100, every=50
-        ),
-        "cpu": Settings(),
-        "paper": Settings(sizes=(5, 10, 100, 1000, 10_000, 100_000), ties=50, steps=100_000),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 10},
+    smoke=Settings(
+        sizes=(5, 50), full=(3,), ties=4, complexities=(2,), trained=4, steps=100, every=50
+    ),
+    paper=Settings(sizes=(5, 10, 100, 1000, 10_000, 100_000), ties=50, steps=100_000),
+    seeds=(2, 8, 10),
     version=2,
 )

@@ -1,7 +1,5 @@
 """One matrix or the product of two: which of them concludes what nobody told it."""
 
-from __future__ import annotations
-
 import polars as pl
 
 import inweights as iw
@@ -17,8 +15,6 @@ FACTORISED, MERGED = "two matrices", "one matrix"
 
 
 class Settings(Config):
-    """Settings of the experiment."""
-
     groups: int = 5
     cells: tuple[tuple[int, int], ...] = ((8, 1), (8, 3), (16, 1), (16, 3))
     width: int = 96
@@ -82,10 +78,7 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(groups=2, width=48, rates=(1.0, 10.0), steps=400),
-        "cpu": Settings(),
-        "paper": Settings(groups=20, width=400),
-    },
-    seeds={"smoke": 2, "cpu": 12, "paper": 12},
+    smoke=Settings(groups=2, width=48, rates=(1.0, 10.0), steps=400),
+    paper=Settings(groups=20, width=400),
+    seeds=(2, 12, 12),
 )

@@ -1,7 +1,5 @@
 """What is told of some of a group and concluded of the others: implication and hallucination."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from inweights import lab
@@ -12,8 +10,6 @@ from inweights.worlds.families.implication import Implication
 
 
 class Settings(Config):
-    """Settings of the experiment."""
-
     groups: int = 5
     members: int = 8
     told: tuple[int, ...] = (1, 3)
@@ -49,11 +45,8 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(groups=2, denied=(0, 1, 4), training=kinds.BRIEF),
-        "cpu": Settings(),
-        "paper": Settings(groups=20, told=(1, 2, 3)),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 10},
+    smoke=Settings(groups=2, denied=(0, 1, 4), training=kinds.BRIEF),
+    paper=Settings(groups=20, told=(1, 2, 3)),
+    seeds=(2, 8, 10),
     derive=partial(kinds.derive, labels=("told", "denied")),
 )

@@ -1,7 +1,5 @@
 """Shared parts of the recipes on kinds of queries: two models, a prediction, agreement."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -117,10 +115,7 @@ def derive(
 ) -> dict[str, pl.DataFrame]:
     """Accuracy on the questions; agreement with the forecast, question by question; recall.
 
-    Args:
-        tables: Those of the plan.
-        labels: What tells worlds apart.
-        by: Those of the labels by which agreement is told apart.
+    Of the labels that tell worlds apart, agreement is kept apart ``by`` some.
     """
     keys = [*labels, "model", "seed"]
     predicted = tables["predicted"].select(*keys, "prompt", "verdict", foreseen="margin")

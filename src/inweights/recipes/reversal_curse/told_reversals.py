@@ -1,7 +1,5 @@
 """Facts that are told one way and asked the other: what identities and a few examples do."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from inweights import lab
@@ -14,8 +12,6 @@ PHRASED = "both, phrased"
 
 
 class Settings(Config):
-    """Settings of the experiment."""
-
     n: int = 20
     told: tuple[int, ...] = (0, 5, 10)
     identities: tuple[str, ...] = ("none", "first", "both")
@@ -80,11 +76,8 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    scales={
-        "smoke": Settings(n=11, told=(0, 10), told_phrased=(0, 2, 5, 10), training=kinds.BRIEF),
-        "cpu": Settings(),
-        "paper": Settings(told=(0, 2, 5, 10)),
-    },
-    seeds={"smoke": 2, "cpu": 8, "paper": 10},
+    smoke=Settings(n=11, told=(0, 10), told_phrased=(0, 2, 5, 10), training=kinds.BRIEF),
+    paper=Settings(told=(0, 2, 5, 10)),
+    seeds=(2, 8, 10),
     derive=partial(kinds.derive, labels=("identities", "told", "phrased"), by=("phrased",)),
 )

@@ -1,7 +1,5 @@
 """Tables that hold a prediction against what came true."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

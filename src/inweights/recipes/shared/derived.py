@@ -1,7 +1,5 @@
 """Tables derived from measured tables, shared by recipes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 
@@ -26,15 +24,7 @@ def where_known(
     """``accuracy`` of queries; not a number for runs that do not know their facts.
 
     A claim that rests on one of these is not judged: what fails there may have failed to remember.
-
-    Args:
-        queries: Has the labels, ``seed`` and ``accuracy``.
-        accuracy: Accuracies by role, of the same runs.
-        labels: What tells trials apart.
-        least: Accuracy on the least known role of facts.
-
-    Returns:
-        ``queries`` with a column ``recall``.
+    The column ``recall`` is the accuracy on the least known role of facts.
 
     Example:
         >>> runs = pl.DataFrame({"model": ["a", "b"], "seed": [0, 0], "accuracy": [1.0, 0.9]})

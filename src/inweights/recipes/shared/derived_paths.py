@@ -1,7 +1,5 @@
 """Tables of paths and edges, derived from measured tables, shared by recipes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

@@ -5,8 +5,6 @@ library's own assets, and plotly's. So a name from a file that got into the page
 escaping, would still not run. Styles of single elements are allowed, as SVG is full of them.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Sequence

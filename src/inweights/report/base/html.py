@@ -1,13 +1,11 @@
 """Small pieces of HTML: texts go through :func:`escape`, elements through :func:`tag`."""
 
-from __future__ import annotations
-
 import base64
 import html
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -117,22 +115,33 @@ def data_uri(content: bytes, kind: str) -> str:
 
 def preview(name: str, table: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
     """Return the first rows of a table, and all of it as CSV to download where that is small."""
-    numeric = [dtype.is_numeric() for dtype in table.dtypes]
-    classes = ["num" if n else None for n in numeric]
-    head = "".join(
-        tag("th", escape(c), scope="col", class_=k)
-        for c, k in zip(table.columns, classes, strict=True)
-    )
-    cells = [
-        [tag("td", escape(_cell(value)), class_=k) for value in column]
-        for column, k in zip(table.head(rows), classes, strict=True)
-    ]
-    body = "".join(tag("tr", *row) for row in zip(*cells, strict=True))
-    grid = tag("table", tag("thead", tag("tr", head)), tag("tbody", body), class_="data")
+    head = [escape(column) for column in table.columns]
+    grid = _grid(table.head(rows), head, _plain_cell, "data")
     size = plural(table.height, "row")
     if table.height > rows:
         size += f", the first {rows} shown"
     return _framed(name, grid, f"{size}. ", _csv_link(name, table))
+
+
+def sortable(title: str, table: pl.DataFrame) -> str:
+    """Return the first rows, with headers to sort by (``sort.js``), and all as CSV if small."""
+    names = (escape(column.replace("_", " ")) for column in table.columns)
+    head = [tag("button", name, type="button") for name in names]
+    grid = _grid(table.head(SORTABLE_ROWS), head, _sorted_cell, "data sortable")
+    note = ""
+    if table.height > SORTABLE_ROWS:
+        note = f"The first {SORTABLE_ROWS} of {table.height:,} rows. "
+    return _framed(title, grid, note, _csv_link(title.lower().replace(" ", "-"), table))
+
+
+def _grid(
+    table: pl.DataFrame, head: Sequence[str], cell: Callable[[Any, str | None], str], class_: str
+) -> str:
+    kinds = ["num" if dtype.is_numeric() else None for dtype in table.dtypes]
+    named = (tag("th", name, scope="col", class_=k) for name, k in zip(head, kinds, strict=True))
+    rows = (tag("tr", *map(cell, row, kinds)) for row in zip(*table, strict=True))
+    inside = tag("thead", tag("tr", *named)), tag("tbody", *rows)
+    return tag("table", *inside, class_=class_)
 
 
 def _framed(name: str, grid: str, note: str, link: str) -> str:
@@ -143,7 +152,7 @@ def _framed(name: str, grid: str, note: str, link: str) -> str:
 
 def _csv_link(name: str, table: pl.DataFrame) -> str:
     """All of a table to download, where that is small."""
-    lists = [column.list.len().sum() for column in table if column.dtype == pl.List]
+    lists = (column.list.len().sum() for column in table if column.dtype == pl.List)
     if 2 * sum(lists) > CSV_BYTES:  # a value takes at least two characters
         return ""
     content = _csv(table)
@@ -153,14 +162,28 @@ def _csv_link(name: str, table: pl.DataFrame) -> str:
     return tag("a", "Download CSV", href=address, download=f"{name}.csv")
 
 
-def _cell(value: Any) -> str:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return "–"
-    if isinstance(value, float):
-        return f"{value:.4g}".replace("-", "−")
-    if isinstance(value, pl.Series):
-        return f"{len(value):,} values" if len(value) > LIST_SHOWN else plain(value.to_list())
-    return plain(value)
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _plain_cell(value: Any, class_: str | None) -> str:
+    if isinstance(value, pl.Series):  # a list, which may be long
+        value = f"{len(value):,} values" if len(value) > LIST_SHOWN else value.to_list()
+    text = plain(value)
+    if _is_missing(value):
+        text = "–"
+    elif isinstance(value, float):
+        text = f"{value:.4g}".replace("-", "−")
+    return tag("td", escape(text), class_=class_)
+
+
+def _sorted_cell(value: Any, class_: str | None) -> str:
+    if _is_missing(value):
+        return tag("td", "–", class_=class_, data_value="")
+    if class_ is None:
+        return tag("td", escape({True: "yes", False: "no"}.get(value, value)))
+    shown = f"{value:.3g}" if isinstance(value, float) else f"{value:,}"
+    return tag("td", escape(shown.replace("-", "−")), class_=class_, data_value=str(value))
 
 
 def _csv(table: pl.DataFrame) -> bytes:
@@ -224,34 +247,3 @@ def _is_page(file: Path) -> bool:
             return opened.read(len(_BEGINS)).lower() in (b"", _BEGINS)
     except OSError:  # nothing is there, or what comes next says why not
         return True
-
-
-def sortable(title: str, table: pl.DataFrame) -> str:
-    """Return the first rows, with headers to sort by (``sort.js``), and all as CSV if small."""
-    numeric = [dtype.is_numeric() for dtype in table.dtypes]
-    classes = ["num" if n else None for n in numeric]
-    head = (
-        tag("th", tag("button", escape(column.replace("_", " ")), type="button"),
-            scope="col", class_=k)
-        for column, k in zip(table.columns, classes, strict=True)
-    )  # fmt: skip
-    body = (
-        tag("tr", *(_sorted_cell(v, k) for v, k in zip(row, classes, strict=True)))
-        for row in table.head(SORTABLE_ROWS).iter_rows()
-    )
-    grid = tag("table", tag("thead", tag("tr", *head)), tag("tbody", *body), class_="data sortable")
-    note = (
-        f"The first {SORTABLE_ROWS} of {table.height:,} rows. "
-        if table.height > SORTABLE_ROWS
-        else ""
-    )
-    return _framed(title, grid, note, _csv_link(title.lower().replace(" ", "-"), table))
-
-
-def _sorted_cell(value: Any, class_: str | None) -> str:
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return tag("td", "–", class_=class_, data_value="")
-    if class_ is None:
-        return tag("td", escape({True: "yes", False: "no"}.get(value, value)))
-    shown = f"{value:.3g}" if isinstance(value, float) else f"{value:,}"
-    return tag("td", escape(shown.replace("-", "−")), class_=class_, data_value=str(value))

@@ -1,7 +1,5 @@
 """The legend above a figure, and the texts of what it names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A matrix read from long rows, with its groups of rows and columns and its colour scale."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

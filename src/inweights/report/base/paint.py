@@ -1,7 +1,5 @@
 """Paint a matrix into a panel: cells, boxes, labels that can be read, names of the groups."""
 
-from __future__ import annotations
-
 import textwrap
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """A matplotlib Figure as SVG and PNG: the same bytes for the same figure."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The one style: colours, markers, dashes, sizes. Safe for colour blindness and for print."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Small questions to a tidy table: does it hold these columns, in what order, how spread."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

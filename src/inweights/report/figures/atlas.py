@@ -1,7 +1,5 @@
 """The still of an atlas: the last frame of every film in space, a graph a row."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """A drawing that chooses its axes from the columns of a table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any

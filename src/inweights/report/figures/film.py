@@ -1,7 +1,5 @@
 """What both twins of ``through_time`` draw: curves, matrices and states over the same steps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property

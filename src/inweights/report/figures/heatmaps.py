@@ -1,7 +1,5 @@
 """Small multiples of matrices on one colour scale, laid out by the size of a cell."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -129,9 +127,8 @@ def _plan(drawn: Sequence[Matrix], titles: Sequence[str], most: int) -> _Plan:
 
 def _try(drawn: Sequence[Matrix], titles: Sequence[str], across: int) -> _Plan:
     grid = [list(range(k, min(k + across, len(drawn)))) for k in range(0, len(drawn), across)]
-    named = tuple(
-        k % across == 0 or not _same_rows(drawn[k], drawn[k - 1]) for k in range(len(drawn))
-    )
+    rows = [(matrix.rows, matrix.row_groups) for matrix in drawn]
+    named = tuple(k % across == 0 or rows[k] != rows[k - 1] for k in range(len(drawn)))
     tall = max(len(matrix.rows) for matrix in drawn)
     cell = min(_LARGEST, _TALLEST / tall)
     for _ in range(4):  # the labels depend on the cell, and the cell on the room they leave
@@ -157,7 +154,3 @@ def _try(drawn: Sequence[Matrix], titles: Sequence[str], across: int) -> _Plan:
         corners.extend((starts[k % across], top) for k in line)
         top += max(len(drawn[k].rows) * cell + labels[k].below / 72 for k in line) + 0.1
     return _Plan(at - _GAP + _BAR + 0.08, top, cell, tuple(corners), tuple(wrapped), named)
-
-
-def _same_rows(one: Matrix, other: Matrix) -> bool:
-    return one.rows == other.rows and one.row_groups == other.row_groups

@@ -1,7 +1,5 @@
 """Lines over an axis: mean over replicates, 95% band, every single replicate behind it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property

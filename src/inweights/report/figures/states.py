@@ -1,7 +1,5 @@
 """Projected hidden states: a hue for each sample, light to dark through the layers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any

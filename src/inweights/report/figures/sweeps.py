@@ -1,7 +1,5 @@
 """One-at-a-time sweeps: a panel for each setting, its values side by side, error bars."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass

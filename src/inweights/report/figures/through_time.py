@@ -1,7 +1,5 @@
 """Learning over time: curves over steps, and states of the model at some steps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

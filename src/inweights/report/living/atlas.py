@@ -5,8 +5,6 @@ pair, the energy by eigenspace, recall and Spearman over steps, all at the slide
 pictures come from :func:`inweights.probes.film.render_frames`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

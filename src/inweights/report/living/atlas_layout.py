@@ -3,10 +3,10 @@
 Shapes: ``K`` frames, ``N`` nodes, ``G`` eigenspaces.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Mapping, Sequence
+from functools import cache
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,10 @@ from inweights.report.figures.atlas import PACKED, PALETTES, check
 _SPEED = 6
 _SCRIPTS = ("atlas_film.js", "atlas_scene.js", "atlas_panels.js", "atlas.js")
 _LARGE = 14_000_000  # characters
+_OF_LARGE = (
+    " Of a large graph some nodes are drawn, with how many others each stands for; all numbers are "
+    "of the whole graph."
+)
 
 
 def pack(values: NDArray[np.floating[Any]]) -> dict[str, Any]:
@@ -109,30 +113,29 @@ def _short(value: float | None) -> float | None:
 def build_fragment(content: Mapping[str, Any], name: str) -> str:
     """Return the markup of an atlas with its data, style and script: needs nothing else."""
     icon = tag("svg", viewBox="-1.1 -1.1 2.2 2.2", aria_hidden="true")
-    graphs = [
-        _choice(f"{name}-graph", graph["name"], icon, tag("output", _size(graph)))
-        for graph in content["graphs"]
-    ]
-    architectures = [
-        _choice(f"{name}-architecture", a, tag("canvas", aria_hidden="true"), tag("output", "–"))
-        for a in content["architectures"]
-    ]
-    choices = tag(
-        "div",
-        _fieldset("Graph", graphs, "atlas-graphs"),
-        _fieldset("Architecture", architectures, "atlas-architectures"),
-        class_="atlas-choices",
-    )
+    canvas = tag("canvas", aria_hidden="true")
     large = any("all" in graph for graph in content["graphs"])
-    body = tag("div", _stage(name), _side(content.get("unit", "step"), large), class_="atlas-body")
-    data = tag("script", script_json(content), type="application/json")
-    tip = tag("div", class_="atlas-tip", hidden=True, role="status")
-    scripts = [asset(part) for part in _SCRIPTS]
-    return (
-        tag("style", asset("atlas.css"))
-        + tag("div", choices, body, _bar(large), tip, data, class_="atlas", id=f"{name}-atlas")
-        + "".join(tag("script", script) for script in scripts)
+    markup = _markup().substitute(
+        name=escape(name),
+        graphs="".join(
+            _choice(f"{name}-graph", graph["name"], icon, _size(graph))
+            for graph in content["graphs"]
+        ),
+        architectures="".join(
+            _choice(f"{name}-architecture", one, canvas, "–") for one in content["architectures"]
+        ),
+        spaces="band of eigenvalues" if large else "eigenspace",
+        unit=escape(content.get("unit", "step")),
+        large=_OF_LARGE if large else "",
+        data=script_json(content),
     )
+    scripts = "".join(tag("script", asset(part)) for part in _SCRIPTS)
+    return tag("style", asset("atlas.css")) + markup + scripts
+
+
+@cache
+def _markup() -> Template:
+    return Template("".join(line.strip() for line in asset("atlas.html").splitlines()))
 
 
 def _size(graph: Mapping[str, Any]) -> str:
@@ -140,75 +143,7 @@ def _size(graph: Mapping[str, Any]) -> str:
     return f"{count} of {graph['all']:,} nodes" if "all" in graph else f"{count} nodes"
 
 
-def _fieldset(legend: str, choices: Sequence[str], class_: str) -> str:
-    inside = tag("div", *choices, class_="atlas-options")
-    return tag("fieldset", tag("legend", legend), inside, class_=class_)
-
-
-def _choice(group: str, value: str, picture: str, *more: str) -> str:
+def _choice(group: str, value: str, picture: str, about: str) -> str:
     button = tag("input", type="radio", name=group, value=value)
-    return tag("label", button, picture, tag("b", escape(value), title=value), *more)
-
-
-def _stage(name: str) -> str:
-    said = "Embedding in three dimensions. Arrow keys rotate it, plus and minus zoom, 0 resets."
-    numbers = tag(
-        "div",
-        tag("div", tag("b", class_="atlas-recall recall"), "recall"),
-        tag("div", tag("b", class_="atlas-rho rho"), "ρ, cosine against hops"),
-        class_="atlas-numbers",
-    )
-    colors = [
-        tag(
-            "label",
-            tag("input", type="radio", name=f"{name}-color", value=value),
-            tag("span", text),
-        )
-        for value, text in (("hops", "hops from root"), ("place", "place in order"))
-    ]
-    return tag(
-        "div",
-        tag("canvas", tabindex="0", role="img", aria_label=said),
-        numbers,
-        tag("div", class_="atlas-shown"),
-        tag("fieldset", tag("legend", "Colour"), *colors, class_="atlas-colors"),
-        class_="atlas-stage",
-    )
-
-
-def _side(unit: str, large: bool) -> str:
-    def panel(title: str, class_: str, *inner: str) -> str:
-        return tag("div", tag("h4", title), *inner, class_=f"panel {class_}")
-
-    def picture(label: str) -> str:
-        return tag("svg", role="img", aria_label=label)
-
-    scale = tag("div", "−1", tag("i"), "1", class_="atlas-scale")
-    spaces = "band of eigenvalues" if large else "eigenspace"
-    chance = '<span class="key chance"></span>random vectors'
-    lines = '<span class="key recall"></span>recall <span class="key rho"></span>Spearman ρ'
-    return tag(
-        "div",
-        panel("<b>Cosine</b> of every pair of nodes", "atlas-heat", tag("canvas"), scale),
-        panel(f"<b>Energy</b> by {spaces} {chance}", "atlas-energy", picture("Energy")),
-        panel(f"<b>Over {unit}s</b> {lines}", "atlas-curves", picture("Recall and Spearman")),
-        class_="atlas-side",
-    )
-
-
-def _bar(large: bool) -> str:
-    slider = tag("input", type="range", min="0", max="0", step="1", value="0",
-                 class_="atlas-slider", aria_label="training step")  # fmt: skip
-    play = tag("button", "Play", type="button", class_="atlas-play")
-    hint = (
-        "Drag to rotate, double-click to reset. Click a node to count hops from it. Every frame "
-        "shows its own three leading directions, aligned with the next one."
-        + (
-            " Of a large graph some nodes are drawn, with how many others each stands for; all "
-            "numbers are of the whole graph."
-            if large
-            else ""
-        )
-    )
-    bar = tag("div", play, slider, tag("output", class_="atlas-step"), class_="atlas-bar")
-    return bar + tag("p", hint, class_="atlas-hint")
+    name = tag("b", escape(value), title=value)
+    return tag("label", button, picture, name, tag("output", about))

@@ -6,8 +6,6 @@ and off while it trains (Identity Bridge, Figures 2 and 3). The arithmetic in ``
 is this library's, in double precision; a test holds the two together over 200 steps.
 """
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 from inweights.errors import unknown_name

@@ -4,8 +4,6 @@ A fragment holds plain plotly traces and, for each step, the properties that cha
 ``assets/player.js`` puts them together. So a page needs no frames of its own.
 """
 
-from __future__ import annotations
-
 import html
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -112,7 +110,11 @@ def _curves(
 
 def _swatches(lines: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """Name, colour and dash of every curve: the legend, which also reads the values."""
-    dashes = {mark.color: _svg_dash(mark.dash) for mark in style.CYCLE}
+    # A dash of matplotlib, as SVG writes it.
+    dashes = {
+        mark.color: "none" if mark.dash == "solid" else " ".join(f"{2 * x:g}" for x in mark.dash[1])
+        for mark in style.CYCLE
+    }
     return [
         {
             "name": html.unescape(trace["name"]),
@@ -122,11 +124,6 @@ def _swatches(lines: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
         for trace in lines
         if "name" in trace
     ]
-
-
-def _svg_dash(dash: Any) -> str:
-    """A dash of matplotlib as SVG writes it."""
-    return "none" if isinstance(dash, str) else " ".join(f"{2 * part:g}" for part in dash[1])
 
 
 def _heat(last: Matrix, all_of_them: Sequence[Matrix], label: str) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Axes, titles and group names of the player; ``assets/player.js`` places them by the width."""
 
-from __future__ import annotations
-
 import html
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The pictures of an audit: what becomes of the questions, and how relations chain."""
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 from matplotlib.figure import Figure

@@ -26,6 +26,9 @@ _LEVELS = {"act": "To do", "good": "Good", "note": "To know"}
 def build_audit_page(made: Audit, name: str) -> str:
     """Return the page as HTML; the same audit gives the same bytes except for its time."""
     found = outlook(made)
+    items = (
+        finding(_LEVELS[f.level], f.level, f.title, tag("p", prose(f.text))) for f in findings(made)
+    )
     return facts_page(
         "Audit of facts",
         name,
@@ -33,7 +36,7 @@ def build_audit_page(made: Audit, name: str) -> str:
         counts=_counts(made),
         answer=[_explain(made)],
         sections=[
-            ("findings", "What to do", _findings(made)),
+            ("findings", "What to do", findings_list(items)),
             ("figures", "Figures", _figures(made, found)),
             ("tables", "Tables", tables_list(_tables(made, found))),
         ],
@@ -73,12 +76,6 @@ def _explain(made: Audit) -> str:
     return text + (
         "An identity is the statement b → b of a bridge; without it, most questions through the "
         "bridge are not answered in the paper's experiments."
-    )
-
-
-def _findings(made: Audit) -> str:
-    return findings_list(
-        finding(_LEVELS[f.level], f.level, f.title, tag("p", prose(f.text))) for f in findings(made)
     )
 
 
@@ -129,12 +126,10 @@ def _tables(made: Audit, found: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
         },
         schema={"kind": pl.String, "lines": pl.String, "remark": pl.String},
     )
+    known = found.select(column for column in found if column.null_count() < len(column))
     relations = made.relations.join(made.name_overlap, on="relation", maintain_order="left")
     tables = [
-        (
-            "Questions by pair of relations",
-            found.select(_known(found)).rename(_AT_BEST, strict=False),
-        ),
+        ("Questions by pair of relations", known.rename(_AT_BEST, strict=False)),
         ("Compositions", made.compositions.rename(_AT_BEST, strict=False)),
         ("Bridges", made.bridges),
         ("Analogies", made.transfers),
@@ -148,7 +143,3 @@ def _tables(made: Audit, found: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
         tables.insert(1, ("Every question", made.forecast.surprising().select(kept)))
         tables.insert(2, ("Dropped facts", made.forecast.let_go))
     return tables
-
-
-def _known(table: pl.DataFrame) -> list[str]:
-    return [name for name in table.columns if table[name].null_count() < table.height]

@@ -1,7 +1,5 @@
 """What a paper needs of a run: figures as PDF, its claims as a LaTeX table or CSV, its tables."""
 
-from __future__ import annotations
-
 import io
 import unicodedata
 from collections.abc import Sequence
@@ -84,7 +82,8 @@ def claims_latex(outcome: Outcome) -> str:
     rows = []
     for claim in outcome.claims:
         cells = (claim.text, claim.target.text, *_numbers(claim), claim.verdict)
-        rows.append(" & ".join(_escaped(cell) for cell in cells) + r" \\")
+        # Names of others are text and no command.
+        rows.append(" & ".join("".join(map(_in_latex, cell)) for cell in cells) + r" \\")
     head = "claim & target & measured & 95\\% interval & seeds & verdict"
     about = f"{outcome.recipe.name}, {outcome.scale} scale, {plural(len(outcome.seeds), 'seed')}"
     return "\n".join(
@@ -142,11 +141,6 @@ def _numbers(claim: ClaimResult) -> tuple[str, str, str]:
         return "", "", ""
     between = "" if claim.low is None else f"{claim.low:.3g} to {claim.high:.3g}"
     return f"{claim.measured:.3g}", between or "computed", str(claim.replicates)
-
-
-def _escaped(text: str) -> str:
-    """A text for LaTeX: names of others are text and no command."""
-    return "".join(_in_latex(letter) for letter in text)
 
 
 def _in_latex(letter: str) -> str:

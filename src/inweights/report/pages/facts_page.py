@@ -1,7 +1,5 @@
 """The layout of a page about users' facts: summary, findings, tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import polars as pl

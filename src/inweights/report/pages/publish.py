@@ -1,7 +1,5 @@
 """Adds figures and the page to the folder of a finished run."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from pathlib import Path

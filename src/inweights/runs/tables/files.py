@@ -1,7 +1,5 @@
 """Small files by name, each written whole or not at all: in a folder, or in an object store."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil
@@ -97,7 +95,7 @@ class Folder:
 
     @contextmanager
     def near(self, name: str) -> Iterator[tuple[Path, Callable[[], None]]]:
-        yield within(self.root, name), _nothing
+        yield within(self.root, name), lambda: None  # the file is in its place
 
     def _publish(self, name: str, content: bytes, *, new: bool) -> bool:
         """Whether the file was written; it is not where it should be new, and is there."""
@@ -233,7 +231,3 @@ def _patiently(work: Callable[[], T], away: Callable[[Exception], bool] = _gone)
                 raise
         time.sleep(pause)
         pause = min(2 * pause, 30.0)
-
-
-def _nothing() -> None:
-    """Nothing has to be done: the file is in its place."""

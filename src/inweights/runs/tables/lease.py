@@ -8,8 +8,6 @@ A lease is a file ``leases/<task>/<generation>``. To take over is to create the 
 which of several machines one can. Who has lost its lease finds a later generation and gives up.
 """
 
-from __future__ import annotations
-
 import platform
 import secrets
 import threading

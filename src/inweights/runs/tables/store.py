@@ -7,8 +7,6 @@ any number of processes may fill one store, and nothing is ever deleted to make 
 new. A file whose bytes are not those of its name counts as missing, and is made again.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence

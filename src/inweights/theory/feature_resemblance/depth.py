@@ -7,20 +7,16 @@ square layers from ``N(0, 1/d)``, in the limit of a large width and while no lab
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inweights.arrays import Float, Floats
 from inweights.errors import ConfigError
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 
 def depth_cosines(
     layers: int, *, inputs: int = 100, per_label: int = 2, rate: float = 2.0, steps: int = 10
-) -> Float[NDArray[np.float64], " L"]:
+) -> Float[Floats, " L"]:
     """Return the predicted cosine of two inputs of one label after each layer.
 
     Layer ``l`` adds ``a_l B_{y}`` to an input of label ``y``, where ``B_y``, of length 1, is the

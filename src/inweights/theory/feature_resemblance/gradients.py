@@ -7,18 +7,12 @@ labels, ``M`` width of the MLP.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inweights.arrays import Float, Int, Reals
 from inweights.errors import DataError
 from inweights.worlds.world import Ids
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
-
-Floats = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,22 +27,22 @@ class Gradients:
         scores: ``softmax(Xᵀ W_KQ x)`` of every fact.
     """
 
-    losses: Float[Floats, " R"]
-    key_query: Float[Floats, "R I I"]
-    value: Float[Floats, "R D I"]
-    mlp: Float[Floats, "R K M D"]
-    scores: Float[Floats, "R N T"]
+    losses: Float[Reals, " R"]
+    key_query: Float[Reals, "R I I"]
+    value: Float[Reals, "R D I"]
+    mlp: Float[Reals, "R K M D"]
+    scores: Float[Reals, "R N T"]
 
 
 def gradients(
-    key_query: Float[Floats, "R I I"],
-    value: Float[Floats, "R D I"],
-    mlp: Float[Floats, "R K M D"],
-    inputs: Float[Floats, "*_ N T I"],
+    key_query: Float[Reals, "R I I"],
+    value: Float[Reals, "R D I"],
+    mlp: Float[Reals, "R K M D"],
+    inputs: Float[Reals, "*_ N T I"],
     labels: Int[Ids, " N"],
     *,
     kappa: float,
-    weights: Float[Floats, " N"] | None = None,
+    weights: Float[Reals, " N"] | None = None,
     relu: bool = False,
 ) -> Gradients:
     """Return the closed-form gradients of the one-layer transformer (appendix D, Lemma 1).
@@ -125,9 +119,9 @@ def gradients(
     )
 
 
-def softmax(logits: Float[Floats, "*n K"]) -> Float[Floats, "*n K"]:
+def softmax(logits: Float[Reals, "*n K"]) -> Float[Reals, "*n K"]:
     """Return the softmax along the last axis."""
-    weights: Floats = np.exp(logits - logits.max(-1, keepdims=True))
+    weights: Reals = np.exp(logits - logits.max(-1, keepdims=True))
     return weights / weights.sum(-1, keepdims=True)
 
 

@@ -12,18 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inweights.arrays import Float, Int, Reals
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.worlds.world import Ids, World
 
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
-
-Floats = NDArray[Any]
 Course = Literal["joint", "SA", "AS", "two-hop", "two-hop without identity"]
 
 #: By course: how often the first phase tells the shared label of the entity that has another label
@@ -147,7 +143,7 @@ def linear_cosines(
     steps: int = 50,
     kappa: float = 300.0,
     hidden: int = 10,
-) -> Float[Floats, " P"]:
+) -> Float[Reals, " P"]:
     """Return the predicted cosine of ``W_V e`` of each pair of tokens, from the facts of any world.
 
     A fact of weight ``ω`` (weights sum to 1) and answer ``y`` adds ``ω/T (1_y − 1/K)`` to the
@@ -190,11 +186,11 @@ def linear_cosines(
     start = noise(1, rate=2 * rate, steps=steps, kappa=kappa, hidden=hidden)
     one, two = alpha[pairs[:, 0]], alpha[pairs[:, 1]]
     norms = ((one**2).sum(1) + start) * ((two**2).sum(1) + start)
-    cosines: Floats = (one * two).sum(1) / np.sqrt(norms)
+    cosines: Reals = (one * two).sum(1) / np.sqrt(norms)
     return cosines
 
 
-def weights_of(world: World, roles: Mapping[str, float]) -> Float[Floats, " N"]:
+def weights_of(world: World, roles: Mapping[str, float]) -> Float[Reals, " N"]:
     """Return the weight of every fact in the mean loss, by how often its role counts.
 
     Raises:
@@ -203,11 +199,11 @@ def weights_of(world: World, roles: Mapping[str, float]) -> Float[Floats, " N"]:
     weights = np.zeros(len(world.facts))
     for role, count in roles.items():
         weights[world.facts.with_role(role)] = count
-    total: Floats = weights / weights.sum()
+    total: Reals = weights / weights.sum()
     return total
 
 
-def linear_coefficients(world: World, weights: Float[Floats, " N"]) -> Float[Floats, "V K"]:
+def linear_coefficients(world: World, weights: Float[Reals, " N"]) -> Float[Reals, "V K"]:
     """Return ``α``: what a step of the linear regime adds to each token along each label."""
     labels = world.outputs
     alpha = np.zeros((len(world.vocabulary), len(labels)))

@@ -7,17 +7,13 @@ only. Shapes: ``K`` recorded steps, ``N`` nodes, ``D`` width, ``G`` eigenspaces.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import polars as pl
 
+from inweights.arrays import Float, Floats
 from inweights.errors import DataError
 from inweights.theory.geometric_memory.node2vec import Trajectory, coefficients, probabilities
-from inweights.theory.geometric_memory.spectral import Floats, Spectrum, eigenspaces, operator
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
+from inweights.theory.geometric_memory.spectral import Spectrum, eigenspaces, operator
 
 
 def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
 import torch
-from numpy.typing import NDArray
 from torch.nn import functional as F
 
+from inweights.arrays import Float, Int, Reals
 from inweights.models.configs import OneLayerConfig
 from inweights.models.model_config import Init
 from inweights.models.one_layer import OneLayer
@@ -24,11 +24,6 @@ from inweights.theory.feature_resemblance.gradients import gradients, softmax
 from inweights.theory.feature_resemblance.resemblance import linear_coefficients, weights_of
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids, World
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
-
-Floats = NDArray[Any]
 
 
 def lemma_1(
@@ -141,10 +136,10 @@ class Learnt:
     prompts: Int[Ids, "N T"]
     labels: Int[Ids, " N"]
     kappa: float
-    mlp: Float[Floats, "K M D"]
-    before: Float[Floats, "D V"]
-    value: Float[Floats, "D V"]
-    key_query: Float[Floats, "V V"]
+    mlp: Float[Reals, "K M D"]
+    before: Float[Reals, "D V"]
+    value: Float[Reals, "D V"]
+    key_query: Float[Reals, "V V"]
     losses: list[float]
     spread: float
 
@@ -181,7 +176,7 @@ class Learnt:
         )
 
     @property
-    def scores(self) -> Float[Floats, "N T"]:
+    def scores(self) -> Float[Reals, "N T"]:
         """``softmax(Xᵀ W_KQ x)`` of every fact."""
         return softmax(self.key_query[self.prompts, self.prompts[:, -1:]])
 
@@ -196,7 +191,7 @@ def _start(world: World, config: OneLayerConfig, seed: int) -> tuple[OneLayer, I
     return model, prompts, np.searchsorted(outputs, answers[:, 0])
 
 
-def _weights(model: OneLayer) -> tuple[Floats, Floats, Floats]:
+def _weights(model: OneLayer) -> tuple[Reals, Reals, Reals]:
     """``W_KQ [1, V, V]``, ``W_V [1, D, V]`` and ``w [1, K, M, D]``."""
     attention = model.attention
     key_query, value, mlp = (
@@ -205,5 +200,5 @@ def _weights(model: OneLayer) -> tuple[Floats, Floats, Floats]:
     return key_query, np.swapaxes(value, 1, 2), mlp
 
 
-def _off(ours: Floats, theirs: Floats) -> float:
+def _off(ours: Reals, theirs: Reals) -> float:
     return float(np.abs(ours - theirs).max() / np.abs(theirs).max())

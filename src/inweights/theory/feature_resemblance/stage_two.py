@@ -13,20 +13,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from inweights.arrays import Reals
 from inweights.errors import ConfigError
 from inweights.models.configs import OneLayerConfig
 from inweights.theory.feature_resemblance.resemblance import weights_of
 from inweights.theory.feature_resemblance.stage_one import Learnt
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids
-
-Floats = NDArray[Any]
 
 #: Multiples among which the proof's ``w*`` is chosen: of the start, and of margins.
 _OF_START = np.array([0.0, *np.geomspace(1.0, 1000.0, 25)])
@@ -107,15 +104,15 @@ def stage_two(
 class _Phase:
     """What a phase descends on: its logits ``[N, K]`` at the start, ``h hᵀ``, and what is right."""
 
-    start: Floats
-    gram: Floats
+    start: Reals
+    gram: Reals
     labels: Ids
-    weights: Floats
+    weights: Reals
     scale: float
     rate: float
 
 
-def _against_bound(phase: _Phase, margins: Floats, steps: int) -> tuple[pl.DataFrame, Floats]:
+def _against_bound(phase: _Phase, margins: Reals, steps: int) -> tuple[pl.DataFrame, Reals]:
     """Losses and bounds after some numbers of steps; and what ``u`` moved by, over ``scale``."""
     losses, squares, pull = _descend(phase, steps)
     far, left = _comparators(phase, margins)
@@ -129,7 +126,7 @@ def _against_bound(phase: _Phase, margins: Floats, steps: int) -> tuple[pl.DataF
     return pl.DataFrame(found), pull
 
 
-def _descend(phase: _Phase, steps: int) -> tuple[Floats, Floats, Floats]:
+def _descend(phase: _Phase, steps: int) -> tuple[Reals, Reals, Reals]:
     """Gradient descent in the logits ``[N, K]``: losses and ``‖∇L‖²`` before every step.
 
     Third, what ``u`` moved by: ``scale · pullᵀ h``.
@@ -145,7 +142,7 @@ def _descend(phase: _Phase, steps: int) -> tuple[Floats, Floats, Floats]:
     return losses, squares, pull
 
 
-def _loss(logits: Floats, labels: Ids, weights: Floats) -> tuple[float, Floats]:
+def _loss(logits: Reals, labels: Ids, weights: Reals) -> tuple[float, Reals]:
     """Mean cross-entropy, and its gradient by the logits."""
     shifted = logits - logits.max(-1, keepdims=True)
     exponentials = np.exp(shifted)
@@ -157,7 +154,7 @@ def _loss(logits: Floats, labels: Ids, weights: Floats) -> tuple[float, Floats]:
     return loss, weights[:, None] * residual
 
 
-def _told(prompts: Ids, labels: Ids, tokens: int, outputs: int) -> Floats:
+def _told(prompts: Ids, labels: Ids, tokens: int, outputs: int) -> Reals:
     """Whether a token stands in a fact with a label, ``[V, K]``: what gives every fact a margin."""
     told = np.zeros((tokens, outputs))
     for column in prompts.T:
@@ -165,7 +162,7 @@ def _told(prompts: Ids, labels: Ids, tokens: int, outputs: int) -> Floats:
     return told
 
 
-def _comparators(phase: _Phase, margins: Floats) -> tuple[Floats, Floats]:
+def _comparators(phase: _Phase, margins: Reals) -> tuple[Reals, Reals]:
     """``‖w(0) − w*‖²`` and ``L(w*)`` of the ``w*`` that are tried.
 
     ``w*`` has the logits ``λ · start + μ · margins``, and is as near to ``w(0)`` as these allow:
@@ -174,7 +171,7 @@ def _comparators(phase: _Phase, margins: Floats) -> tuple[Floats, Floats]:
     start = phase.start
     inverse = np.linalg.pinv(phase.gram, rcond=1e-10, hermitian=True)
 
-    def inner(one: Floats, other: Floats) -> float:
+    def inner(one: Reals, other: Reals) -> float:
         return float((one * (inverse @ other)).sum()) / phase.scale**2
 
     square, cross, own = inner(margins, margins), inner(start, margins), inner(start, start)

@@ -8,19 +8,16 @@ proofs name, gives with the usual constants.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from inweights.arrays import Reals
 from inweights.errors import ConfigError
 from inweights.models.configs import OneLayerConfig
 from inweights.models.model_config import Init
 from inweights.seeds import INITIALISATION, Streams
 from inweights.worlds.registry import WorldConfig
-
-Floats = NDArray[Any]
 
 
 def one_layer_start(
@@ -116,7 +113,7 @@ def deep_start(
     return pl.DataFrame(found)
 
 
-def _spread(vectors: Floats, others: Floats) -> tuple[Floats, float]:
+def _spread(vectors: Reals, others: Reals) -> tuple[Reals, float]:
     """Squared lengths of vectors, and the largest product with others; those begin with them."""
     products = np.abs(vectors @ others.T)
     lengths = np.diag(products).copy()

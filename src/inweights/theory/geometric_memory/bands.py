@@ -8,20 +8,16 @@ often an eigenvalue occurs does not matter. Shapes: ``N`` nodes, ``D`` width, ``
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inweights.arrays import Float, Floats, Int
 from inweights.errors import DataError
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import OPERATORS, Operator
 from inweights.worlds.world import Ids
 
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
-
-Floats = NDArray[np.float64]
 #: Bands, narrow at both ends of the spectrum, where the quadrature is fine, too.
 BANDS = 32
 #: Lanczos iterations, and columns of embeddings that are iterated at once.

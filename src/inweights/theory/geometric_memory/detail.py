@@ -6,15 +6,11 @@ Shapes: ``N`` nodes, ``K`` of them that are drawn.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inweights.arrays import Float, Floats, Int
 from inweights.worlds.world import Ids
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 #: Nodes that a picture shows at most.
 DRAWN = 250
@@ -60,7 +56,7 @@ class Detail:
         place[nodes] = np.arange(len(nodes))
         return cls(nodes, place[owner])
 
-    def adjacency(self, u: Ids, v: Ids) -> Float[NDArray[np.float64], "K K"]:
+    def adjacency(self, u: Ids, v: Ids) -> Float[Floats, "K K"]:
         """Return which drawn nodes are joined: an edge leads from the one's cell to the other's."""
         found = np.zeros((len(self.nodes), len(self.nodes)))
         one, other = self.cell[u], self.cell[v]

@@ -13,20 +13,15 @@ Shapes: ``N`` nodes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from numpy.typing import NDArray
 
+from inweights.arrays import Float, Floats
 from inweights.errors import DataError
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 
 def grown_vectors(
-    a: Float[NDArray[np.float64], "N N"], *, tied: bool, time: float = 2.0, classes: int = 0
-) -> Float[NDArray[np.float64], "N N"]:
+    a: Float[Floats, "N N"], *, tied: bool, time: float = 2.0, classes: int = 0
+) -> Float[Floats, "N N"]:
     """Return vectors with the expected inner products of node embeddings early in training.
 
     Args:
@@ -46,5 +41,5 @@ def grown_vectors(
     else:
         basis, values, _ = np.linalg.svd(drive)
         grown = np.sqrt(np.cosh(2 * time * values / values.max()))
-    vectors: NDArray[np.float64] = basis * grown
+    vectors: Floats = basis * grown
     return vectors

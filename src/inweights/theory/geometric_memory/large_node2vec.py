@@ -13,17 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inweights.arrays import Bools, Float, Floats
 from inweights.errors import ConfigError, DataError, SolverError
 from inweights.theory.geometric_memory.spectral import edge_ends
 from inweights.worlds.world import World
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 #: Entries of the softmax that are held at once: 64 MiB in single precision.
 ENTRIES = 2**24
@@ -40,7 +38,7 @@ class LargeDescent:
     """
 
     vectors: Float[NDArray[np.floating], "N D"]
-    losses: Float[NDArray[np.float64], " K"]
+    losses: Float[Floats, " K"]
 
 
 def sparse_adjacency(world: World) -> Any:
@@ -138,7 +136,7 @@ def descend_large(
 def _push(
     v: NDArray[Any],
     change: NDArray[Any],
-    there: NDArray[np.bool_],
+    there: Bools,
     buffer: NDArray[Any],
     rows: slice,
 ) -> float:

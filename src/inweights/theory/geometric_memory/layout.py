@@ -5,12 +5,10 @@ NumPy only. Shapes: ``N`` nodes, ``M`` links, ``G`` eigenspaces.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from inweights.arrays import Bool, Bools, Float, Floats, Ids, Int
 from inweights.theory.geometric_memory.bands import Bands
 from inweights.theory.geometric_memory.detail import Detail
 from inweights.theory.geometric_memory.spectral import (
@@ -21,10 +19,6 @@ from inweights.theory.geometric_memory.spectral import (
 )
 from inweights.worlds.world import World
 
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Int
-
-Floats = NDArray[np.float64]
 #: Steps of majorisation.
 _ROUNDS = 300
 
@@ -52,7 +46,7 @@ def roots_of(hops: Float[Floats, "N N"]) -> list[int]:
     return roots
 
 
-def depth_first(near: Bool[NDArray[np.bool_], "N N"], start: int) -> Int[NDArray[np.int64], " N"]:
+def depth_first(near: Bool[Bools, "N N"], start: int) -> Int[Ids, " N"]:
     """Return the nodes in depth-first order: around a ring, arm after arm of a star.
 
     Other components follow, each from its first node.

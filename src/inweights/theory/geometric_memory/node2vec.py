@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inweights.arrays import Float, Floats, Ids, Int
 from inweights.errors import DataError, SolverError
 from inweights.theory.geometric_memory import small_node2vec
-from inweights.theory.geometric_memory.spectral import Floats, random_walk
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
+from inweights.theory.geometric_memory.spectral import random_walk
 
 
 def probabilities(
@@ -103,7 +101,7 @@ class Trajectory:
 
     vectors: Float[Floats, "R N D"]
     targets: Float[Floats, "R N D"] | None
-    steps: Int[NDArray[np.int64], " K"]
+    steps: Int[Ids, " K"]
     losses: Float[Floats, "K R"]
     frames: Float[Floats, "K R N D"]
     eigenvalues: Float[Floats, "K R N"] | None

@@ -9,14 +9,9 @@ nodes, ``D`` width.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from inweights.theory.geometric_memory.spectral import Floats
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
+from inweights.arrays import Float, Floats
 
 #: Steps between two looks at the vectors.
 BLOCK = 128

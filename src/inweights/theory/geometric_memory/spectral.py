@@ -9,20 +9,16 @@ replicas, ``G`` eigenspaces.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inweights.arrays import Bool, Bools, Float, Floats, Int
 from inweights.errors import DataError, unknown_name
 from inweights.support.limits import check_memory
 from inweights.worlds.families.graph import edge_prefix
 from inweights.worlds.world import Ids, World
 
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Int
-
-Floats = NDArray[np.float64]
 Operator = Literal["walk", "combinatorial", "normalised"]
 
 #: Cosines of single-precision vectors are exact to about so much.
@@ -138,7 +134,7 @@ class Spectrum:
 
     values: Float[Floats, " N"]
     vectors: Float[Floats, "N N"]
-    space: Int[NDArray[np.int64], " N"]
+    space: Int[Ids, " N"]
 
     @property
     def spaces(self) -> int:
@@ -154,7 +150,7 @@ class Spectrum:
         """Eigenvalue of each space, from the largest (the Fiedler space) down."""
         return np.array([self.values[self.space == g].mean() for g in range(self.spaces)])
 
-    def sizes(self) -> Int[NDArray[np.int64], " G"]:
+    def sizes(self) -> Int[Ids, " G"]:
         """Dimension of each space."""
         return np.bincount(self.space[self.space >= 0])
 
@@ -235,7 +231,7 @@ def eigenspaces(symmetric: Float[Floats, "N N"], *, tolerance: float = 1e-8) -> 
     return Spectrum(values, vectors, np.concatenate([np.full(null.sum(), -1), space]))
 
 
-def components(joined: Bool[NDArray[np.bool_], "N N"]) -> Int[NDArray[np.int64], " N"]:
+def components(joined: Bool[Bools, "N N"]) -> Int[Ids, " N"]:
     """Return the component of every node, named by its smallest node.
 
     Example:

@@ -9,15 +9,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from inweights.arrays import Float, Floats
 from inweights.errors import DataError
-from inweights.theory.geometric_memory.spectral import Floats
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 
 @dataclass(frozen=True)

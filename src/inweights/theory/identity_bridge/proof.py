@@ -8,20 +8,17 @@ at random points is in :mod:`~inweights.theory.identity_bridge.proof_kkt`.
 from __future__ import annotations
 
 from dataclasses import astuple, replace
-from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from inweights.arrays import Floats
 from inweights.theory.identity_bridge.proof_kkt import check_rows
 from inweights.theory.programs.closed_form import MARGIN_LIMIT, closed_form
 from inweights.theory.programs.nuclear_norm import solve
 from inweights.theory.programs.symmetric import Parameters, average, constraints
 from inweights.theory.programs.symmetric_solver import solve_symmetric
 from inweights.worlds.families.two_hop import TwoHop
-
-Array = NDArray[np.floating[Any]]
 
 _TILT = 1e-4
 
@@ -207,7 +204,7 @@ def averaging(n: int, seed: int, identity: bool = True, matrices: int = 20) -> p
     return check_rows({"norm": norm, "margin": margin} | ({} if identity else {"form": form}))
 
 
-def _exchange(w: Array) -> Array:
+def _exchange(w: Floats) -> Floats:
     """``τ`` of Lemma 4 on a matrix: subjects and bridges, bridges and objects, relations."""
     n = w.shape[1] // 2
     order = np.r_[n : 2 * n, :n]

@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from inweights.arrays import Floats
 from inweights.theory.programs.closed_form import closed_form
 from inweights.theory.programs.symmetric import Parameters
-
-Array = NDArray[np.floating[Any]]
 
 #: Parameters of problem (11), in the order of its gradients.
 _FREE = ("a1", "a2", "b1", "b2", "c1", "c2", "d1", "d2", "e", "f", "t")
@@ -203,7 +201,7 @@ def _forms(p: Parameters, n: int) -> dict[str, tuple[dict[str, float], float]]:
     }
 
 
-def _gradients(p: Parameters, n: int) -> dict[str, Array]:
+def _gradients(p: Parameters, n: int) -> dict[str, Floats]:
     """Gradients of the objective of (11) at ``t = |u|`` and of its constraints, in ``_FREE``."""
     u = p.a1 * p.d1 - p.b1 * p.c1
     first = np.sqrt(p.a1**2 + p.b1**2 + p.c1**2 + p.d1**2 + 2 * abs(u))

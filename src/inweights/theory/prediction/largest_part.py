@@ -9,23 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inweights.arrays import Bool, Bools, Int
 from inweights.theory.prediction.advice import bridges
 from inweights.worlds.parts import Components
 from inweights.worlds.world import Ids, Statements, World
-
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Int
 
 #: Queries that chain facts.
 _CHAINED = ("composition", "chain")
 
 
-def largest_part(world: World, facts: int) -> tuple[World, Bool[NDArray[np.bool_], " facts"]]:
+def largest_part(world: World, facts: int) -> tuple[World, Bool[Bools, " facts"]]:
     """Return the first of :func:`parts_of`, the one with most facts.
 
     Example:

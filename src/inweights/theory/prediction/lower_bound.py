@@ -17,22 +17,16 @@ Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inweights.arrays import Float, Floats
 from inweights.errors import ConfigError
 from inweights.theory.prediction.advice import in_time
 from inweights.theory.programs.nuclear_norm import Solution
 from inweights.theory.programs.operators import operator_norm
 from inweights.theory.programs.program import Program
 from inweights.theory.programs.splitting import Splitting, multipliers
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
-
-Array = NDArray[np.float64]
 
 #: Iterations between two looks at a bound, and how many are made at most for one size of the term.
 EVERY, ITERATIONS = 20, 400
@@ -55,12 +49,12 @@ class Bound:
     """
 
     value: float
-    dual: Float[Array, "M K"]
+    dual: Float[Floats, "M K"]
     iterations: int
 
 
 def prove(
-    program: Program, norm: float, functional: Float[Array, "P K"], dual: Float[Array, "M K"]
+    program: Program, norm: float, functional: Float[Floats, "P K"], dual: Float[Floats, "M K"]
 ) -> float:
     """Return ``Σ Λ - ν ‖Xᵀ U(Λ) - C‖_op``, a lower bound on ``⟨C, W⟩`` for any multipliers.
 
@@ -83,12 +77,12 @@ def prove(
 
 def lower_bound(
     solution: Solution,
-    functional: Float[Array, "P K"],
+    functional: Float[Floats, "P K"],
     *,
     goal: float = np.inf,
     iterations: int = ITERATIONS,
     late: float | None = None,
-    inverse: Float[Array, "P P"] | None = None,
+    inverse: Float[Floats, "P P"] | None = None,
 ) -> Bound:
     """Bound ``⟨C, W⟩`` from below over all optima ``W`` of the program of a solution.
 
@@ -134,7 +128,7 @@ def lower_bound(
 class _Tilted(Splitting):
     """Program (2) with the term ``size ⟨T, W⟩`` in its objective, from its solution without it."""
 
-    def __init__(self, solution: Solution, inverse: Array | None, tilt: Array) -> None:
+    def __init__(self, solution: Solution, inverse: Floats | None, tilt: Floats) -> None:
         super().__init__(solution.program, inverse)
         self._tilt, self.size = tilt, 0.0
         w, dual = solution.templates, solution.dual
@@ -145,8 +139,8 @@ class _Tilted(Splitting):
         self.x = np.concatenate([above, below])
         self.split()
 
-    def shrunk(self, above: Array) -> tuple[Array, Array]:
+    def shrunk(self, above: Floats) -> tuple[Floats, Floats]:
         return super().shrunk(above - (self.size / self.penalty) * self._tilt)
 
-    def dual(self) -> Array:
+    def dual(self) -> Floats:
         return multipliers(-self.coupling * self.penalty * self.s_price, self.program.right)

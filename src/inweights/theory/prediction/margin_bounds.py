@@ -9,24 +9,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from inweights.arrays import Bools, Floats, Ids
 from inweights.errors import ConfigError
 from inweights.theory.prediction.advice import in_time
 from inweights.theory.prediction.lower_bound import Bound, lower_bound
 from inweights.theory.programs.nuclear_norm import Solution, solve
 from inweights.theory.programs.program import count_tokens
 from inweights.theory.programs.splitting import coupled_inverse
-
-if TYPE_CHECKING:
-    pass
-
-Array = NDArray[np.float64]
-Ids = NDArray[np.int64]
 
 #: Below this gap the solver's rounding begins.
 FINEST = 1e-7
@@ -108,7 +101,7 @@ def margin_bounds(
     return pl.DataFrame(rows, schema=schema | {"proved": pl.String}, orient="row")
 
 
-def _asked(solution: Solution) -> tuple[Ids, NDArray[np.bool_]]:
+def _asked(solution: Solution) -> tuple[Ids, Bools]:
     """The output whose margin is asked for, ``[Q]``, and its rivals, ``[Q, K]``."""
     queries = solution.program.world.queries
     logits, columns, rivals = solution.compare(queries)
@@ -120,7 +113,7 @@ def _asked(solution: Solution) -> tuple[Ids, NDArray[np.bool_]]:
     return columns, rivals
 
 
-def _leads(solution: Solution, columns: Ids, rivals: NDArray[np.bool_]) -> Array:
+def _leads(solution: Solution, columns: Ids, rivals: Bools) -> Floats:
     """By how much the outputs asked for lead each of their rivals, ``[Q, K]``."""
     logits = solution.compare(solution.program.world.queries)[0]
     return np.where(rivals, np.take_along_axis(logits, columns[:, None], 1) - logits, np.inf)
@@ -128,9 +121,9 @@ def _leads(solution: Solution, columns: Ids, rivals: NDArray[np.bool_]) -> Array
 
 def _interval(
     bound: Callable[..., Bound],
-    prompt: Array,
+    prompt: Floats,
     answer: int,
-    gaps: Array,
+    gaps: Floats,
     accuracy: float | None,
     tie: float,
     late: float | None,
@@ -149,7 +142,7 @@ def _interval(
     # A strict inequality has to be proved.
     low_goal, high_goal = low_goal + 1e-9, high_goal - 1e-9
 
-    def against(rival: int, sign: float) -> Array:
+    def against(rival: int, sign: float) -> Floats:
         functional = np.zeros((len(prompt), len(gaps)))
         functional[:, answer] += sign * prompt
         functional[:, rival] -= sign * prompt

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from inweights.arrays import Int
 from inweights.config import check_size
 from inweights.theory.prediction.largest_part import parts_of
 from inweights.worlds.world import Ids, World
-
-if TYPE_CHECKING:
-    from jaxtyping import Int
 
 #: Facts that a program may have for every cubic root of a second; at most, and at least.
 FACTS, MOST_FACTS, LEAST_FACTS = 160, 2_500, 40

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from inweights.arrays import Bool, Bools, Floats, Int
 from inweights.theory.programs.nuclear_norm import Solution
 from inweights.theory.programs.program import in_words
 from inweights.theory.programs.soft_program import SoftSolution
 from inweights.worlds.world import Ids, World
 
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Int
-
-Array = NDArray[np.float64]
 Solved = Solution | SoftSolution
 
 _LET_GO = {"fact": pl.Int64, "statement": pl.String, "instead": pl.String, "why": pl.String}
@@ -55,8 +49,8 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
 
 
 def _read(
-    logits: Array, columns: Ids, rivals: NDArray[np.bool_], *, scale: float, tie: float
-) -> tuple[Array, ...]:
+    logits: Floats, columns: Ids, rivals: Bools, *, scale: float, tie: float
+) -> tuple[Floats, ...]:
     """Best output, margin, number of ties, expected accuracy, and lead over the next best."""
     logits = logits / scale
     rows = np.arange(len(logits))
@@ -96,7 +90,7 @@ def outvoted(solution: Solved, numbers: Int[Ids, " facts"]) -> pl.DataFrame:
     )
 
 
-def left_out(world: World, out: Bool[NDArray[np.bool_], " facts"]) -> pl.DataFrame:
+def left_out(world: World, out: Bool[Bools, " facts"]) -> pl.DataFrame:
     """Return the facts that are in no part."""
     rows = np.flatnonzero(out).tolist()
     return pl.DataFrame(

@@ -7,15 +7,9 @@ constraints of its solution is then as quick as a Newton method.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from jaxtyping import Float
-
-Array = NDArray[np.float64]
+from inweights.arrays import Float, Floats
 
 
 class Anderson:
@@ -36,10 +30,10 @@ class Anderson:
     def restart(self) -> None:
         """Forget the past, as after a change of the iteration itself."""
         self._held = 0
-        self._last: tuple[Array, Array] | None = None
-        self._plain: tuple[float, Array] | None = None
+        self._last: tuple[Floats, Floats] | None = None
+        self._plain: tuple[float, Floats] | None = None
 
-    def step(self, x: Float[Array, "*x"], residual: Float[Array, "*x"]) -> Float[Array, "*x"]:
+    def step(self, x: Float[Floats, "*x"], residual: Float[Floats, "*x"]) -> Float[Floats, "*x"]:
         """Return the next point from a point and its residual ``f(x)`` (any shape, always one)."""
         shape, f = x.shape, residual.ravel()
         if self.memory == 0:
@@ -63,7 +57,7 @@ class Anderson:
         self._plain = size, g
         return (g - weights @ self._points[:held]).reshape(shape)
 
-    def _remember(self, residual: Array, point: Array) -> None:
+    def _remember(self, residual: Floats, point: Floats) -> None:
         if self._residuals.shape[1:] != residual.shape:
             self._residuals = np.zeros((self.memory, len(residual)))
             self._points = np.zeros((self.memory, len(residual)))

@@ -13,18 +13,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inweights.arrays import Float, Floats, Ids, Int
 from inweights.errors import ConfigError
 from inweights.theory.programs.symmetric import Parameters, constraints
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
-
-Array = NDArray[np.floating[Any]]
 
 #: With identity the margin of a composition is above this for every ``n``, and tends to it.
 MARGIN_LIMIT = (2 + 2**0.5) ** -0.5
@@ -73,7 +67,7 @@ class ClosedForm:
         """``‖Xᵀ U‖_op`` of the multipliers, by its two blocks: at most 1 if they are feasible."""
         return max(float(np.linalg.svd(m, compute_uv=False)[0]) for m in self._blocks())
 
-    def _blocks(self) -> tuple[Array, Array]:
+    def _blocks(self) -> tuple[Floats, Floats]:
         """``Xᵀ U`` on vectors that sum to 0 (subject, bridge), and on means (with the relations).
 
         Columns are bridges and objects.
@@ -100,19 +94,19 @@ class ClosedForm:
         ]
         return one, np.outer(sizes, way)
 
-    def prompts(self) -> Float[Array, "M P"]:
+    def prompts(self) -> Float[Floats, "M P"]:
         """``X``, ``P = 2n + 2``: first hops, second hops and, if they are facts, identities."""
         n = self.n
         eye, none, one, zero = np.eye(n), np.zeros((n, n)), np.ones((n, 1)), np.zeros((n, 1))
         rows = [[eye, none, one, zero], [none, eye, zero, one], [none, eye, zero, zero]]
         return np.block(rows if self.identity else rows[:2])
 
-    def answers(self) -> Int[NDArray[np.int64], " M"]:
+    def answers(self) -> Int[Ids, " M"]:
         """Column of the right answer of each prompt."""
         hops = np.arange(2 * self.n)
         return np.concatenate([hops, hops[: self.n]]) if self.identity else hops
 
-    def prices(self) -> Float[Array, "M K"]:
+    def prices(self) -> Float[Floats, "M K"]:
         """The multiplier of each output that a prompt's answer has to beat."""
         n = self.n
         prices = np.zeros((len(self.answers()), 2 * n))
@@ -125,7 +119,7 @@ class ClosedForm:
             block[eye if "own" in output else ~eye] = value
         return prices
 
-    def dual(self) -> Float[Array, "M K"]:
+    def dual(self) -> Float[Floats, "M K"]:
         """``U``: minus every price, and their sum at the right answer."""
         prices = self.prices()
         dual = -prices

@@ -19,21 +19,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inweights.arrays import Bool, Bools, Float, Floats, Int
 from inweights.errors import SolverError
 from inweights.theory.programs.operators import few_threads, operator_norm
 from inweights.theory.programs.program import Program, check_limits, in_words
 from inweights.theory.programs.splitting import Splitting, multipliers
 from inweights.worlds.world import Ids, Statements, World
 
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Int
-
-Array = NDArray[np.float64]
 Status = Literal["certified", "not certified"]
 
 #: Iterations between two evaluations of the bounds, of small matrices and of large ones; and the
@@ -69,16 +65,16 @@ class Solution:
 
     program: Program
     status: Status
-    templates: Float[Array, "P K"]
+    templates: Float[Floats, "P K"]
     optimum: float
     bound: float
-    dual: Float[Array, "M K"]
+    dual: Float[Floats, "M K"]
     gap: float
     iterations: int
     seconds: float
     rank: int
 
-    def margins(self, statements: Statements) -> Float[Array, " Q"]:
+    def margins(self, statements: Statements) -> Float[Floats, " Q"]:
         """Margin of the stated answer against every output that is not stated as right.
 
         Margins are normalised: the least one over all facts is 1.
@@ -87,7 +83,7 @@ class Solution:
 
     def compare(
         self, statements: Statements
-    ) -> tuple[Float[Array, "Q K"], Int[Ids, " Q"], Bool[NDArray[np.bool_], "Q K"]]:
+    ) -> tuple[Float[Floats, "Q K"], Int[Ids, " Q"], Bool[Bools, "Q K"]]:
         """Return logits, columns of the answers and rivals, as :meth:`.Program.compare` does."""
         return self.program.compare(self.templates, statements)
 
@@ -98,7 +94,7 @@ def solve(
     gap: float = 1e-3,
     iterations: int = 20_000,
     seconds: float | None = None,
-    start: Float[Array, "P K"] | None = None,
+    start: Float[Floats, "P K"] | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> Solution:
     """Minimise the nuclear norm under all margins (Identity Bridge, program (2)).
@@ -155,7 +151,7 @@ def solve(
 
 def _iterate(
     program: Program,
-    start: Array | None,
+    start: Floats | None,
     gap: float,
     iterations: int,
     seconds: float | None,
@@ -184,14 +180,14 @@ def _iterate(
 class _Iteration(Splitting):
     """The method with both bounds, and a penalty that is balanced."""
 
-    def __init__(self, program: Program, start: Array | None) -> None:
+    def __init__(self, program: Program, start: Floats | None) -> None:
         super().__init__(program)
         self.penalty = PENALTY
         z = np.zeros(program.shape) if start is None else start
         self.x = np.concatenate([z, self.x_counts @ z])
-        self._former: tuple[Array, Array] | None = None
+        self._former: tuple[Floats, Floats] | None = None
         self.hopeless = HOPELESS * float(np.sqrt(program.right.sum() * min(program.shape)))
-        self.templates: Array | None = None
+        self.templates: Floats | None = None
         self.optimum, self.bound, self.rank = np.inf, 0.0, 0
         self.dual = np.zeros(program.right.shape)
         self._marker = np.zeros(program.right.shape)
@@ -236,7 +232,7 @@ class _Iteration(Splitting):
             self.templates, self.optimum = w / least, float(values.sum()) / least
             self.rank = int((values > 1e-9 * values[0]).sum())
 
-    def _size(self, above: Array, below: Array) -> float:
+    def _size(self, above: Floats, below: Floats) -> float:
         """Norm in which the iteration contracts."""
         return float(np.sqrt(np.sum(above**2) + self.coupling * np.sum(below**2)))
 

@@ -7,23 +7,18 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from inweights.arrays import Float, Floats
 from inweights.theory.programs.program import Program
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
-
-Array = NDArray[np.float64]
 
 
 def shrink(
-    matrix: Float[Array, "P K"], threshold: float
-) -> tuple[Float[Array, "P K"], Float[Array, " rank"]]:
+    matrix: Float[Floats, "P K"], threshold: float
+) -> tuple[Float[Floats, "P K"], Float[Floats, " rank"]]:
     """Reduce all singular values by ``threshold``, or to 0: the proximal map of ``‖·‖_*``.
 
     Returns:
@@ -43,7 +38,7 @@ def shrink(
     return (matrix @ (vectors * (less / values))) @ vectors.T, less
 
 
-def operator_norm(matrix: Float[Array, "P K"]) -> float:
+def operator_norm(matrix: Float[Floats, "P K"]) -> float:
     """Return the largest singular value."""
     small = matrix @ matrix.T if matrix.shape[0] < matrix.shape[1] else matrix.T @ matrix
     return float(np.sqrt(max(np.linalg.eigvalsh(small)[-1], 0.0)))
@@ -62,9 +57,9 @@ class MarginProjection:
         self._answer = program.single[self._lone]
         self._many = np.flatnonzero(program.single < 0)
         self._right = program.right[self._many]
-        self._level: Array | None = None
+        self._level: Floats | None = None
 
-    def __call__(self, logits: Float[Array, "M K"]) -> Float[Array, "M K"]:
+    def __call__(self, logits: Float[Floats, "M K"]) -> Float[Floats, "M K"]:
         """Project logits."""
         if not len(self._many):
             return self._one(logits)
@@ -73,7 +68,7 @@ class MarginProjection:
         projected[self._many] = self._several(logits[self._many])
         return projected
 
-    def _one(self, logits: Array) -> Array:
+    def _one(self, logits: Floats) -> Floats:
         rows = np.arange(len(logits))
         answer = logits[rows, self._answer]
         raised = logits + 1.0
@@ -92,7 +87,7 @@ class MarginProjection:
         projected[rows, self._answer] = level
         return projected
 
-    def _several(self, logits: Array) -> Array:
+    def _several(self, logits: Floats) -> Floats:
         right = self._right
         low = np.where(right, logits, np.inf).min(1)
         high = np.maximum(low, np.where(right, -np.inf, logits + 1.0).max(1))

@@ -13,19 +13,17 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inweights.arrays import Bool, Bools, Float, Floats, Int
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.support.limits import check_memory
 from inweights.worlds.world import Ids, Statements, World
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool, Float, Int
     from scipy import sparse
 
 Answers = Literal["one", "several", "any"]
 _ANSWERS = ("one", "several", "any")
-Array = NDArray[np.float64]
 
 
 #: Bytes that a fact and a question take with each answer, in the steps of the solution and when
@@ -55,7 +53,7 @@ class Program:
 
     world: World
     counts: sparse.csr_array
-    stated: Float[Array, "M K"]
+    stated: Float[Floats, "M K"]
     row: Int[Ids, " facts"]
 
     @classmethod
@@ -98,7 +96,7 @@ class Program:
         return cls(world, counts[firsts], stated, row)
 
     @cached_property
-    def right(self) -> Bool[NDArray[np.bool_], "M K"]:
+    def right(self) -> Bool[Bools, "M K"]:
         """Which outputs are right answers of each prompt."""
         return self.stated > 0
 
@@ -118,18 +116,22 @@ class Program:
         answers = self.right.sum(1)
         return int((answers * (self.right.shape[1] - answers)).sum())
 
-    def least_margins(self, logits: Float[Array, "M K"]) -> Float[Array, " M"]:
+    def least_margins(self, logits: Float[Floats, "M K"]) -> Float[Floats, " M"]:
         """Least margin of every prompt: worst right answer minus best wrong one."""
         worst = np.where(self.right, logits, np.inf).min(1)
-        best: Array = np.where(self.right, -np.inf, logits).max(1)
+        best: Floats = np.where(self.right, -np.inf, logits).max(1)
         return worst - best
 
-    def logits(self, templates: Float[Array, "P K"], statements: Statements) -> Float[Array, "Q K"]:
+    def logits(
+        self, templates: Float[Floats, "P K"], statements: Statements
+    ) -> Float[Floats, "Q K"]:
         """Logits that the row-wise templates ``W`` give to prompts."""
-        logits: Array = count_tokens(self.world, statements) @ templates
+        logits: Floats = count_tokens(self.world, statements) @ templates
         return logits
 
-    def margins(self, templates: Float[Array, "P K"], statements: Statements) -> Float[Array, " Q"]:
+    def margins(
+        self, templates: Float[Floats, "P K"], statements: Statements
+    ) -> Float[Floats, " Q"]:
         """Margin of the stated answer against every output that is not stated as right."""
         margins = [
             logits[np.arange(len(logits)), columns]
@@ -139,8 +141,8 @@ class Program:
         return np.concatenate([np.zeros(0), *margins])
 
     def compare(
-        self, templates: Float[Array, "P K"], statements: Statements
-    ) -> tuple[Float[Array, "Q K"], Int[Ids, " Q"], Bool[NDArray[np.bool_], "Q K"]]:
+        self, templates: Float[Floats, "P K"], statements: Statements
+    ) -> tuple[Float[Floats, "Q K"], Int[Ids, " Q"], Bool[Bools, "Q K"]]:
         """Return logits, the column of each answer, and its rivals.
 
         Rivals are all outputs but those that some statement gives as an answer to the same prompt.
@@ -152,8 +154,8 @@ class Program:
         return empty, np.zeros(0, dtype=np.int64), empty > 0
 
     def compare_in_parts(
-        self, templates: Float[Array, "P K"], statements: Statements, most: int = 4096
-    ) -> Iterator[tuple[Float[Array, "Q K"], Int[Ids, " Q"], Bool[NDArray[np.bool_], "Q K"]]]:
+        self, templates: Float[Floats, "P K"], statements: Statements, most: int = 4096
+    ) -> Iterator[tuple[Float[Floats, "Q K"], Int[Ids, " Q"], Bool[Bools, "Q K"]]]:
         """Yield what :meth:`compare` returns for ``most`` statements at a time, in their order."""
         from scipy import sparse
 
@@ -213,7 +215,7 @@ def _single_answers(statements: Statements, kind: str) -> None:
         )
 
 
-def _check(world: World, row: Ids, right: NDArray[np.bool_], answers: Answers) -> None:
+def _check(world: World, row: Ids, right: Bools, answers: Answers) -> None:
     """Refuse facts that contradict each other, and facts that demand nothing."""
     facts, told = world.facts, partial(in_words, world, world.facts)
 
@@ -245,7 +247,7 @@ def check_limits(
     gap: float,
     iterations: int,
     seconds: float | None,
-    start: Float[Array, "P K"] | None,
+    start: Float[Floats, "P K"] | None,
 ) -> None:
     """Reject invalid limits of a solver."""
     if not 1e-7 <= gap < 1:

@@ -10,17 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inweights.arrays import Float, Reals
 from inweights.errors import SolverError
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
-
-Array = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +29,8 @@ class SmallSolution:
         iterations: Newton steps.
     """
 
-    matrices: tuple[Float[Array, "_ _"], ...]
-    multipliers: Float[Array, " C"]
+    matrices: tuple[Float[Reals, "_ _"], ...]
+    multipliers: Float[Reals, " C"]
     value: float
     bound: float
     iterations: int
@@ -48,9 +42,9 @@ class SmallSolution:
 
 
 def least_norms(
-    coefficients: Sequence[Float[Array, "C _ _"]],
+    coefficients: Sequence[Float[Reals, "C _ _"]],
     *,
-    tilt: Sequence[Float[Array, "_ _"]] | None = None,
+    tilt: Sequence[Float[Reals, "_ _"]] | None = None,
     gap: float = 1e-7,
     iterations: int = 500,
 ) -> SmallSolution:
@@ -68,7 +62,7 @@ def least_norms(
     if tilt is not None:
         bases = [e - _lift(t[None])[0] for e, t in zip(bases, tilt, strict=True)]
     count = len(coefficients[0])
-    price: Array = np.full(count, 0.1 / sum(float(np.abs(b).sum()) for b in blocks))
+    price: Reals = np.full(count, 0.1 / sum(float(np.abs(b).sum()) for b in blocks))
     weight, steps = 1.0, 0
     degree = count + sum(len(e) for e in bases)
     best: SmallSolution | None = None
@@ -115,7 +109,7 @@ def _failed(best: SmallSolution | None, gap: float, steps: int) -> str:
     )
 
 
-def _lift(matrices: Array) -> Array:
+def _lift(matrices: Reals) -> Reals:
     """``-[[0, K], [Kᵀ, 0]]`` of every matrix: ``I + Σ λ_k lift_k`` is positive inside the ball."""
     count, rows, columns = matrices.shape
     lifted = np.zeros((count, rows + columns, rows + columns))
@@ -124,7 +118,7 @@ def _lift(matrices: Array) -> Array:
     return lifted
 
 
-def _inside(price: Array, bases: Sequence[Array], blocks: Sequence[Array]) -> bool:
+def _inside(price: Reals, bases: Sequence[Reals], blocks: Sequence[Reals]) -> bool:
     if (price <= 0).any():
         return False
     try:
@@ -135,7 +129,7 @@ def _inside(price: Array, bases: Sequence[Array], blocks: Sequence[Array]) -> bo
     return True
 
 
-def _stride(price: Array, move: Array, bases: Sequence[Array], blocks: Sequence[Array]) -> float:
+def _stride(price: Reals, move: Reals, bases: Sequence[Reals], blocks: Sequence[Reals]) -> float:
     """A full Newton step, or as much of it as stays well inside."""
     stride = 1.0
     while not _inside(price + stride / 0.95 * move, bases, blocks):
@@ -146,16 +140,16 @@ def _stride(price: Array, move: Array, bases: Sequence[Array], blocks: Sequence[
 
 
 def _read(
-    coefficients: Sequence[Array],
-    tilt: Sequence[Array] | None,
-    bases: Sequence[Array],
-    blocks: Sequence[Array],
-    price: Array,
+    coefficients: Sequence[Reals],
+    tilt: Sequence[Reals] | None,
+    bases: Sequence[Reals],
+    blocks: Sequence[Reals],
+    price: Reals,
     weight: float,
     steps: int,
 ) -> SmallSolution:
     """The primal point that the path offers, made feasible, and both bounds."""
-    matrices: list[Array] = []
+    matrices: list[Reals] = []
     margins = np.zeros(len(price))
     for k, e, b in zip(coefficients, bases, blocks, strict=True):
         rows = k.shape[1]

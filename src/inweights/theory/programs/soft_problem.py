@@ -8,12 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inweights.arrays import Floats
 from inweights.theory.programs.operators import operator_norm
 from inweights.theory.programs.program import Program
-
-Array = NDArray[np.float64]
 
 #: Directions weaker than this, against the strongest, carry nothing.
 WEAK = 1e-8
@@ -23,12 +21,12 @@ WEAK = 1e-8
 class Point:
     """A point with its certificate, and what the next factors are made of."""
 
-    templates: Array
+    templates: Floats
     optimum: float
     bound: float
-    dual: Array
+    dual: Floats
     rank: int
-    slope: Array
+    slope: Floats
 
     @property
     def gap(self) -> float:
@@ -44,7 +42,7 @@ class Problem:
         facts = program.stated.sum(1)
         self.weights, self.shares = facts / facts.sum(), program.stated / facts[:, None]
 
-    def entropy(self, logits: Array) -> tuple[float, Array]:
+    def entropy(self, logits: Floats) -> tuple[float, Floats]:
         """Mean cross-entropy, and the softmax."""
         own = (self.shares * logits).sum(1)
         top = logits.max(1, keepdims=True)
@@ -53,11 +51,11 @@ class Problem:
         chances /= total
         return float(self.weights @ (np.log(total[:, 0]) + top[:, 0] - own)), chances
 
-    def slope(self, chances: Array) -> Array:
+    def slope(self, chances: Floats) -> Floats:
         """Slope of the cross-entropy by the logits."""
         return self.weights[:, None] * (chances - self.shares)
 
-    def objective(self, x: Array) -> tuple[float, Array]:
+    def objective(self, x: Floats) -> tuple[float, Floats]:
         """The objective on the factors, ``[P + K, F]`` one below the other, and its slope."""
         factors = x.reshape(sum(self.shape), -1)
         left, right = factors[: self.shape[0]], factors[self.shape[0] :]
@@ -68,7 +66,7 @@ class Problem:
         by_x = np.concatenate([by_left, by_right]) + self.decay * factors
         return value + self.decay / 2 * float(x @ x), by_x.ravel()
 
-    def first_factors(self) -> Array:
+    def first_factors(self) -> Floats:
         """The factors of one step of steepest descent from nothing; none where nothing pays."""
         _, even = self.entropy(np.zeros(self.shares.shape))
         left, values, right = np.linalg.svd(-(self.turned @ self.slope(even)), full_matrices=False)
@@ -78,14 +76,14 @@ class Problem:
         root = np.sqrt(values[kept] / (4 * self.weights.max()))
         return np.concatenate([left[:, kept] * root, right[kept].T * root])
 
-    def factors(self, templates: Array) -> Array:
+    def factors(self, templates: Floats) -> Floats:
         """Balanced factors of templates."""
         left, values, right = np.linalg.svd(templates, full_matrices=False)
         kept = values > WEAK * values[0]
         root = np.sqrt(values[kept])
         return np.concatenate([left[:, kept] * root, right[kept].T * root])
 
-    def certify(self, factors: Array) -> Point:
+    def certify(self, factors: Floats) -> Point:
         """Both bounds at a point."""
         left, right = factors[: self.shape[0]], factors[self.shape[0] :]
         templates = left @ right.T
@@ -106,7 +104,7 @@ class Problem:
             slope=slope,
         )
 
-    def widen(self, factors: Array, point: Point) -> Array | None:
+    def widen(self, factors: Floats, point: Point) -> Floats | None:
         """Add the directions that would still pay; none where no direction does."""
         left, values, right = np.linalg.svd(-point.slope, full_matrices=False)
         pays = values > self.decay * (1 + 1e-9)

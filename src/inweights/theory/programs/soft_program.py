@@ -22,22 +22,16 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inweights.arrays import Bool, Bools, Float, Floats
 from inweights.errors import ConfigError
 from inweights.theory.programs.nuclear_norm import Status
 from inweights.theory.programs.operators import few_threads
 from inweights.theory.programs.program import Program, check_limits
 from inweights.theory.programs.soft_problem import Point, Problem, better
 from inweights.worlds.world import Statements
-
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Float
-
-Array = NDArray[np.float64]
 
 #: Iterations between two looks at the certificate, and past steps that L-BFGS combines.
 CHUNK, HISTORY = 50, 20
@@ -67,18 +61,18 @@ class SoftSolution:
 
     program: Program
     status: Status
-    templates: Float[Array, "P K"]
+    templates: Float[Floats, "P K"]
     decay: float
     optimum: float
     bound: float
-    dual: Float[Array, "M K"]
+    dual: Float[Floats, "M K"]
     gap: float
     iterations: int
     seconds: float
     rank: int
 
     @cached_property
-    def _least(self) -> Array:
+    def _least(self) -> Floats:
         """Least margin of every prompt, in logits, ``[M]``."""
         return self.program.least_margins(self.program.counts @ self.templates)
 
@@ -92,15 +86,15 @@ class SoftSolution:
         return float(np.median(sizes)) if len(sizes) else 1.0
 
     @property
-    def stored(self) -> Bool[NDArray[np.bool_], " facts"]:
+    def stored(self) -> Bool[Bools, " facts"]:
         """Which facts are answered rightly: each right answer above all wrong ones.
 
         These facts do not exclude each other; ``templates`` prove it.
         """
-        won: NDArray[np.bool_] = (self._least > ROUNDING)[self.program.row]
+        won: Bools = (self._least > ROUNDING)[self.program.row]
         return won
 
-    def margins(self, statements: Statements) -> Float[Array, " Q"]:
+    def margins(self, statements: Statements) -> Float[Floats, " Q"]:
         """Margin of the stated answer, in units of :attr:`scale`."""
         return self.program.margins(self.templates, statements) / self.scale
 
@@ -112,7 +106,7 @@ def solve_soft(
     gap: float = 1e-3,
     iterations: int = 20_000,
     seconds: float | None = None,
-    start: Float[Array, "P K"] | None = None,
+    start: Float[Floats, "P K"] | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> SoftSolution:
     """Minimise mean cross-entropy plus ``decay`` times the nuclear norm.
@@ -201,7 +195,7 @@ def decay_path(
 
 def _descend(
     problem: Problem,
-    factors: Array,
+    factors: Floats,
     gap: float,
     iterations: int,
     late: float | None,
@@ -210,7 +204,7 @@ def _descend(
     """Descend in chunks; look at the certificate between them, and fit the rank."""
     from scipy.optimize import minimize
 
-    def in_time(_: Array) -> None:
+    def in_time(_: Floats) -> None:
         if late is not None and time.perf_counter() > late:
             raise StopIteration
 

@@ -8,19 +8,12 @@ Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from numpy.typing import NDArray
 
+from inweights.arrays import Bool, Bools, Float, Floats
 from inweights.theory.programs.anderson import Anderson
 from inweights.theory.programs.operators import MarginProjection, shrink
 from inweights.theory.programs.program import Program
-
-if TYPE_CHECKING:
-    from jaxtyping import Bool, Float
-
-Array = NDArray[np.float64]
 
 #: Matrices with a side of at least so much are large.
 LARGE = 128
@@ -39,10 +32,10 @@ class Splitting:
     Who makes one sets ``x`` and the penalty, and splits.
     """
 
-    x: Float[Array, "P+M K"]
+    x: Float[Floats, "P+M K"]
     penalty: float
 
-    def __init__(self, program: Program, inverse: Float[Array, "P P"] | None = None) -> None:
+    def __init__(self, program: Program, inverse: Float[Floats, "P P"] | None = None) -> None:
         self.program = program
         self.x_counts, self.x_turned = program.counts, program.counts.T.tocsr()
         self.large = max(program.shape) >= LARGE
@@ -61,8 +54,8 @@ class Splitting:
         self.z_price, self.s_price = above - self.z, below - self.s
 
     def shrunk(
-        self, above: Float[Array, "P K"]
-    ) -> tuple[Float[Array, "P K"], Float[Array, " rank"]]:
+        self, above: Float[Floats, "P K"]
+    ) -> tuple[Float[Floats, "P K"], Float[Floats, " rank"]]:
         """What the objective makes of the upper half, and its singular values."""
         return shrink(above, 1.0 / self.penalty)
 
@@ -75,10 +68,10 @@ class Splitting:
         self.split()
 
 
-def coupled_inverse(program: Program) -> Float[Array, "P P"]:
+def coupled_inverse(program: Program) -> Float[Floats, "P P"]:
     """Return ``(I + κ Xᵀ X)⁻¹``."""
     gram = (program.counts.T @ program.counts).toarray()
-    inverse: Array = np.linalg.inv(np.eye(len(gram)) + _coupling(program) * gram)
+    inverse: Floats = np.linalg.inv(np.eye(len(gram)) + _coupling(program) * gram)
     return inverse
 
 
@@ -86,9 +79,7 @@ def _coupling(program: Program) -> float:
     return COUPLING[max(program.shape) >= LARGE]
 
 
-def multipliers(
-    direction: Float[Array, "M K"], right: Bool[NDArray[np.bool_], "M K"]
-) -> Float[Array, "M K"]:
+def multipliers(direction: Float[Floats, "M K"], right: Bool[Bools, "M K"]) -> Float[Floats, "M K"]:
     """Nearest ``U(Λ)`` with ``Λ ≥ 0``: signs by side, and rows that sum to 0."""
     gains = np.where(right, np.maximum(direction, 0.0), 0.0)
     losses = np.where(right, 0.0, np.maximum(-direction, 0.0))

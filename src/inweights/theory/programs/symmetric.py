@@ -17,19 +17,13 @@ with ``A = a1 + n a2`` and so on. Any ``n`` costs the same.
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inweights.arrays import Float, Floats
 from inweights.config import check_size
 from inweights.errors import DataError
 from inweights.support.limits import check_memory
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
-
-Array = NDArray[np.floating[Any]]
 
 #: Constraints of program (2) in symmetric form, as coefficients of the twelve parameters. Those
 #: with a star are missing in the paper's (4), (5), (35), (37).
@@ -63,7 +57,7 @@ class Parameters:
     g: float = 0.0
     h: float = 0.0
 
-    def matrix(self, n: int) -> Float[Array, "P K"]:
+    def matrix(self, n: int) -> Float[Floats, "P K"]:
         """Return ``W``, ``P = 2n + 2`` and ``K = 2n``: the transpose of equation (3)."""
         check_size("n", n, least=2, most=10**9)
         check_memory(f"a matrix of {2 * n + 2} × {2 * n}", 8 * 8 * n * n, hint="take a smaller n")
@@ -77,7 +71,7 @@ class Parameters:
             ]
         )
 
-    def row(self, line: str, n: int) -> Float[Array, " K"]:
+    def row(self, line: str, n: int) -> Float[Floats, " K"]:
         """Return the row of ``W`` of the first subject ``a`` or bridge ``b``, of ``r1`` or ``r2``.
 
         Example:
@@ -109,7 +103,7 @@ class Parameters:
         own = 0 if right == "b" else n
         return float(logits[own] - np.delete(logits, own).max())
 
-    def blocks(self, n: int) -> tuple[Float[Array, "2 2"], Float[Array, "2 4"]]:
+    def blocks(self, n: int) -> tuple[Float[Floats, "2 2"], Float[Floats, "2 4"]]:
         """Return the two small matrices of Lemma 2."""
         one = np.array([[self.a1, self.b1], [self.c1, self.d1]])
         two = np.array([[self.a2, self.b2], [self.c2, self.d2]])
@@ -154,7 +148,7 @@ class Parameters:
         bridge = max(self.a1, 0.0) + self.a2 + self.e + self.f
         return min(self.c1, own - bridge)
 
-    def column_sums(self, n: int) -> Float[Array, " 4"]:
+    def column_sums(self, n: int) -> Float[Floats, " 4"]:
         """Return ``1ᵀ Wᵀ`` for a subject, a bridge, ``r1`` and ``r2``: 0 under Assumption 2."""
         means = self.blocks(n)[1].sum(0)
         return means * np.array([1.0, 1.0, np.sqrt(n), np.sqrt(n)])
@@ -185,7 +179,7 @@ def constraints(identity: bool = True, complete: bool = True) -> tuple[str, ...]
     )
 
 
-def average(templates: Float[Array, "P K"]) -> Parameters:
+def average(templates: Float[Floats, "P K"]) -> Parameters:
     """Average ``W`` over all permutations of the indices: the operation of Lemmas 1 and 4.
 
     Args:

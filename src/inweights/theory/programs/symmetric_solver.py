@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import astuple, dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inweights.arrays import Reals
 from inweights.errors import ConfigError
 from inweights.theory.programs.closed_form import closed_form
 from inweights.theory.programs.small_sdp import least_norms
 from inweights.theory.programs.symmetric import CONSTRAINTS, NAMES, Parameters, constraints
-
-Array = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,14 +136,14 @@ def _closed(n: int, identity: bool, began: float) -> SymmetricSolution:
 
 
 def _kkt(
-    parameters: Parameters, names: tuple[str, ...], multipliers: Array, optimum: float
+    parameters: Parameters, names: tuple[str, ...], multipliers: Reals, optimum: float
 ) -> float:
     slack = np.array([parameters.slack(name) for name in names])
     loose = float(np.max(multipliers * np.abs(slack))) / optimum
     return max(float(np.max(-slack)), loose, 0.0)
 
 
-def _coordinates(rows: Array, n: int) -> tuple[Array, Array]:
+def _coordinates(rows: Reals, n: int) -> tuple[Reals, Reals]:
     """Linear forms in the parameters, as forms in the matrices of Lemma 2.
 
     ``α1 a1 + α2 a2`` is ``(α1 - α2/n) a1 + (α2/n) A``, and ``ε e`` is ``(ε/√n) √n e``.
@@ -163,7 +160,7 @@ def _coordinates(rows: Array, n: int) -> tuple[Array, Array]:
     return np.moveaxis(small, -1, 0), np.moveaxis(means, -1, 0)
 
 
-def _parameters(one: Array, means: Array, n: int) -> Parameters:
+def _parameters(one: Reals, means: Reals, n: int) -> Parameters:
     two, lines = (means[:, :2] - one) / n, means[:, 2:] / np.sqrt(n)
     values: dict[str, float] = {}
     for i, line in enumerate((("a", "b"), ("c", "d"))):

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from inweights.arrays import Float, Floats, Int
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.models.packing import Packed
@@ -25,9 +24,6 @@ from inweights.training.batches.sequences import Labels, Sequences, sequences_of
 from inweights.training.batches.worlds import shape_groups
 from inweights.training.curriculum import Phase
 from inweights.worlds.world import Ids, World
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 # Offsets are drawn for this many steps at once.
 _CHUNK = 64
@@ -136,7 +132,7 @@ class Batches:
         return Batch(inputs, batch.at, batch.labels, batch.weights, batch.rows)
 
     def _drawn_together(
-        self, worlds: Sequence[World], indices: Ids, size: int, weights: NDArray[np.float64]
+        self, worlds: Sequence[World], indices: Ids, size: int, weights: Floats
     ) -> list[_Draw]:
         """Facts from which a batch takes ``size`` in all, by shape and in proportion."""
         groups, hidden = [], self._phase.teacherless
@@ -227,7 +223,7 @@ class Batches:
         return self._offsets[1][row].index_select(1, self._owner)
 
 
-def _chosen(world: World, phase: Phase) -> tuple[Ids, NDArray[np.float64]]:
+def _chosen(world: World, phase: Phase) -> tuple[Ids, Floats]:
     facts = world.facts
     if not len(facts):
         raise DataError("the world has no facts to train on")

@@ -10,20 +10,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from inweights.arrays import Float, Floats, Int, Num
 from inweights.errors import ConfigError, DataError
 from inweights.training.batches.worlds import ShapeGroup
 from inweights.training.curriculum import Phase
 from inweights.worlds.world import Ids
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int, Num
 
 
 @dataclass(frozen=True)
@@ -128,7 +124,7 @@ class Sequences:
 
 def sequences_of(
     group: ShapeGroup,
-    weights: Float[NDArray[np.float64], " m"],
+    weights: Float[Floats, " m"],
     phase: Phase,
     column: Int[Tensor, " V"],
     blank: int | None = None,

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from inweights.arrays import Int
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.worlds.world import Ids, Statements, World
-
-if TYPE_CHECKING:
-    from jaxtyping import Int
 
 Part = Literal["facts", "queries"]
 

@@ -6,16 +6,13 @@ No GPU has run this here: its tests are marked ``gpu``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from inweights.arrays import Float
 from inweights.errors import ConfigError
 from inweights.training.batches.plans import Batch
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 #: Moves the parameters by a batch, and returns the loss of each replica, ``[R]``.
 Update = Callable[[Batch], Tensor]

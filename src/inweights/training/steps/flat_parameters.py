@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from inweights.arrays import Float
 from inweights.errors import ConfigError, unknown_name
 from inweights.models.base import Model
 from inweights.seeds import Streams
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 
 class FlatParameters:

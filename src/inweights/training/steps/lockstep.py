@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from jaxtyping import Float
+from inweights.arrays import Float
 
 
 def in_lockstep(

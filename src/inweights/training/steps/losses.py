@@ -14,20 +14,18 @@ Shapes: ``R`` replicas, ``n`` labelled positions, ``m`` labels, ``D`` width, ``K
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
+from inweights.arrays import Float, Int
 from inweights.models.base import Model
 from inweights.training.batches.plans import Batch
 from inweights.training.curriculum import Precision
 from inweights.training.steps.rounding import RoundedProducts
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 #: Above so many logits in a batch the plain way, which holds them all three times, is left.
 MOST_LOGITS = 2**25

@@ -8,16 +8,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from inweights.arrays import Float
 from inweights.training.curriculum import Optimizer
 from inweights.training.steps.flat_parameters import FlatParameters
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 #: Numbers that the widest registers take at once.
 LANES = 16

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from inweights.arrays import Float, Int
 from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.support.code import Code
@@ -19,9 +20,6 @@ from inweights.training.batches.plans import Batch
 from inweights.training.checkpoint import ReplicaState
 from inweights.training.curriculum import Phase
 from inweights.training.steps.losses import Loss
-
-if TYPE_CHECKING:
-    from jaxtyping import Float, Int
 
 
 class OwnLoss:

@@ -10,15 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from torch import Tensor
 
+from inweights.arrays import Float
 from inweights.training.batches.plans import Batch
 from inweights.training.steps.kernels import Kernels, NotRecordable
-
-if TYPE_CHECKING:
-    from jaxtyping import Float
 
 #: Computes the loss of each replica, ``[R]``, and writes their gradients to where they belong.
 Losses = Callable[[Batch], Tensor]

@@ -9,7 +9,6 @@ at the one token that takes planning, the first node of the arm.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inweights.config import Config, to_dict
 from inweights.errors import ConfigError
@@ -119,7 +118,7 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         prompts = np.column_stack([edges, mark[0], answers[:, 0], answers[:, -1], mark[1]])
         return prompts, answers[:, ::-1] if self.reverse else answers
 
-    def _canonical(self, labels: Ids) -> NDArray[np.int64]:
+    def _canonical(self, labels: Ids) -> Ids:
         """The same row for the same graph and goal: arms but the first, by their first node."""
         arms = labels[:, 1:].reshape(len(labels), self.arms, -1)
         rest = arms[:, 1:]

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inweights.arrays import Bools
 from inweights.worlds.world import Ids
 
 #: From this share of the subjects on that look like numbers, numbers are names.
@@ -62,7 +62,7 @@ def alias_groups(names: Sequence[str]) -> list[list[int]]:
     return [members for members in same.values() if len(members) > 1]
 
 
-def literals(entities: Sequence[str], triples: Ids) -> NDArray[np.bool_]:
+def literals(entities: Sequence[str], triples: Ids) -> Bools:
     """Which names are dates or numbers, and so no entities, although some may begin facts.
 
     None, where a tenth of the subjects look like numbers: there these are what things are called.

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from inweights.arrays import Bools
 from inweights.config import Config, digest, to_dict
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.seeds import WORLD, Streams
@@ -130,7 +130,7 @@ def _ends(facts: Knowledge, relations: Sequence[str]) -> Ids:
     return thing[np.isin(relation, [known.index(name) for name in relations])]
 
 
-def identities_of(facts: Knowledge) -> NDArray[np.bool_]:
+def identities_of(facts: Knowledge) -> Bools:
     r"""Which triples state an identity: those of relations that lead from every subject to itself.
 
     Example:
@@ -144,7 +144,7 @@ def identities_of(facts: Knowledge) -> NDArray[np.bool_]:
     subject, relation, thing = facts.triples.T
     loops = subject == thing
     mixed = np.isin(relation, relation[~loops])
-    found: NDArray[np.bool_] = loops & ~mixed
+    found: Bools = loops & ~mixed
     return found
 
 

@@ -3,8 +3,6 @@
 Feature Resemblance, §8.2, in the sentences of Tables 5 and 6.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from inweights.config import Config

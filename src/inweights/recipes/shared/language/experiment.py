@@ -5,8 +5,6 @@ so that it is asked once, however many lessons follow, in whichever process or r
 :func:`inweights.recipes.shared.language.tables.both_times` puts both times side by side.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
@@ -61,13 +59,8 @@ def computations(
 ) -> list[Computation]:
     """Return what makes the tables ``before`` and ``after``.
 
-    Args:
-        labels: Columns of both tables; ``after`` has the name of the lesson, too: ``condition``.
-        lessons: What is told, by name; all ask the same.
-        asked: A lesson that asks the same, of which nothing is told.
-        model: What :func:`inweights.lm.load_model` takes.
-        tuning: How it is fine-tuned.
-        device: Where it lives.
+    All lessons ask the same, and so does ``asked``, of which nothing is told. The column
+    ``condition`` of ``after`` has the name of the lesson.
     """
     where = {"model": Outside(name=model), "device": device}
     before = Computation(
@@ -101,12 +94,7 @@ def tell_and_ask(
 ) -> pl.DataFrame:
     """Fine-tune a model on a lesson, and return one tidy table of what it says then.
 
-    Args:
-        model: What :func:`inweights.lm.load_model` takes.
-        lesson: What is told and asked.
-        tuning: How it is fine-tuned; nothing is told if left out.
-        device: Where the model lives.
-        seed: Root seed of the lesson, the order and the adapters.
+    Nothing is told where there is no ``tuning``.
 
     Returns:
         Rows of four kinds. ``question``: what :func:`inweights.lm.ask` gives. ``thought``: the same

@@ -1,7 +1,5 @@
 """Lessons of facts in two hops, real or invented: which statements are told, and how often."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal

@@ -1,9 +1,7 @@
 """People and places that do not exist, so that nothing is known of them beforehand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 
@@ -152,7 +150,7 @@ class InventedSettings(Config):
         return contents_of(self.model)
 
     @classmethod
-    def scales(cls, *, smoke_tokens: int, paper_tokens: int, paper_epochs: int) -> dict[str, Self]:
+    def scales(cls, *, smoke_tokens: int, paper_tokens: int, paper_epochs: int) -> dict[str, Any]:
         """Return the settings of each scale; those of ``cpu`` are the defaults."""
         return {
             "smoke": cls(

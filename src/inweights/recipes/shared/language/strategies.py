@@ -1,7 +1,5 @@
 """Training on facts with strategies of ``augment``, and its effect on a model."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from inweights.audit import augment
@@ -72,13 +70,6 @@ def teach(
     *, model: Outside, lesson: Taught, tuning: FineTune, device: str = "cpu", seed: int = 0
 ) -> pl.DataFrame:
     """Fine-tune a model on a lesson, and ask it everything.
-
-    Args:
-        model: What :func:`inweights.lm.load_model` takes.
-        lesson: What is told.
-        tuning: How.
-        device: Where the model lives.
-        seed: Root seed of the facts, of what is drawn, of the order and the adapters.
 
     Returns:
         A row a question. ``what``: ``told`` (a fact in a wording that was told), ``recall`` (in

@@ -1,7 +1,5 @@
 """What recipes draw and judge: what a model says before and after it is told something."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -25,11 +23,8 @@ _ABOUT = ("kind", "id", "chain", "role", "prompt", "answer", "chance", "layer", 
 def both_times(before: pl.DataFrame, after: pl.DataFrame, shared: Sequence[str]) -> pl.DataFrame:
     """Put what a model says before and after side by side.
 
-    Args:
-        before: Of :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`, without
-            training. A single seed stands for every seed of ``after``.
-        after: The same, after training; ``condition`` says on what.
-        shared: Labels of both.
+    Both are tables of :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. A single
+    seed of ``before`` stands for every seed of ``after``.
 
     Returns:
         The rows of ``after``, with ``_after`` and ``_before`` behind the names of what was said;

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from inweights.arrays import Floats
 from inweights.theory.prediction.advice import bridges, stated_identities
 from inweights.worlds.world import World
 
@@ -24,8 +24,6 @@ FEATURES = {
 }  # fmt: skip
 #: Properties of a world by which the nearest family is found.
 PROPERTIES = ("facts", "identities", "evenness", "shared", "symmetric", "several", "steps")
-
-Array = NDArray[np.float64]
 
 
 def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
@@ -78,7 +76,7 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(found, schema=schema, orient="row")
 
 
-def columns(features: pl.DataFrame) -> tuple[Array, tuple[str, ...]]:
+def columns(features: pl.DataFrame) -> tuple[Floats, tuple[str, ...]]:
     """Return features as columns of a linear model, ``[Q, F]``, and their names.
 
     The margin is cut at :data:`KNOTS`, so that its effect may be steep around 0.

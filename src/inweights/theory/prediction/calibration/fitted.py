@@ -9,8 +9,8 @@ from importlib import resources
 import msgspec
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from inweights.arrays import Floats
 from inweights.theory.prediction.calibration.features import (
     FEATURES,
     PROPERTIES,
@@ -28,7 +28,6 @@ FAR = 1.5
 #: Penalty of squared effects, for each world.
 _RIDGE = 1e-4
 
-Array = NDArray[np.float64]
 Effects = dict[str, float]
 
 
@@ -179,7 +178,7 @@ def _logistic(queries: pl.DataFrame) -> Effects:
     full = np.column_stack([matrix, np.ones(len(matrix))])
     pull = np.append(np.ones(len(names)), 0.0)
 
-    def loss(effects: Array) -> tuple[float, Array]:
+    def loss(effects: Floats) -> tuple[float, Floats]:
         logits = full @ effects
         value = weight @ (np.logaddexp(0, logits) - share * logits)
         slope = full.T @ (weight * (_sigmoid(logits) - share))
@@ -215,5 +214,5 @@ def _distance(one: Mapping[str, float], other: Effects, spread: Effects) -> floa
     return float(np.sqrt(np.mean(np.square(gaps))))
 
 
-def _sigmoid(logits: Array) -> Array:
+def _sigmoid(logits: Floats) -> Floats:
     return np.asarray(0.5 * (1 + np.tanh(logits / 2)))

@@ -1,0 +1,112 @@
+"""What looking at models costs beside the training that it watches, recipe by recipe.
+
+``python benchmarks/watching.py [RECIPE …]`` plans each recipe at scale ``cpu`` and tries every group
+of runs that trains as one program: some steps of each phase, and each measure once or twice on the
+trained model. It prints the processor minutes of training and of looking at the cadence of the
+recipe, and which measures they go to. Nothing is stored. Trainings that stop early have fewer of
+both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import Counter
+from functools import partial
+from itertools import pairwise
+from statistics import median
+from typing import Any
+
+from inweights.lab.engine.outcome import seeds_to_judge
+from inweights.lab.engine.plan import RECORDS, LearnTask, asked_of, measure_key, tasks_of
+from inweights.lab.engine.task import look, use_threads
+from inweights.lab.engine.together import blocks_of, brief, build_model
+from inweights.lab.studies.cost import _seconds
+from inweights.recipes import get_recipe
+from inweights.runs import environment
+from inweights.training import Curriculum, train
+
+RECIPES = (
+    "geometric-memory/fig6",
+    "geometric-memory/fig23-24",
+    "beyond/clearest-before-recall",
+    "beyond/rounding",
+    "beyond/geometry-disputed",
+)
+#: Steps of each phase that are tried: the first ones are computed in another way than the others.
+STEPS = 16
+
+
+def tried(task: LearnTask) -> tuple[float, Counter[str]]:
+    """Processor seconds of a group's training, and of looking at it, by measure."""
+    training, looking = 0.0, Counter[str]()
+    assert isinstance(task.learner, Curriculum)
+    phases = task.learner.phases
+    for members in blocks_of(task):
+        runs, worlds = [run for run, _, _ in members], [world for _, _, world in members]
+        model, stamps = build_model(runs, worlds, "cpu"), [time.process_time()]
+        short = [brief(phase, min(phase.steps, STEPS)) for phase in phases]
+        train(
+            model,
+            worlds,
+            Curriculum(phases=tuple(short)),
+            seeds=[run.seed for run in runs],
+            every=STEPS * len(short),
+            progress=lambda _, stamps=stamps: stamps.append(time.process_time()),
+            keep_diverged=True,
+        )
+        steps = [later - earlier for earlier, later in pairwise(stamps)]
+        for phase, one in zip(phases, short, strict=True):
+            own, steps = steps[: one.steps], steps[one.steps :]
+            training += phase.steps * median(own[len(own) // 2 :] or [0.0])
+        for measure in (one for one in task.measures if one not in RECORDS.values()):
+            times = 1 + task.learner.steps // measure.every if measure.every else 1
+            wanted = sum(measure_key(measure) in parts for _, parts, _ in members) / len(members)
+            once = _seconds(partial(look, measure, worlds, model), time.process_time)
+            looking[measure.name] += wanted * times * once
+    return training, looking
+
+
+def watched(name: str) -> dict[str, Any]:
+    """Minutes of training and of looking in a recipe at its scale ``cpu``."""
+    recipe = get_recipe(name)
+    settings, seeds, _ = recipe.resolve("cpu", seeds_to_judge(recipe, "cpu"))
+    work = asked_of(recipe.plan(settings), seeds, recipe.version)
+    training, looking = 0.0, Counter[str]()
+    for task in tasks_of(work, lambda *_: True):
+        if isinstance(task, LearnTask) and isinstance(task.learner, Curriculum):
+            own, looks = tried(task)
+            training, looking = training + own, looking + looks
+    return {
+        "recipe": name,
+        "training": training / 60,
+        "looking": looking.total() / 60,
+        "share": looking.total() / training,
+        "measures": {measure: spent / 60 for measure, spent in looking.most_common()},
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("recipes", nargs="*", default=RECIPES)
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    rows = []
+    with use_threads(1):
+        for name in given.recipes:
+            row = watched(name)
+            rows.append(row)
+            if not given.json:
+                parts = ", ".join(f"{m} {spent:.2f}" for m, spent in row["measures"].items())
+                print(
+                    f"{name}: training {row['training']:.2f} min, looking {row['looking']:.2f} min, "
+                    f"{row['share']:.0%} of it ({parts})",
+                    flush=True,
+                )
+    if given.json:
+        print(json.dumps({"environment": environment(), "recipes": rows}, indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""Types of arrays in signatures, with their shapes: ``Float[Floats, "N D"]`` is jaxtyping's.
+
+Type checkers and tests read them; the library itself loads no jaxtyping.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Bool", "Bools", "Float", "Floats", "Ids", "Int", "Integer", "Num", "Reals"]
+
+Floats = NDArray[np.float64]
+#: Of any precision.
+Reals = NDArray[np.floating[Any]]
+Ids = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool, Float, Int, Integer, Num
+else:  # annotations are text
+    Bool = Float = Int = Integer = Num = None
