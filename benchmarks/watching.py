@@ -1,10 +1,10 @@
 """What looking at models costs beside the training that it watches, recipe by recipe.
 
-``python benchmarks/watching.py [RECIPE …]`` plans each recipe at scale ``cpu`` and tries every group
-of runs that trains as one program: some steps of each phase, and each measure once or twice on the
-trained model. It prints the processor minutes of training and of looking at the cadence of the
-recipe, and which measures they go to. Nothing is stored. Trainings that stop early have fewer of
-both.
+``python benchmarks/watching.py [RECIPE …]`` plans each recipe at scale ``cpu`` and tries every
+group of runs that trains as one program: some steps of each phase, and each measure once or twice
+on the trained model. It prints the processor minutes of training and of looking at the cadence of
+the recipe, and which measures they go to. Nothing is stored. Trainings that stop early have fewer
+of both.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections import Counter
 from functools import partial
 from itertools import pairwise
 from statistics import median
@@ -38,9 +37,10 @@ RECIPES = (
 STEPS = 16
 
 
-def tried(task: LearnTask) -> tuple[float, Counter[str]]:
+def tried(task: LearnTask) -> tuple[float, dict[str, float]]:
     """Processor seconds of a group's training, and of looking at it, by measure."""
-    training, looking = 0.0, Counter[str]()
+    looking: dict[str, float] = {}
+    training = 0.0
     assert isinstance(task.learner, Curriculum)
     phases = task.learner.phases
     for members in blocks_of(task):
@@ -53,7 +53,7 @@ def tried(task: LearnTask) -> tuple[float, Counter[str]]:
             Curriculum(phases=tuple(short)),
             seeds=[run.seed for run in runs],
             every=STEPS * len(short),
-            progress=lambda _, stamps=stamps: stamps.append(time.process_time()),
+            progress=partial(_stamp, stamps),
             keep_diverged=True,
         )
         steps = [later - earlier for earlier, later in pairwise(stamps)]
@@ -64,8 +64,12 @@ def tried(task: LearnTask) -> tuple[float, Counter[str]]:
             times = 1 + task.learner.steps // measure.every if measure.every else 1
             wanted = sum(measure_key(measure) in parts for _, parts, _ in members) / len(members)
             once = _seconds(partial(look, measure, worlds, model), time.process_time)
-            looking[measure.name] += wanted * times * once
+            looking[measure.name] = looking.get(measure.name, 0.0) + wanted * times * once
     return training, looking
+
+
+def _stamp(stamps: list[float], _step: int) -> None:
+    stamps.append(time.process_time())
 
 
 def watched(name: str) -> dict[str, Any]:
@@ -73,17 +77,19 @@ def watched(name: str) -> dict[str, Any]:
     recipe = get_recipe(name)
     settings, seeds, _ = recipe.resolve("cpu", seeds_to_judge(recipe, "cpu"))
     work = asked_of(recipe.plan(settings), seeds, recipe.version)
-    training, looking = 0.0, Counter[str]()
+    training, looking = 0.0, dict[str, float]()
     for task in tasks_of(work, lambda *_: True):
         if isinstance(task, LearnTask) and isinstance(task.learner, Curriculum):
             own, looks = tried(task)
-            training, looking = training + own, looking + looks
+            training += own
+            for measure, spent in looks.items():
+                looking[measure] = looking.get(measure, 0.0) + spent
     return {
         "recipe": name,
         "training": training / 60,
-        "looking": looking.total() / 60,
-        "share": looking.total() / training,
-        "measures": {measure: spent / 60 for measure, spent in looking.most_common()},
+        "looking": sum(looking.values()) / 60,
+        "share": sum(looking.values()) / training,
+        "measures": {measure: spent / 60 for measure, spent in looking.items()},
     }
 
 
@@ -99,11 +105,8 @@ def main() -> None:
             rows.append(row)
             if not given.json:
                 parts = ", ".join(f"{m} {spent:.2f}" for m, spent in row["measures"].items())
-                print(
-                    f"{name}: training {row['training']:.2f} min, looking {row['looking']:.2f} min, "
-                    f"{row['share']:.0%} of it ({parts})",
-                    flush=True,
-                )
+                times = f"training {row['training']:.2f} min, looking {row['looking']:.2f} min"
+                print(f"{name}: {times}, {row['share']:.0%} of it ({parts})", flush=True)
     if given.json:
         print(json.dumps({"environment": environment(), "recipes": rows}, indent=2))
 
