@@ -56,7 +56,7 @@ def rows_of(target: Mapping[str, Any], stored: Mapping[str, Any]) -> Iterator[Ro
         verdict = ""
         if limit is not None:
             met = value >= limit if least else value <= limit
-            reasons: dict[str, str] = target["why"] if "why" in target else {}
+            reasons: dict[str, str] = target.get("why", {})
             why = of(reasons, key)
             verdict = "met" if met else f"missed: {why}" if why else "missed"
         aim = "–" if limit is None else f"{'≥' if least else '≤'} {limit:g}"

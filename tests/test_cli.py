@@ -10,9 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.runs.tiny import RECIPE
 
 from inweights.cli import main
 from inweights.errors import ConfigError
+from inweights.recipes import register
 from inweights.recipes.catalogue.minutes import timings
 
 COMMAND = [sys.executable, "-m", "inweights"]
@@ -266,14 +268,15 @@ def test_debug_shows_the_traceback(runs) -> None:
         main(["run", "nope", "--debug"])
 
 
-def test_edited_run_is_refused(runs, capsys) -> None:
-    _, out, _ = call(capsys, "run", "demo/two-hop", "--scale", "smoke", "--json")
+def test_edited_run_is_refused(runs, capsys, registries) -> None:
+    register(RECIPE)
+    _, out, _ = call(capsys, "run", "tests/tiny", "--scale", "smoke", "--json")
     folder = json.loads(out)["folder"]
     with (Path(folder) / "outcome.json").open("a") as file:
         file.write(" ")
-    code, _, err = call(capsys, "run", "demo/two-hop", "--scale", "smoke")
+    code, _, err = call(capsys, "run", "tests/tiny", "--scale", "smoke")
     assert (code, "was edited: outcome.json" in err) == (2, True)
-    code, _, _ = call(capsys, "run", "demo/two-hop", "--scale", "smoke", "--fresh")
+    code, _, _ = call(capsys, "run", "tests/tiny", "--scale", "smoke", "--fresh")
     assert code == 0
 
 
@@ -301,7 +304,7 @@ def test_other_signals_stop_a_command_as_ctrl_c_does(capsys, monkeypatch, signal
 
     monkeypatch.setattr("inweights.worlds.open_world", stopped)
     assert call(capsys, "world", "two-hop") == (
-        1, "", "inweights: stopped; start it again and it goes on from here\n"
+        1, "", "inweights: interrupted; repeat the command to continue\n"
     )  # fmt: skip
     assert signal.getsignal(number) is signal.SIG_DFL
     before = signal.signal(number, signal.SIG_IGN)  # as nohup does
@@ -322,6 +325,6 @@ def test_ctrl_c_is_one_line_and_resumes(runs) -> None:
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "goes on from here" in err
+    assert "repeat the command to continue" in err
     assert "Traceback" not in err
     assert not any(path.suffix != ".work" for path in runs.glob("demo/two-hop/*"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -110,17 +111,18 @@ def test_some_replicas_are_a_model_of_their_own(trained) -> None:
         model.select([2])
 
 
-@pytest.mark.parametrize("kind", ["world", "probe", "recipe"])
-def test_new_writes_what_works(tmp_path, kind) -> None:
-    paths = laboratory.new(kind, "my-own", tmp_path)
+def test_new_writes_what_works(tmp_path) -> None:
+    kinds = ("world", "probe", "recipe")
+    tests = [laboratory.new(kind, f"my-{kind}", tmp_path)[1] for kind in kinds]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(paths[1])],
+        [sys.executable, "-m", "pytest", "-q", "-rp", "-p", "no:cacheprovider", *map(str, tests)],
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
-    assert " passed" in done.stdout
-    with pytest.raises(ConfigError, match="exists already"):
-        laboratory.new(kind, "my-own", tmp_path)
+    for kind, test in zip(kinds, tests, strict=True):
+        assert re.search(rf"^PASSED .*{test.name}::", done.stdout, re.MULTILINE)
+        with pytest.raises(ConfigError, match="exists already"):
+            laboratory.new(kind, f"my-{kind}", tmp_path)
 
 
 def test_new_study_is_that_of_the_examples(tmp_path) -> None:

@@ -33,7 +33,7 @@ WAYS: dict[str, tuple[Any, Any, Any]] = {
     "logits in chunks": (curricula.GPT, curricula.WORLD, RATES[0]),
 }
 #: The others are in the slow tier.
-BRIEF = ("minibatches", "stops", "worlds of their own", "dropout", "logits in chunks")
+BRIEF = ("minibatches", "dropout")
 
 
 @pytest.mark.parametrize("name", tiers(WAYS, *BRIEF))
@@ -81,12 +81,14 @@ def test_training_waits_once_for_each_record_of_the_loss(changes: dict[str, Any]
     assert copies[1] - copies[0] < 20
 
 
-@pytest.mark.parametrize("name", tiers(curricula.CURRICULA, "minibatches"))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", curricula.CURRICULA)
 def test_resumed_equals_uninterrupted(name: str, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(test_checkpoints, "build", lambda: curricula.build().to(NAME))
     test_checkpoints.test_resumed_equals_uninterrupted_bit_for_bit(name, 4, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_a_device_goes_on_on_the_cpu(tmp_path: Path) -> None:
     plan, ends = curricula.CURRICULA["minibatches"], []
 

@@ -140,9 +140,9 @@ def test_answers_that_differ_by_relation_are_no_contradiction(tmp_path: Path) ->
 
 
 def test_chains_of_large_sets_are_counted(tmp_path: Path) -> None:
-    """Hubs make a hundred million chains of 100,000 triples, and a part of them is made."""
+    """Hubs make tens of millions of chains of 40,000 triples, and a part of them is made."""
     rng = np.random.default_rng(0)
-    ends, relations = rng.zipf(1.3, size=(100_000, 2)) % 20_000, rng.integers(0, 40, 100_000)
+    ends, relations = rng.zipf(1.3, size=(40_000, 2)) % 20_000, rng.integers(0, 40, 40_000)
     rows = [f"e{s},r{r},e{o}" for (s, o), r in zip(ends.tolist(), relations.tolist(), strict=True)]
     made = audit(facts(tmp_path, *rows), seconds=0.1)
     assert made.compositions["chains"].sum() > 10**7

@@ -20,10 +20,12 @@ BLOCK = re.compile(
 )
 WRITTEN = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
 PAGES = sorted(page for page in WRITTEN if BLOCK.search(page.read_text("utf-8")))
+#: Its programs run between its commands; see below.
+TUTORIAL = ROOT / "docs" / "tutorial.md"
 #: Their code runs here, and once more, with its outputs, where the site is made.
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.md"))
 #: Pages that train for seconds.
-LONG = ("atlas", "extend-recipe", "sweep")
+LONG = ("atlas", "extend-recipe", "guide-models", "own-model", "own-training", "sweep")
 
 
 def blocks(text: str) -> list[tuple[int, str]]:
@@ -48,6 +50,7 @@ def test_blocks_are_found_with_their_lines() -> None:
     [
         pytest.param(page, marks=[pytest.mark.slow] * (page in NOTEBOOKS or page.stem in LONG))
         for page in (*PAGES, *NOTEBOOKS)
+        if page != TUTORIAL
     ],
     ids=lambda page: page.stem,
 )
@@ -94,7 +97,7 @@ def test_a_newcomer_arrives_in_three_commands(place: int, tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_the_tutorial_runs_from_an_empty_folder(tmp_path: Path) -> None:
     """Its programs and commands, in their order, but the demonstration, which takes a minute."""
-    text = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+    text = TUTORIAL.read_text("utf-8")
     found = re.findall(r"^```(python|sh)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     bin_ = Path(sys.executable).parent
     env = os.environ | {"PATH": f"{bin_}:{os.environ['PATH']}", "INWEIGHTS_RUNS": str(tmp_path)}

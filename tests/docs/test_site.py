@@ -12,12 +12,14 @@ import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from tests.browser import look
 
-pytest.importorskip("myst_nb", reason="install .[docs] to run")
+if find_spec("myst_nb") is None:  # importing it takes seconds
+    pytest.skip("install .[docs] to run", allow_module_level=True)
 
 ROOT = Path(__file__).parents[2]
 #: A site that is built already.

@@ -22,12 +22,14 @@ def modules() -> Mapping[str, Path]:
     return found
 
 
-def imported(path: Path) -> set[str]:
+@cache
+def imported(path: Path) -> frozenset[str]:
     """Whole names of what a file imports of the library, within functions and for types too."""
     return _names(ast.walk(_tree(path)))
 
 
-def needed(path: Path) -> set[str]:
+@cache
+def needed(path: Path) -> frozenset[str]:
     """The same without what is imported for type checkers alone."""
     return _names(_running(_tree(path)))
 
@@ -59,17 +61,17 @@ def _tree(path: Path) -> ast.AST:
 def _running(tree: ast.AST) -> Iterator[ast.AST]:
     """All nodes but those below ``if TYPE_CHECKING``."""
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
             continue
         yield node
         yield from _running(node)
 
 
-def _names(nodes: Iterator[ast.AST]) -> set[str]:
+def _names(nodes: Iterator[ast.AST]) -> frozenset[str]:
     found = set()
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             found |= {f"{node.module}.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
-    return {name for name in found if name.startswith("inweights.")}
+    return frozenset(name for name in found if name.startswith("inweights."))

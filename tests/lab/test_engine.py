@@ -38,7 +38,12 @@ def stored(root: Path) -> dict[Path, int]:
 
 
 @pytest.mark.parametrize(
-    "name", ["demo/two-hop", "geometric-memory/fig25-31", "beyond/when-to-decay"]
+    "name",
+    [
+        "demo/two-hop",
+        "geometric-memory/fig25-31",
+        pytest.param("beyond/when-to-decay", marks=pytest.mark.slow),
+    ],
 )
 def test_runs_are_equal_to_the_last_bit_alone_and_in_company(name, tmp_path, monkeypatch) -> None:
     """What the store stands on: grouping is scheduling, and no part of a run's identity."""

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 import torch
-from peft import PeftModel
 from safetensors import SafetensorError
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
@@ -230,7 +229,7 @@ def test_adapters_that_cannot_be_kept_leave_the_model_as_it_was(monkeypatch, tmp
     def full(*_: object) -> None:
         raise SafetensorError("I/O error: No space left on device")
 
-    monkeypatch.setattr(PeftModel, "save_pretrained", full)
+    monkeypatch.setattr("peft.PeftModel.save_pretrained", full)
     with (
         pytest.raises(SafetensorError, match="No space"),
         adapted(lm.model, "lora", 2, 4.0, 0, keep=tmp_path / "adapter"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -17,8 +18,10 @@ from inweights.models import to_transformer_lens
 from inweights.probes import patch
 from inweights.probes.interventions.interchange import _pairs
 
-pytest.importorskip("transformer_lens", reason="needs inweights[lens]")
-pytestmark = pytest.mark.slow  # importing it takes seconds
+#: Importing it takes seconds, which is left to the tests.
+if find_spec("transformer_lens") is None:
+    pytest.skip("needs inweights[lens]", allow_module_level=True)
+pytestmark = pytest.mark.slow
 
 CLOSE: dict[str, Any] = {"atol": 1e-5, "rtol": 1e-5}
 OTHER = TOKENS.flip(0)

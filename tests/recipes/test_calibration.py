@@ -7,7 +7,6 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.metrics import roc_auc_score
 
 from inweights.recipes.shared.calibration import EDGES, agreement, reliability, roc_auc
 
@@ -19,6 +18,8 @@ def test_area_is_the_chance_that_a_hit_outranks_a_miss(
     one: list[tuple[int, bool]], other: list[tuple[int, bool]]
 ) -> None:
     """Counted pair by pair, with ties; a group's area is not moved by another group's scores."""
+    from sklearn import metrics  # a second to import
+
     rows = [("u", "x", s, float(h)) for s, h in one] + [("v", "x", s, float(h)) for s, h in other]
     table = pl.DataFrame(rows, schema=["at", "seed", "score", "hit"], orient="row")
     found = {r["at"]: r for r in roc_auc(table, "score", "hit", ["at", "seed"]).to_dicts()}
@@ -30,7 +31,7 @@ def test_area_is_the_chance_that_a_hit_outranks_a_miss(
         pairs = [(h > m) + 0.5 * (h == m) for h in hits for m in misses]
         assert found[at]["auc"] == pytest.approx(np.mean(pairs))
         assert found[at]["auc"] == pytest.approx(
-            roc_auc_score([h for _, h in group], [s for s, _ in group])
+            metrics.roc_auc_score([h for _, h in group], [s for s, _ in group])
         )
 
 

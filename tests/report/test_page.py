@@ -80,7 +80,7 @@ def test_plotly_only_where_something_moves():
 def test_without_plotly_figures_stand_still(monkeypatch):
     monkeypatch.setitem(sys.modules, "plotly", None)
     monkeypatch.setattr("inweights.report.pages.sections.installed", lambda extra: False)
-    page = build_page(made_up.content(figures=made_up.figures()))
+    page = build_page(made_up.content(figures=made_up.figures()[-1:]))
     assert 'class="player"' not in page
     assert "pip install &#x27;inweights[interactive]&#x27;" in page
     assert len(page) < 3e6

@@ -27,10 +27,6 @@ def kills(*words: object, program: Path = PROGRAM) -> int:
     return int(done.stdout.split()[0])
 
 
-def test_killed_while_it_is_sealed(tmp_path) -> None:
-    assert kills(tmp_path, "tests/tiny", "run", "seal", 4) >= 8
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "start", "least"),

@@ -9,27 +9,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from inweights.arrays import Float, Int
 from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropout
 from inweights.models.fused import attend_in_pairs
 from inweights.models.layers import Embedding, LayerNorm, Linear
 from inweights.models.packing import Packed, pack
+from inweights.worlds.arrays import Float, Int
 
 if TYPE_CHECKING:
     from inweights.models.configs import GPTConfig
 
 #: What may replace a part of a block: its name and its state ``[R, S, D]``, to the same shape.
 PartHook = Callable[[str, Tensor], Tensor]
-Positions = Literal["learned", "sinusoidal", "none"]
-Mixing = Literal["causal", "uniform", "none"]
 
 
 class GPT(Model):
@@ -63,6 +61,7 @@ class GPT(Model):
             waves = _sinusoids(config.context, config.width)
             self.register_buffer("waves", waves, persistent=False)
         self.blocks = nn.ModuleList(Block(config, replicas) for _ in range(config.layers))
+        self.memory = Memory(config, replicas) if config.memory else None
         self.norm = LayerNorm(replicas, config.width) if config.norm else nn.Identity()
         self.head = None if config.tied else Linear(replicas, config.width, vocabulary, bias=False)
 
@@ -86,7 +85,8 @@ class GPT(Model):
         states = {"embedding": (x := self.hook("embedding", self._embed(batch)))}
         for i, block in enumerate(self.passes):
             x = self._injected(i, x, states["embedding"])
-            x = self.hook(f"block.{i}", block(x, batch.shapes, hook=partial(self._part, i)))
+            x = self._recalled(block(x, batch.shapes, hook=partial(self._part, i)))
+            x = self.hook(f"block.{i}", x)
             states[f"block.{i}"] = x
         states["final"] = self.hook("final", self.norm(x))
         return states
@@ -95,6 +95,10 @@ class GPT(Model):
         """The input of pass ``i``: with the embedding once more where a further loop begins."""
         again = self.config.inject and i and i % len(self.blocks) == 0
         return x + embedding if again else x
+
+    def _recalled(self, x: Tensor) -> Tensor:
+        """The state after a block: with what it finds in the memory, if there is one."""
+        return x if self.memory is None else x + self.memory(x)
 
     def _part(self, block: int, name: str, state: Tensor) -> Tensor:
         return self.hook(f"block.{block}.{name}", state)
@@ -107,7 +111,7 @@ class GPT(Model):
         for i, block in enumerate(passes):
             # What the last block adds elsewhere is read by nobody.
             x = self._injected(i, x, embedding)
-            x = block(x, batch.shapes, at if i + 1 == len(passes) else None)
+            x = self._recalled(block(x, batch.shapes, at if i + 1 == len(passes) else None))
         return self.norm(x)
 
     def _embed(self, batch: Packed) -> Tensor:
@@ -136,10 +140,20 @@ class GPT(Model):
             for i, (block, x) in enumerate(zip(blocks, before, strict=False))
         }
 
-    def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        if self.head is not None:
-            return self.head(state)
-        return torch.bmm(state, self.tokens.weight.transpose(1, 2))
+
+class Memory(nn.Module):
+    """Keys and values of ``M`` slots, which a state reads by attention."""
+
+    def __init__(self, config: GPTConfig, replicas: int) -> None:
+        super().__init__()
+        slots, width = config.memory, config.width
+        self.norm = LayerNorm(replicas, width) if config.norm else nn.Identity()
+        self.keys = Linear(replicas, width, slots, bias=False)
+        self.values = Linear(replicas, slots, width, bias=False)
+
+    def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
+        """Return what a state finds: the mean of the values, by the softmax of its keys."""
+        return self.values(self.keys(self.norm(x)).softmax(-1))
 
 
 class Block(nn.Module):
@@ -211,7 +225,6 @@ _SHORT = 4
 
 
 def _causal(qkv: Float[Tensor, "R B T _"], heads: int) -> Float[Tensor, "R B T D"]:
-    """Causal attention."""
     replicas, batch, length, _ = qkv.shape
     if length == 2:
         return attend_in_pairs(qkv.flatten(0, 1), heads).unflatten(0, (replicas, batch))

@@ -9,9 +9,11 @@ from inweights.cli.commands import (  # noqa: F401 - each registers its commands
     first,
     graphs,
     language,
+    league,
     machines,
     results,
     sweeps,
+    training,
 )  # fmt: skip
 from inweights.cli.commands.base import app
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from inweights.cli.console.language import finetuned as finetuned
     from inweights.cli.console.language import mask as mask
     from inweights.cli.console.language import requests as requests
+    from inweights.cli.console.league import replayed as replayed
+    from inweights.cli.console.league import standings as standings
     from inweights.cli.console.ledger import history as history
     from inweights.cli.console.ledger import markdown as markdown
     from inweights.cli.console.ledger import recorded as recorded
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from inweights.cli.console.results import exported as exported
     from inweights.cli.console.results import outcome as outcome
     from inweights.cli.console.results import runs as runs
+    from inweights.cli.console.training import sizes as sizes
+    from inweights.cli.console.training import ways as ways
     from inweights.cli.console.worlds import world as world
 
 lazily(__name__)

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from inweights.arrays import Float, Int
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropout
@@ -33,6 +32,7 @@ from inweights.models.outside.modules import (
 )
 from inweights.models.outside.rowwise import Noise, Rows
 from inweights.models.packing import Packed
+from inweights.worlds.arrays import Float, Int
 
 if TYPE_CHECKING:
     from inweights.models.outside.wrapping import WrapConfig
@@ -73,8 +73,8 @@ class Wrapped(Model):
         stored = set(base.state_dict())
         shared = set()
         for name, start in every.items():
-            rows = [own.get(name, start[:0]) for own in modules]
-            if any(row.shape != start.shape for row in rows):
+            rows = [own[name] for own in modules if name in own]
+            if len(rows) < len(modules) or any(row.shape != start.shape for row in rows):
                 raise ConfigError(f"'{name}' has another shape in modules of other seeds")
             if name in learnt and any(row is start for row in rows):
                 raise ConfigError(
@@ -162,7 +162,9 @@ class Wrapped(Model):
     def _states(self, batch: Packed, names: Sequence[str]) -> dict[str, Tensor]:
         """Return some states, and the logits, at all packed tokens."""
         if self._edits and len(batch.shapes) > 1:
-            raise ConfigError("states of a wrapped module are replaced in prompts of one length")
+            raise ConfigError(
+                "states of a wrapped module can only be replaced in prompts of one length"
+            )
         ramps = [torch.arange(t, device=batch.tokens.device).repeat(b) for b, t in batch.shapes]
         counted = torch.cat(ramps)
         if not (counted.is_meta or counted.equal(batch.positions)):

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inweights.arrays import Float, Floats, Ids, Int
 from inweights.errors import DataError, SolverError
 from inweights.theory.geometric_memory import small_node2vec
 from inweights.theory.geometric_memory.spectral import random_walk
+from inweights.worlds.arrays import Float, Floats, Ids, Int
 
 
 def probabilities(
@@ -152,8 +152,8 @@ def descend(
     """
     if start.ndim != 3 or (targets is not None and targets.shape != start.shape):
         raise DataError(
-            f"vectors have shape [R, N, D], those of an untied model's targets the same one; given "
-            f"{start.shape} and {None if targets is None else targets.shape}"
+            f"vectors must have shape [R, N, D], those of an untied model's targets the same one; "
+            f"got {start.shape} and {None if targets is None else targets.shape}"
         )
     _check(start, a, targets)
     wanted = sorted({*record, steps})
