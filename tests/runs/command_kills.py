@@ -34,8 +34,8 @@ from tests.lab.small import Trainings, recipe, trainings
 from inweights import cli
 from inweights.audit import trained_prediction
 from inweights.lab import Paper, share
-from inweights.lab.engine.plan_files import write_plan
 from inweights.lab.studies import settle
+from inweights.laboratory.plans import write_plan
 from inweights.recipes import register
 from inweights.training.checkpoint import StateFile
 
