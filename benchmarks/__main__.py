@@ -66,9 +66,9 @@ def rows_of(target: Mapping[str, Any], stored: Mapping[str, Any]) -> Iterator[Ro
 def machine(about: Mapping[str, Any]) -> str:
     """The machine of a result in a line."""
     torch = about.get("torch") or {}
-    commit = next(iter(about.get("repositories", {}).values()), {}).get("commit", "")[:8]
+    commits = [str(one["commit"])[:8] for one in about.get("repositories", {}).values()]
     parts = (about.get("processor"), f"{about.get('cores')} cores", torch.get("instructions"),
-             f"torch {about['packages'].get('torch', '?')}", f"commit {commit}")  # fmt: skip
+             f"torch {about['packages'].get('torch', '?')}", f"commit {commits[0]}" if commits else "")  # fmt: skip
     return ", ".join(str(part) for part in parts if part)
 
 

@@ -18,7 +18,7 @@ from statistics import median
 from typing import Any
 
 from inweights.lab.engine.outcome import seeds_to_judge
-from inweights.lab.engine.plan import RECORDS, LearnTask, asked_of, measure_key, tasks_of
+from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
 from inweights.lab.engine.task import look, use_threads
 from inweights.lab.engine.together import blocks_of, brief, build_model
 from inweights.lab.studies.cost import _seconds
@@ -43,15 +43,14 @@ def tried(task: LearnTask) -> tuple[float, dict[str, float]]:
     training = 0.0
     assert isinstance(task.learner, Curriculum)
     phases = task.learner.phases
-    for members in blocks_of(task):
-        runs, worlds = [run for run, _, _ in members], [world for _, _, world in members]
-        model, stamps = build_model(runs, worlds, "cpu"), [time.process_time()]
+    for block in blocks_of(task):
+        model, stamps = build_model(block, "cpu"), [time.process_time()]
         short = [brief(phase, min(phase.steps, STEPS)) for phase in phases]
         train(
             model,
-            worlds,
+            block.worlds,
             Curriculum(phases=tuple(short)),
-            seeds=[run.seed for run in runs],
+            seeds=[run.seed for run in block.runs],
             every=STEPS * len(short),
             progress=partial(_stamp, stamps),
             keep_diverged=True,
@@ -60,10 +59,10 @@ def tried(task: LearnTask) -> tuple[float, dict[str, float]]:
         for phase, one in zip(phases, short, strict=True):
             own, steps = steps[: one.steps], steps[one.steps :]
             training += phase.steps * median(own[len(own) // 2 :] or [0.0])
-        for measure in (one for one in task.measures if one not in RECORDS.values()):
+        for measure in block.measures:
             times = 1 + task.learner.steps // measure.every if measure.every else 1
-            wanted = sum(measure_key(measure) in parts for _, parts, _ in members) / len(members)
-            once = _seconds(partial(look, measure, worlds, model), time.process_time)
+            wanted = sum(measure.key in parts for parts in block.parts) / len(block.runs)
+            once = _seconds(partial(look, measure, block.worlds, model), time.process_time)
             looking[measure.name] = looking.get(measure.name, 0.0) + wanted * times * once
     return training, looking
 
