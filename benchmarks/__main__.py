@@ -67,8 +67,10 @@ def machine(about: Mapping[str, Any]) -> str:
     """The machine of a result in a line."""
     torch = about.get("torch") or {}
     commits = [str(one["commit"])[:8] for one in about.get("repositories", {}).values()]
-    parts = (about.get("processor"), f"{about.get('cores')} cores", torch.get("instructions"),
-             f"torch {about['packages'].get('torch', '?')}", f"commit {commits[0]}" if commits else "")  # fmt: skip
+    version = f"torch {about['packages'].get('torch', '?')}"
+    cores = f"{about.get('cores')} cores"
+    parts = (about.get("processor"), cores, torch.get("instructions"), version)
+    parts += tuple(f"commit {commit}" for commit in commits)
     return ", ".join(str(part) for part in parts if part)
 
 
