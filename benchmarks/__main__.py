@@ -69,8 +69,8 @@ def machine(about: Mapping[str, Any]) -> str:
     commits = [str(one["commit"])[:8] for one in about.get("repositories", {}).values()]
     version = f"torch {about['packages'].get('torch', '?')}"
     cores = f"{about.get('cores')} cores"
-    parts = (about.get("processor"), cores, torch.get("instructions"), version)
-    parts += tuple(f"commit {commit}" for commit in commits)
+    named = [f"commit {commit}" for commit in commits]
+    parts = [about.get("processor"), cores, torch.get("instructions"), version, *named]
     return ", ".join(str(part) for part in parts if part)
 
 
