@@ -41,9 +41,10 @@ def test_cosines_come_in_blocks(monkeypatch, most, ends) -> None:
     one, two = torch.randn(2, 2, 5, 3, generator=torch.Generator().manual_seed(0))
     groups = np.array([[0, 1, 0, 1, 2], [2, 2, 2, 0, 1]])
     blocks = list(cosine_blocks(one, two, groups))
+    cosines = torch.cat([found for _, found, _ in blocks], 1)
+    same = torch.cat([found for _, _, found in blocks], 1)
     assert [rows.stop for rows, _, _ in blocks] == ends
     assert [rows.start for rows, _, _ in blocks] == [0, *ends[:-1]]
-    cosines, same = (torch.cat([block[part] for block in blocks], 1) for part in (1, 2))
     every = torch.cosine_similarity(one[:, :, None], two[:, None], dim=-1)
     torch.testing.assert_close(cosines, every)
     assert (same.numpy() == (groups[:, :, None] == groups[:, None])).all()

@@ -56,10 +56,10 @@ def test_features_are_what_one_counts(towns: World) -> None:
     assert set(table["identities"]) == {0.5}  # of Oslo, and of Rome not
     chains = ("bob home in", "cat home in", "bob home near in")
     assert [identity[text] for text in chains] == [0.0, 1.0, 0.5]
-    # Four facts end in Rome and three in Oslo; 'in' has three answers, and bob two in two steps.
-    for feature, counts in ((rivals, (3, 3, 3)), (complexity, (2, 1, 3)), (steps, (2, 2, 3))):
-        counted = counts if feature is steps else np.log(counts)
-        np.testing.assert_allclose([feature[text] for text in chains], counted)
+    assert [steps[text] for text in chains] == [2, 2, 3]
+    # 'in' has three answers, and bob two in two steps; four facts end in Rome and three in Oslo.
+    for feature, counts in ((rivals, [3, 3, 3]), (complexity, [2, 1, 3])):
+        np.testing.assert_allclose([feature[text] for text in chains], np.log(counts))
     np.testing.assert_allclose([reached[text] for text in chains], np.log([1 + 4, 1 + 3, 1 + 7]))
     common = {texts[q][-4:].split()[-1]: value for q, value in table[["query", "common"]].rows()}
     assert common == {"in": pytest.approx(1 / 3), "near": 0.5}
@@ -97,18 +97,18 @@ def test_the_effect_of_a_margin_is_cut_at_its_knots() -> None:
         **{name: pl.lit(3.0) for name in FEATURES if name != "margin"}
     )
     matrix, names = columns(rows)
-    cut = [name.startswith("margin") for name in names]
+    cut = np.array([name.startswith("margin") for name in names])
     np.testing.assert_allclose(
-        matrix[:, cut],
+        matrix[:, cut].tolist(),
         [
-            [0, 0, 0, 0, 0],
-            [0.5, 0, 0, 0, 0],
-            [1, 1, 1, 0.5, 0],
-            [1, 1, 1, 1, 1 / 3],
-            [1, 1, 1, 1, 1],
+            [0.0, 0.0, 0.0, 0.0, 0.0],
+            [0.5, 0.0, 0.0, 0.0, 0.0],
+            [1.0, 1.0, 1.0, 0.5, 0.0],
+            [1.0, 1.0, 1.0, 1.0, 1 / 3],
+            [1.0, 1.0, 1.0, 1.0, 1.0],
         ],
     )
-    assert (matrix[:, ~np.array(cut)] == 3).all()
+    assert (matrix[:, ~cut] == 3).all()
 
 
 @pytest.mark.parametrize("model", MODELS)
