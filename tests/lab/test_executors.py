@@ -24,10 +24,9 @@ from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
 
 from inweights.errors import RunError
 from inweights.lab import Plan
-from inweights.lab.engine.cluster import Ray
+from inweights.lab.engine.cluster import Leader, Ray, joined
 from inweights.lab.engine.collect import Effort, collect
 from inweights.lab.engine.executors import Executor, Leased, Processes, SameProcess
-from inweights.lab.engine.ranks import Leader, joined
 from inweights.laboratory.plans import Planned, work, write_plan
 from inweights.runs.tables.store import Store
 from inweights.training import Observer
@@ -251,8 +250,7 @@ class TestLeased(ExecutorCase):
 
 
 def test_every_way_of_running_tasks_is_held_to_the_contract() -> None:
-    modules = [import_module(f"inweights.lab.engine.{name}")
-               for name in ("executors", "cluster", "ranks")]  # fmt: skip
+    modules = [import_module(f"inweights.lab.engine.{name}") for name in ("executors", "cluster")]
     ways = {
         one
         for module in modules

@@ -1,7 +1,14 @@
-"""Tasks on a Ray cluster. A task goes there as JSON and answers how it ended; no table comes back.
+"""Executors on processes that others start: Ray's cluster, and the ranks of ``torchrun``.
 
-Ray places tasks and notices what dies; what follows from that is the schedule's business, as in
-every executor. Tables and checkpoints are in the store, which all machines have to see.
+A task goes to Ray as JSON and answers how it ended; no table comes back. Ray places tasks and
+notices what dies; what follows from that is the schedule's business, as in every executor. Tables
+and checkpoints are in the store, which all machines have to see.
+
+Under ``torchrun`` all processes train every task together. The first rank does all that a command
+does. The others wait for what is to be trained, which comes as JSON, and train along; they look at
+nothing and store nothing. After an error in a training nothing more is trained, as a rank may have
+been left behind in the middle of a step: the command ends with the error, ``torchrun`` ends the
+others, and the same command goes on from the checkpoint.
 """
 
 from __future__ import annotations
@@ -12,20 +19,26 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from itertools import islice
 from typing import Any
 from unittest import mock
 
 import msgspec
+import torch
+import torch.distributed as dist
 
-from inweights.errors import RunError
-from inweights.lab.engine.executors import PAUSE, seldom
-from inweights.lab.engine.job import Job, to_wire
-from inweights.lab.engine.plan import Task
+from inweights.errors import InweightsError, RunError
+from inweights.lab.engine.executors import PAUSE, SameProcess, seldom
+from inweights.lab.engine.job import Job, check_sendable, task_of, to_wire
+from inweights.lab.engine.plan import LearnTask, Task
 from inweights.lab.engine.schedule import End, Schedule
+from inweights.lab.engine.task import attempt_sent, use_threads
+from inweights.lab.engine.together import build_model, train_block
 from inweights.runs.tables.store import LEASE
 from inweights.support.extras import optional
+from inweights.training.shards import Shards
 
 #: Seconds between two reports of a task, and how many tasks are asked for theirs at a time.
 _EVERY, _LOOKS = 0.5, 100
@@ -34,6 +47,8 @@ _EVERY, _LOOKS = 0.5, 100
 _NEEDLESS = ("start_api_server", "start_log_monitor", "start_monitor")
 #: Seconds until a node that does not answer has failed: Ray's 30 are few on a busy machine.
 _PATIENCE = 120
+#: How long the other ranks wait while the first one looks or draws.
+_WAIT = timedelta(days=7)
 
 
 @dataclass(frozen=True)
@@ -189,8 +204,6 @@ def _attempt(job: str, line: str, key: str, steps: str) -> str:
     """Try a task, on whichever machine this is; its steps are told to the cluster's own memory."""
     from ray.experimental.internal_kv import _internal_kv_put
 
-    from inweights.lab.engine.task import attempt_sent
-
     def report(step: int) -> None:
         _internal_kv_put(key, str(step), namespace=steps)
 
@@ -200,3 +213,86 @@ def _attempt(job: str, line: str, key: str, steps: str) -> str:
 
 def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
+
+
+class _Order(msgspec.Struct):
+    """What the others are told to train."""
+
+    job: Job
+    task: msgspec.Raw
+
+
+class Leader:
+    """The first rank as an executor: one task after another, each trained by all ranks."""
+
+    def __init__(self, shards: Shards) -> None:
+        self._shards, self._job, self.apart = shards, Job(store=""), False
+
+    def run(self, job: Job, schedule: Schedule) -> None:
+        self._job = job
+        SameProcess(self.training).run(job, schedule)
+
+    @contextmanager
+    def training(self, block: LearnTask) -> Iterator[Shards]:
+        """Have the other ranks train the runs that this one trains in the block."""
+        if self.apart:
+            raise RunError(
+                "not trained, as the processes of torchrun are out of step after an error"
+            )
+        task = LearnTask(block.runs, (), ((),) * len(block.runs))
+        check_sendable([task], self._job.plugins)
+        line = msgspec.Raw(msgspec.json.encode(to_wire(task)))
+        self._shards.tell(msgspec.json.encode(_Order(self._job, line)))
+        self.apart = True
+        yield self._shards
+        self.apart = False
+
+
+_leader: Leader | None = None
+
+
+def leader() -> Leader | None:
+    """Return the leader, in the first of several joined processes."""
+    return _leader
+
+
+@contextmanager
+def joined() -> Iterator[bool]:
+    """Join the processes that torchrun started; says whether this one is the first.
+
+    In the others the block is entered when the first one has left it.
+    """
+    global _leader  # noqa: PLW0603  # there is one set of ranks in a process, as in torch
+    dist.init_process_group("cpu:gloo,cuda:nccl" if _nccl() else "gloo", timeout=_WAIT)
+    shards = Shards()
+    try:
+        if shards.rank:
+            _follow(shards)
+            yield False
+            return
+        _leader = Leader(shards)
+        yield True
+    finally:
+        if _leader is not None and not _leader.apart:
+            shards.tell()
+        _leader = None
+        dist.destroy_process_group()
+
+
+def _nccl() -> bool:
+    return torch.cuda.is_available() and dist.is_nccl_available()
+
+
+def _follow(shards: Shards) -> None:
+    """Train what the first rank trains, until it says no more."""
+    while words := shards.tell():
+        order = msgspec.json.decode(words, type=_Order)
+        task = task_of(order.job, order.task)
+        assert isinstance(task, LearnTask)
+        device = order.job.device
+        if device == "cuda":
+            device = f"cuda:{os.environ['LOCAL_RANK']}"
+            torch.cuda.set_device(device)
+        # What is wrong with the runs is told by the first rank, which meets it, too.
+        with suppress(InweightsError), use_threads(order.job.threads):
+            train_block(build_model(task, device), task, shards=shards)

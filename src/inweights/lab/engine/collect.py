@@ -92,7 +92,7 @@ def choose_executor(
     if on and on != "ray" and not on.startswith("ray://"):
         raise ConfigError(f"--on must be 'ray' or 'ray://HOST:PORT', got '{on}'")
     if launched_by_torchrun():
-        from inweights.lab.engine.ranks import leader
+        from inweights.lab.engine.cluster import leader
 
         if on:
             raise ConfigError(

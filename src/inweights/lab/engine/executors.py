@@ -2,8 +2,7 @@
 
 An :class:`Executor` takes tasks from a schedule and tells it how far each is and how each attempt
 ended; it returns no tables, as every task stores its own. What follows from an end is decided by
-the schedule. :mod:`inweights.lab.engine.cluster` and :mod:`inweights.lab.engine.ranks` have the
-executors of Ray and of torchrun.
+the schedule. :mod:`inweights.lab.engine.cluster` has the executors of Ray and of torchrun.
 
 This module is also the program of a process beside this one: ``python -m
 inweights.lab.engine.executors``. It reads one line of JSON with the job, then a line for each task,

@@ -205,19 +205,14 @@ def computations_of(
 
 def rows_of(function: Callable[..., Any], settings: Mapping[str, Any], seed: int) -> pl.DataFrame:
     """Return what a function gives for one seed, as a table."""
-    table = _table(function, function(seed=seed, **settings), settings)
-    if "seed" in table.columns:
-        raise DataError(
-            f"{function.__name__} returned the column 'seed', which the sweep adds; leave it out"
-        )
-    return table
+    return _table(function, function(seed=seed, **settings), {*settings, "seed"})
 
 
 def rows_together(
     function: Callable[..., Any], settings: Mapping[str, Any], seeds: Sequence[int]
 ) -> pl.DataFrame:
     """Return what a function gives for several seeds at once, as a table with a column ``seed``."""
-    table = _table(function, function(seeds=list(seeds), **settings), settings)
+    table = _table(function, function(seeds=list(seeds), **settings), {*settings})
     told = set(table["seed"].to_list()) if "seed" in table.columns else set()
     if told != set(seeds):
         raise DataError(
@@ -232,7 +227,7 @@ def takes_all_seeds(function: Callable[..., Any]) -> bool:
     return "seeds" in inspect.signature(function).parameters
 
 
-def _table(function: Callable[..., Any], result: Any, settings: Mapping[str, Any]) -> pl.DataFrame:
+def _table(function: Callable[..., Any], result: Any, ours: set[str]) -> pl.DataFrame:
     """Rows as a table: of a mapping, whose lists are columns; of mappings; of a frame."""
     import polars as pl
 
@@ -260,7 +255,7 @@ def _table(function: Callable[..., Any], result: Any, settings: Mapping[str, Any
             f"{name} returned in '{held[0]}' a {type(table[held[0]][0]).__name__}, which no table "
             "keeps; return numbers, texts or lists of them"
         )
-    if taken := sorted({*settings} & {*table.columns}):
+    if taken := sorted(ours & {*table.columns}):
         raise DataError(
             f"{name} returned the column '{taken[0]}', which the sweep adds; leave it out"
         )
