@@ -12,6 +12,7 @@ import msgspec
 from inweights.config import decode, to_plain
 from inweights.errors import FolderError, InweightsError
 from inweights.lab.grammar.claim import Claim, ClaimResult
+from inweights.lab.grammar.controls import cautions
 from inweights.lab.grammar.recipe import Recipe
 from inweights.lab.grammar.score import Value, tell_divergence
 from inweights.lab.grammar.verdict import first_seeds, judge, unjudged
@@ -75,8 +76,12 @@ class Outcome:
     @property
     def cautions(self) -> Sequence[str]:
         """What a reader has to know of the numbers, in sentences."""
-        said = self.recipe.cautions
-        return said(self._settings, dict(self.tables)) if said else ()
+        said, settings = self.recipe.cautions, self._settings
+        if said:
+            return said(settings, dict(self.tables))
+        plan = self.recipe.plan(settings)
+        measured = {m.name: self.tables[m.name] for m in plan.measures if m.name in self.tables}
+        return cautions(plan.trials, measured)
 
     @property
     def _settings(self) -> Any:
