@@ -12,7 +12,6 @@ import msgspec
 from inweights.config import decode, to_plain
 from inweights.errors import FolderError, InweightsError
 from inweights.lab.grammar.claim import Claim, ClaimResult
-from inweights.lab.grammar.controls import cautions
 from inweights.lab.grammar.recipe import Recipe
 from inweights.lab.grammar.score import Value, tell_divergence
 from inweights.lab.grammar.verdict import first_seeds, judge, unjudged
@@ -55,6 +54,7 @@ class Outcome:
     claims: tuple[ClaimResult, ...] = ()
     plugins: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
     store: str = ""
 
     @property
@@ -73,15 +73,17 @@ class Outcome:
         """
         return figures_asked(self.recipe, self.claims)
 
-    @property
-    def cautions(self) -> Sequence[str]:
-        """What a reader has to know of the numbers, in sentences."""
-        said, settings = self.recipe.cautions, self._settings
-        if said:
-            return said(settings, dict(self.tables))
-        plan = self.recipe.plan(settings)
-        measured = {m.name: self.tables[m.name] for m in plan.measures if m.name in self.tables}
-        return cautions(plan.trials, measured)
+    def with_cautions(self) -> Outcome:
+        """Return the run with what a reader has to know of its numbers, in sentences."""
+        from inweights.lab.grammar.controls import cautions
+
+        if self.recipe.cautions:
+            said = self.recipe.cautions(self._settings, dict(self.tables))
+        else:
+            plan = self.recipe.plan(self._settings)
+            names = {measure.name for measure in plan.measures} & set(self.tables)
+            said = cautions(plan.trials, {name: self.tables[name] for name in sorted(names)})
+        return replace(self, cautions=tuple(said))
 
     @property
     def _settings(self) -> Any:
@@ -143,6 +145,7 @@ class _About(msgspec.Struct):
     overrides: tuple[str, ...] = ()
     plugins: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
 
 
 def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) -> None:
@@ -211,7 +214,7 @@ def refresh(recipe: Recipe, folder: RunFolder, publish: Publish | None = None) -
         if recipe.derive:
             tables |= recipe.derive(tables)
         claims = judge_all(recipe, tables, old.scale, seeds=old.seeds)
-        new = replace(old, tables=tables, claims=claims)
+        new = replace(old, tables=tables, claims=claims).with_cautions()
         write_outcome(new, folder.reopen(), publish)
         folder.seal()
     return new
