@@ -100,7 +100,7 @@ def test_the_page_of_a_study_says_it(tmp_path) -> None:
 
 
 def test_so_does_the_page_of_a_recipe(tmp_path) -> None:
-    outcome = iw.run("demo/two-hop", scale="smoke", runs=tmp_path, progress=False)
+    outcome = iw.run("demo/two-hop", scale="smoke", runs=tmp_path)
     page = (outcome.folder.path / "page.html").read_text()
     assert any("Facts are not known" in text for text in outcome.cautions)
     assert "Facts are not known" in page.partition("Before you conclude")[2]
