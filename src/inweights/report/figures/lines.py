@@ -123,11 +123,6 @@ class Lines(Panel):
         x_log: Whether ``x`` is drawn on a logarithmic axis.
         order: Values of ``series`` and ``facet`` in the order wanted; the others follow.
         columns: Panels side by side, at most.
-
-    Example:
-        >>> table = pl.DataFrame({"seed": [0, 1], "C": [1, 1], "model": ["gpt"] * 2, "hit": [0, 1]})
-        >>> len(Lines(table, x="C", y="hit", series="model").draw().axes)
-        1
     """
 
     _: KW_ONLY

@@ -42,13 +42,6 @@ class States:
         text: Column with a name that is written beside each state.
         order: Panels in the order wanted; the others follow.
         columns: Panels side by side, at most.
-
-    Example:
-        >>> table = pl.DataFrame({"x": [0.0, 1.0], "y": [0.0, 1.0], "layer": [0, 1],
-        ...                       "pair": [0, 0], "kind": ["bridge", "bridge"]})
-        >>> drawn = States(table, x="x", y="y", layer="layer", pair="pair", kind="kind").draw()
-        >>> len(drawn.axes)
-        1
     """
 
     table: pl.DataFrame
