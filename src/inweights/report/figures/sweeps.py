@@ -151,9 +151,7 @@ def _bars(axes: Axes, data: tidy.Spread, look: style.Mark, shift: float, *, join
         capsize=2.2,
         capthick=1.1,
         marker=look.marker,
-        markersize=4.6,
-        markeredgecolor="white",
-        markeredgewidth=0.6,
+        **style.MARKER,
     )
 
 
