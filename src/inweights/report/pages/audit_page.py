@@ -16,7 +16,7 @@ from inweights.report.base import style
 from inweights.report.base.html import escape, prose, tag
 from inweights.report.base.save import Still, inline
 from inweights.report.pages.audit_figures import chains_figure, outlook_figure
-from inweights.report.pages.facts_page import facts_page, finding, findings_list, tables_list
+from inweights.report.pages.facts_page import facts_page, finding, tables_list
 from inweights.theory.prediction.trust import trust
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def build_audit_page(made: Audit, name: str) -> str:
         counts=_counts(made),
         answer=[_explain(made)],
         sections=[
-            ("findings", "What to do", findings_list(items)),
+            ("findings", "What to do", tag("ul", *items, class_="findings")),
             ("figures", "Figures", _figures(made, found)),
             ("tables", "Tables", tables_list(_tables(made, found))),
         ],

@@ -32,18 +32,15 @@ _STILL = (
 
 def header(content: PageContent) -> str:
     """Return what the page is about, and the way to its sections."""
-    seeds = content.seeds
-    span = plural(len(seeds), "seed")
     facts = [
         ("recipe", content.recipe),
         ("scale", content.scale),
-        ("replicates", span),
+        ("replicates", plural(len(content.seeds), "seed")),
         ("time", duration(content.seconds)),
     ]
-    links = [("verdict", "Verdict"), ("figures", "Figures"), ("numbers", "Numbers"),
-             ("settings", "Settings"), ("again", "Run it again")]  # fmt: skip
-    if not content.figures:
-        links.remove(("figures", "Figures"))
+    figures = ["Figures"] if content.figures else []
+    links = [(name.lower(), name) for name in ("Verdict", *figures, "Numbers", "Settings")]
+    links.append(("again", "Run it again"))
     names = " and ".join(f"`{name}`" for name in content.part)
     part = f"This is a part of the recipe: more seeds of the trials for {names}."
     return tag(
