@@ -80,7 +80,8 @@ def test_one_counter_example_is_enough_if_half_of_the_others_turn(stays, denied,
     made = Implication(groups=2, members=7, told=2).build()
     rows = [q for q in range(len(made.queries)) if made.queries.answer(q) == made.queries.answer(0)]
     assert len(rows) == 5
-    table = pl.DataFrame({"query": rows, "predicted": "it", "verdict": "asserted", "margin": 1.0})
+    table = pl.DataFrame({"query": rows, "role": "unstated", "predicted": "it", "margin": 1.0})
+    table = table.with_columns(verdict=pl.lit("asserted"))
     left = pl.col("query").is_in(rows[-stays:])
     after = table.with_columns(verdict=pl.when(left).then("verdict").otherwise(pl.lit("open")))
     solution = solve(made)
