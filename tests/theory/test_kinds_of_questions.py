@@ -91,7 +91,8 @@ def test_one_counter_example_is_enough_if_half_of_the_others_turn(stays, denied,
 
 def test_parts_share_the_time_and_those_without_get_no_advice(monkeypatch) -> None:
     """The part with most failing queries comes first; three solutions' time is the least."""
-    clock, takes, asked = [0.0], [6.0, 5.0, 0.0], []
+    clock, takes = [0.0], [6.0, 5.0, 0.0]
+    asked: list[tuple[int, float]] = []
 
     def advised(_world: World, rows: pl.DataFrame, _solve: Any, until: float, _lost: int) -> None:
         clock[0] += takes[len(asked)]
