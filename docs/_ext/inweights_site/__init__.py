@@ -120,6 +120,8 @@ def _read(app: Sphinx, name: str, source: list[str]) -> None:  # noqa: ARG001
 def _after(app: Sphinx, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
         claims.write(Path(app.outdir) / "claims")
+        cache, built = app.config.nb_execution_cache_path, Path(app.outdir) / "_static"
+        notebooks.fill(Path(cache), built / "notebooks")
 
 
 def _write(file: Path, text: str) -> None:
