@@ -5,23 +5,16 @@ of each node over its neighbours, softmax over all nodes, tied vectors of width 
 All are measured in turns in one process, in processor time on one thread, and the ratios are what
 counts.
 
-With ``--large`` also how a step's time and memory grow with the graph, up to 10^5 nodes, each size
-in a process of its own; ``--plot FILE.png`` draws them.
-
-    python benchmarks/node2vec.py [--steps 10000] [--replicas 64] [--large 1000 10000] [--json]
+    python benchmarks/node2vec.py [--steps 10000] [--replicas 64] [--json]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import resource
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +22,6 @@ import torch
 from threadpoolctl import threadpool_limits
 
 from inweights.runs import environment
-from inweights.theory.geometric_memory.large_node2vec import descend_large, sparse_adjacency
 from inweights.theory.geometric_memory.node2vec import descend
 from inweights.theory.geometric_memory.spectral import adjacency
 from inweights.worlds import Graph
@@ -70,79 +62,13 @@ def timed(run: Callable[[], Any]) -> tuple[float, Any]:
     return time.process_time() - began, made
 
 
-def large(nodes: int, steps: int) -> dict[str, float]:
-    """Seconds of a step and the highest memory, on a path-star of about ``nodes`` nodes."""
-    a = sparse_adjacency(Graph(arms=max(1, (nodes - 1) // 4), nodes=5).build())
-    start = np.random.default_rng(0).normal(size=(a.shape[0], WIDTH)).astype(np.float32)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    times = [time.process_time()]
-
-    def done(step: int) -> None:
-        times.append(time.process_time())
-        print(f"{a.shape[0]} nodes, step {step} of {steps}", file=sys.stderr, flush=True)
-
-    with threadpool_limits(1):
-        descend_large(start, a, rate=RATE, steps=steps, progress=done)
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return {
-        "nodes": a.shape[0],
-        "seconds a step": statistics.median(np.diff(times).tolist()),
-        "MiB beyond the start": (after - before) / 1024,
-        "MiB of a square matrix": a.shape[0] ** 2 * 4 / 2**20,
-    }
-
-
-def grown(sizes: list[int], plot: str) -> list[dict[str, float]]:
-    """The same for every size, each in a fresh process, whose highest memory is its own."""
-    rows = []
-    for nodes in sizes:
-        steps = "3" if nodes < 50_000 else "1"
-        call = [sys.executable, __file__, "--one", str(nodes), "--steps", steps]
-        made = subprocess.run(call, check=True, stdout=subprocess.PIPE, text=True).stdout  # noqa: S603
-        rows.append(json.loads(made))
-    if plot:
-        draw(rows, Path(plot))
-    return rows
-
-
-def draw(rows: list[dict[str, float]], file: Path) -> None:
-    """Time and memory against the number of nodes."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 3.2), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    n = [row["nodes"] for row in rows]
-    left.loglog(n, [row["seconds a step"] for row in rows], "o-", color="#0072B2")
-    left.set(xlabel="nodes", ylabel="seconds a step (one thread)", title="Time: the full softmax")
-    ours = [row["MiB beyond the start"] for row in rows]
-    right.loglog(n, ours, "o-", color="#0072B2", label="measured")
-    square = [row["MiB of a square matrix"] for row in rows]
-    right.loglog(n, square, "--", color="#666666", label="one N × N matrix, single precision")
-    right.set(xlabel="nodes", ylabel="MiB", title="Memory beyond graph and start")
-    right.legend(frameon=False)
-    figure.savefig(file, dpi=150)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=10_000)
     parser.add_argument("--replicas", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--large", type=int, nargs="*", metavar="N", help="sizes of large graphs")
-    parser.add_argument("--plot", default="", metavar="FILE", help="where --large is drawn")
-    parser.add_argument("--one", type=int, default=0, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.one:
-        print(json.dumps(large(given.one, given.steps)))
-        return
-    if given.large is not None:
-        rows = grown(given.large or [1000, 3000, 10_000, 30_000, 100_000], given.plot)
-        for row in rows if not given.json else ():
-            print(", ".join(f"{name} {value:,.3g}" for name, value in row.items()))
-        if given.json:
-            print(json.dumps({"environment": environment(), "large": rows}))
-        return
     torch.set_num_threads(1)
     a = adjacency(Graph(shape="cycle").build())
     rng = np.random.default_rng(0)

@@ -12,8 +12,10 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from statistics import median
+from unittest.mock import patch
 
 import polars as pl
 
@@ -25,6 +27,7 @@ from inweights.lab.studies.sweep import grid
 from inweights.models.base import Model
 from inweights.runs import environment
 from inweights.training import Observer
+from inweights.training import loop as training_loop
 
 STORED = Path(__file__).parents[1] / "results" / "benchmarks" / "quick.json"
 ROUNDS, REPLICAS, STEPS = 7, 16, 40
@@ -48,6 +51,17 @@ def training(replicas: int, *, watched: bool = False) -> Callable[[], object]:
     return run
 
 
+def without_observers() -> object:
+    """The same training where no line of the code asks for observers."""
+    with patch.multiple(
+        training_loop,
+        telling=lambda *_: nullcontext({}),
+        tell_step=lambda *_: None,
+        measure_due=lambda *_, **__: None,
+    ):
+        return training(REPLICAS)()
+
+
 def alone() -> object:
     one = training(1)
     return [one() for _ in range(REPLICAS)]
@@ -69,6 +83,7 @@ def loop() -> object:
 PAIRS: dict[str, Callable[[], Pair]] = {
     "runs together / one at a time": lambda: (training(REPLICAS), alone),
     "training watched / unwatched": lambda: (training(REPLICAS, watched=True), training(REPLICAS)),
+    "no observers / none of their code": lambda: (training(REPLICAS), without_observers),
     "planning 1,024 runs / a fixed loop": lambda: (planning, loop),
 }
 

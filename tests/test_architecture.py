@@ -27,7 +27,7 @@ ORDER = (
     "report",
     "laboratory",
 )
-FREE = {"arrays", "errors", "config", "seeds", "support"}
+FREE = {"errors", "config", "seeds", "support"}
 #: The face of the package and the command line see everything.
 FACE = {"__init__", "__main__", "cli"}
 #: Sub-packages in the order of their imports, from the lowest; each knows those before it.
@@ -45,7 +45,7 @@ ROOMS = {
     "lm": ("model", "exams", "tuning"),
     "lab": ("grammar", "engine", "studies"),
     "report": ("base", "figures", "living", "pages"),
-    "laboratory": ("ledger", "zoo"),
+    "laboratory": ("ledger", "training", "zoo"),
     "runs": ("tables",),
     "cli": ("console", "commands"),
 }

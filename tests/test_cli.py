@@ -10,9 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.runs.tiny import RECIPE
 
 from inweights.cli import main
 from inweights.errors import ConfigError
+from inweights.recipes import register
 from inweights.recipes.catalogue.minutes import timings
 
 COMMAND = [sys.executable, "-m", "inweights"]
@@ -266,14 +268,15 @@ def test_debug_shows_the_traceback(runs) -> None:
         main(["run", "nope", "--debug"])
 
 
-def test_edited_run_is_refused(runs, capsys) -> None:
-    _, out, _ = call(capsys, "run", "demo/two-hop", "--scale", "smoke", "--json")
+def test_edited_run_is_refused(runs, capsys, registries) -> None:
+    register(RECIPE)
+    _, out, _ = call(capsys, "run", "tests/tiny", "--scale", "smoke", "--json")
     folder = json.loads(out)["folder"]
     with (Path(folder) / "outcome.json").open("a") as file:
         file.write(" ")
-    code, _, err = call(capsys, "run", "demo/two-hop", "--scale", "smoke")
+    code, _, err = call(capsys, "run", "tests/tiny", "--scale", "smoke")
     assert (code, "was edited: outcome.json" in err) == (2, True)
-    code, _, _ = call(capsys, "run", "demo/two-hop", "--scale", "smoke", "--fresh")
+    code, _, _ = call(capsys, "run", "tests/tiny", "--scale", "smoke", "--fresh")
     assert code == 0
 
 

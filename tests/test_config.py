@@ -16,7 +16,7 @@ from inweights.config import (
     digest,
     identity,
     load_toml,
-    to_dict,
+    to_plain,
 )
 from inweights.errors import ConfigError, InweightsError, unknown_name
 from inweights.models import GPTConfig, TinyNNConfig
@@ -46,7 +46,7 @@ class Ring(Config, tag_field="kind", tag="ring"):
 
 def test_round_trip() -> None:
     config = Outer(inner=Inner(width=3))
-    assert decode(Outer, to_dict(config)) == config
+    assert decode(Outer, to_plain(config)) == config
     with pytest.raises(AttributeError):
         config.names = ()  # type: ignore[misc]
 
@@ -104,7 +104,7 @@ def test_decoding_is_strict(values: dict[str, Any], says: str) -> None:
 
 
 def test_tags() -> None:
-    assert to_dict(Ring()) == {"kind": "ring", "nodes": 15}
+    assert to_plain(Ring()) == {"kind": "ring", "nodes": 15}
     assert decode(Ring, {"kind": "ring", "nodes": 4}) == Ring(nodes=4)
     with pytest.raises(ConfigError, match="kind: invalid value 'rong'"):
         decode(Ring, {"kind": "rong"})
@@ -153,8 +153,8 @@ def test_digest_depends_on_values_only() -> None:
     assert digest({"a": {"x": 1, "y": 2}}) == digest({"a": {"y": 2, "x": 1}})
     assert digest({"a": 1}) != digest({"a": 2})
     assert digest({"a": [1, 2]}) != digest({"a": [2, 1]})
-    assert digest(to_dict(Outer())) == digest(dict(reversed(to_dict(Outer()).items())))
-    assert digest(to_dict(Outer())) != digest(to_dict(Outer(inner=Inner(width=9))))
+    assert digest(to_plain(Outer())) == digest(dict(reversed(to_plain(Outer()).items())))
+    assert digest(to_plain(Outer())) != digest(to_plain(Outer(inner=Inner(width=9))))
     values: tuple[Any, ...] = (1, 2, "1", True, None, [], {})
     assert len({digest({"a": value}) for value in values}) == 7
     assert digest({"a": 1}, length=20).startswith(digest({"a": 1}))
@@ -244,7 +244,7 @@ def test_a_later_option_leaves_the_identity_of_earlier_runs_alone() -> None:
     assert identity(pooled)["phases"][0]["pooled"] is True
     assert digest(identity(pooled)) != digest(named)
     # Without later options it is what the config says, tags included.
-    assert identity(Hops(n=4)) == to_dict(Hops(n=4))
+    assert identity(Hops(n=4)) == to_plain(Hops(n=4))
 
 
 @pytest.mark.parametrize("kind", [Phase, Schedule, GPTConfig, TinyNNConfig, Graph])

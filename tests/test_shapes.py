@@ -83,7 +83,7 @@ def test_public_signatures_say_the_shapes_of_arrays() -> None:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         bare += [f"{path.name}: {name}: {text}" for name, text in said_in(tree) if is_bare(text)]
         imported = [node.module for node in tree.body if isinstance(node, ast.ImportFrom)]
-        assert "jaxtyping" not in imported, "inweights.arrays has its names"
+        assert "jaxtyping" not in imported, "inweights.worlds.arrays has its names"
     assert not [text for text in bare if text.split(": ")[1] not in OF_ANY_SHAPE]
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from tests.docs.test_pages import blocks
 
 ROOT = Path(__file__).parents[1]
 
@@ -61,6 +62,20 @@ def test_wheel_has_no_tests_and_all_assets(installed: Path) -> None:
     here = ROOT / "src" / "inweights"
     kept = {str(f.relative_to(ROOT / "src")) for f in here.rglob("*") if f.is_file()}
     assert {name for name in kept if "__pycache__" not in name} <= set(names)
+
+
+@pytest.mark.parametrize("page", ["own-model", "own-function"])
+def test_pages_run_where_nothing_else_is(installed: Path, page: str, tmp_path: Path) -> None:
+    """What a page prints, as one program of somebody who has installed the wheel."""
+    text = (ROOT / "docs" / f"{page}.md").read_text("utf-8")
+    (tmp_path / "page.py").write_text("\n".join(code for _, code in blocks(text)))
+    kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "INWEIGHTS_RUNS")}
+    done = subprocess.run(
+        [installed / "empty" / "bin" / "python", "page.py"],
+        cwd=tmp_path, env=kept | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
 def test_commands_work_where_nothing_else_is(installed: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from inweights.config import decode, to_dict
+from inweights.config import decode, to_plain
 from inweights.errors import DataError
 from inweights.worlds import FACT_ROLES, QUERY_ROLES, Statements, load_world, save_world
 
@@ -52,7 +52,7 @@ class WorldCase:
 
     def test_settings_and_seed_are_kept(self, config: Any) -> None:
         world = config.build(seed=3)
-        assert world.settings == to_dict(config)
+        assert world.settings == to_plain(config)
         assert decode(type(config), world.settings) == config
         assert world.seed == 3
 

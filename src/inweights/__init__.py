@@ -51,7 +51,8 @@ if TYPE_CHECKING:
     from inweights.lab import Plan as Plan
     from inweights.lab import Recipe as Recipe
     from inweights.lab import Trial as Trial
-    from inweights.lab.studies.functions import claim as claim
+    from inweights.lab.studies.deciding import add_seeds_until_decided as add_seeds_until_decided
+    from inweights.lab.studies.deciding import claim as claim
     from inweights.lab.studies.sweep import Study as Study
     from inweights.lab.studies.sweep import sweep as sweep
     from inweights.laboratory import ask as ask

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 __all__ = [
     "CautionWarning",
@@ -14,6 +14,7 @@ __all__ = [
     "RunError",
     "SolverError",
     "WriteError",
+    "check_names",
     "nearest",
     "unknown_name",
 ]
@@ -70,6 +71,20 @@ def nearest(given: str, known: Iterable[str]) -> str | None:
     """
     found = difflib.get_close_matches(given, list(known), n=1, cutoff=0.5)
     return found[0] if found else None
+
+
+def check_names(
+    kind: str,
+    given: Iterable[str],
+    known: Collection[str],
+    *,
+    error: type[InweightsError] = ConfigError,
+    hint: str = "",
+) -> None:
+    """Refuse the first of the given names that is not among ``known``."""
+    for name in given:
+        if name not in known:
+            raise unknown_name(kind, name, known, error=error, hint=hint)
 
 
 def unknown_name(

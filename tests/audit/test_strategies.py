@@ -39,9 +39,9 @@ def knowledge(rows: Sequence[tuple[int, int, int]]) -> Knowledge:
 
 
 def sentences(row: dict[str, object]) -> list[str]:
-    """Of a passage one by one; any other text is one, however it is pointed."""
+    """Of a text of several facts one by one; any other text is one, however it is pointed."""
     text = str(row["text"])
-    return re.split(r"(?<=[.])\s", text) if row["role"] == "passage" else [text]
+    return re.split(r"(?<=[.])\s", text) if row["role"] in ("passage", "entity") else [text]
 
 
 @settings(max_examples=40, deadline=None)
@@ -263,14 +263,15 @@ def test_what_is_said_of_strategies_is_what_is_stored() -> None:
         found = gains["derive", f"composition, {what}"]
         assert (judged["measured"], judged["low"], judged["high"]) == pytest.approx(found, abs=1e-3)
     asked = {"composition": "composition, told", "steps": "steps, held"}
+    measured = [name for name in STRATEGIES if name != "entities"]  # came later
     assert {(row.strategy, row.asked) for row in MEASURED} == {
-        (s, a) for s in STRATEGIES for a in ASKED
+        (s, a) for s in measured for a in ASKED
     }
     for row in MEASURED:
         found = gains[row.strategy, asked.get(row.asked, row.asked)]
         assert (row.gain, row.low, row.high) == pytest.approx(found, abs=1e-3)
     page = (root / "docs" / "own-facts-measured.md").read_text()
-    for name in STRATEGIES:
+    for name in measured:
         rows = [row for row in MEASURED if row.strategy == name]
         cells = (f"{short(r.gain, '+')} ({short(r.low)} to {short(r.high)})" for r in rows)
         assert f"| `{name}` |" in page
@@ -304,3 +305,37 @@ def test_auto_takes_what_the_measurements_speak_for() -> None:
     assert [cost in choice.why for choice in made.choices] == [False, False, True]
     with pytest.raises(ConfigError, match="unknown kind of question 'step'"):
         augment(known, strategies=["auto"], want=["step"])
+
+
+def test_a_floor_states_each_fact_as_often_as_it_takes() -> None:
+    """Of the text a least share is single facts, all as often; without need nothing changes."""
+    sparse = augment(PEOPLE, strategies=["derive"], hold_out=0.2)
+    more = augment(PEOPLE, strategies=["derive"], hold_out=0.2, floor=0.6)
+    assert sparse.often == (1, 1)
+    assert augment(PEOPLE, strategies=["derive"], hold_out=0.2, floor=0.1).train.equals(
+        sparse.train
+    )
+    least, most = more.often
+    assert least == most > 1
+    words = {
+        single: sum(len(text.split(" ")) for text in rows["text"])
+        for (single,), rows in more.train.group_by(pl.col("fact") >= 0)
+    }
+    share = words[True] / (words[True] + words[False])
+    once = words[True] * (least - 1) / least
+    assert once / (once + words[False]) < 0.6 <= share
+    with pytest.raises(ConfigError, match=r"floor must be a fraction from 0 to 0\.9"):
+        augment(PEOPLE, floor=1.0)
+
+
+def test_entities_are_described_and_related_but_for_held_out_bridges() -> None:
+    rows = [(0, 2, 1), (2, 2, 1), (1, 0, 3), (4, 2, 5), (5, 0, 3)]
+    one, other, town, lone, place, land = (NAMES[i] for i in (0, 2, 1, 4, 5, 3))
+    texts = augment(knowledge(rows), strategies=["entities"]).train.filter(role="entity")["text"]
+    prompts = {text.partition(":")[0] for text in texts}
+    assert {f"About {name}" for name in (one, other, town, lone, place, land)} < prompts
+    assert f"How {one} and {land} are related" in prompts
+    assert f"How {one} and {other} are related" in prompts
+    none = augment(knowledge(rows), strategies=["entities"], hold_out=1.0).train
+    related = none.filter(pl.col("text").str.starts_with("How"))["text"].to_list()
+    assert [text.partition(":")[0] for text in related] == [f"How {town} and {place} are related"]

@@ -36,7 +36,7 @@ _WORDS = re.compile("|".join(rf"(?:\b(?:{word})\b)" for word in WORDS), re.IGNOR
 #: Files whose strings are data: what language models read, and the records of recipes.
 _DATA = (
     "recipes/",
-    "worlds/english.py",
+    "worlds/knowledge/english.py",
     "lm/exams/general.py",
     "lm/tuning/replay.py",
     "lm/tuning/paraphrase.py",

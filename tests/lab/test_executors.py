@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import socket
@@ -15,6 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
+import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 from tests.forks import Child, Forks
@@ -28,6 +30,7 @@ from inweights.lab.engine.executors import Executor, Leased, Processes, SameProc
 from inweights.lab.engine.plan_files import Planned, work, write_plan
 from inweights.lab.engine.ranks import Leader, joined
 from inweights.runs.tables.store import Store
+from inweights.training import Observer
 
 PLUGINS = ("tests.lab.small",)
 SEEDS, LEASE = 3, 2.0
@@ -46,14 +49,32 @@ def say(what: object) -> None:
     sys.stdout.flush()
 
 
+class Heard(Observer):
+    """Writes down what it is told of."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__()
+        self._file = Path(folder, f"heard-{os.getpid()}")
+
+    def measured(self, name: str, table: pl.DataFrame) -> None:
+        labels = [one for one in ("n", "seed") if one in table.columns]
+        with self._file.open("a") as file:
+            file.writelines(f"{[name, *row]}\n" for row in table.select(labels).unique().rows())
+
+
 def drive(way: str, folder: str, words: str) -> None:
     """Do a plan in one way; print how far it is, and what failed."""
+    log = logging.FileHandler(f"{folder}/log-{os.getpid()}")
+    logging.getLogger("inweights").addHandler(log)
+    logging.getLogger("inweights").setLevel(logging.INFO)
+    observers = (Heard(folder),)
 
     def progress(done: int, total: int, _: str) -> None:
         say(json.dumps([done, total]))
 
     if way == "Leased":
-        status = work(Planned(f"{folder}/plan", LEASE), Effort(progress=progress))
+        effort = Effort(progress=progress, observers=observers)
+        status = work(Planned(f"{folder}/plan", LEASE), effort)
         for why in status.failures.values():
             say(why.message)
         return
@@ -62,7 +83,7 @@ def drive(way: str, folder: str, words: str) -> None:
         "Processes": Processes(2),
         "Ray": Ray("", 2),
     }
-    effort = Effort(executor=ways.get(way), plugins=PLUGINS, progress=progress)
+    effort = Effort(executor=ways.get(way), plugins=PLUGINS, progress=progress, observers=observers)
     with joined() if way == "Leader" else nullcontext(True) as first:
         if first:
             try:
@@ -135,6 +156,15 @@ class ExecutorCase:
         assert seen[-1] == [SEEDS * (2 * 400 + steps)] * 2
         assert len(set(done)) >= 2 + SEEDS, "of every task, when it is done"
         self.check(words, runs=3 * SEEDS)
+        assert "training: finished" in self.written("log")
+        trained = [["accuracy", n, s] for n in (4, 5) for s in range(SEEDS)]
+        losses = [["losses", *labels] for _, *labels in trained]
+        expected = [*trained, *losses, *(["x", s] for s in range(SEEDS))]
+        assert sorted(self.written("heard").splitlines()) == sorted(map(str, expected))
+
+    def written(self, what: str) -> str:
+        """What all processes wrote that a user started."""
+        return "".join(path.read_text() for path in self.folder.glob(f"{what}-*"))
 
     def test_an_error_is_passed_on_and_costs_its_own_task_alone(self) -> None:
         words = json.dumps({"trainings": {}, "draws": {"poison": 1}})

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+import torch
 
 import inweights as iw
 from inweights.cli import main
-from inweights.errors import ConfigError, DataError, InweightsError
+from inweights.errors import CautionWarning, ConfigError, DataError, InweightsError
 from inweights.lab.studies.settle import settle
 from inweights.lab.studies.study import open_study
 from inweights.runs import RunStore
+from inweights.support.intervals import alpha_of
 from inweights.support.plugins import load_plugins
 
 #: Studies of tests are too small to know their facts.
@@ -107,13 +110,22 @@ def test_a_replicated_function_takes_the_seeds_that_are_missing(tmp_path: Path) 
         (experiment, {}, ConfigError, "needs a value of 'rate'"),
         (experiment, {"rat": [1.0]}, ConfigError, "'rat'; did you mean 'rate'"),
         (experiment, {"rate": []}, ConfigError, "empty list"),
-        (lambda seed: None, {}, DataError, r"returned a NoneType.* return a mapping such as"),
+        (lambda seed: None, {}, DataError, r"returned nothing; return a mapping such as"),
+        (lambda seed: "ab", {}, DataError, r"returned a str, .* \(a row of it is 'a'\); return a"),
+        (lambda seed: {"a": object()}, {}, DataError, "returned in 'a' a object, which no table"),
+        (lambda seeds: {"a": 1}, {}, ConfigError, "'seed'.*; replicated=True gives it all of them"),
         (lambda seed: [], {}, DataError, "returned no row"),
         (
             lambda seed: {"a": 1} | ({"b": 2} if seed else {}),
             {},
             DataError,
-            r"columns a for seed=0, and a, b for seed=1; return the same ones in every run, None",
+            r"columns a \(number\) for seed=0, and a \(number\), b .* for seed=1; return the same",
+        ),
+        (
+            lambda seed: {"a": "x" if seed else 1.0},
+            {},
+            DataError,
+            r"columns a \(number\) for seed=0, and a \(text\) for seed=1; .*None where there",
         ),
         (lambda seed: {"seed": seed}, {}, DataError, "the column 'seed', which the sweep adds"),
     ],
@@ -125,6 +137,50 @@ def test_what_is_refused(
         sweep(tmp_path, function, over=over)
     with pytest.raises(ConfigError, match="a function makes its own table"):
         iw.sweep(function, iw.GPTConfig(), runs=tmp_path)
+
+
+@pytest.mark.filterwarnings("default")
+def test_what_is_not_a_number_is_said(tmp_path: Path) -> None:
+    def half(seed: int) -> dict[str, float]:
+        return {"score": float("nan") if seed else 1.0}
+
+    with pytest.warns(CautionWarning, match=r"NaN in 'score' for seed=1 \(2 of 3 runs\); .*None"):
+        table = sweep(tmp_path, half)
+    assert "not a number" in iw.claim(table, iw.lab.number("result", "score") >= 1.0).why
+    missing = sweep(tmp_path, lambda seed: {"score": None if seed else 1.0})
+    assert missing["score"].to_list() == [1.0, None, None]
+
+
+def test_a_sweep_is_of_a_config_or_a_function() -> None:
+    learner, mlp = iw.learners.two_hop_mlp(steps=2), iw.EmbMLPConfig(width=8)
+    for wrong in (partial(experiment, rate=1.0), iw.TwoHop, "two-hop"):
+        with pytest.raises(ConfigError, match=r"world must be a config .* def experiment\(seed"):
+            iw.sweep(wrong, progress=False)
+    for model in (torch.nn.Linear, torch.nn.Linear(2, 2), lambda vocabulary: None):
+        with pytest.raises(ConfigError, match=r"model must be a config .* iw.wrap\(lambda"):
+            iw.sweep(iw.TwoHop(n=3), model, learner, progress=False)
+    learners: list[Any] = [iw.Phase(), iw.learners.two_hop]
+    for taught in learners:
+        with pytest.raises(ConfigError, match=r"learner must be a Curriculum, such as"):
+            iw.sweep(iw.TwoHop(n=3), mlp, taught, progress=False)
+    with pytest.raises(ConfigError, match="replicated is for a function"):
+        iw.sweep(iw.TwoHop(n=3), mlp, learner, replicated=True, progress=False)
+    with pytest.raises(ConfigError, match=r"iw.lab.number\('result', 'score'\) >= 0.9, got 'sc"):
+        iw.claim(pl.DataFrame({"seed": [0]}), "score >= 0.9")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match=r"iw.plot\('auto', table\), got a DataFrame"):
+        iw.plot(pl.DataFrame({"seed": [0]}), y="score")  # type: ignore[arg-type]
+
+
+def test_seeds_are_added_until_each_claim_is_decided(tmp_path: Path) -> None:
+    asked = partial(sweep, tmp_path, over={"rate": [0.5]})
+    score = iw.lab.number("result", "score")
+    table, [close, far] = iw.add_seeds_until_decided(asked, score >= 0.99, score >= 0.5, most=64)
+    assert (far.verdict, far.replicates) == ("reproduced", 8)
+    assert (close.verdict, close.replicates) == ("undecided", 64)
+    assert table.height == len(CALLS) == 64  # each run is computed once
+    assert close.level == 1 - alpha_of(64, 8)
+    with pytest.raises(ConfigError, match=r"most >= 8, .* got 1 claims and most=4"):
+        iw.add_seeds_until_decided(asked, score >= 0.5, most=4)
 
 
 def fit(seed: int, samples: int) -> dict[str, float]:
@@ -171,6 +227,7 @@ least = 1.0
 """
 
 
+@pytest.mark.slow
 def test_a_study_in_a_file_and_in_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -117,6 +117,7 @@ def test_the_source_of_a_factory_is_in_the_key(mine: ModuleType) -> None:
     assert again(CODE.replace("FACTOR = 1", "FACTOR = 2")) != before
 
 
+@pytest.mark.slow
 def test_processes_do_what_this_one_does(mine: ModuleType, tmp_path: Path) -> None:
     about: dict[str, Any] = {"over": {"model.options.width": [4, 6]}, "seeds": 2}
     study = iw.Study(WORLD, iw.wrap(mine.make), LEARNER, **about, runs=tmp_path / "one")
@@ -205,3 +206,31 @@ def test_a_registered_model_and_learner_from_python_and_a_file(
             iw.sweep(WORLD, mine.TableConfig(), mine.Twice(), measures=[every], **about)
     finally:
         sys.modules.pop("named_models", None)
+
+
+def test_an_installed_plug_in_registers_a_learner(
+    registries: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """A package whose entry point names the module; nobody says --plugin."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path / "runs"))
+    packages = tmp_path / "packages"
+    about = packages / "own_lab-1.0.dist-info"
+    about.mkdir(parents=True)
+    (packages / "own_lab.py").write_text(NAMED)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: own-lab\nVersion: 1.0\n")
+    Path("own.toml").write_text(
+        STUDY.replace('wrap = "mine_models:make"', 'kind = "own-table"')
+        .replace("[[learner.phases]]", '[learner]\nkind = "twice"')
+        .replace("model.options.width", "model.width")
+    )
+    monkeypatch.syspath_prepend(packages)
+    assert main(["sweep", "own.toml", "--seeds", "2"]) == 2
+    assert "unknown model 'own-table'" in capsys.readouterr().err
+    (about / "entry_points.txt").write_text("[inweights.plugins]\nlab = own_lab\n")
+    try:
+        assert main(["sweep", "own.toml", "--seeds", "2"]) == 0
+        [config] = Path("runs").rglob("config.json")
+        assert '"twice"' in config.read_text()
+    finally:
+        sys.modules.pop("own_lab", None)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from inweights.config import decode, to_dict
+from inweights.config import decode, to_plain
 from inweights.errors import ConfigError, DataError
 from inweights.lab import Judged, Stating, computed, cosine, interval, judge, number, share
 from inweights.lab.grammar.claim import Statement, Target
@@ -373,7 +373,7 @@ def test_checks_are_counted_apart() -> None:
 
 def test_boards_of_earlier_versions_lack_some_fields() -> None:
     """They state no level, check or condition: then it is 95%, not a check, and no condition."""
-    old = to_dict(result(ACCURACY >= 0.5))
+    old = to_plain(result(ACCURACY >= 0.5))
     for name in ("level", "check", "condition", "needed"):
         del old[name]
     read = decode(ClaimResult, old)

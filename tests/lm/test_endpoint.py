@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
+import subprocess
+import sys
 import threading
+import time
+import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -118,3 +125,36 @@ def test_the_command_prints_groups(server, tmp_path: Path, capsys) -> None:
     assert (tmp_path / "q.jsonl.answers.jsonl").exists()
     assert main([*words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["groups"][0]["accuracy"] == 1.0
+
+
+@pytest.mark.slow
+def test_a_real_server_is_asked(tmp_path: Path) -> None:
+    """``transformers serve``, with a random model, in a process of its own."""
+    for module in ("fastapi", "uvicorn", "openai"):
+        pytest.importorskip(module, reason="pip install 'transformers[serving]' lifts this")
+    from inweights.lm import load_model
+
+    model = load_model("@tiny", chat=True).save(tmp_path / "model")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [Path(sys.executable).with_name("transformers"), "serve", model]
+    command += ["--host", "127.0.0.1", "--port", str(port)]
+    quiet = os.environ | {"HF_HUB_OFFLINE": "1"}
+    with (tmp_path / "log").open("w") as log:
+        server = subprocess.Popen([*map(str, command)], stdout=log, stderr=log, env=quiet)
+    try:
+        url = f"http://127.0.0.1:{port}"
+        for _ in range(600):
+            assert server.poll() is None, (tmp_path / "log").read_text()
+            with suppress(OSError), urllib.request.urlopen(f"{url}/health"):
+                break
+            time.sleep(0.2)
+        kept = tmp_path / "answers.jsonl"
+        endpoint = Endpoint(f"{url}/v1", str(model), tokens=4)
+        made = ask_endpoint(endpoint, ASKED, kept)
+        assert made["answers"]["id"].to_list() == ["0", "1", "2"]
+        assert len(kept.read_text().splitlines()) == 2
+    finally:
+        server.terminate()
+        server.wait(30)
+    assert ask_endpoint(endpoint, ASKED, kept)["answers"].equals(made["answers"])  # no server

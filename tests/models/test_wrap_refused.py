@@ -14,7 +14,7 @@ from tests.models.own_modules import Sums, nano
 from torch import Tensor, nn
 
 import inweights as iw
-from inweights.errors import ConfigError, DataError
+from inweights.errors import ConfigError, DataError, RunError
 from inweights.models import Packed, load_model, pack, save_model
 from inweights.models.save import decode_model, encode_model
 from inweights.support.plugins import load_plugins
@@ -85,8 +85,13 @@ REFUSED: dict[str, tuple[Callable[[int], Any], str]] = {
     "no module": (lambda v: v, "must return a torch.nn.Module, got int"),
     "too few tokens": (
         lambda _: nn.Embedding(20, 5),
-        r"gives logits of shape \[3, 2, 5\] .* expected \[3, 2, 11\] or \[3, 11\]: does it use",
+        r"gives logits of shape \[3, 2, 5\] .* expected \[3, 2, 11\] or \[3, 11\]; does it use",
     ),
+    "a token too few": (
+        lambda v: nn.Sequential(nn.Embedding(v - 1, 4), nn.Linear(4, v)),
+        r"from 0 to 10, and failed: IndexError: .*; does it use the number of tokens",
+    ),
+    "a factory that raises": (lambda v: 1 / 0, "failed with vocabulary=11: ZeroDivisionError: div"),
     "no token ids": (lambda v: nn.Linear(v, v), r"must read token ids of shape \[B, T\]"),
     "no numbers": (Broken, "infinite or not numbers before it is trained; look at its init"),
     "no logits": (Silent, r"returns a dict and no logits; .* wrap\(\.\.\., logits=function\)"),
@@ -124,6 +129,29 @@ def test_a_plain_module_is_told_the_line_to_write() -> None:
     ):
         with pytest.raises(ConfigError, match=line):
             use()
+
+
+class Holed(Layers):
+    """Knows no number for some tokens, before it is trained."""
+
+    def forward(self, ids: Tensor) -> Any:
+        return super().forward(ids).masked_fill(ids.unsqueeze(-1) < 5, torch.nan)
+
+
+@pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
+def test_logits_that_are_not_numbers_for_some_facts(tmp_path: Path) -> None:
+    model = iw.wrap(Holed).build(vocabulary=TOKENS, seeds=2)
+    with pytest.raises(RunError, match="make the logits of the untrained model finite"):
+        iw.train(model, WORLD, iw.Curriculum(), seeds=2)
+    learner = iw.Curriculum(phases=(iw.Phase(steps=2),))
+    with pytest.warns(UserWarning, match=r"2 of 2 runs diverged.* before the first update.*finite"):
+        iw.sweep(iw.TwoHop(n=3), iw.wrap(Holed), learner, seeds=2, runs=tmp_path, progress=False)
+
+
+@pytest.mark.parametrize("config", [iw.wrap(nano), iw.EmbMLPConfig(width=8)])
+def test_only_a_gpt_is_exported(config: Any) -> None:
+    with pytest.raises(ConfigError, match="only a GPT can be exported, got a model of"):
+        iw.models.to_transformers(config.build(vocabulary=TOKENS, seeds=1))
 
 
 def test_what_a_wrapped_model_cannot_do() -> None:

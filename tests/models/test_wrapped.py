@@ -192,7 +192,7 @@ def test_replicas_with_tokens_of_their_own_and_in_packed_batches() -> None:
 
 
 class Kept(nn.Module):
-    """A frozen random table, a buffer that all share, and a tied head."""
+    """A frozen random table, a buffer that all share, a tied head and a single number."""
 
     def __init__(self, vocabulary: int) -> None:
         super().__init__()
@@ -202,15 +202,17 @@ class Kept(nn.Module):
         self.fixed = nn.Linear(8, 8).requires_grad_(False)
         self.register_buffer("noise", torch.randn(8))
         self.register_buffer("scale", torch.ones(8))
+        self.gain = nn.Parameter(torch.ones(()))
 
     def forward(self, ids: Tensor) -> Tensor:
         x = self.table(ids) * self.scale + self.noise
-        return self.head(self.fixed(self.mix(x)))
+        return self.gain * self.head(self.fixed(self.mix(x)))
 
 
 def test_frozen_and_tied_parameters_and_buffers_are_kept(tmp_path: Path) -> None:
     model = build(Kept)
-    assert {n for n, _ in model.named_parameters()} == {"table.weight", "mix.weight", "mix.bias"}
+    learnt = {"table.weight", "mix.weight", "mix.bias", "gain"}
+    assert {n for n, _ in model.named_parameters()} == learnt
     before = {n: b.clone() for n, b in model.named_buffers()}
     assert before["noise"].shape == (3, 8)
     assert before["scale"].shape == (8,)

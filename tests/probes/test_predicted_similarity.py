@@ -10,7 +10,7 @@ import pytest
 
 from inweights.errors import ConfigError, DataError
 from inweights.models import OneLayerConfig
-from inweights.probes.predicted_similarity import predicted_similarity as foretold
+from inweights.probes.resemblance import predicted_similarity as foretold
 from inweights.worlds import AnalogicalTwoHop, Analogy, TwoHop
 
 SETTINGS: dict[str, Any] = {"rate": 0.3, "steps": 7}

@@ -53,4 +53,13 @@ def test_a_figure_says_its_finding_once_its_own_claims_are_reproduced(tmp_path) 
     )
     shown, asked = replace(done, recipe=recipe, claims=results).figures
     assert shown.title == "It is accuracy"
-    assert (asked.title, asked.caption[:29]) == ("Losses", "Expected if the claims hold: ")
+    assert asked.title == "Losses"
+    assert asked.caption.endswith("dots. Expected if the claims hold: it is losses.")
+
+
+@pytest.mark.parametrize("title", ["It rises.", "Does it rise?"])
+def test_a_caption_says_what_is_found_as_what_is_expected(title) -> None:
+    figure = changed(auto("losses", title=title, caption="Mean. A rises."), finds="A rises.")
+    read, expected = figure.in_question.caption.split(" Expected if the claims hold: ")
+    assert read == "Mean."
+    assert expected.endswith("A rises.")

@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from inweights.arrays import Floats
 from inweights.errors import DataError, SolverError
 from inweights.models import Node2VecConfig
 from inweights.theory.geometric_memory import node2vec, spectral, storage
 from inweights.worlds import Graph, TwoHop, from_networkx
+from inweights.worlds.arrays import Floats
 
 TINY = {
     name: spectral.adjacency(Graph(shape=name).build(seed=1))

@@ -36,11 +36,11 @@ def test_a_scene_is_the_graph(shape: str) -> None:
 
 def test_order_walks_along_ring_and_arms() -> None:
     ring = adjacency(Graph(shape="cycle").build(seed=3)) > 0
-    order = depth_first(ring, 4)
-    assert order[0] == 4
+    order = depth_first(ring)
+    assert order[0] == 0
     assert all(ring[u, v] for u, v in zip(order, np.roll(order, -1), strict=True))
     star = adjacency(Graph(shape="path-star", arms=3, nodes=4, shuffled=False).build()) > 0
-    assert depth_first(star, 0).tolist() == list(range(10))
+    assert depth_first(star).tolist() == list(range(10))
 
 
 def test_plane_keeps_distances_that_a_plane_can_keep() -> None:

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from inweights.errors import ConfigError, DataError
 from inweights.models import OneLayerConfig
 from inweights.probes.resemblance import entity_pairs, resemblance
-from inweights.theory.feature_resemblance.gradients import gradients
+from inweights.theory.feature_resemblance.gradients import Gradients, gradients
 from inweights.theory.feature_resemblance.resemblance import (
     curriculum_cosine,
     linear_cosines,
@@ -39,6 +39,13 @@ def drawn(seed: int = 0) -> dict[str, Any]:
     }
 
 
+def of(given: dict[str, Any], **options: Any) -> Gradients:
+    """The gradients of what is drawn."""
+    matrices = given["key_query"], given["value"], given["mlp"]
+    rest = {name: given[name] for name in ("inputs", "labels", "weights")}
+    return gradients(matrices, **rest, **options)
+
+
 @pytest.mark.parametrize("relu", [False, True])
 @pytest.mark.parametrize("shared", [False, True])
 def test_closed_form_gradients_are_those_of_autograd(relu: bool, shared: bool) -> None:
@@ -46,7 +53,7 @@ def test_closed_form_gradients_are_those_of_autograd(relu: bool, shared: bool) -
     given, kappa = drawn(), 1.7
     if shared:
         given["inputs"] = given["inputs"][0]
-    found = gradients(**given, kappa=kappa, relu=relu)
+    found = of(given, kappa=kappa, relu=relu)
     for r in range(REPLICAS):
         w_kq, w_v, w = (
             torch.tensor(given[name][r], requires_grad=True)
@@ -86,10 +93,9 @@ def test_closed_form_gradients_are_those_of_the_model(mlp: Any) -> None:
     roles = {"category": 2.0, "similarity": 2.0, "attribution": 1.0}
     prompts, answers = world.facts.matrix(np.arange(len(world.facts)))
     weights = np.repeat([2.0, 2.0, 1.0], 3) / 15
+    value = np.swapaxes(before["attention.value"], 1, 2)
     found = gradients(
-        before["attention.key_query"],
-        np.swapaxes(before["attention.value"], 1, 2),
-        before["mlp.weight"],
+        (before["attention.key_query"], value, before["mlp.weight"]),
         np.eye(len(world.vocabulary))[prompts],
         np.searchsorted(world.outputs, answers[:, 0]),
         kappa=5.0,
@@ -119,7 +125,7 @@ def test_gradients_refuse_what_does_not_fit() -> None:
         ("weights", given["weights"][:2], "5 prompts need as many"),
     ):
         with pytest.raises(DataError, match=message):
-            gradients(**{**given, name: wrong}, kappa=1.0)
+            of({**given, name: wrong}, kappa=1.0)
 
 
 # --- the linear regime

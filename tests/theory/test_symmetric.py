@@ -29,13 +29,6 @@ def test_norm_is_that_of_the_matrix(point: Parameters, n: int) -> None:
     assert point.lemma_2(n) == pytest.approx(full, rel=1e-6, abs=1e-5)
 
 
-@given(points, st.integers(2, 9))
-def test_column_sums_are_those_of_the_matrix(point: Parameters, n: int) -> None:
-    """Of a subject, a bridge, ``r1`` and ``r2``, which are rows of ``W`` as it is stored."""
-    sums = point.matrix(n).sum(1)
-    assert point.column_sums(n) == pytest.approx(sums[[0, n, -2, -1]], abs=1e-6)
-
-
 @given(points, st.integers(2, 7))
 def test_margins_are_those_of_the_world(point: Parameters, n: int) -> None:
     """Every constraint, and the margin of a composition (14), read off the matrix itself."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,11 @@ from tests.forks import Forks
 from tests.training.curricula import CURRICULA, WORLD, build, curriculum, same_bits
 
 from inweights.errors import RunError
-from inweights.models import GPTConfig
+from inweights.models import GPTConfig, Model
 from inweights.probes import accuracy
 from inweights.training import Checkpoint, Curriculum, Observer, Phase, train
 from inweights.training.checkpoint import DamagedError
+from inweights.training.loop import Result
 from inweights.worlds import TwoHop
 
 
@@ -27,12 +29,22 @@ class InterruptedHereError(Exception):
     pass
 
 
+def observers() -> list[Observer]:
+    return [Observer("recall", lambda m: accuracy(m, WORLD), every=2)]
+
+
+@cache
+def uninterrupted(name: str) -> tuple[Model, Result]:
+    """A model that nothing disturbed, and what was recorded of it."""
+    model = build()
+    about: dict[str, Any] = {"seeds": [0, 1, 2], "every": 1, "observers": observers()}
+    return model, train(model, WORLD, CURRICULA[name], **about)
+
+
 @pytest.mark.parametrize("name", CURRICULA)
 @pytest.mark.parametrize("at", [1, 4, 9])
 def test_resumed_equals_uninterrupted_bit_for_bit(name: str, at: int, tmp_path: Path) -> None:
-    observers = [Observer("recall", lambda m: accuracy(m, WORLD), every=2)]
-    whole = build()
-    expected = train(whole, WORLD, CURRICULA[name], seeds=[0, 1, 2], every=1, observers=observers)
+    whole, expected = uninterrupted(name)
 
     def stop(total: int) -> None:
         if total >= at:  # a phase that stops early counts in full
@@ -41,7 +53,7 @@ def test_resumed_equals_uninterrupted_bit_for_bit(name: str, at: int, tmp_path: 
     def checkpoint() -> Checkpoint:
         return Checkpoint(tmp_path / "state", key="k", every_steps=1)
 
-    arguments: dict[str, Any] = {"seeds": [0, 1, 2], "every": 1, "observers": observers}
+    arguments: dict[str, Any] = {"seeds": [0, 1, 2], "every": 1, "observers": observers()}
     with pytest.raises(InterruptedHereError):
         train(build(), WORLD, CURRICULA[name], progress=stop, checkpoint=checkpoint(), **arguments)
     resumed = build()

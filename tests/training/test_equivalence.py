@@ -59,7 +59,7 @@ def test_every_size_has_the_same_bits_alone_and_in_company(config, optimizer) ->
 
     So are products with one column, where a library has a kernel of its own for a single matrix.
     """
-    plan = curriculum(optimizer=optimizer, steps=25, schedule=Schedule(kind="cosine", warmup=2))
+    plan = curriculum(optimizer=optimizer, steps=12, schedule=Schedule(kind="cosine", warmup=2))
     together = build(range(5), config)
     train(together, WORLD, plan, seeds=5)
     for r in (0, 3):

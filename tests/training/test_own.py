@@ -10,7 +10,7 @@ import pytest
 import torch
 from tests.training import own_parts as own
 
-from inweights.config import decode, identity, replace_at, to_dict
+from inweights.config import decode, identity, replace_at, to_plain
 from inweights.errors import ConfigError
 from inweights.models import GPTConfig
 from inweights.support.sources import plain
@@ -187,7 +187,7 @@ def test_a_file_names_a_function_by_its_address() -> None:
         schedule=own.halved,
     )
     assert plain(read) == plain(same)
-    assert decode(Phase, to_dict(same)) == same
+    assert decode(Phase, to_plain(same)) == same
     swept = replace_at(phase(loss=own.focal), {"phases.0.loss.options": {"gamma": 0.0}})
     assert swept.phases[0].loss == Phase(loss=partial(own.focal, gamma=0.0)).loss
 

@@ -78,6 +78,18 @@ class PlainGPT(nn.Module):
         return self
 
 
+def by_length(length: int) -> tuple[Tensor, ...]:
+    """Prompts of so many tokens ``[B, T]``, and their answers ``[B, 1]``."""
+    prompts = [WORLD.facts.prompt(i) for i in range(len(WORLD.facts))]
+    own = [i for i, prompt in enumerate(prompts) if len(prompt) == length]
+    answers = [WORLD.facts.answer(i) for i in own]
+    return tuple(torch.from_numpy(np.stack(rows)) for rows in ([prompts[i] for i in own], answers))
+
+
+LENGTHS = {len(WORLD.facts.prompt(i)) for i in range(len(WORLD.facts))}
+BY_LENGTH = [by_length(length) for length in sorted(LENGTHS)]
+
+
 def plain_factor(schedule: Schedule, step: int, steps: int) -> float:
     if step < schedule.warmup:
         return (step + 1) / (schedule.warmup + 1)
@@ -146,10 +158,9 @@ def test_loss_curve_and_end_equal_a_plain_loop(optimizer: str, schedule: str, ti
     expected = []
     for step in range(STEPS):
         loss = torch.zeros(())
-        for i in range(len(WORLD.facts)):
-            prompt = torch.tensor(WORLD.facts.prompt(i))
-            logits = plain(prompt[None], torch.arange(len(prompt)))[0, -1]
-            loss = loss - logits.log_softmax(-1)[WORLD.facts.answer(i)[0]] / len(WORLD.facts)
+        for prompts, answers in BY_LENGTH:
+            logits = plain(prompts, torch.arange(prompts.shape[1]))[:, -1]
+            loss = loss - logits.log_softmax(-1).gather(1, answers).sum() / len(WORLD.facts)
         descent.zero_grad()
         loss.backward()
         for group in descent.param_groups:

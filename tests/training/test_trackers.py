@@ -137,11 +137,16 @@ def test_a_failure_is_told() -> None:
     def fails(seed: int, rate: float) -> dict[str, float]:
         raise ValueError(f"no {rate} for {seed}")
 
-    with pytest.raises(iw.InweightsError, match=r"no 0\.5"):
-        iw.sweep(
-            fails, over={"rate": [0.5]}, seeds=1, observers=[iw.Tracker("recorder", per="sweep")]
-        )
-    assert [run.ended for run in Recorder.runs] in ([], [True])
+    def half(seed: int, rate: float) -> dict[str, float]:
+        return {"score": rate} if seed else fails(seed, rate)
+
+    for function in (fails, half):  # of the second one a run is stored, and told of
+        with pytest.raises(iw.InweightsError, match=r"no 0\.5"):
+            iw.sweep(
+                function, over={"rate": [0.5]}, seeds=2, progress=False,
+                observers=[iw.Tracker("recorder", per="sweep")],
+            )  # fmt: skip
+    assert [(run.name, run.ended) for run in Recorder.runs] == [("sweep", True)] * 2
 
 
 def test_tables_of_many_curves_are_files_alone() -> None:

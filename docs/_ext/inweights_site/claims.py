@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from inweights.config import to_dict
+from inweights.config import to_plain
 from inweights.lab.grammar.verdict import ClaimResult
 from inweights.report.base.html import escape
 from inweights_site.board import entries
@@ -22,7 +22,7 @@ def write(folder: Path) -> None:
             file = folder / f"{claim.id}.json"
             file.parent.mkdir(parents=True, exist_ok=True)
             page = f"recipes/{entry.recipe.name}.html#{claim.id.rpartition('/')[2]}"
-            about = {**to_dict(claim), "recipe": entry.recipe.name, "page": page}
+            about = {**to_plain(claim), "recipe": entry.recipe.name, "page": page}
             file.write_text(json.dumps(about, ensure_ascii=False, indent=1) + "\n", "utf-8")
             file.with_suffix(".svg").write_text(badge(claim), "utf-8")
             index[claim.id] = claim.verdict

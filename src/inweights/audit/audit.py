@@ -122,10 +122,8 @@ def audit(
     leaks, transfers = counts.leaks(facts, chains), counts.transfers(facts)
     begin(3)
     relations, overlap = counts.relations(facts), counts.name_overlap(facts)
-    prediction, why = None, "not requested"
-    if forecast and not each.height:
-        why = "no two facts form a chain"
-    elif forecast:
+    prediction, why = None, "no two facts form a chain" if forecast else "not requested"
+    if forecast and each.height:
         begin(4)
         prediction, why = _forecast(knowledge, seconds, progress)
     return Audit(

@@ -16,6 +16,7 @@ from inweights.audit.questions import chains_of, with_left_out
 from inweights.audit.rows import (
     Counter,
     fill,
+    often_enough,
     stages_of,
     table_of,
     text_of,
@@ -26,7 +27,7 @@ from inweights.audit.rows import (
 from inweights.audit.strategies import Row, Telling, plain, strategies_of
 from inweights.audit.strategies.measured import Choice, choose
 from inweights.audit.strategies.mentions import Mentions
-from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.errors import ConfigError, DataError, check_names
 from inweights.support.progress import Progress
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.wording import Wording
@@ -59,6 +60,7 @@ class Augmented:
         choices: What ``auto`` took for each kind of question, and why.
         facts: ``subject, relation, object``, a row a fact.
         rewritten: Facts that a model said again, and of how many it was asked to.
+        often: How often the rarest and the commonest fact are stated by themselves in ``train``.
     """
 
     train: pl.DataFrame
@@ -74,6 +76,7 @@ class Augmented:
     choices: tuple[Choice, ...] = ()
     facts: pl.DataFrame = field(default_factory=pl.DataFrame)
     rewritten: tuple[int, int] = (0, 0)
+    often: tuple[int, int] = (0, 0)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -98,6 +101,7 @@ def augment(
     hops: int = 2,
     most: int = 10_000,
     hold_out: float = 0.0,
+    floor: float = 0.0,
     replay: Path | Sequence[str] | None = None,
     budget: int = 0,
     curriculum: Literal["joint", "sa"] = "joint",
@@ -121,6 +125,9 @@ def augment(
         most: Chains of each length that strategies tell, at most.
         hold_out: Share of the bridges whose chains no strategy tells, so that what is learnt beyond
             memory can be measured.
+        floor: Least share of the training set (tokens, or words) that states facts by themselves:
+            where strategies add more, all facts are stated again, so that chains which are held out
+            measure composition and not facts forgotten among chains that are told.
         replay: A file of text, a line a text, or its lines, for the strategy ``replay``: as much as
             a quarter of all other text, at most.
         budget: Tokens (words, where no tokenizer is given) of the training set: all facts, then
@@ -154,10 +161,9 @@ def augment(
     choices = choose(want) if "auto" in strategies else []
     found = [choice.strategy for choice in choices if choice.strategy]
     chosen = strategies_of([*(name for name in strategies if name != "auto"), *found])
-    if curriculum not in ("joint", "sa"):
-        raise unknown_name("curriculum", curriculum, ("joint", "sa"))
+    check_names("curriculum", [curriculum], ("joint", "sa"))
     words = (wording or Wording()).over(knowledge)
-    _validate(knowledge, words, wordings, hops, most, hold_out, budget)
+    _validate(knowledge, words, wordings, hops, most, hold_out, floor, budget)
     if replay is not None and "replay" not in chosen:
         raise ConfigError("a replay file needs the strategy 'replay'; add it")
     if rewrite is not None and "paraphrases" not in chosen:
@@ -180,6 +186,7 @@ def augment(
     count = tokens or words_of
     facts = list(plain(telling))
     added = [row for name, way in chosen.items() if name != "replay" for row in way.tell(telling)]
+    added += often_enough([*facts, *added], floor, count)
     if "replay" in chosen:
         room = int(REPLAYED * sum(count([text_of(row) for row in (*facts, *added)])))
         added += within(list(chosen["replay"].tell(telling)), room, count)
@@ -195,6 +202,7 @@ def augment(
     tell(2, 3, "questions")
     asked, alone = with_left_out(knowledge, words, seed=seed, reverse="reversals" not in chosen)
     questions = _marked(asked, rows, knowledge, train["turn"])
+    often = train.filter(pl.col("fact") >= 0)["fact"].value_counts()["count"].to_list()
     return Augmented(
         train=train,
         control=control,
@@ -209,6 +217,7 @@ def augment(
         choices=tuple(choices),
         facts=knowledge.frame().select("subject", "relation", "object"),
         rewritten=(sum(row.role == "rewritten" for row in added), len(knowledge) if rewrite else 0),
+        often=(min(often), max(often)),
     )
 
 
@@ -219,6 +228,7 @@ def _validate(
     hops: int,
     most: int,
     hold_out: float,
+    floor: float,
     budget: int,
 ) -> None:
     there = max(len(words.templates(r)) for r in facts.relations)
@@ -233,6 +243,8 @@ def _validate(
         raise ConfigError(f"most must be at least 1 and budget at least 0, got {most} and {budget}")
     if not 0 <= hold_out <= 1:
         raise ConfigError(f"hold_out must be a fraction from 0 to 1, got {hold_out:g}")
+    if not 0 <= floor < 0.9:
+        raise ConfigError(f"floor must be a fraction from 0 to 0.9, got {floor:g}")
 
 
 def _marked(

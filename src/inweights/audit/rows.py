@@ -1,5 +1,6 @@
 """Rows of a training set, and what they cost to train on: words, or tokens of a tokenizer."""
 
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,15 @@ def within(rows: list[Row], room: int, count: Counter) -> list[Row]:
     """The first rows, as far as there is room."""
     ends = np.cumsum(count([text_of(row) for row in rows]))
     return rows[: int((ends <= room).sum())]
+
+
+def often_enough(rows: Sequence[Row], floor: float, count: Counter) -> list[Row]:
+    """Return rows of single facts again, as often as gives them a least share of all text."""
+    lengths = np.array(count([text_of(row) for row in rows]), dtype=np.int64)
+    single = np.array([row.fact >= 0 for row in rows])
+    others = int(lengths[~single].sum())
+    times = math.ceil(floor * others / ((1 - floor) * int(lengths[single].sum())))
+    return [row for row in rows if row.fact >= 0] * max(0, times - 1)
 
 
 def fill(facts: list[Row], added: list[Row], goal: int, count: Counter, seed: int) -> list[Row]:

@@ -56,6 +56,7 @@ def write_augmented(augmented: Augmented, folder: str | Path) -> Path:
             "tokens": augmented.tokens,
             "dropped": augmented.dropped,
             "alone": augmented.alone,
+            "often": list(augmented.often),
         }
         (work / "counts.json").write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
         listed = "\n".join(

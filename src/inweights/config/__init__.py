@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
@@ -11,6 +12,8 @@ from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 import msgspec
 
 from inweights.config.refusal import check_types, refusal
+from inweights.config.sizes import MOST as MOST
+from inweights.config.sizes import check_size
 from inweights.config.toml_text import MAX_TEXT, parse_toml, parse_value
 from inweights.errors import ConfigError, unknown_name
 from inweights.support.limits import read_text
@@ -26,7 +29,7 @@ __all__ = [
     "identity",
     "load_toml",
     "replace_at",
-    "to_dict",
+    "to_plain",
 ]
 
 
@@ -84,17 +87,22 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Turn what a caller may give, such as a function, into what is stored."""
 
 
-#: The largest number that a size may be, unless something else is said.
-MOST = 65_536
 #: Types of which a value is what it is.
 _PLAIN = frozenset({int, float, str, bool, type(None)})
 C = TypeVar("C", bound=msgspec.Struct)
 
 
-def to_dict(config: msgspec.Struct) -> dict[str, Any]:
+def to_plain(config: msgspec.Struct) -> dict[str, Any]:
     """Return the config as plain dictionaries, lists, strings and numbers."""
     plain: dict[str, Any] = msgspec.to_builtins(config, str_keys=True)
     return plain
+
+
+def __getattr__(name: str) -> Any:
+    if name != "to_dict":  # as it was called in version 0.1.0
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    warnings.warn("config.to_dict is called config.to_plain", DeprecationWarning, stacklevel=2)
+    return to_plain
 
 
 def identity(value: Any, *, newer: bool = False) -> Any:
@@ -170,7 +178,7 @@ def apply_overrides(config: C, overrides: Iterable[str]) -> C:
         >>> apply_overrides(Ring(), ["nodes=9", "sizes=3,4"])
         Ring(nodes=9, sizes=(3, 4))
     """
-    values = _lists(to_dict(config))
+    values = _lists(to_plain(config))
     for override in overrides:
         key, equals, text = override.partition("=")
         if not equals or not key.strip():
@@ -192,14 +200,12 @@ def as_overrides(
         ...     models: tuple[str, ...] = ()
         >>> as_overrides(Settings(), {"ring": {"nodes": 5}, "models": ["gpt"]})
         ('ring.nodes=5', 'models=["gpt"]')
-        >>> as_overrides(Settings(), ["ring.nodes=5"])
-        ('ring.nodes=5',)
     """
     if not isinstance(changes, Mapping):
         return tuple(changes)
     written: list[str] = []
     for key, value in changes.items():
-        plain = to_dict(value) if isinstance(value, msgspec.Struct) else value
+        plain = to_plain(value) if isinstance(value, msgspec.Struct) else value
         current: Any = config
         for step in key.split("."):
             current = getattr(current, step, None)
@@ -226,9 +232,9 @@ def replace_at(config: C, values: Mapping[str, Any]) -> C:
         >>> replace_at(Ring(), {"sizes.1": 9})
         Ring(sizes=(3, 9))
     """
-    plain = _lists(to_dict(config))
+    plain = _lists(to_plain(config))
     for path, value in values.items():
-        _set(plain, path, to_dict(value) if isinstance(value, msgspec.Struct) else value)
+        _set(plain, path, to_plain(value) if isinstance(value, msgspec.Struct) else value)
     return decode(type(config), plain)
 
 
@@ -281,24 +287,6 @@ def load_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} is not a TOML file: {error}") from None
     except ValueError as error:
         raise ConfigError(f"{path} is no file of settings: {error}") from None
-
-
-def check_size(name: str, value: float, *, least: float = 1, most: float = MOST) -> None:
-    """Refuse a number out of range; one that is not a number is.
-
-    Raises:
-        ConfigError: It is.
-
-    Example:
-        >>> check_size("gpt.width", 0)
-        Traceback (most recent call last):
-        ...
-        inweights.errors.ConfigError: gpt.width must be at least 1, got 0
-    """
-    if not value >= least:
-        raise ConfigError(f"{name} must be at least {least:g}, got {value}")
-    if not value <= most:
-        raise ConfigError(f"{name} must be at most {most:.10g}, got {value}")
 
 
 def digest(values: Any, length: int = 12) -> str:

@@ -42,7 +42,7 @@ def refusal(
         if owner is not None:
             key = f"{path}.{unknown['key']}" if path else unknown["key"]
             prefix = f"{path}." if path else ""
-            return unknown_name("key", key, [prefix + f for f in _keys(owner)])
+            return unknown_name("key", key, [prefix + f for f in owner.__struct_encode_fields__])
     placed = _PLACED.match(text)
     assert placed is not None
     path = placed["path"] or ""
@@ -75,10 +75,6 @@ def _names_of(hint: Any) -> tuple[str, ...]:
     if get_origin(hint) is Literal:
         return tuple(name for name in get_args(hint) if isinstance(name, str))
     return tuple(name for part in get_args(hint) for name in _names_of(part))
-
-
-def _keys(kind: type[msgspec.Struct]) -> tuple[str, ...]:
-    return kind.__struct_encode_fields__
 
 
 def _struct_at(kind: type[msgspec.Struct], path: list[str]) -> type[msgspec.Struct] | None:

@@ -46,7 +46,7 @@ def to_dict(config: Config) -> dict[str, Any]:
     if not isinstance(config, Config):
         raise ConfigError(f"to_dict takes a config such as iw.TwoHop(), got {config!r}")
     kind = type(config)
-    plain: dict[str, Any] = _plain(configs.to_dict(config))
+    plain: dict[str, Any] = _plain(configs.to_plain(config))
     known = "kind" in plain and _of_kind(plain["kind"]) is kind
     return plain if known else {"type": _address(kind), **plain}
 

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 #: Why a claim has a verdict without a run on this disk.
 STORED = "from the stored board"
-#: First part of the names of studies in files, which are read from their runs.
-_STUDY = "study/"
+#: First parts of the names of recipes that are read from their runs: studies in files, and
+#: comparisons of trainings.
+_STUDY, _TRAINING = "study/", "training/"
 
 
 def add_page(outcome: Outcome, folder: Path) -> None:
@@ -108,7 +109,7 @@ def open_run(
     store = RunStore(runs)
     if name == "last":
         return _open_newest(store, again=again)
-    if name.startswith(_STUDY):
+    if name.startswith((_STUDY, _TRAINING)):
         return _open_study(name, store, again=again)
     if name in recipe_names() or not _is_run(name, store):
         outcome = find(name, scale, runs=runs)
@@ -158,7 +159,8 @@ def _open_study(name: str, store: RunStore, *, again: bool) -> Outcome:
     for folder in store:
         if folder.config.get("recipe") == name and folder.complete:
             return _open(folder, name, again=again)
-    raise ConfigError(f"{name} has not been run yet; run a study with 'inweights sweep FILE.toml'")
+    command = "sweep FILE.toml" if name.startswith(_STUDY) else "compare-training FACTS --model M"
+    raise ConfigError(f"{name} has not been run yet; run it with 'inweights {command}'")
 
 
 def _open(folder: RunFolder, home: str, *, again: bool) -> Outcome:
@@ -169,6 +171,10 @@ def _open(folder: RunFolder, home: str, *, again: bool) -> Outcome:
         from inweights.lab.studies.study import study_recipe
 
         recipe = study_recipe(home, folder.config.get("settings", {}))
+    elif home.startswith(_TRAINING):
+        from inweights.laboratory.training import training_recipe
+
+        recipe = training_recipe(home, folder.config.get("settings", {}))
     elif home in recipe_names():
         recipe = of_folder(stated(get_recipe(home), str(folder.config.get("scale"))), folder)
     else:

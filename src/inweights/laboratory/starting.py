@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from inweights.errors import ConfigError, WriteError, unknown_name
+from inweights.errors import ConfigError, WriteError, check_names
 from inweights.support.publish import publish_file
 
 #: What :func:`new` writes.
@@ -46,8 +46,7 @@ def new(kind: str, name: str, folder: str | Path = ".") -> list[Path]:
         >>> [path.name for path in new("world", "my-town", tempfile.mkdtemp())]
         ['my_town.py', 'test_my_town.py']
     """
-    if kind not in KINDS:
-        raise unknown_name("kind", kind, KINDS)
+    check_names("kind", [kind], KINDS)
     module = name.replace("-", "_")
     if not re.fullmatch(r"[a-z][a-z0-9-]{0,60}", name) or keyword.iskeyword(module):
         raise ConfigError(

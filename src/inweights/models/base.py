@@ -9,12 +9,12 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from inweights.arrays import Float, Int
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.layers import Embedding, Linear
 from inweights.models.packing import Packed, pack
 from inweights.support.progress import plural
 from inweights.support.showing import Card
+from inweights.worlds.arrays import Float, Int
 
 #: What :meth:`Model.hooks` does to a hidden state: ``[R, S, D]`` to the same shape.
 Edit = Callable[[Tensor], Tensor]
@@ -23,8 +23,8 @@ Edit = Callable[[Tensor], Tensor]
 class Model(nn.Module):
     """Base of all architectures. ``R`` runs are one model whose parameters all start with ``R``.
 
-    A subclass implements :meth:`states`, :meth:`unembed` and :attr:`layer_names`. It passes each
-    state through :meth:`hook`, so that it can be replaced.
+    A subclass implements :meth:`states`, :attr:`layer_names`, and :meth:`unembed` where it has no
+    :attr:`head_matrix`. It passes each state through :meth:`hook`, so that it can be replaced.
 
     Attributes:
         replicas: Number of runs ``R``.
@@ -50,8 +50,7 @@ class Model(nn.Module):
             raise ConfigError(
                 f"a model needs at least one replica and one token, got {replicas} and {vocabulary}"
             )
-        self.replicas = replicas
-        self.vocabulary = vocabulary
+        self.replicas, self.vocabulary = replicas, vocabulary
         listed = list(range(vocabulary)) if candidates is None else [int(i) for i in candidates]
         if len(set(listed)) != len(listed):
             raise ConfigError("a token occurs twice in the candidates of a model")
@@ -92,8 +91,11 @@ class Model(nn.Module):
         raise NotImplementedError
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        """Map the deepest state to logits."""
-        raise NotImplementedError
+        """Map the deepest state to logits; by :attr:`head_matrix` where there is one."""
+        matrix = self.head_matrix
+        if matrix is None:
+            raise NotImplementedError
+        return torch.bmm(state, matrix)
 
     def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
         """Map a state before the deepest to what :meth:`unembed` reads."""
@@ -131,9 +133,7 @@ class Model(nn.Module):
         """
         if isinstance(inputs, Packed):
             return self.unembed(self.deepest(inputs, at))
-        batch = pack([inputs])
-        logits = self.forward(batch)
-        return logits.unflatten(1, inputs.shape[-2:])
+        return self.forward(pack([inputs])).unflatten(1, inputs.shape[-2:])
 
     def deepest(self, batch: Packed, at: Int[Tensor, " n"] | None = None) -> Float[Tensor, "R _ D"]:
         """Return the state that is unembedded, at positions ``at`` or at all."""
@@ -150,12 +150,9 @@ class Model(nn.Module):
         head, tokens = getattr(self, "head", None), getattr(self, "tokens", None)
         if isinstance(head, Linear) and head.bias is None:
             return head.weight
-        if (
-            head is None
-            and isinstance(tokens, Embedding)
-            and tokens.weight.shape[1] == len(self.candidates)
-        ):
-            return tokens.weight.transpose(1, 2)
+        if head is None and isinstance(tokens, Embedding):
+            table = tokens.weight.transpose(1, 2)
+            return table if table.shape[2] == len(self.candidates) else None
         return None
 
     @property

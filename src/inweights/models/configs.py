@@ -7,11 +7,12 @@ loads its architecture when it builds a model.
 from __future__ import annotations
 
 import math
+import sys
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from inweights.config import Config, check_size
 from inweights.errors import ConfigError
-from inweights.models.model_config import Init, ModelConfig, Start, built, check_rate
+from inweights.models.model_config import Init, ModelConfig, Start, built
 
 if TYPE_CHECKING:
     from inweights.models.deep_linear import DeepLinear
@@ -36,6 +37,13 @@ __all__ = [
 
 Positions = Literal["learned", "sinusoidal", "none"]
 Mixing = Literal["causal", "uniform", "none"]
+#: The largest scale of logits, or of a start: any finite one.
+MOST_SCALE = sys.float_info.max
+
+
+def _check_std(name: str, std: float | None) -> None:
+    if std is not None and not 0 < std <= MOST_SCALE:
+        raise ConfigError(f"{name} must be above 0, got {std}; leave it out for init")
 
 
 class GPTConfig(Config, tag_field="kind", tag="gpt"):
@@ -95,15 +103,13 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
             raise ConfigError(
                 f"gpt.heads must divide gpt.width: {self.heads} does not divide {self.width}"
             )
-        for name in ("embedding_std", "position_std"):
-            std = getattr(self, name)
-            if std is not None and not (std > 0 and math.isfinite(std)):
-                raise ConfigError(f"gpt.{name} must be above 0, got {std}; leave it out for init")
+        _check_std("gpt.embedding_std", self.embedding_std)
+        _check_std("gpt.position_std", self.position_std)
         if self.position_std is not None and self.positions != "learned":
             raise ConfigError(
                 f"gpt.position_std has no effect on positions = '{self.positions}'; leave it out"
             )
-        check_rate("gpt.dropout", self.dropout)
+        check_size("gpt.dropout", self.dropout, least=0, below=1)
 
     def build(self, **start: Unpack[Start]) -> GPT:
         """Build the model, one replica a seed. The head covers all tokens, not ``candidates``."""
@@ -157,12 +163,8 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
 
     def __post_init__(self) -> None:
         check_size("tiny-nn.width", self.width)
-        std = self.embedding_std
-        if std is not None and not (std > 0 and math.isfinite(std)):
-            raise ConfigError(
-                f"tiny-nn.embedding_std must be above 0, got {std}; leave it out for init"
-            )
-        check_rate("tiny-nn.dropout", self.dropout)
+        _check_std("tiny-nn.embedding_std", self.embedding_std)
+        check_size("tiny-nn.dropout", self.dropout, least=0, below=1)
 
     def build(self, **start: Unpack[Start]) -> TinyNN:
         """Build the model, one replica a seed. The head covers all tokens, not ``candidates``."""
@@ -305,8 +307,7 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
     def __post_init__(self) -> None:
         for name in ("width", "hidden"):
             check_size(f"one-layer.{name}", getattr(self, name))
-        if not (self.kappa > 0 and math.isfinite(self.kappa)):
-            raise ConfigError(f"one-layer.kappa must be above 0, got {self.kappa}")
+        check_size("one-layer.kappa", self.kappa, above=0, most=MOST_SCALE)
 
     def build(self, **start: Unpack[Start]) -> OneLayer:
         """Build the model, one replica a seed, with logits for ``candidates`` (the labels).

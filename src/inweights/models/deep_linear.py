@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor, nn
 
-from inweights.arrays import Float
-from inweights.errors import ConfigError, DataError
+from inweights.errors import ConfigError
 from inweights.models.base import Model
-from inweights.models.layers import Linear
+from inweights.models.layers import Linear, check_ids, rows_of
 from inweights.models.packing import Packed, running_sums
+from inweights.worlds.arrays import Float
 
 if TYPE_CHECKING:
     from inweights.models.configs import DeepLinearConfig
@@ -92,17 +91,5 @@ class DeepLinear(Model):
         """``W_1 x`` at every position, ``[R, S, D]``: rows of ``W_1``, summed along a prompt."""
         first = self.layers[0]
         assert isinstance(first, Linear)
-        tokens, table = batch.tokens, first.weight
-        if tokens.device.type == "cpu" and tokens.numel():  # what an index would not refuse
-            low, high = int(tokens.min()), int(tokens.max())
-            if low < 0 or high >= self.vocabulary:
-                raise DataError(
-                    f"an id is outside 0 to {self.vocabulary - 1}: a token is out of range"
-                )
-        if tokens.dim() == 1:
-            rows = table.index_select(1, tokens)
-        else:
-            start = table.shape[1] * torch.arange(len(table), device=tokens.device).unsqueeze(1)
-            rows = table.flatten(0, 1).index_select(0, (tokens + start).flatten())
-            rows = rows.unflatten(0, tokens.shape)
-        return running_sums(rows, batch.shapes)
+        check_ids(batch.tokens, self.vocabulary)
+        return running_sums(rows_of(first.weight, batch.tokens), batch.shapes)

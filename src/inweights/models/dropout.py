@@ -15,10 +15,10 @@ from typing import Final
 import torch
 from torch import Tensor, nn
 
-from inweights.arrays import Float
+from inweights.config import check_size
 from inweights.errors import ConfigError
-from inweights.models.model_config import check_rate
 from inweights.seeds import Streams
+from inweights.worlds.arrays import Float
 
 DROPOUT: Final = "dropout"
 
@@ -31,7 +31,7 @@ class Dropout(nn.Module):
 
     def __init__(self, rate: float) -> None:
         super().__init__()
-        check_rate("dropout", rate)
+        check_size("dropout", rate, least=0, below=1)
         self.rate = rate
         self.generators: list[torch.Generator] | None = None
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from inweights.arrays import Float
 from inweights.models.base import Model
 from inweights.models.layers import Embedding, Linear
 from inweights.models.packing import Packed, running_sums
+from inweights.worlds.arrays import Float
 
 if TYPE_CHECKING:
     from inweights.models.configs import EmbMLPConfig

@@ -6,7 +6,8 @@ that OpenAI released use its tanh approximation (``"gelu_new"``) and do not fit 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
@@ -14,7 +15,6 @@ from torch import Tensor
 from inweights.errors import ConfigError
 from inweights.models.configs import GPTConfig
 from inweights.models.gpt import GPT, Block
-from inweights.models.layers import LayerNorm
 from inweights.support.extras import optional
 
 if TYPE_CHECKING:
@@ -76,20 +76,10 @@ def to_transformers(model: GPT, replica: int = 0) -> GPT2LMHeadModel:
             )
         )
     exported = exported.to(model.tokens.weight).eval()
-    body = exported.transformer
     with torch.no_grad():
-        body.wte.weight.copy_(model.tokens.weight[replica])
-        body.wpe.weight.copy_(_positions(model, replica))
-        for block, theirs in zip(model.blocks, body.h, strict=True):
-            assert isinstance(block, Block)
-            for ours, copy in _pairs(block, theirs):
-                copy.weight.copy_(ours.weight[replica])
-                copy.bias.copy_(ours.bias[replica])
-        assert isinstance(model.norm, LayerNorm)
-        body.ln_f.weight.copy_(model.norm.weight[replica])
-        body.ln_f.bias.copy_(model.norm.bias[replica])
-        if model.head is not None:
-            exported.lm_head.weight.copy_(model.head.weight[replica].T)
+        exported.transformer.wpe.weight.copy_(_positions(model, replica))
+        for ours, theirs in _pairs(model, exported):
+            theirs.copy_(ours[replica])
     return exported
 
 
@@ -158,23 +148,16 @@ def from_transformers(model: GPT2LMHeadModel) -> GPT:
     )
     ours = GPT(config, vocabulary=theirs.vocab_size, replicas=1).to(body.wte.weight)
     assert ours.positions is not None
-    assert isinstance(ours.norm, LayerNorm)
     with torch.no_grad():
-        ours.tokens.weight[0] = body.wte.weight
         ours.positions.weight[0] = body.wpe.weight
-        for block, original in zip(ours.blocks, body.h, strict=True):
-            assert isinstance(block, Block)
-            for copy, part in _pairs(block, original):
-                copy.weight[0] = part.weight
-                copy.bias[0] = part.bias
-        ours.norm.weight[0] = body.ln_f.weight
-        ours.norm.bias[0] = body.ln_f.bias
-        if ours.head is not None:
-            ours.head.weight[0] = model.lm_head.weight.T
+        for copy, original in _pairs(ours, model):
+            copy[0] = original
     return ours
 
 
 def _refuse_what_gpt2_lacks(config: GPTConfig) -> None:
+    if not isinstance(config, GPTConfig):
+        raise ConfigError(f"only a GPT can be exported, got a model of {type(config).__name__}")
     for name, given, wanted in (
         ("attention", config.attention, "causal"),
         ("residual", config.residual, True),
@@ -197,13 +180,21 @@ def _positions(model: GPT, replica: int) -> Tensor:
     return torch.zeros_like(model.tokens.weight[0, :1]).expand(model.config.context, -1)
 
 
-def _pairs(block: Block, theirs: Any) -> list[tuple[Any, Any]]:
-    """Return the layers of our block, each with its counterpart; both map ``x`` to ``x W + b``."""
-    return [
-        (block.norm1, theirs.ln_1),
-        (block.qkv, theirs.attn.c_attn),
-        (block.out, theirs.attn.c_proj),
-        (block.norm2, theirs.ln_2),
-        (block.up, theirs.mlp.c_fc),
-        (block.down, theirs.mlp.c_proj),
-    ]
+def _pairs(model: GPT, theirs: Any) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield each parameter of ours, ``[R, …]``, with its counterpart; but the positions."""
+    body = theirs.transformer
+    layers: list[tuple[Any, Any]] = [(model.norm, body.ln_f)]
+    for block, other in zip(cast("Iterable[Block]", model.blocks), body.h, strict=True):
+        layers += [
+            (block.norm1, other.ln_1),
+            (block.qkv, other.attn.c_attn),
+            (block.out, other.attn.c_proj),
+            (block.norm2, other.ln_2),
+            (block.up, other.mlp.c_fc),
+            (block.down, other.mlp.c_proj),
+        ]
+    yield model.tokens.weight, body.wte.weight
+    for ours, copy in layers:
+        yield from ((ours.weight, copy.weight), (ours.bias, copy.bias))
+    if model.head is not None:
+        yield model.head.weight, theirs.lm_head.weight.T

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from inweights.arrays import Float
+from inweights.worlds.arrays import Float
 
 
 def layer_norm(
@@ -29,11 +29,6 @@ def attend_in_pairs(qkv: Float[Tensor, "N 2 _"], heads: int) -> Float[Tensor, "N
 
     The first token sees itself alone. The second divides its attention by a sigmoid of the
     difference of its two scores, which is what a softmax over two is.
-
-    Example:
-        >>> value = torch.tensor([[[0.0, 0.0, 2.0], [0.0, 0.0, 4.0]]])  # no query, no key
-        >>> attend_in_pairs(value, heads=1).flatten().tolist()
-        [2.0, 3.0]
     """
     out: Tensor = _PairAttention.apply(qkv, heads)  # type: ignore[no-untyped-call]
     return out

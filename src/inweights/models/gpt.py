@@ -9,27 +9,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from inweights.arrays import Float, Int
 from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropout
 from inweights.models.fused import attend_in_pairs
 from inweights.models.layers import Embedding, LayerNorm, Linear
 from inweights.models.packing import Packed, pack
+from inweights.worlds.arrays import Float, Int
 
 if TYPE_CHECKING:
     from inweights.models.configs import GPTConfig
 
 #: What may replace a part of a block: its name and its state ``[R, S, D]``, to the same shape.
 PartHook = Callable[[str, Tensor], Tensor]
-Positions = Literal["learned", "sinusoidal", "none"]
-Mixing = Literal["causal", "uniform", "none"]
 
 
 class GPT(Model):
@@ -136,11 +134,6 @@ class GPT(Model):
             for i, (block, x) in enumerate(zip(blocks, before, strict=False))
         }
 
-    def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        if self.head is not None:
-            return self.head(state)
-        return torch.bmm(state, self.tokens.weight.transpose(1, 2))
-
 
 class Block(nn.Module):
     """One pre-norm block: attention, then an MLP of hidden width ``4D``."""
@@ -211,7 +204,6 @@ _SHORT = 4
 
 
 def _causal(qkv: Float[Tensor, "R B T _"], heads: int) -> Float[Tensor, "R B T D"]:
-    """Causal attention."""
     replicas, batch, length, _ = qkv.shape
     if length == 2:
         return attend_in_pairs(qkv.flatten(0, 1), heads).unflatten(0, (replicas, batch))

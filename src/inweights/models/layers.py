@@ -16,10 +16,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from inweights.arrays import Float, Int
 from inweights.errors import ConfigError, DataError
 from inweights.models.fused import layer_norm
 from inweights.seeds import INITIALISATION, Streams
+from inweights.worlds.arrays import Float, Int
 
 if TYPE_CHECKING:
     from inweights.models.model_config import Init
@@ -114,20 +114,28 @@ class Embedding(Layer):
     def forward(self, ids: Int[Tensor, "*R S"]) -> Float[Tensor, "R S D"]:
         """Look up token ids, the same for all replicas or of each its own."""
         replicas, tokens, width = self.weight.shape
-        # Checked where it costs nothing: a replica's table is followed by the next one's.
-        checked = ids.device.type == "cpu" and ids.numel() and not torch.compiler.is_compiling()
-        if checked and not _within(ids, tokens):
-            raise DataError(
-                f"an id is outside 0 to {tokens - 1}: a token or position is out of range"
-            )
+        check_ids(ids, tokens)
         if ids.dim() == 1:
             return self.weight.index_select(1, ids)
         rows = ids + tokens * torch.arange(replicas, device=ids.device).unsqueeze(1)
         return F.embedding(rows, self.weight.reshape(replicas * tokens, width))
 
 
-def _within(ids: Tensor, end: int) -> bool:
-    return 0 <= int(ids.min()) <= int(ids.max()) < end
+def check_ids(ids: Int[Tensor, "*R S"], end: int) -> None:
+    """Refuse ids out of range, where it costs nothing: one table is followed by the next one."""
+    checked = ids.device.type == "cpu" and ids.numel() and not torch.compiler.is_compiling()
+    if checked and not 0 <= int(ids.min()) <= int(ids.max()) < end:
+        raise DataError(f"an id is outside 0 to {end - 1}: a token or position is out of range")
+
+
+def rows_of(table: Float[Tensor, "R N D"], ids: Int[Tensor, "*R S"]) -> Float[Tensor, "R S D"]:
+    """Rows of a table, the same for all replicas or of each its own."""
+    if ids.dim() == 1:
+        return table.index_select(1, ids)
+    replicas, rows, width = table.shape
+    start = rows * torch.arange(replicas, device=ids.device).unsqueeze(1)
+    flat = table.reshape(replicas * rows, width)
+    return flat.index_select(0, (ids + start).flatten()).view(replicas, -1, width)
 
 
 def in_whole_blocks(operation: Elementwise, x: Float[Tensor, "R ..."]) -> Float[Tensor, "R ..."]:

@@ -19,10 +19,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from inweights.arrays import Float
 from inweights.models.base import Model
 from inweights.models.layers import Draw, Embedding, Layer, Linear, in_whole_blocks
 from inweights.models.packing import Packed
+from inweights.worlds.arrays import Float
 
 if TYPE_CHECKING:
     from inweights.models.configs import MambaConfig
@@ -57,8 +57,7 @@ class Mamba(Model):
         return ("embedding", *blocks, "final")
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        x = self.tokens(batch.tokens)
-        states = {"embedding": (x := self.hook("embedding", x))}
+        states = {"embedding": (x := self.hook("embedding", self.tokens(batch.tokens)))}
         for i, block in enumerate(self.blocks):
             x = self.hook(f"block.{i}", block(x, batch.shapes))
             states[f"block.{i}"] = x
@@ -67,11 +66,6 @@ class Mamba(Model):
 
     def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
         return self.norm(state)
-
-    def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        if self.head is not None:
-            return self.head(state)
-        return torch.bmm(state, self.tokens.weight.transpose(1, 2))
 
 
 class RMSNorm(Layer):

@@ -5,13 +5,11 @@ Nothing here imports torch.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from inspect import signature
 from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict, TypeVar
 
 from inweights.config import Config, check_size
-from inweights.errors import ConfigError
 from inweights.seeds import as_seeds
 
 if TYPE_CHECKING:
@@ -62,28 +60,12 @@ class Init(Config):
     gamma: float | None = None
 
     def __post_init__(self) -> None:
-        if not (self.std > 0 and math.isfinite(self.std)):
-            raise ConfigError(f"init.std must be above 0, got {self.std}")
-        check_size("init.std", self.std, least=0)
-        if self.gamma is not None and not (self.gamma > 0 and math.isfinite(self.gamma)):
-            raise ConfigError(f"init.gamma must be above 0, got {self.gamma}")
+        check_size("init.std", self.std, above=0)
+        check_size("init.gamma", 1.0 if self.gamma is None else self.gamma, above=0)
 
     def sigma(self, fan_in: int) -> float:
         """Standard deviation of a weight matrix whose input width is ``fan_in``."""
         return self.std if self.gamma is None else float(fan_in) ** -self.gamma
-
-
-def check_rate(name: str, rate: float) -> None:
-    """Refuse a rate that is no probability below 1.
-
-    Example:
-        >>> check_rate("gpt.dropout", 1.0)
-        Traceback (most recent call last):
-        ...
-        inweights.errors.ConfigError: gpt.dropout must be at least 0 and below 1, got 1.0
-    """
-    if not 0 <= rate < 1:
-        raise ConfigError(f"{name} must be at least 0 and below 1, got {rate}")
 
 
 class Start(TypedDict):
@@ -105,17 +87,10 @@ def built(
     candidates: Sequence[int] | None = None,
     embedding_std: float | None = None,
 ) -> M:
-    """Make the model of a config and draw the start of every replica.
+    """Make the model of a config and draw the start of every replica; see :class:`Start`.
 
-    Args:
-        kind: The model's class. It is given ``candidates`` if it has such a head.
-        config: Its config; ``init`` is the scale of replicas for which ``inits`` has none,
-            ``embedding_std`` and ``position_std`` those of embeddings with one of their own.
-        vocabulary: Number of tokens ``V``.
-        seeds: Root seed of each replica, or how many.
-        inits: Initial scale of each replica.
-        candidates: Tokens that occur as answers.
-        embedding_std: Scale of the token embeddings, if not the config's.
+    A ``kind`` with a head for ``candidates`` is given them. Without ``inits``, ``init`` of the
+    config is the scale, and ``embedding_std`` and ``position_std`` are those of its tables.
     """
     import torch
 

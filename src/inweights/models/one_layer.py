@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from inweights.arrays import Float, Int
-from inweights.errors import ConfigError, DataError
+from inweights.errors import ConfigError
 from inweights.models.base import Model
-from inweights.models.layers import Draw, Layer
+from inweights.models.layers import Draw, Layer, check_ids, rows_of
 from inweights.models.packing import Packed
 from inweights.models.tiny_nn import FrozenEmbedding
+from inweights.worlds.arrays import Float, Int
 
 if TYPE_CHECKING:
     from inweights.models.configs import OneLayerConfig
@@ -103,12 +103,7 @@ class OneLayer(Model):
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         tokens = batch.tokens
-        if tokens.device.type == "cpu" and tokens.numel():  # what an index would not refuse
-            low, high = int(tokens.min()), int(tokens.max())
-            if low < 0 or high >= self.vocabulary:
-                raise DataError(
-                    f"an id is outside 0 to {self.vocabulary - 1}: a token is out of range"
-                )
+        check_ids(tokens, self.vocabulary)
         value = self.hook("value", self._values(tokens))
         sizes = [b * t for b, t in batch.shapes]
         groups = zip(
@@ -144,7 +139,7 @@ class OneLayer(Model):
         """``W_V x`` of every token, ``[R, S, D]``."""
         if self.tokens is not None:
             return torch.bmm(self.tokens(tokens), self.attention.value)
-        return _rows(self.attention.value, tokens)
+        return rows_of(self.attention.value, tokens)
 
     def _weights(self, tokens: Tensor) -> Tensor:
         """Attention of every position: ``[R, B, T (attended), T (attending)]``."""
@@ -166,13 +161,3 @@ class OneLayer(Model):
         weights = self._weights(tokens)  # [R, B, s, t]
         inner = value.unflatten(1, tokens.shape[-2:])  # [R, B, s, D]
         return (weights.mT @ inner).flatten(1, 2)
-
-
-def _rows(table: Tensor, ids: Tensor) -> Tensor:
-    """Look up ``[S]`` or ``[R, S]`` rows of ``[R, N, D]``; returns ``[R, S, D]``."""
-    if ids.dim() == 1:
-        return table.index_select(1, ids)
-    replicas, rows, width = table.shape
-    start = rows * torch.arange(replicas, device=ids.device).unsqueeze(1)
-    flat = table.reshape(replicas * rows, width)
-    return flat.index_select(0, (ids + start).flatten()).view(replicas, -1, width)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from inweights.arrays import Float, Int
 from inweights.errors import DataError
+from inweights.worlds.arrays import Float, Int
 
 
 @dataclass(frozen=True)
@@ -91,11 +91,6 @@ def running_sums(
 
     Sequences are short, so that adding one position after another is several times faster than the
     kernel of a running sum and its gradient, which reverses its input twice.
-
-    Example:
-        >>> x = torch.tensor([[[5.0], [1.0], [2.0], [3.0], [4.0]]])
-        >>> running_sums(x, [(1, 1), (2, 2)]).flatten().tolist()
-        [5.0, 1.0, 3.0, 3.0, 7.0]
     """
     groups = x.split([count * length for count, length in shapes], dim=1)
     sums = []

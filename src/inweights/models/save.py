@@ -19,7 +19,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
-from inweights.config import decode, to_dict
+from inweights.config import decode, to_plain
 from inweights.errors import ConfigError, DataError, RunError
 from inweights.models.base import Model
 from inweights.models.registry import model_kind
@@ -122,7 +122,7 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
     tensors = {name: value.detach().cpu().clone().contiguous() for name, value in tensors.items()}
     about = _About(
         format=_FORMAT,
-        config=to_dict(config),
+        config=to_plain(config),
         replicas=model.replicas if replica is None else 1,
         vocabulary=model.vocabulary,
         candidates=model.candidates.tolist(),

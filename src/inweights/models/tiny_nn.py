@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor
 
-from inweights.arrays import Float
 from inweights.models.base import Model
 from inweights.models.dropout import Dropout
 from inweights.models.layers import Draw, Embedding, Layer, Linear
 from inweights.models.packing import Packed
+from inweights.worlds.arrays import Float
 
 if TYPE_CHECKING:
     from inweights.models.configs import TinyNNConfig
@@ -64,6 +64,3 @@ class TinyNN(Model):
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         x = self.hook("embedding", self.tokens(batch.tokens))
         return {"embedding": x, "middle": self.hook("middle", self.drop(self.middle(x)))}
-
-    def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        return torch.bmm(state, self.tokens.weight.transpose(1, 2))

@@ -1,74 +1,49 @@
 """What was learnt: functions of a trained model and its worlds that return tidy tables."""
 
-from inweights.probes.alignment import alignment, bridge_pairs
-from inweights.probes.film import render_frames, snapshot
-from inweights.probes.geometry.arrangement import agreement, arrange, arrangement
-from inweights.probes.geometry.cosines import cosines, graph_recall
-from inweights.probes.geometry.edge_margins import edge_margin, geometric_margin
-from inweights.probes.geometry.embedding import Embedding
-from inweights.probes.geometry.embedding_files import read_embedding
-from inweights.probes.geometry.hops import hop_correlation
-from inweights.probes.geometry.known_geometry import known_geometries, skew
-from inweights.probes.geometry.named import named_geometry
-from inweights.probes.geometry.spectrum import spectral_energy, zigzag
-from inweights.probes.inside import attention, cka, logit_lens
-from inweights.probes.interventions.editing import edits
-from inweights.probes.interventions.interchange import carries
-from inweights.probes.interventions.patching import activation_patching, patch
-from inweights.probes.interventions.realignment import realignment
-from inweights.probes.margins import margins
-from inweights.probes.memory import shared_memory
-from inweights.probes.navigation import navigation, stepwise
-from inweights.probes.optimum import direction, nuclear_norm
-from inweights.probes.paths import arm_cosines, path_accuracy
-from inweights.probes.projections import align_frames, bridge_projection, project
-from inweights.probes.recall import accuracy, by_loops
-from inweights.probes.resemblance import entity_pairs, resemblance
-from inweights.probes.templates import templates, winners
+from inweights.probes.alignment import alignment as alignment
+from inweights.probes.alignment import bridge_pairs as bridge_pairs
+from inweights.probes.film import render_frames as render_frames
+from inweights.probes.film import snapshot as snapshot
+from inweights.probes.geometry.arrangement import agreement as agreement
+from inweights.probes.geometry.arrangement import arrange as arrange
+from inweights.probes.geometry.arrangement import arrangement as arrangement
+from inweights.probes.geometry.cosines import cosines as cosines
+from inweights.probes.geometry.cosines import graph_recall as graph_recall
+from inweights.probes.geometry.edge_margins import edge_margin as edge_margin
+from inweights.probes.geometry.edge_margins import geometric_margin as geometric_margin
+from inweights.probes.geometry.embedding import Embedding as Embedding
+from inweights.probes.geometry.embedding_files import read_embedding as read_embedding
+from inweights.probes.geometry.hops import hop_correlation as hop_correlation
+from inweights.probes.geometry.known_geometry import known_geometries as known_geometries
+from inweights.probes.geometry.known_geometry import skew as skew
+from inweights.probes.geometry.named import named_geometry as named_geometry
+from inweights.probes.geometry.spectrum import spectral_energy as spectral_energy
+from inweights.probes.geometry.spectrum import zigzag as zigzag
+from inweights.probes.inside import attention as attention
+from inweights.probes.inside import cka as cka
+from inweights.probes.inside import logit_lens as logit_lens
+from inweights.probes.interventions.editing import edits as edits
+from inweights.probes.interventions.interchange import carries as carries
+from inweights.probes.interventions.patching import activation_patching as activation_patching
+from inweights.probes.interventions.patching import patch as patch
+from inweights.probes.interventions.realignment import realignment as realignment
+from inweights.probes.margins import margins as margins
+from inweights.probes.memory import shared_memory as shared_memory
+from inweights.probes.navigation import navigation as navigation
+from inweights.probes.navigation import stepwise as stepwise
+from inweights.probes.optimum import direction as direction
+from inweights.probes.optimum import nuclear_norm as nuclear_norm
+from inweights.probes.paths import arm_cosines as arm_cosines
+from inweights.probes.paths import path_accuracy as path_accuracy
+from inweights.probes.projections import align_frames as align_frames
+from inweights.probes.projections import bridge_projection as bridge_projection
+from inweights.probes.projections import project as project
+from inweights.probes.recall import accuracy as accuracy
+from inweights.probes.recall import by_loops as by_loops
+from inweights.probes.resemblance import entity_pairs as entity_pairs
+from inweights.probes.resemblance import resemblance as resemblance
+from inweights.probes.templates import templates as templates
+from inweights.probes.templates import winners as winners
 
-__all__ = [
-    "Embedding",
-    "accuracy",
-    "activation_patching",
-    "agreement",
-    "align_frames",
-    "alignment",
-    "arm_cosines",
-    "arrange",
-    "arrangement",
-    "attention",
-    "bridge_pairs",
-    "bridge_projection",
-    "by_loops",
-    "carries",
-    "cka",
-    "cosines",
-    "direction",
-    "edge_margin",
-    "edits",
-    "entity_pairs",
-    "geometric_margin",
-    "graph_recall",
-    "hop_correlation",
-    "known_geometries",
-    "logit_lens",
-    "margins",
-    "named_geometry",
-    "navigation",
-    "nuclear_norm",
-    "patch",
-    "path_accuracy",
-    "project",
-    "read_embedding",
-    "realignment",
-    "render_frames",
-    "resemblance",
-    "shared_memory",
-    "skew",
-    "snapshot",
-    "spectral_energy",
-    "stepwise",
-    "templates",
-    "winners",
-    "zigzag",
-]
+#: Each name is written once, above.
+__all__ = [name for name, thing in list(vars().items()) if callable(thing)]

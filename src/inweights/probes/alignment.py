@@ -9,12 +9,12 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from inweights.arrays import Float, Int
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.needs import holds
-from inweights.probes.states import cosine_blocks, last_states
+from inweights.probes.states import by_replica, cosine_blocks, last_states
 from inweights.training.batches.worlds import as_worlds
+from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import Ids, World
 
 # The two places at which a subject can meet its bridge: after the first relation, where the paper
@@ -51,15 +51,14 @@ def alignment(
         DataError: The world has no first hops that queries pass through.
 
     Example:
-        >>> from inweights.models import EmbMLPConfig
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=4).build()
-        >>> model = EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=4).build()
+        >>> model = iw.EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
         >>> alignment(model, world, layers=["sum"])["place"].to_list()
         ['first_hop', 'query']
     """
     each = as_worlds(worlds, model)
-    rows = []
+    rows: list[dict[str, object]] = []
     for place in places:
         pairs = [bridge_pairs(world, place) for world in each]
         ours, theirs = (
@@ -68,20 +67,17 @@ def alignment(
         bridges = np.stack([bridge for *_, bridge in pairs])
         for layer in ours:
             own, other, nearest = _compared(ours[layer], theirs[layer], bridges)
-            for replica in range(model.replicas):
-                cosine, rest = float(own[replica].mean()), float(other[replica])
-                rows.append(
-                    {
-                        "replica": replica,
-                        "place": place,
-                        "layer": layer,
-                        "depth": model.layer_names.index(layer),
-                        "cosine": cosine,
-                        "other": rest,
-                        "contrast": cosine - rest,
-                        "nearest": float(nearest[replica].float().mean()),
-                    }
-                )
+            cosine, rest = torch.stack([row.mean() for row in own]).double(), other.double()
+            rows += by_replica(
+                model.replicas,
+                place=place,
+                layer=layer,
+                depth=model.layer_names.index(layer),
+                cosine=cosine,
+                other=rest,
+                contrast=cosine - rest,
+                nearest=nearest.mean(1),
+            )
     return pl.DataFrame(rows)
 
 

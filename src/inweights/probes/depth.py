@@ -6,15 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
+import torch
 from torch import Tensor
 
-from inweights.arrays import Float, Floats, Int
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.needs import holds
-from inweights.probes.states import cosine_blocks, last_states
+from inweights.probes.states import by_replica, cosine_blocks, last_states
 from inweights.theory.feature_resemblance.depth import depth_cosines
 from inweights.training.batches.worlds import as_worlds
+from inweights.worlds.arrays import Float, Floats, Int
 from inweights.worlds.world import Ids, World
 
 
@@ -31,14 +32,6 @@ def label_cosines(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame
         A row for each replica and layer: ``replica, layer, depth`` (from 1), ``same`` (mean cosine
         of two inputs of one label), ``other`` (mean over inputs of different labels) and
         ``other_size`` (mean of its absolute value: alone a high ``same`` could be a common cone).
-
-    Example:
-        >>> from inweights.models import DeepLinearConfig
-        >>> from inweights.worlds.labels import Labels
-        >>> world = Labels(labels=3).build()
-        >>> model = DeepLinearConfig(width=16, layers=2).build(vocabulary=9, seeds=[0])
-        >>> label_cosines(model, world)["depth"].to_list()
-        [1, 2]
     """
     each = as_worlds(worlds, model)
     facts = []
@@ -57,16 +50,9 @@ def label_cosines(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame
     rows: list[dict[str, object]] = []
     for depth, name in enumerate(model.layer_names, start=1):
         found = _compared(states[name], labels)
-        rows.extend(
-            {
-                "replica": replica,
-                "layer": name,
-                "depth": depth,
-                "same": same,
-                "other": other,
-                "other_size": size,
-            }
-            for replica, (same, other, size) in enumerate(found.tolist())
+        same, other, size = torch.from_numpy(found).unbind(1)
+        rows += by_replica(
+            model.replicas, layer=name, depth=depth, same=same, other=other, other_size=size
         )
     return pl.DataFrame(rows).sort("replica", maintain_order=True)
 

@@ -44,12 +44,6 @@ def along_descent(
         seed: Root seed of world and start.
         record: Steps that ``look`` sees, besides the last one.
         options: Further keyword arguments of ``look``.
-
-    Example:
-        >>> from inweights.theory.feature_resemblance.stabilisation import propositions
-        >>> how = {"descent": Descent(steps=5), "model": Node2VecConfig(), "seed": 0}
-        >>> along_descent(world=Graph(shape="grid"), look=propositions, **how)["step"].to_list()
-        [5]
     """
     built = world.build(seed)
     return look(descent.trajectory(built, model, seed, record), adjacency(built), **options)
@@ -74,12 +68,6 @@ def off_descent(
     Returns:
         A row for each replica: ``replica, distance``, the norm of the difference of both vectors
         over that of the closed form's; and ``travelled``, the same to the start.
-
-    Example:
-        >>> ring = Graph(shape="cycle").build(3)
-        >>> fresh = Node2VecConfig().build(vocabulary=15, seeds=[3])
-        >>> off_descent(fresh, ring, rate=0.01, steps=0)["distance"].item()
-        0.0
     """
     if not isinstance(model, Node2Vec) or model.head is not None:
         raise ConfigError("the closed form requires a tied Node2Vec")

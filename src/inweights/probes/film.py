@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Float, Floats
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import (
@@ -38,6 +37,7 @@ from inweights.theory.geometric_memory.spectral import (
     hop_distances,
     operator,
 )
+from inweights.worlds.arrays import Float, Floats
 from inweights.worlds.world import Ids, World
 
 #: Rows of a Gram matrix that are made at once.
@@ -71,10 +71,9 @@ def snapshot(
         DataError: A world is no graph, or the model's head does not cover the nodes.
 
     Example:
-        >>> from inweights.models import TinyNNConfig
-        >>> from inweights.worlds import Graph
-        >>> model = TinyNNConfig().build(vocabulary=15, seeds=[0])
-        >>> frame = snapshot(model, Graph(shape="cycle").build())
+        >>> import inweights as iw
+        >>> model = iw.models.TinyNNConfig().build(vocabulary=15, seeds=[0])
+        >>> frame = snapshot(model, iw.worlds.Graph(shape="cycle").build())
         >>> frame.columns, len(frame["gram"][0])
         (['replica', 'gram', 'recall', 'recall_others'], 120)
     """

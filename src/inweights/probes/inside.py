@@ -12,14 +12,15 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from inweights.arrays import Float, Int
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.probes.needs import holds
 from inweights.probes.recall import chosen_parts, slices
+from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import Part, as_worlds, shape_groups
 from inweights.training.scoring import MOST_LOGITS
+from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import World
 
 
@@ -54,10 +55,9 @@ def logit_lens(
         DataError: The parts are empty, or the head does not cover an answer.
 
     Example:
-        >>> from inweights.models import GPTConfig
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=4).build()
-        >>> model = GPTConfig(layers=1).build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=4).build()
+        >>> model = iw.GPTConfig(layers=1).build(vocabulary=len(world.vocabulary), seeds=[0])
         >>> logit_lens(model, world, parts=["queries"])["layer"].to_list()
         ['embedding', 'block.0', 'final']
     """
@@ -75,18 +75,15 @@ def logit_lens(
         states = model.hidden(pack([group.prompts.to(device) for group in groups]), layers=layers)
         for layer, state in states.items():
             numbers = _decoded(model, layer, state, columns)
-            rows.extend(
-                {
-                    "replica": replica,
-                    "part": part,
-                    "role": role,
-                    "distribution": distribution,
-                    "layer": layer,
-                    "depth": model.layer_names.index(layer),
-                    **{name: float(number[replica]) for name, number in numbers.items()},
-                    "statements": columns.shape[1],
-                }
-                for replica in range(model.replicas)
+            rows += by_replica(
+                model.replicas,
+                part=part,
+                role=role,
+                distribution=distribution,
+                layer=layer,
+                depth=model.layer_names.index(layer),
+                **numbers,
+                statements=columns.shape[1],
             )
     return pl.DataFrame(rows)
 
@@ -132,10 +129,9 @@ def attention(
         DataError: The parts are empty.
 
     Example:
-        >>> from inweights.models import GPTConfig
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=4).build()
-        >>> config = GPTConfig(layers=1, heads=1, attention="uniform")
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=4).build()
+        >>> config = iw.GPTConfig(layers=1, heads=1, attention="uniform")
         >>> model = config.build(vocabulary=len(world.vocabulary), seeds=[0])
         >>> table = attention(model, world, parts=["queries"]).filter(position=2)
         >>> table.select("attended", "weight").rows()[0]
@@ -152,15 +148,9 @@ def attention(
                     weights = patterns.mean(1).cpu().numpy()  # [R, H, T, T]
                     place = np.indices(weights.shape)
                     seen = place[3] <= place[2]
-                    axes = zip(
-                        ("replica", "head", "position", "attended"), place[:, seen], strict=True
-                    )
-                    table = pl.DataFrame(
-                        {
-                            **dict(axes),
-                            "weight": weights[seen].astype(np.float64),
-                        }
-                    )
+                    names = ("replica", "head", "position", "attended")
+                    axes = dict(zip(names, place[:, seen], strict=True))
+                    table = pl.DataFrame({**axes, "weight": weights[seen].astype(np.float64)})
                     named = {"part": part, "role": role, "length": weights.shape[-1]}
                     constants = [pl.lit(v).alias(k) for k, v in {**named, "layer": layer}.items()]
                     tables.append(table.select("replica", *constants, pl.exclude("replica")))

@@ -10,12 +10,13 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from inweights.arrays import Float, Int
 from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.probes.needs import holds
+from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import MOST_LOGITS
+from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import Ids, World
 
 
@@ -37,10 +38,9 @@ def shared_memory(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame
         ``reached``.
 
     Example:
-        >>> from inweights.models import EmbMLPConfig
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=4).build()
-        >>> model = EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=4).build()
+        >>> model = iw.EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
         >>> shared_memory(model, world)["prompt"].to_list()
         ['subject', 'subject_relation']
     """
@@ -57,15 +57,7 @@ def shared_memory(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame
     rows: list[dict[str, object]] = []
     for prompt, tokens in asked.items():
         contrast, hits = _asked(model, tokens, objects, reached, len(tokens) // len(subjects))
-        rows.extend(
-            {
-                "replica": replica,
-                "prompt": prompt,
-                "contrast": float(contrast[replica]),
-                "reached": float(hits[replica]),
-            }
-            for replica in range(model.replicas)
-        )
+        rows += by_replica(model.replicas, prompt=prompt, contrast=contrast, reached=hits)
     return pl.DataFrame(rows)
 
 

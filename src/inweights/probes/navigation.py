@@ -17,13 +17,13 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Float, Floats, Int
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import node_vectors
 from inweights.probes.needs import holds
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import answer_ranks
+from inweights.worlds.arrays import Float, Floats, Int
 from inweights.worlds.world import Ids, Statements, World
 
 #: Queries whose similarities to all arms are held at once.
@@ -57,13 +57,12 @@ def navigation(
         DataError: A world has no trained or no held-out paths, or they have no inner nodes.
 
     Example:
-        >>> from inweights.models import GPTConfig
-        >>> from inweights.worlds import Statements, Vocabulary
+        >>> import inweights as iw
         >>> lines = np.array([[0, 3 * arm + 1, 3 * arm + 2, 3 * arm + 3] for arm in range(5)])
-        >>> told = Statements.build({"path": (lines[:3, -1:], lines[:3])})
-        >>> asked = Statements.build({"path": (lines[3:, -1:], lines[3:])})
-        >>> world = World("star", Vocabulary({"node": [str(i) for i in range(16)]}), told, asked)
-        >>> model = GPTConfig(width=8).build(vocabulary=16, seeds=[0])
+        >>> told = iw.Statements.build({"path": (lines[:3, -1:], lines[:3])})
+        >>> asked = iw.Statements.build({"path": (lines[3:, -1:], lines[3:])})
+        >>> world = World("star", iw.Vocabulary({"node": [str(i) for i in range(16)]}), told, asked)
+        >>> model = iw.GPTConfig(width=8).build(vocabulary=16, seeds=[0])
         >>> navigation(model, world).select("depth", "hops", "chance").rows()
         [(1, 2, 0.2), (2, 1, 0.2)]
     """
@@ -134,10 +133,9 @@ def stepwise(
         DataError: The statements of a role differ in shape.
 
     Example:
-        >>> from inweights.models import EmbMLPConfig
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=4).build()
-        >>> model = EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=4).build()
+        >>> model = iw.EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
         >>> stepwise(model, world).select("role", "place", "statements").rows()[-1]
         ('composition', 0, 4)
     """
@@ -194,11 +192,6 @@ def ridge_map(
     """Return the matrix with the least ``‖X W - Y‖² + λ ‖W‖²``.
 
     ``λ`` is ``ridge`` times the mean squared entry of ``X`` times the number of its rows.
-
-    Args:
-        inputs: ``X``.
-        targets: ``Y``.
-        ridge: Penalty.
     """
     if not ridge > 0 or not len(inputs):
         raise DataError(

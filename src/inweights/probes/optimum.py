@@ -40,11 +40,10 @@ def direction(model: Model, worlds: World | Sequence[World], *, gap: float = 1e-
         ConfigError: The model is neither: only their logits are sums of their tokens' rows.
 
     Example:
-        >>> from inweights.models import EmbMLPConfig
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=3).build()
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=3).build()
         >>> outputs = world.outputs.tolist()
-        >>> model = EmbMLPConfig().build(vocabulary=11, seeds=[0], candidates=outputs)
+        >>> model = iw.EmbMLPConfig().build(vocabulary=11, seeds=[0], candidates=outputs)
         >>> direction(model, world).columns
         ['replica', 'cosine', 'least_margin', 'excess', 'query_margin', 'expected']
     """
@@ -91,10 +90,9 @@ def nuclear_norm(
         ConfigError: The model is neither.
 
     Example:
-        >>> from inweights.training import Optimum
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=3, identity=False).build()
-        >>> table = nuclear_norm(Optimum().learn(world), world)
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=3, identity=False).build()
+        >>> table = nuclear_norm(iw.Optimum().learn(world), world)
         >>> round(table["norm"].item(), 3)  # 2 (n - 1) + 1 / √(n + 1)
         4.5
     """
@@ -116,8 +114,9 @@ def _templates(
             "the direction is that of an Emb-MLP or a deep linear network, whose templates are "
             f"additive; this is a {type(model).__name__}. Probe its margins instead"
         )
-    each = _cycle(as_worlds(worlds, model), model.replicas)
-    for w, world in zip(model.templates().cpu().double().numpy(), each, strict=True):
+    each = as_worlds(worlds, model)
+    for replica, w in enumerate(model.templates().cpu().double().numpy()):
+        world = each[replica % len(each)]
         columns = model.column[torch.from_numpy(world.outputs).to(model.column.device)].tolist()
         yield w[world.inputs][:, columns], _program(world)
 
@@ -132,10 +131,6 @@ def _program(world: World) -> Program:
 def _optimum(world: World, gap: float) -> Solution:
     """The optimum of a world, which is asked for as often."""
     return solve(_program(world), gap=gap)
-
-
-def _cycle(worlds: Sequence[World], count: int) -> list[World]:
-    return [worlds[k % len(worlds)] for k in range(count)]
 
 
 def _cosine(one: np.ndarray, other: np.ndarray) -> float:

@@ -55,10 +55,9 @@ def path_accuracy(
         DataError: There is no such statement, or the answers differ in length.
 
     Example:
-        >>> from inweights.models import GPTConfig
-        >>> from inweights.worlds import PathStar
-        >>> world = PathStar(arms=4, nodes=3).build()
-        >>> model = GPTConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> import inweights as iw
+        >>> world = iw.worlds.PathStar(arms=4, nodes=3).build()
+        >>> model = iw.GPTConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=[0])
         >>> path_accuracy(model, world, parts=["queries"]).select("place", "chance").rows()
         [(0, 1.0), (1, 0.25), (2, 0.25)]
     """
@@ -123,10 +122,9 @@ def arm_cosines(
         vectors minus their mean over all nodes.
 
     Example:
-        >>> from inweights.models import GPTConfig
-        >>> from inweights.worlds import PathStar
-        >>> world = PathStar(arms=8, nodes=3).build()
-        >>> model = GPTConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> import inweights as iw
+        >>> world = iw.worlds.PathStar(arms=8, nodes=3).build()
+        >>> model = iw.GPTConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=[0])
         >>> arm_cosines(model, world).filter(own=True)["leaf"].to_list()
         [1, 2]
     """

@@ -10,7 +10,6 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from inweights.arrays import Float, Floats
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.alignment import bridge_pairs
@@ -19,6 +18,7 @@ from inweights.probes.states import last_states
 from inweights.seeds import EVALUATION, Streams
 from inweights.support.extras import optional
 from inweights.training.batches.worlds import as_worlds
+from inweights.worlds.arrays import Float, Floats
 from inweights.worlds.world import World
 
 Method = Literal["pca", "tsne"]

@@ -9,12 +9,13 @@ import numpy as np
 import polars as pl
 import torch
 
-from inweights.arrays import Bool, Int
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.base import Model
 from inweights.probes.needs import holds
+from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import Part, as_worlds
 from inweights.training.scoring import answer_scores, answers_of
+from inweights.worlds.arrays import Bool, Int
 from inweights.worlds.world import Ids, World
 
 
@@ -37,10 +38,9 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
         ``loss`` (mean cross-entropy over all candidates, nats).
 
     Example:
-        >>> from inweights.models import EmbMLPConfig
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=4).build()
-        >>> model = EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=4).build()
+        >>> model = iw.EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
         >>> accuracy(model, world)["role"].to_list()
         ['first_hop', 'second_hop', 'identity', 'composition']
     """
@@ -50,22 +50,16 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
         answers = answers_of(model, each, part, indices)
         allowed = answers_among(model, each, part, role)
         said = answer_scores(model, each, part, indices, allowed)
-        right = (said.predicted == answers).float().mean(1).tolist()
-        right_among = (said.predicted_among == answers).float().mean(1).tolist()
-        losses, choices = said.loss.mean(1).tolist(), allowed.sum(1).tolist()
-        rows.extend(
-            {
-                "replica": replica,
-                "part": part,
-                "role": role,
-                "distribution": distribution,
-                "statements": len(indices),
-                "accuracy": right[replica],
-                "accuracy_among": right_among[replica],
-                "chance": 1.0 / choices[replica],
-                "loss": losses[replica],
-            }
-            for replica in range(model.replicas)
+        rows += by_replica(
+            model.replicas,
+            part=part,
+            role=role,
+            distribution=distribution,
+            statements=len(indices),
+            accuracy=(said.predicted == answers).float().mean(1),
+            accuracy_among=(said.predicted_among == answers).float().mean(1),
+            chance=1.0 / allowed.sum(1).double(),
+            loss=said.loss.mean(1),
         )
     return pl.DataFrame(rows)
 
@@ -87,10 +81,9 @@ def by_loops(
         ConfigError: The model has no loops, or a number is below 1.
 
     Example:
-        >>> from inweights.models import GPTConfig
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=4).build()
-        >>> config = GPTConfig(layers=1, loops=2, width=8)
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=4).build()
+        >>> config = iw.GPTConfig(layers=1, loops=2, width=8)
         >>> model = config.build(vocabulary=len(world.vocabulary), seeds=[0])
         >>> by_loops(model, world, counts=[1, 3])["loops"].unique(maintain_order=True).to_list()
         [1, 3]
@@ -112,15 +105,7 @@ def by_loops(
 
 
 def chosen_parts(world: World, parts: Sequence[str]) -> tuple[Part, ...]:
-    """Return the parts of a world that a probe was told to look at, after checking them.
-
-    Example:
-        >>> from inweights.worlds import TwoHop
-        >>> chosen_parts(TwoHop(n=4).build(), ["querys"])
-        Traceback (most recent call last):
-        ...
-        inweights.errors.ConfigError: unknown part 'querys'; did you mean 'queries'? Known: ...
-    """
+    """Return the parts of a world that a probe was told to look at, after checking them."""
     chosen = cast("tuple[Part, ...]", (parts,) if isinstance(parts, str) else tuple(parts))
     for part in chosen:
         if part not in ("facts", "queries"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -10,13 +10,21 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from inweights.arrays import Float, Int
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.base import Model
+from inweights.models.configs import OneLayerConfig
 from inweights.models.one_layer import OneLayer
 from inweights.probes.needs import holds
 from inweights.probes.states import cosine_blocks, last_states
+from inweights.theory.feature_resemblance.resemblance import (
+    Course,
+    curriculum_cosine,
+    linear_cosines,
+    noise,
+)
 from inweights.training.batches.worlds import as_worlds
+from inweights.worlds.arrays import Float, Int
+from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids, World
 
 #: What is read before the states are compared; see :func:`resemblance`.
@@ -176,3 +184,54 @@ def _prompts(world: World, prompt: str) -> tuple[Ids, Ids, Ids]:
 
 def _shared(world: World) -> str:
     return "similarity" if "similarity" in world.facts.role_names else "first_hop"
+
+
+def predicted_similarity(
+    world: WorldConfig,
+    roles: Mapping[str, float],
+    *,
+    seed: int = 0,
+    model: OneLayerConfig | None = None,
+    rate: float = 0.47,
+    steps: int = 50,
+    course: Course | None = None,
+    rho: float = 1.0,
+    by_pair: bool = False,
+) -> pl.DataFrame:
+    """Return the predicted resemblance of the entities of a world, before any training.
+
+    Args:
+        world: Config of an analogy, or of two hops as one.
+        roles: Facts of the first stage 1, with how often each counts.
+        seed: Root seed of the world.
+        model: Gives ``κ0`` and ``m``; the paper's if left out.
+        rate: ``η`` of stage 1.
+        steps: ``T1``.
+        course: Where given, the closed form of the paper's curricula stands beside the prediction
+            from the facts.
+        rho: ``ρ`` of the closed form.
+        by_pair: Whether each pair has a row of its own, or all share one with their mean.
+
+    Returns:
+        ``from_facts`` (:func:`~inweights.theory.feature_resemblance.resemblance.linear_cosines`),
+        with a course ``closed_form``
+        (:func:`~inweights.theory.feature_resemblance.resemblance.curriculum_cosine`), and with
+        ``by_pair`` the entities ``one`` and ``two``.
+    """
+    built, about = world.build(seed), model or OneLayerConfig()
+    pairs = entity_pairs(built)
+    cosines = linear_cosines(
+        built, pairs, roles, rate=rate, steps=steps, kappa=about.kappa, hidden=about.hidden
+    )
+    table = pl.DataFrame({"from_facts": cosines})
+    if by_pair:
+        names = built.vocabulary.names
+        one, two = ([names[i] for i in side] for side in pairs.T.tolist())
+        table = table.select(pl.Series("one", one), pl.Series("two", two), "from_facts")
+    else:
+        table = table.mean()
+    if course is None:
+        return table
+    start = noise(len(pairs), rate=rate, steps=steps, kappa=about.kappa, hidden=about.hidden)
+    closed = curriculum_cosine(course, rho=rho, noise=start)
+    return table.with_columns(closed_form=pl.lit(closed))

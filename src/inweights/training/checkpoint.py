@@ -17,11 +17,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from inweights.arrays import Int
 from inweights.errors import RunError, WriteError
 from inweights.models.save import fingerprint
 from inweights.support.limits import open_file
 from inweights.support.publish import publish_file
+from inweights.worlds.arrays import Int
 
 _OPTIMIZER, _TABLE = "optimizer/", "table/"
 

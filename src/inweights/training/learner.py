@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from inweights.config import Config, check_size
-from inweights.errors import ConfigError, unknown_name
+from inweights.config.kinds import Kinds
+from inweights.errors import ConfigError
 from inweights.training.curriculum import MAX_RATE, MAX_STEPS, Curriculum
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from inweights.models.node2vec import Node2Vec
     from inweights.theory.geometric_memory.node2vec import Trajectory
     from inweights.worlds.world import World
+
 
 __all__ = ["Curriculum", "Descent", "Learner", "Optimum"]
 
@@ -39,11 +41,10 @@ class Descent(Config, tag_field="kind", tag="descent"):
 
     Example:
         >>> from inweights.models.configs import Node2VecConfig
-        >>> from inweights.probes import hop_correlation
-        >>> from inweights.worlds import Graph
-        >>> ring = Graph(shape="cycle").build()
+        >>> import inweights as iw
+        >>> ring = iw.worlds.Graph(shape="cycle").build()
         >>> model = Descent().learn(ring, Node2VecConfig(), seed=0)
-        >>> bool(hop_correlation(model, ring)["spearman"].item() < -0.95)
+        >>> bool(iw.probes.hop_correlation(model, ring)["spearman"].item() < -0.95)
         True
     """
 
@@ -51,9 +52,7 @@ class Descent(Config, tag_field="kind", tag="descent"):
     steps: int = 10_000
 
     def __post_init__(self) -> None:
-        if not self.rate > 0:
-            raise ConfigError(f"descent.rate must be above 0, got {self.rate}")
-        check_size("descent.rate", self.rate, least=0, most=MAX_RATE)
+        check_size("descent.rate", self.rate, above=0, most=MAX_RATE)
         check_size("descent.steps", self.steps, least=0, most=MAX_STEPS)
 
     def trajectory(
@@ -199,20 +198,16 @@ class OwnLearner(Protocol):
 
 Learner = Curriculum | Descent | Optimum | OwnLearner
 
-_KINDS: dict[str, Any] = {"curriculum": Curriculum, "descent": Descent, "optimum": Optimum}
+_KINDS = Kinds(
+    "learner",
+    {"curriculum": Curriculum, "descent": Descent, "optimum": Optimum},
+    {"steps": "steps", "learn": "a method learn(world, model, seed)"},
+)
 
 
 def learner_kind(name: str) -> Any:
-    """Return the config class of a kind of learner.
-
-    Example:
-        >>> learner_kind("descent").__name__
-        'Descent'
-    """
-    if name not in _KINDS:
-        hint = "A learner of one's own is added by register_learner(its config class)."
-        raise unknown_name("learner", name, _KINDS, hint=hint)
-    return _KINDS[name]
+    """Return the config class of a kind of learner."""
+    return _KINDS.find(name)
 
 
 def register_learner(kind: type[Any]) -> type[Any]:
@@ -224,15 +219,4 @@ def register_learner(kind: type[Any]) -> type[Any]:
     Raises:
         ConfigError: The class has no tag, no ``learn`` or no ``steps``, or the name is taken.
     """
-    name = kind.__struct_config__.tag if issubclass(kind, Config) else None
-    if not (isinstance(name, str) and hasattr(kind, "learn") and hasattr(kind, "steps")):
-        raise ConfigError(
-            f"{kind.__name__} must be a Config with a tag (tag_field='kind'), steps, and a method "
-            "learn(world, model, seed)"
-        )
-    known = _KINDS.get(name, kind)
-    # A module that is run again, as in a notebook, makes the same class anew.
-    if (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
-        raise ConfigError(f"a learner '{name}' exists already; choose another tag")
-    _KINDS[name] = kind
-    return kind
+    return _KINDS.add(kind)

@@ -153,11 +153,10 @@ def named_for(world: Any, model: Any) -> Curriculum:
         model: A model, or its config.
 
     Example:
-        >>> from inweights.models import EmbMLPConfig, GPTConfig
-        >>> from inweights.worlds import TwoHop
-        >>> named_for(TwoHop(), EmbMLPConfig()) == two_hop_mlp()
+        >>> import inweights as iw
+        >>> named_for(iw.TwoHop(), iw.EmbMLPConfig()) == two_hop_mlp()
         True
-        >>> named_for(TwoHop(), GPTConfig(width=32)) == two_hop(32)
+        >>> named_for(iw.TwoHop(), iw.GPTConfig(width=32)) == two_hop(32)
         True
     """
     family, (kind, about) = _family(world), _architecture(model)

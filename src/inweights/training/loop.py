@@ -14,7 +14,7 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from inweights.config import Config, to_dict
+from inweights.config import Config, to_plain
 from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropping
@@ -113,10 +113,9 @@ def train(
         RunError: The loss of every replica became infinite or not a number.
 
     Example:
-        >>> from inweights.models import EmbMLPConfig
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=4).build()
-        >>> model = EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0, 1])
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=4).build()
+        >>> model = iw.EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0, 1])
         >>> result = train(model, world, Curriculum(), seeds=[0, 1])
         >>> result.losses.columns
         ['phase', 'step', 'replica', 'loss']
@@ -138,9 +137,9 @@ def train(
     for phase in plans[0].phases:
         flat.moving(phase.moves, phase.freezes)  # what no phase may do is found before the first
     state = checkpoint.read(flat.values.device) if checkpoint else None
-    about = {"steps": plans[0].steps, "seeds": list(seeds), "learner": to_dict(plans[0])}
+    about = {"steps": plans[0].steps, "seeds": list(seeds), "learner": to_plain(plans[0])}
     if isinstance(config := getattr(model, "config", None), Config):
-        about["model"] = to_dict(config)
+        about["model"] = to_plain(config)
 
     with telling(observers, about) as tables, ExitStack() as stack:
         fresh = state is None

@@ -63,12 +63,10 @@ class Observer:
         >>> class Largest(Observer):
         ...     def step(self, seen):
         ...         self.gradient = max(g.abs().max().item() for g in seen.gradients.values())
-        >>> from inweights.models import EmbMLPConfig
-        >>> from inweights.training import Curriculum, Phase, train
-        >>> from inweights.worlds import TwoHop
-        >>> world, largest = TwoHop(n=3).build(), Largest()
-        >>> model = EmbMLPConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=2)
-        >>> _ = train(model, world, Curriculum(phases=(Phase(steps=3),)), seeds=2,
+        >>> import inweights as iw
+        >>> world, largest = iw.TwoHop(n=3).build(), Largest()
+        >>> model = iw.EmbMLPConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=2)
+        >>> _ = iw.train(model, world, iw.Curriculum(phases=(iw.Phase(steps=3),)), seeds=2,
         ...           observers=[largest])
         >>> 0 < largest.gradient < 1
         True

@@ -62,17 +62,11 @@ class Optimizer(Config):
         decay = self.weight_decay
         if decay is None and isinstance(self.kind, str):
             force_setattr(self, "weight_decay", 0.01 if self.kind == "adamw" else 0.0)
-        if not self.rate > 0:
-            raise ConfigError(f"optimizer.rate must be above 0, got {self.rate}")
-        check_size("optimizer.rate", self.rate, least=0, most=MAX_RATE)
+        check_size("optimizer.rate", self.rate, above=0, most=MAX_RATE)
         check_size("optimizer.weight_decay", decay or 0.0, least=0, most=MAX_RATE)
-        if not 0 <= self.momentum < 1:
-            raise ConfigError(
-                f"optimizer.momentum must be at least 0 and below 1, got {self.momentum}"
-            )
+        check_size("optimizer.momentum", self.momentum, least=0, below=1)
         check_size("optimizer.noise", self.noise, least=0, most=MAX_RATE)
-        if not 0 < self.epsilon <= MAX_RATE:
-            raise ConfigError(f"optimizer.epsilon must be above 0, got {self.epsilon}")
+        check_size("optimizer.epsilon", self.epsilon, above=0, most=MAX_RATE)
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ConfigError(f"optimizer.betas must be at least 0 and below 1, got {self.betas}")
         others = (self.momentum, self.betas, self.epsilon)
@@ -126,8 +120,7 @@ class Schedule(Config):
             )
         check_size("schedule.warmup", self.warmup, least=0, most=MAX_STEPS)
         check_size("schedule.final", self.final, least=0)
-        if not 0 <= self.hold < 1:
-            raise ConfigError(f"schedule.hold must be at least 0 and below 1, got {self.hold}")
+        check_size("schedule.hold", self.hold, least=0, below=1)
         if self.hold and self.kind == "constant":
             raise ConfigError(
                 "schedule.hold has no effect on a constant rate; leave it out, or choose the kind "

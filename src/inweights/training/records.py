@@ -11,7 +11,6 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from inweights.arrays import Bool, Float, Int
 from inweights.errors import RunError
 from inweights.models.base import Model
 from inweights.support.code import Code
@@ -21,6 +20,7 @@ from inweights.training.curriculum import Phase
 from inweights.training.observers import Observer, Step
 from inweights.training.scoring import answer_blocks, answers_of
 from inweights.training.steps.flat_parameters import FlatParameters
+from inweights.worlds.arrays import Bool, Float, Int
 from inweights.worlds.world import World
 
 LOSSES = {"phase": pl.String, "step": pl.Int64, "replica": pl.Int64, "loss": pl.Float64}
@@ -67,9 +67,11 @@ def record_end(
     finite = values.isfinite().all(1) & (losses.isfinite() | (state.stopped >= 0).to(losses.device))
     record(torch.full_like(losses, torch.nan), ~finite, phase, state)
     if refused and not (finite & losses.isfinite()).any():
+        untrained = state.phase == 0 and not (state.stopped != 0).any()
+        what = "make the logits of the untrained model finite" if untrained else "lower the rate"
         raise RunError(
             f"phase '{phase.name}', step {state.step}: the loss of every replica is infinite "
-            "or not a number; lower the rate"
+            f"or not a number; {what}"
         )
 
 

@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from inweights.arrays import Bool, Float, Int
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.training.batches.worlds import Part, as_worlds, shape_groups
+from inweights.worlds.arrays import Bool, Float, Int
 from inweights.worlds.world import Ids, World
 
 #: Logits of a replica that are held at once, 8 MB. What is held at once must not depend on how many
@@ -109,12 +109,7 @@ def answer_scores(
 ) -> Scores:
     """Ask for everything in one pass over the logits of the first answer tokens.
 
-    Args:
-        model: The model; its replicas share one world or have one each.
-        worlds: One world, or one a replica.
-        part: ``facts`` or ``queries``.
-        indices: Places of the wanted statements.
-        allowed: Candidates of the narrower choice; the right answers are among them.
+    The candidates of the narrower choice are ``allowed``; the right answers are among them.
     """
     answers = answers_of(model, worlds, part, indices)
     columns = [torch.zeros_like(answers) for _ in range(2)]
@@ -167,10 +162,9 @@ def answer_ranks(
             not cover an answer.
 
     Example:
-        >>> from inweights.models import EmbMLPConfig
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=4).build()
-        >>> model = EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0, 1])
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=4).build()
+        >>> model = iw.EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0, 1])
         >>> tuple(answer_ranks(model, world, "queries").shape)
         (2, 4, 1)
     """

@@ -20,11 +20,11 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn import functional as F
 
-from inweights.arrays import Float
 from inweights.errors import ConfigError
 from inweights.models.packing import Packed
 from inweights.training.batches.plans import Batch
 from inweights.training.checkpoint import Checkpoint, ReplicaState
+from inweights.worlds.arrays import Float
 
 
 class Shards:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from inweights.config import Config, to_dict
+from inweights.config import Config, to_plain
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_world
+from inweights.worlds.vocabulary import numbered
 from inweights.worlds.world import Statements, Vocabulary, World
 
 
@@ -18,11 +19,6 @@ class Labels(Config, tag_field="kind", tag="labels"):
     Attributes:
         labels: Number of labels, at least 2.
         per_label: Inputs that share a label.
-
-    Example:
-        >>> world = Labels(labels=3, per_label=2).build()
-        >>> world
-        World('labels', 9 tokens, 6 facts, 0 queries, seed=0)
     """
 
     labels: int = 50
@@ -35,12 +31,7 @@ class Labels(Config, tag_field="kind", tag="labels"):
         """Make the world; the seed deals the labels to the inputs."""
         inputs = self.labels * self.per_label
         check_world("labels", tokens=inputs + self.labels, statements=inputs, length=2)
-        words = Vocabulary(
-            {
-                "input": [f"x{i + 1}" for i in range(inputs)],
-                "label": [f"y{i + 1}" for i in range(self.labels)],
-            }
-        )
+        words = Vocabulary({"input": numbered("x", inputs), "label": numbered("y", self.labels)})
         dealt = Streams(seed).numpy(WORLD, "labels").permutation(np.arange(inputs) % self.labels)
         return World(
             name="labels",
@@ -49,6 +40,6 @@ class Labels(Config, tag_field="kind", tag="labels"):
                 {"category": (words["input"][:, None], words["label"][dealt][:, None])}
             ),
             queries=Statements.build({}),
-            settings=to_dict(self),
+            settings=to_plain(self),
             seed=seed,
         )

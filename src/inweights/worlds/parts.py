@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inweights.arrays import Bools
+from inweights.worlds.arrays import Bools
 from inweights.worlds.world import Ids
 
 
@@ -18,12 +18,6 @@ class Components:
 
     Attributes:
         rows: The facts of each component, in order.
-
-    Example:
-        >>> facts, nodes = np.array([0, 1, 1, 2, 2, 3, 3]), np.array([9, 0, 1, 1, 2, 1, 3])
-        >>> found = Components(facts, nodes, total=4)
-        >>> [rows.tolist() for rows in found.rows]
-        [[1, 2, 3], [0]]
     """
 
     def __init__(self, facts: Ids, nodes: Ids, *, total: int) -> None:
@@ -62,11 +56,6 @@ def whole_components(facts: Ids, nodes: Ids, *, total: int, most: int) -> Bools:
         nodes: The node of each mention, ``[K]``.
         total: Number of facts.
         most: How many may be kept.
-
-    Example:
-        >>> facts, nodes = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 1, 2, 3, 4])
-        >>> whole_components(facts, nodes, total=3, most=2).tolist()
-        [True, True, False]
     """
     if total <= most:
         return np.ones(total, dtype=bool)

@@ -13,7 +13,8 @@ from typing import Any, Protocol, cast
 
 import msgspec
 
-from inweights.config import Config, apply_overrides, decode, to_dict
+from inweights.config import Config, apply_overrides, decode, to_plain
+from inweights.config.kinds import Kinds
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.seeds import WORLD, Streams
 from inweights.support.limits import missing_file
@@ -41,20 +42,24 @@ class WorldConfig(Protocol):
         ...
 
 
-_KINDS: dict[str, type[msgspec.Struct]] = {
-    "two-hop": TwoHop,
-    "hops": Hops,
-    "reversal": Reversal,
-    "implication": Implication,
-    "random-facts": RandomFacts,
-    "graph": Graph,
-    "path-star": PathStar,
-    "own-path-star": OwnPathStar,
-    "in-context-star": InContextStar,
-    "triples": Triples,
-    "analogy": Analogy,
-    "analogical-two-hop": AnalogicalTwoHop,
-}
+_KINDS = Kinds(
+    "world",
+    {
+        "two-hop": TwoHop,
+        "hops": Hops,
+        "reversal": Reversal,
+        "implication": Implication,
+        "random-facts": RandomFacts,
+        "graph": Graph,
+        "path-star": PathStar,
+        "own-path-star": OwnPathStar,
+        "in-context-star": InContextStar,
+        "triples": Triples,
+        "analogy": Analogy,
+        "analogical-two-hop": AnalogicalTwoHop,
+    },
+    {"build": "a method build(seed)"},
+)
 
 
 def world_names() -> tuple[str, ...]:
@@ -64,10 +69,7 @@ def world_names() -> tuple[str, ...]:
 
 def world_kind(name: str) -> type[msgspec.Struct]:
     """Return the config class of a kind of world."""
-    if name not in _KINDS:
-        hint = "A world of one's own is added by register_world(its config class)."
-        raise unknown_name("world", name, _KINDS, hint=hint)
-    return _KINDS[name]
+    return _KINDS.find(name)
 
 
 def register_world(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
@@ -76,15 +78,7 @@ def register_world(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
     Raises:
         ConfigError: The class has no tag or no ``build``, or the name is taken.
     """
-    name = kind.__struct_config__.tag
-    if not isinstance(name, str) or not hasattr(kind, "build"):
-        raise ConfigError(
-            f"{kind.__name__} needs a tag (tag_field='kind') and a method build(seed)"
-        )
-    if _KINDS.get(name, kind) is not kind:
-        raise ConfigError(f"a world '{name}' exists already; choose another tag")
-    _KINDS[name] = kind
-    return kind
+    return _KINDS.add(kind)
 
 
 class Altered(Config, tag_field="kind", tag="altered"):
@@ -147,7 +141,7 @@ class Altered(Config, tag_field="kind", tag="altered"):
             for _, prompts, answers in facts.by_shape(facts.with_role(name)):
                 order = rng.permutation(len(answers)) if self.shuffled else slice(None)
                 kept = kept.joined(Statements.build({name: (prompts, answers[order])}))
-        return replace(world, facts=kept, settings=to_dict(self))
+        return replace(world, facts=kept, settings=to_plain(self))
 
 
 _KINDS["altered"] = Altered

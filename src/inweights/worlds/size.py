@@ -31,6 +31,12 @@ def check_counts(kind: str, config: msgspec.Struct, **least: int) -> None:
         check_size(f"{kind}: {name}", getattr(config, name), least=bound, most=MOST_OF)
 
 
+def check_fraction(kind: str, name: str, value: float) -> None:
+    """Refuse what is no fraction from 0 to 1."""
+    if not 0.0 <= float(value) <= 1.0:
+        raise ConfigError(f"{kind}: {name} must be a fraction from 0 to 1, got {value}")
+
+
 def check_depth(kind: str, nodes: int, branches: int) -> None:
     """Refuse a tree with more nodes than can be counted."""
     if branches > 1 and nodes * math.log2(branches) > 60:

@@ -9,39 +9,20 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from inweights.arrays import Bools
 from inweights.errors import DataError, unknown_name
+from inweights.worlds.arrays import Bools
 from inweights.worlds.vocabulary import Ids, counted
 
 #: Roles that facts of the built-in worlds have. A world of one's own may use others.
 FACT_ROLES = (
-    "first_hop",
-    "second_hop",
-    "identity",
-    "two_hop",
-    "category",
-    "similarity",
-    "attribution",
-    "edge",
-    "reverse_edge",
-    "self_edge",
-    "moved_edge",
-    "moved_reverse_edge",
-    "path",
-    "triple",
-    "turned",
-    "counter_example",
-)
+    "first_hop", "second_hop", "identity", "two_hop", "category", "similarity", "attribution",
+    "edge", "reverse_edge", "self_edge", "moved_edge", "moved_reverse_edge", "path", "triple",
+    "turned", "counter_example",
+)  # fmt: skip
 #: Roles that queries of the built-in worlds have.
 QUERY_ROLES = (
-    "composition",
-    "chain",
-    "reversal",
-    "implication",
-    "unstated",
-    "conclusion",
-    "path",
-)
+    "composition", "chain", "reversal", "implication", "unstated", "conclusion", "path",
+)  # fmt: skip
 
 
 class Statement(NamedTuple):
@@ -95,11 +76,12 @@ class Statements:
     def build(
         cls,
         parts: Mapping[str, tuple[Any, Any]],
-        out_of_distribution: Bools | None = None,
+        out_of_distribution: Bools | bool = False,
     ) -> Statements:
         """Build from one pair of matrices a role: prompts ``[m, T]`` and answers ``[m, A]``.
 
-        Roles without statements are left out.
+        Roles without statements are left out. Whether they are out of distribution is said of each
+        statement, or of all.
 
         Example:
             >>> hops = Statements.build({"edge": ([[0], [1]], [[1], [2]])})
@@ -129,9 +111,8 @@ class Statements:
         prompts, prompt_ends = flat(0)
         answers, answer_ends = flat(1)
         roles = np.repeat(np.arange(len(pairs), dtype=np.int16), counts)
-        ood = (
-            np.zeros(len(roles), dtype=bool) if out_of_distribution is None else out_of_distribution
-        )
+        ood = np.asarray(out_of_distribution)
+        ood = ood if ood.ndim else np.full(len(roles), ood)
         if ood.shape != roles.shape:
             raise DataError(
                 f"out_of_distribution has shape {ood.shape}; there are {len(roles)} statements"

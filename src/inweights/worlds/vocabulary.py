@@ -76,6 +76,11 @@ class Vocabulary:
         return f"Vocabulary({len(self):,} tokens: {', '.join(groups)})"
 
 
+def numbered(stem: str, count: int) -> list[str]:
+    """Return names counted from 1: ``a1``, ``a2`` and so on."""
+    return [f"{stem}{i + 1}" for i in range(count)]
+
+
 def counted(count: int, name: str) -> str:
     """Return how many there are of what."""
     return f"{count:,} {name}"

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from inweights.audit.strategies.derive import derive
+from inweights.audit.strategies.entities import entities
 from inweights.audit.strategies.identities import identities
 from inweights.audit.strategies.passages import passages
 from inweights.audit.strategies.replay import replay
@@ -35,6 +36,7 @@ STRATEGIES = {
     "paraphrases": Strategy(paraphrases, "each fact in several wordings"),
     "qa": Strategy(questions_and_answers, "each fact as question and answer"),
     "passages": Strategy(passages, "facts that share an entity, in one text"),
+    "entities": Strategy(entities, "each entity described, and pairs related, as in EntiGraph"),
     "reversals": Strategy(reversals, "each fact from its object"),
     "identities": Strategy(identities, "b is b, of each bridge"),
     "replay": Strategy(replay, "lines of a file, to preserve earlier knowledge"),

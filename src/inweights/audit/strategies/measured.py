@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from inweights.config import load_toml
-from inweights.errors import unknown_name
+from inweights.errors import check_names
 
 #: What one may want answered, and how it is said.
 ASKED = {
@@ -81,9 +81,8 @@ def choose(wanted: Sequence[str]) -> list[Choice]:
         reverse  no strategy is known to help (recipe beyond/which-
     """
     choices = []
+    check_names("kind of question", wanted, ASKED)
     for asked in dict.fromkeys(wanted):
-        if asked not in ASKED:
-            raise unknown_name("kind of question", asked, ASKED)
         rows = sorted((row for row in MEASURED if row.asked == asked), key=lambda row: -row.gain)
         sure = [row for row in rows if row.low > 0]
         worth = [row for row in rows if row.gain >= _WORTH]
@@ -105,7 +104,8 @@ def evidence(strategy: str) -> str:
         'facts in new words: -.10 (-.33 to .13, 5 seeds); facts from '
     """
     rows = (row for row in MEASURED if row.strategy == strategy)
-    return "; ".join(f"{ASKED[row.asked]}: {_gain(row)} ({_within(row)})" for row in rows)
+    told = "; ".join(f"{ASKED[row.asked]}: {_gain(row)} ({_within(row)})" for row in rows)
+    return told or "not measured there; 'inweights compare-training' measures it on your facts"
 
 
 def _cost(choice: Choice, taken: set[str]) -> str:

@@ -12,6 +12,7 @@ from inweights.cli.commands import (  # noqa: F401 - each registers its commands
     machines,
     results,
     sweeps,
+    training,
 )  # fmt: skip
 from inweights.cli.commands.base import app
 

@@ -25,14 +25,16 @@ class Added:
     """Texts that are added to the facts.
 
     Attributes:
-        strategy: Texts added to the facts: derive, steps, paraphrases, qa, passages, reversals,
-            identities or replay; may be repeated. auto selects by measured effects.
+        strategy: Texts added to the facts: derive, steps, paraphrases, qa, passages, entities,
+            reversals, identities or replay; may be repeated. auto selects by measured effects.
         want: Kinds of questions for which auto selects: recall, reverse, composition, steps; may be
             repeated. By default recall and composition.
         wordings: Number of wordings per text.
         hops: Largest number of facts in a derived chain.
         most: Largest number of chains of each length.
         hold_out: Share of the bridges whose chains are left out, to measure generalisation.
+        floor: Least share of the text that states single facts; where strategies add more, the
+            facts are stated again.
         replay: A text file with one text per line, for the strategy replay.
         failing_first: If --most limits the chains, take those first that are predicted to fail, in
             order of their margin.
@@ -48,6 +50,7 @@ class Added:
     hops: Whole = 2
     most: Whole = 10_000
     hold_out: float = 0.0
+    floor: float = 0.25
     replay: Path | None = None
     failing_first: Flag = False
     paraphraser: str = ""
@@ -177,7 +180,7 @@ def augment(
             want=added.want or ("recall", "composition"),
             wording=Wording.read(text.wording) if text.wording else None,
             wordings=added.wordings, hops=added.hops, most=added.most, hold_out=added.hold_out,
-            replay=added.replay, seed=text.seed, first=first, rewrite=rewrite,
+            floor=added.floor, replay=added.replay, seed=text.seed, first=first, rewrite=rewrite,
             curriculum=text.curriculum,  # type: ignore[arg-type]
             watch=watch,
         )  # fmt: skip

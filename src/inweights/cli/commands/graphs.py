@@ -167,7 +167,7 @@ def _path_star(
     """A path-star as changes of the settings of Figure 3: its first star takes this shape."""
     from msgspec import structs
 
-    from inweights.config import as_overrides, to_dict
+    from inweights.config import as_overrides, to_plain
     from inweights.models.configs import GPTConfig
     from inweights.recipes.geometric_memory.fig3 import RECIPE, Settings
     from inweights.worlds import read_path_star
@@ -184,4 +184,4 @@ def _path_star(
         model = structs.replace(model, context=max(model.context, longest))
     arms = len(own.paths) + len(own.held_out)
     star = structs.replace(star, arms=arms, nodes=nodes, model=model)
-    return as_overrides(settings, {"stars": [to_dict(star)], "own": own})
+    return as_overrides(settings, {"stars": [to_plain(star)], "own": own})

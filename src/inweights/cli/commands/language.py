@@ -79,6 +79,22 @@ class Asking:
             )
 
 
+@options
+class Otherwise:
+    """What is evaluated instead of one model on this machine.
+
+    Attributes:
+        watch: Score each epoch of a fine-tuning with --keep-epochs as it finishes, one line each,
+            compared with the original model; ends with the training.
+        endpoint: Base address of an OpenAI-compatible server, such as http://localhost:8080/v1,
+            where MODEL is asked in words, with the key in OPENAI_API_KEY. Answers are kept in
+            QUESTIONS.answers.jsonl; a repeated command asks only what is missing.
+    """
+
+    watch: Flag = False
+    endpoint: str = ""
+
+
 @app.command
 def finetune(
     model: str,
@@ -126,8 +142,7 @@ def evaluate(
     asking: Asking = Asking(),
     dtype: str | None = None,
     loading: Loading = Loading(),
-    watch: Flag = False,
-    endpoint: str = "",
+    otherwise: Otherwise = Otherwise(),
     common: Common = Common(),
 ) -> None:
     """Evaluate a language model on facts and what follows: by candidates and generated answers.
@@ -138,19 +153,14 @@ def evaluate(
         dtype: Data type of the weights: float32, bfloat16 or float16. By default float32, or with
             --watch that of the training.
         loading.chat: Use the chat template, for instruct models trained with --chat.
-        watch: Score each epoch of a fine-tuning with --keep-epochs as it finishes, one line each,
-            compared with the original model; ends with the training.
-        endpoint: Base address of an OpenAI-compatible server, such as http://localhost:8080/v1,
-            where MODEL is asked in words, with the key in OPENAI_API_KEY. Answers are kept in
-            QUESTIONS.answers.jsonl; a repeated command asks only what is missing.
     """
     from inweights.lm import add_scores, card_of, evaluation, forecast_of, load_model, read_exam
 
-    if endpoint:
+    if otherwise.endpoint:
         common.load()
-        _ask(endpoint, model, questions, json=common.json)
+        _ask(otherwise.endpoint, model, questions, json=common.json)
         return
-    if watch:
+    if otherwise.watch:
         asking.refuse_watch(chat=loading.chat)
         common.load()
         _watch(Path(model), questions, dtype or "", loading, json=common.json)

@@ -2,7 +2,19 @@
 
 from inweights import laboratory
 from inweights.cli import console
-from inweights.cli.commands.base import Choice, Common, Device, Flag, Json, Place, app, choices
+from inweights.cli.commands.base import (
+    Choice,
+    Common,
+    Device,
+    Flag,
+    Json,
+    Per,
+    Place,
+    Tool,
+    app,
+    choices,
+    trackers,
+)
 
 
 @app.command
@@ -52,6 +64,8 @@ def work(
     device: Device = "cpu",
     lease: float = 60.0,
     retry: Flag = False,
+    tracker: Tool = "",
+    tracker_per: Per = "run",
     json: Json = False,
 ) -> int:
     """Run tasks of a plan, along with any number of other workers, until none is left.
@@ -79,7 +93,14 @@ def work(
         planned.forgive()
     with console.progress() as progress:
         jobs = jobs or console.cores(device, "cpu")
-        done = do(planned, Effort(device=device, jobs=jobs, threads=threads, progress=progress))
+        effort = Effort(
+            device=device,
+            jobs=jobs,
+            threads=threads,
+            progress=progress,
+            observers=tuple(trackers(tracker, per=tracker_per)),
+        )
+        done = do(planned, effort)
     console.status(planned, done, json=json)
     return int(done.failed > 0)
 

@@ -21,7 +21,7 @@ from inweights.cli.commands.base import (
     app,
     options,
 )
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, check_names
 
 
 @app.command(name="runs")
@@ -192,8 +192,7 @@ def verify(
     """
     from inweights.lab.grammar.recipe import SCALES
 
-    if scale not in SCALES:
-        raise unknown_name("scale", scale, SCALES)
+    check_names("scale", [scale], SCALES)
     verdicts.load()
     if settling.dry_run:
         if scale != "cpu":

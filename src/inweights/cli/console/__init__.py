@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from inweights.cli.console.results import exported as exported
     from inweights.cli.console.results import outcome as outcome
     from inweights.cli.console.results import runs as runs
+    from inweights.cli.console.training import sizes as sizes
+    from inweights.cli.console.training import ways as ways
     from inweights.cli.console.worlds import world as world
 
 lazily(__name__)

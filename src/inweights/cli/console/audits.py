@@ -21,6 +21,18 @@ if TYPE_CHECKING:
 
 #: Rows of each table that are shown.
 _SHOWN = 8
+#: What JSON says of a training set that was written, as it is.
+_COUNTED = (
+    "dropped",
+    "chains",
+    "alone",
+    "counts",
+    "words",
+    "tokens",
+    "plain",
+    "rewritten",
+    "often",
+)
 #: Leaks in the JSON object: a dense graph of 5,000 facts has half a million. Python has them all.
 _LEAKS = 1000
 
@@ -91,14 +103,7 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
                 "strategies": {name: evidence(name) for name in made.strategies},
                 "choices": [choice._asdict() for choice in made.choices],
                 "measured_on": MEASURED_ON,
-                "dropped": made.dropped,
-                "chains": made.chains,
-                "alone": made.alone,
-                "counts": made.counts,
-                "words": made.words,
-                "tokens": made.tokens,
-                "plain": list(made.plain),
-                "rewritten": list(made.rewritten),
+                **{name: getattr(made, name) for name in _COUNTED},
             }
         )
         return
@@ -143,6 +148,8 @@ def _listed(made: Augmented) -> None:
                 f"{cost['train']:,} {unit} in the training set; the control, facts alone, has "
                 f"{cost['control']:,}"
             )
+    often = " to ".join(dict.fromkeys(map(str, made.often)))
+    out.print(f"a pass states each fact by itself {often} times")
     kept, given = made.rewritten
     if given:
         out.print(f"of {given:,} facts rewritten by a model {kept:,} passed the check")
@@ -271,23 +278,21 @@ def _plain(made: Audit) -> dict[str, Any]:
     return {
         "headline": headline(made),
         "findings": [{"level": f.level, "title": f.title, "text": f.text} for f in findings(made)],
-        "outlook": outlook(made).to_dicts(),
+        "outlook": outlook(made),
         "facts": len(facts),
         "entities": len(facts.entities),
         "ends": made.entity_positions,
         "remarks": [
             {"kind": r.kind, "lines": list(r.lines), "text": r.text} for r in facts.remarks
         ],
-        "relations": made.relations.join(
-            made.name_overlap, on="relation", maintain_order="left"
-        ).to_dicts(),
-        "compositions": made.compositions.to_dicts(),
+        "relations": made.relations.join(made.name_overlap, on="relation", maintain_order="left"),
+        "compositions": made.compositions,
         "listed": made.listed,
-        "bridges": made.bridges.to_dicts(),
+        "bridges": made.bridges,
         "leaks_found": made.leaks.height,
-        "leaks": made.leaks.head(_LEAKS).to_dicts(),
-        "transfers": made.transfers.to_dicts(),
-        "wording": made.samples.to_dicts(),
+        "leaks": made.leaks.head(_LEAKS),
+        "transfers": made.transfers,
+        "wording": made.samples,
         "forecast": None if made.forecast is None else plain_forecast(made.forecast),
         "why_no_forecast": made.why_no_forecast,
         "seconds": round(made.seconds, 3),

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from inweights.cli.console.base import WIDTH, cut, out, print_json, say, table
-from inweights.config import to_dict
+from inweights.config import to_plain
 from inweights.lab.engine.outcome import seeds_to_judge
 from inweights.recipes.catalogue.minutes import cost_of, minutes_of
 from inweights.support.progress import plural, roughly
@@ -106,7 +106,7 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
 def models(known: Sequence[Card], *, json: bool) -> None:
     """Print stored models: what each knows, and the claim that it illustrates."""
     if json:
-        print_json([to_dict(card) for card in known])
+        print_json([to_plain(card) for card in known])
         return
     for card in known:
         numbers = [f"{role.partition('/')[2]} {share:.2f}" for role, share in card.accuracy.items()]

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from inweights.cli.console.base import WIDTH, cut, err, out, print_json, say, table
-from inweights.config import to_dict
+from inweights.config import to_plain
 from inweights.lab.grammar.published import closeness, sizes
 from inweights.lab.grammar.verdict import VERDICTS, ClaimResult, Verdict, tally
 from inweights.runs.environment import environment
@@ -51,7 +51,7 @@ def board(
                 "counts": tally(results),
                 "sizes": dict(sizes(results)),
                 "environment": environment(),
-                "claims": [to_dict(claim) for claim in results],
+                "claims": [to_plain(claim) for claim in results],
             }
         )
         return

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from inweights.cli.console.base import WIDTH, cut, out, print_json, say, table
 from inweights.cli.console.claims import COLOURS, MARKS, claims
-from inweights.config import to_dict
+from inweights.config import to_plain
 from inweights.runs import about, when, written
 from inweights.support.progress import plural
 
@@ -84,7 +84,7 @@ def outcome(done: Outcome, *, json: bool, full: bool = False) -> None:
                 "folder": str(done.folder.path),
                 "page": str(page),
                 "cached": done.cached,
-                "claims": [to_dict(claim) for claim in done.claims],
+                "claims": [to_plain(claim) for claim in done.claims],
             }
         )
         return
@@ -108,7 +108,7 @@ def compared(both: Comparison, *, json: bool) -> None:
                 "runs": [run.folder.path.name for run in both.runs],
                 "settings": {key: list(pair) for key, pair in both.settings.items()},
                 "claims": {
-                    name: [None if one is None else to_dict(one) for one in pair]
+                    name: [None if one is None else to_plain(one) for one in pair]
                     for name, pair in both.claims.items()
                 },
             }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
-from inweights.config import check_size, to_dict
-from inweights.errors import ConfigError, DataError, FolderError, unknown_name
+from inweights.config import check_size, to_plain
+from inweights.errors import CautionWarning, ConfigError, DataError, FolderError, unknown_name
 from inweights.lab.engine.executors import Executor, Processes, SameProcess
 from inweights.lab.engine.job import Job, check_sendable, open_store, sendable
 from inweights.lab.engine.plan import MODEL, Asked, Run, Task, Work, asked_of, in_words, tasks_of
@@ -22,7 +23,7 @@ from inweights.lab.grammar.numbers import tell_divergence
 from inweights.lab.grammar.trial import Plan, Trial
 from inweights.runs.tables.store import MODEL_PART, Store, store_below
 from inweights.support.limits import launched_by_torchrun
-from inweights.support.progress import Progress
+from inweights.support.progress import Progress, plural
 from inweights.training.observers import Observer, Shown, Step, telling
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def collect(
         _forget(work, store)
     tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), effort.device)
     made = {one for task in tasks for one in task.wanted}
-    _tell_stored([a for a in work.asked if (a.owner, a.part) not in made], store, effort)
+    tell_stored([a for a in work.asked if (a.owner, a.part) not in made], store, effort)
     _do(tasks, work, store, effort)
     uniform = {one.name for one in plan.computations if one.uniform}
     tables = _assemble(work.asked, store, uniform)
@@ -175,10 +176,10 @@ def watched(
 
 
 def _plain(config: Any) -> Any:
-    return to_dict(config) if isinstance(config, msgspec.Struct) else repr(config)
+    return to_plain(config) if isinstance(config, msgspec.Struct) else repr(config)
 
 
-def _tell_stored(asked: Sequence[Asked], store: Store, effort: Effort) -> None:
+def tell_stored(asked: Sequence[Asked], store: Store, effort: Effort) -> None:
     """Show observers what runs have left, as it is in the store."""
     if effort.observers and asked:
         for name, table in _assemble(asked, store).items():
@@ -219,7 +220,7 @@ def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None
 
         def show(task: Task) -> None:
             made = set(task.wanted)
-            _tell_stored([a for a in work.asked if (a.owner, a.part) in made], store, effort)
+            tell_stored([a for a in work.asked if (a.owner, a.part) in made], store, effort)
 
         schedule.on_done = show
     executor = effort.executor or choose_executor(effort.on, effort.jobs, tasks, effort.plugins)
@@ -240,7 +241,7 @@ def _assemble(
         stored = {(a.owner, a.part): i for i, a in enumerate(group)}
         frames = [store.read(*key) for key in stored]
         if name in uniform:
-            _check_columns([group[i] for i in stored.values()], frames)
+            _check_alike([group[i] for i in stored.values()], frames)
         rows = pl.concat(
             [
                 f.with_columns(_table=pl.lit(i))
@@ -257,18 +258,46 @@ def _assemble(
     return tables
 
 
-def _check_columns(runs: Sequence[Asked], frames: Sequence[pl.DataFrame]) -> None:
-    """Refuse runs whose tables have other columns than the first one's."""
-    for run, frame in zip(runs, frames, strict=True):
-        if set(frame.columns) != set(frames[0].columns):
+def _check_alike(runs: Sequence[Asked], frames: Sequence[pl.DataFrame]) -> None:
+    """Refuse runs with other columns, or kinds of values, than the first one; warn of NaN."""
+    about = [in_words({**one.labels, "seed": one.seed}) for one in runs]
+    kinds = [{name: _kind(dtype) for name, dtype in frame.schema.items()} for frame in frames]
+    for run, found in zip(about, kinds, strict=True):
+        pairs = [(kind, found.get(name)) for name, kind in kinds[0].items()]
+        alike = all(one == other or "nothing" in (one, other) for one, other in pairs)
+        if not alike or found.keys() != kinds[0].keys():
             first, other = (
-                f"{', '.join(table.columns)} for {in_words({**one.labels, 'seed': one.seed})}"
-                for one, table in ((runs[0], frames[0]), (run, frame))
+                f"{', '.join(f'{name} ({kind})' for name, kind in those.items())} for {where}"
+                for where, those in ((about[0], kinds[0]), (run, found))
             )
             raise DataError(
-                f"{run.name} returned the columns {first}, and {other}; return the same ones in "
-                "every run, None where there is no value"
+                f"{runs[0].name} returned the columns {first}, and {other}; return the same ones "
+                "in every run, None where there is no value"
             )
+    is_nan = pl.selectors.float().is_nan().any()
+    bad = [
+        (run, column.name)
+        for run, frame in zip(about, frames, strict=True)
+        for column in frame.select(is_nan)
+        if column.any()
+    ]
+    if bad:
+        run, column = bad[0]
+        warnings.warn(
+            f"{runs[0].name} returned NaN in '{column}' for {run} ({len({r for r, _ in bad})} of "
+            f"{plural(len(runs), 'run')}); return a number, or None where there is no value, "
+            f"{{'{column}': None}}. Claims about NaN are not judged",
+            CautionWarning,
+            stacklevel=5,
+        )
+
+
+def _kind(dtype: pl.DataType) -> str:
+    if dtype.is_numeric():
+        return "number"
+    return {pl.String: "text", pl.Boolean: "truth value", pl.Null: "nothing"}.get(
+        dtype.base_type(), "other"
+    )
 
 
 def _labels(group: Iterable[Asked]) -> pl.DataFrame:

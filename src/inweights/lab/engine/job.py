@@ -8,6 +8,7 @@ plugins of the job.
 from __future__ import annotations
 
 import importlib
+import logging
 import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from inweights.config import Config, decode, to_dict
+from inweights.config import Config, decode, to_plain
 from inweights.errors import ConfigError
 from inweights.lab.engine.plan import RECORDS, ComputeTask, LearnTask, Run, Task
 from inweights.lab.grammar.trial import Computation, Measure, Trial
@@ -49,6 +50,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         owner: Names whoever hands out the tasks; it may give a task that it has lost to another
             process at once.
         version: The library's, which has to be that of every machine.
+        log: Least level of what other processes log, which comes back with the end of a task.
     """
 
     store: str
@@ -58,6 +60,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     lease: float = 0.0
     owner: str = msgspec.field(default_factory=lambda: secrets.token_hex(8))
     version: str = msgspec.field(default_factory=installed_version)
+    log: int = msgspec.field(default_factory=logging.getLogger("inweights").getEffectiveLevel)
 
 
 def open_store(job: Job) -> Store:
@@ -150,7 +153,7 @@ def _named(thing: Any, names: Iterable[str]) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, msgspec.Struct):
         kind = type(value)
-        return {_CONFIG: f"{kind.__module__}:{kind.__qualname__}", "values": to_dict(value)}
+        return {_CONFIG: f"{kind.__module__}:{kind.__qualname__}", "values": to_plain(value)}
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple | range):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from inweights.config import decode, to_dict
+from inweights.config import decode, to_plain
 from inweights.errors import FolderError, InweightsError
 from inweights.lab.grammar.claim import Claim, Value
 from inweights.lab.grammar.numbers import tell_divergence
@@ -150,7 +150,7 @@ def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) 
     """Write what is kept of a run into its folder at work."""
     about: dict[str, Any] = {"recipe": outcome.recipe.name}
     about |= {name: getattr(outcome, name) for name in _About.__struct_fields__}
-    about["claims"] = [to_dict(claim) for claim in outcome.claims]
+    about["claims"] = [to_plain(claim) for claim in outcome.claims]
     write_json(work / "outcome.json", about)
     write_json(work / "environment.json", outcome.environment)
     write_tables(work / "tables", outcome.tables)

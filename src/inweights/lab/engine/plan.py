@@ -94,6 +94,18 @@ class LearnTask:
             for part in parts
         ]
 
+    @property
+    def asked(self) -> list[Asked]:
+        """Its tables, under the labels of its runs."""
+        names = {measure_key(m): m.name for m in self.measures if m is not MODEL}
+        runs = zip(self.runs, self.parts, strict=True)
+        return [
+            Asked(names[part], run.key, part, run.trial.labels, run.seed)
+            for run, parts in runs
+            for part in parts
+            if part in names
+        ]
+
     def part(self, places: Iterable[int]) -> LearnTask:
         """Return some of the runs as a task of their own, with what is measured of them."""
         places = list(places)
@@ -143,6 +155,12 @@ class ComputeTask:
     def wanted(self) -> list[tuple[str, str]]:
         """The tables that it makes."""
         return [(key, "table") for key, _ in self.members]
+
+    @property
+    def asked(self) -> list[Asked]:
+        """Its tables, under the labels of the computation."""
+        one = self.computation
+        return [Asked(one.name, key, "table", one.labels, seed) for key, seed in self.members]
 
     @property
     def title(self) -> str:

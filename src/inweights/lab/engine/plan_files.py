@@ -21,7 +21,7 @@ from typing import TypeVar
 import msgspec
 
 from inweights.errors import ConfigError, FolderError, InweightsError
-from inweights.lab.engine.collect import Effort, choose_executor
+from inweights.lab.engine.collect import Effort, choose_executor, tell_stored
 from inweights.lab.engine.executors import Leased
 from inweights.lab.engine.job import (
     Job,
@@ -36,6 +36,7 @@ from inweights.lab.engine.schedule import Failure, Schedule
 from inweights.lab.grammar.trial import Plan
 from inweights.runs.tables.files import open_files
 from inweights.runs.tables.store import LEASE, Store, store_below
+from inweights.training.observers import telling
 
 ABOUT, INDEX = "plan.json", "index.json"
 #: Tasks in one file: a worker reads one such file after another.
@@ -57,6 +58,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
         version: The library's that wrote the plan, which that of every worker has to be.
         collect: Words of the command that reads the results, once they are there.
         parts: How many files of tasks there are.
+        labels: Names of what its trials differ in.
     """
 
     store: str
@@ -64,6 +66,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     collect: tuple[str, ...]
     parts: int
+    labels: tuple[str, ...] = ()
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
@@ -238,6 +241,7 @@ def write_plan(
         version=installed_version(),
         collect=tuple(collect),
         parts=len(parts),
+        labels=tuple(dict.fromkeys(key for one in work.asked for key in one.labels)),
     )
     files.write(ABOUT, msgspec.json.encode(about))  # last: a plan without it is none
     return Planned(place)
@@ -247,7 +251,8 @@ def work(planned: Planned, effort: Effort | None = None) -> Status:
     """Do tasks of a plan beside any number of other workers, until nothing is left.
 
     Each worker begins at another place of the plan. What others hold is left to them at first; in
-    the end it is waited for, and taken over where its worker died.
+    the end it is waited for, and taken over where its worker died. Observers are told of what this
+    worker stores.
     """
     effort = effort or Effort()
     if planned.about.version != (here := installed_version()):
@@ -260,13 +265,16 @@ def work(planned: Planned, effort: Effort | None = None) -> Status:
     )
     schedule = Schedule(
         (),
-        effort.progress,
+        effort.tell if effort.watching else None,
         busy=job.lease / 10,
         free=planned.store.leases.free,
         more=_blocks(planned),
         on_failure=planned.set_aside,
     )
-    Leased(choose_executor("", effort.jobs, None), planned.store).run(job, schedule)
+    schedule.on_done = lambda task: tell_stored(task.asked, planned.store, effort)
+    about = {"name": planned.place, "labels": planned.about.labels}
+    with telling(effort.observers, about):
+        Leased(choose_executor("", effort.jobs, None), planned.store).run(job, schedule)
     planned.store.tidy()
     return planned.status()
 

@@ -21,6 +21,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,12 +40,47 @@ _SHOWN = 5
 _LOG = logging.getLogger("inweights.tasks")
 
 
+class Line(msgspec.Struct, frozen=True, array_like=True):
+    """A line of the log of another process."""
+
+    name: str
+    levelno: int
+    levelname: str
+    msg: str
+    created: float
+
+
 class End(msgspec.Struct, frozen=True, omit_defaults=True):
     """How an attempt at a task ended; an error goes by the name of its class."""
 
     how: Literal["done", "busy", "killed", "memory", "failed"]
     error: str = "RunError"
     message: str = ""
+    log: tuple[Line, ...] = ()
+
+
+class _Kept(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[Line] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        about = (record.name, record.levelno, record.levelname)
+        self.lines.append(Line(*about, record.getMessage(), record.created))
+
+
+@contextmanager
+def kept_log(level: int) -> Iterator[list[Line]]:
+    """Keep what the library logs in this process, for the one that has sent the task."""
+    log, handler = logging.getLogger("inweights"), _Kept()
+    before = log.level
+    log.setLevel(level)
+    log.addHandler(handler)
+    try:
+        yield handler.lines
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
 
 
 @dataclass(frozen=True)
@@ -140,6 +176,9 @@ class Schedule:
 
     def ended(self, task: Task, end: End) -> None:
         """Tell how an attempt at a task ended."""
+        for line in end.log:
+            record = logging.makeLogRecord(msgspec.structs.asdict(line))
+            logging.getLogger(line.name).handle(record)
         if end.how == "done":
             self.left, self.done = self.left - 1, self.done + 1
             self._count(task, task.steps)

@@ -26,7 +26,7 @@ from inweights.lab.engine.plan import (
     at_the_end,
     measure_key,
 )
-from inweights.lab.engine.schedule import End
+from inweights.lab.engine.schedule import End, kept_log
 from inweights.lab.engine.together import Member, blocks_of, build_model, open_model, train_runs
 from inweights.lab.grammar.trial import Measure
 from inweights.models.base import Model
@@ -86,8 +86,9 @@ def attempt_sent(job: Job, line: str, progress: Progress) -> End:
         task = from_wire(msgspec.json.decode(line), job.plugins)
     except InweightsError as error:
         return End("failed", type(error).__name__, str(error))
-    with use_threads(job.threads):
-        return attempt(task, open_store(job), job.device, progress)
+    with use_threads(job.threads), kept_log(job.log) as lines:
+        end = attempt(task, open_store(job), job.device, progress)
+    return msgspec.structs.replace(end, log=tuple(lines))
 
 
 def _is_memory(error: Exception) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from inweights.config import replace_at, to_dict
+from inweights.config import replace_at, to_plain
 from inweights.errors import ConfigError, unknown_name
 from inweights.lab.grammar.claim import Value
 from inweights.lab.grammar.trial import Trial
@@ -24,7 +24,15 @@ Over = Mapping[Any, Any] | Sequence[Mapping[str, Any]]
 #: What is set at a path, and what it is called in the tables.
 Change = tuple[str, Any, Value]
 
-_PARTS = ("world", "model", "learner")
+#: What each part of a trial must be.
+_PARTS = {
+    "world": "a config that builds one, such as iw.TwoHop(n=10) or iw.Facts('facts.csv'); or, "
+    "without model and learner, a function: def experiment(seed, ...)",
+    "model": "a config that builds one, such as iw.GPTConfig(); for a module of your own "
+    "iw.wrap(lambda vocabulary: MyModule(vocabulary, width=64))",
+    "learner": "a Curriculum, such as iw.learners.two_hop(), a Descent, an Optimum, or one of your "
+    "own (training.register_learner)",
+}
 
 
 def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
@@ -61,16 +69,8 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
     known: dict[tuple[int | str, ...], Any] = {}
     for point in points:
         parts = _parts(whole, point, known)
-        for name in ("world", "model"):
-            if parts[name] is not None and not hasattr(parts[name], "build"):
-                raise ConfigError(
-                    f"the {name} must be a config that builds one, got {parts[name]!r}"
-                )
-        if not hasattr(parts["learner"], "steps"):
-            raise ConfigError(
-                "the learner must be a Curriculum, a Descent, an Optimum, or one of your own "
-                f"(training.register_learner), got {parts['learner']!r}"
-            )
+        for name, part in parts.items():
+            check_part(name, part)
         labels = {columns[path]: label for path, _, label in point}
         trials.append(Trial(labels=labels, **parts))
     seen: set[str] = set()
@@ -81,6 +81,15 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
             raise ConfigError(f"two conditions have the name {where}; give each value once")
         seen.add(key)
     return trials
+
+
+def check_part(name: str, part: Any) -> None:
+    """Refuse what is no config of a part of a trial, with what to give."""
+    has = {*dir(part)} & {"build", "steps", "phases", "learn"}
+    fits = len(has) > 1 if name == "learner" else "build" in has
+    left_out = name == "model" and part is None
+    if not left_out and (isinstance(part, type) or not fits):
+        raise ConfigError(f"the {name} must be {_PARTS[name]}; got {part!r}")
 
 
 def _parts(
@@ -226,7 +235,7 @@ def _replaced(part: Any, path: str, rest: str, value: Any) -> Any:
     if not isinstance(part, msgspec.Struct):
         what = "there is none; give its config" if part is None else f"it is {part!r}, no config"
         raise ConfigError(f"'{path}' is varied, but of the {name} {what}")
-    inner: Any = to_dict(part)
+    inner: Any = to_plain(part)
     walked = name
     for step in rest.split("."):
         if isinstance(inner, Mapping):
@@ -272,5 +281,5 @@ def _below(part: Any, prefix: str) -> list[str]:
             yield f"{at}.{key}"
             yield from walk(inner, f"{at}.{key}")
 
-    plain = to_dict(part) if isinstance(part, msgspec.Struct) else None
+    plain = to_plain(part) if isinstance(part, msgspec.Struct) else None
     return [prefix, *(path for path in walk(plain, prefix) if not path.endswith(".kind"))]

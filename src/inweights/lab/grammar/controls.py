@@ -52,6 +52,8 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
         >>> [one.labels["control"] for one in with_controls([trial], ["untrained", "no-bridge"])]
         ['none', 'untrained', 'no-bridge']
     """
+    if isinstance(names, str):
+        raise ConfigError(f"controls are a list of names, [{names!r}], got {names!r}")
     if not names:
         return list(trials)
     found: list[Trial] = []

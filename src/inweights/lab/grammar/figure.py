@@ -29,6 +29,7 @@ class Figure(Config):
         caption: How to read it, and what to see.
         sources: Names of the tables that it draws, in the order of the function's arguments.
         options: Keyword arguments of the drawing function, those that are not left out.
+        finds: The end of the caption that says what is found, and not how to read it.
     """
 
     id: str
@@ -37,25 +38,28 @@ class Figure(Config):
     caption: str
     sources: tuple[str, ...]
     options: dict[str, Any] = {}
+    finds: str = ""
 
     @property
     def in_question(self) -> Figure:
-        """The same before its finding is known: the title says what is drawn, not what is found.
+        """The same before its finding is known: title and caption say what is drawn.
 
         Example:
             >>> figure = lines("rho", "curves", "It falls.", "Mean.", x="step", y="rho")
             >>> figure.in_question.title, figure.in_question.caption
-            ('Rho by step', 'Expected if the claims hold: it falls. Mean.')
+            ('Rho by step', 'Mean. Expected if the claims hold: it falls.')
         """
+        read = self.caption.removesuffix(self.finds).strip()
         if self.title.endswith("?"):
-            return self
+            expected = f" Expected if the claims hold: {self.finds}" if self.finds else ""
+            return replace(self, caption=read + expected)
         ask = self.options.get
         what = ask("y_label") or ask("y") or ask("value_label") or " and ".join(self.sources)
         over = ask("x_label") or ask("x") or ask("axis")
         title = (f"{what} by {over}" if over and what != over else str(what)).replace("_", " ")
         found = self.title.rstrip(".")
         first = found[:1] if found[1:2].isupper() else found[:1].lower()
-        expected = f"Expected if the claims hold: {first}{found[1:]}. {self.caption}"
+        expected = f"{read} Expected if the claims hold: {first}{found[1:]}. {self.finds}"
         return replace(self, title=title[:1].upper() + title[1:], caption=expected.strip())
 
 

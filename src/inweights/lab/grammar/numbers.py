@@ -53,9 +53,14 @@ def tell_divergence(tables: Mapping[str, pl.DataFrame]) -> None:
         return
     whole = tables["losses"].n_unique(runs.columns)
     first = ", ".join(f"{name} {value}" for name, value in runs.row(0, named=True).items())
+    if _bad(tables["losses"]).filter(step=0).is_empty():
+        when, what = "", "lower the rate"
+    else:
+        when = " before the first update"
+        what = "make the logits finite: torch.isfinite(model(prompts)).all() of an untrained model"
     warnings.warn(
-        f"{runs.height} of {whole} runs diverged: their loss is infinite or not a number, and "
-        f"their measurements are meaningless; lower the rate. The first: {first}",
+        f"{runs.height} of {whole} runs diverged: their loss is infinite or not a number{when}, "
+        f"and their measurements are meaningless; {what}. The first: {first}",
         stacklevel=3,
     )
 
@@ -67,8 +72,13 @@ def diverged_runs(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     losses = tables.get("losses", pl.DataFrame())
     if "loss" not in losses.columns:
         return pl.DataFrame()
-    bad = losses.filter(~pl.col("loss").is_finite().fill_null(False))
-    return bad.drop(_MEASURED, strict=False).unique(maintain_order=True)
+    return _bad(losses).drop(_MEASURED, strict=False).unique(maintain_order=True)
+
+
+def _bad(losses: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    return losses.filter(~pl.col("loss").is_finite().fill_null(False))
 
 
 def _cases(claim: Claim, tables: Mapping[str, pl.DataFrame]) -> dict[str, dict[int, float]]:

@@ -59,8 +59,9 @@ class StatedFigure(Config):
         drawing: Name of a drawing function of ``inweights.report.figures.draw``.
         tables: Tables that it draws, in the order of the function's arguments.
         title: What the figure shows, in a few words.
-        caption: How to read it, and what to see.
+        caption: How to read it.
         options: Keyword arguments of the drawing function.
+        finds: What is seen, if the claims hold; until they do, it is said as what is expected.
     """
 
     drawing: str
@@ -68,6 +69,7 @@ class StatedFigure(Config):
     title: str
     caption: str
     options: dict[str, Any] = {}
+    finds: str = ""
 
 
 class RecipeFile(Config):
@@ -200,9 +202,10 @@ def _figure(id_: str, said: StatedFigure) -> Figure:
         id=id_,
         kind=said.drawing,
         title=said.title,
-        caption=_folded(said.caption),
+        caption=_folded(f"{said.caption} {said.finds}"),
         sources=said.tables,
         options=said.options,
+        finds=_folded(said.finds),
     )
 
 

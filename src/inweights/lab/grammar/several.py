@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from inweights.config import to_dict
+from inweights.config import to_plain
 from inweights.errors import ConfigError
 from inweights.lab.grammar.axes import Over
 
@@ -59,7 +59,7 @@ def _leaves(config: Any) -> dict[str, Any]:
         if not isinstance(value, Mapping | list | tuple):
             found[path] = value
 
-    walk(to_dict(config) if isinstance(config, msgspec.Struct) else config, "")
+    walk(to_plain(config) if isinstance(config, msgspec.Struct) else config, "")
     return found
 
 

@@ -10,9 +10,7 @@ import polars as pl
 
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.lab.grammar.axes import Over, points_of
-from inweights.lab.grammar.claim import Claim, Judged
 from inweights.lab.grammar.trial import Computation
-from inweights.lab.grammar.verdict import ClaimResult, judge
 
 
 def computations_of(
@@ -83,20 +81,30 @@ def takes_all_seeds(function: Callable[..., Any]) -> bool:
 
 def _table(function: Callable[..., Any], result: Any, settings: Mapping[str, Any]) -> pl.DataFrame:
     """Rows as a table: of a mapping, whose lists are columns; of mappings; of a frame."""
-    name, table = function.__name__, result
-    example = "return a mapping such as {'score': 0.9}, a list of them, or a polars frame"
+    name, table, why = function.__name__, result, ""
     try:
         if isinstance(result, Mapping):
             columns = any(isinstance(one, list | tuple) for one in result.values())
             table = pl.DataFrame(dict(result) if columns else [dict(result)])
         elif not isinstance(result, pl.DataFrame):
-            table = pl.DataFrame(list(result))
+            rows = list(result)
+            other = [repr(row) for row in rows if not isinstance(row, Mapping)]
+            why = f"a row of it is {other[0]}" if other else ""
+            table = pl.DataFrame(rows, infer_schema_length=None)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        why = why or str(error)
+    what = "nothing" if result is None else f"a {type(result).__name__}, which is no table ({why})"
+    what = what if why else "" if table.width and table.height else "no row"
+    if what:
         raise DataError(
-            f"{name} returned a {type(result).__name__}, which is no table ({error}); {example}"
-        ) from None
-    if not table.width or not table.height:
-        raise DataError(f"{name} returned no row; {example}")
+            f"{name} returned {what}; return a mapping such as {{'score': 0.9}}, a list of them, "
+            "or a polars frame"
+        )
+    if held := [column for column, kind in table.schema.items() if kind == pl.Object]:
+        raise DataError(
+            f"{name} returned in '{held[0]}' a {type(table[held[0]][0]).__name__}, which no table "
+            "keeps; return numbers, texts or lists of them"
+        )
     if taken := sorted({*settings} & {*table.columns}):
         raise DataError(
             f"{name} returned the column '{taken[0]}', which the sweep adds; leave it out"
@@ -110,8 +118,11 @@ def _check(function: Callable[..., Any], settings: Mapping[str, Any], seed: str)
         return
     name = function.__name__
     if seed not in parameters:
+        all_at_once = "seeds" in parameters
+        hint = "; replicated=True gives it all of them as 'seeds'" if all_at_once else ""
         raise ConfigError(
             f"{name} must take an argument '{seed}', as every run has one: def {name}({seed}, ...)"
+            + hint
         )
     for path in settings:
         if path not in parameters:
@@ -127,33 +138,3 @@ def _check(function: Callable[..., Any], settings: Mapping[str, Any], seed: str)
             f"{name} needs a value of '{lacking[0]}'; give it, over={{'{lacking[0]}': [...]}}, or "
             "a default"
         )
-
-
-def claim(table: pl.DataFrame, judged: Judged, says: str = "") -> ClaimResult:
-    """Return the verdict on a claim about a table of a sweep.
-
-    Args:
-        table: Has a column ``seed``.
-        judged: A score with its target, ``iw.lab.share("result", "score") >= 0.9``. The name of
-            its table says nothing here.
-        says: The sentence.
-
-    Raises:
-        DataError: The table has no such column, or no such rows.
-
-    Example:
-        >>> from inweights.lab import number
-        >>> table = pl.DataFrame({"seed": range(8), "score": [0.95, 0.97] * 4})
-        >>> claim(table, number("result", "score") >= 0.9).verdict
-        'reproduced'
-    """
-    score = judged.score
-    one = Claim(
-        id="claim/table",
-        text=says or f"{score.column} {judged.target.text}",
-        place="",
-        source="ours",
-        score=score,
-        target=judged.target,
-    )
-    return judge(one, {score.table: table})

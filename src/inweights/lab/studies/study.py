@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import structs
 
-from inweights.config import Config, decode, identity, load_toml, to_dict
+from inweights.config import Config, decode, identity, load_toml, to_plain
 from inweights.errors import ConfigError, unknown_name
 from inweights.lab.grammar.claim import Claim, Score, Target, Value
 from inweights.lab.grammar.figure import Figure, auto
@@ -182,7 +182,7 @@ def open_study(path: str | Path) -> Recipe:
         parts = {"world": file.world, "model": file.model, "learner": file.learner}
         needless = ("world",) if file.function else ()
         given = {n: v for n, v in parts.items() if v is not None and n not in needless}
-        file = structs.replace(file, **{n: to_dict(_part(n, v)) for n, v in given.items()})
+        file = structs.replace(file, **{n: to_plain(_part(n, v)) for n, v in given.items()})
         plan = file.study.plan
         labels = (plan.trials[0] if plan.trials else plan.computations[0]).labels
         if labels and not file.summary:

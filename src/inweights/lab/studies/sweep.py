@@ -15,7 +15,7 @@ import polars as pl
 
 from inweights.errors import CautionWarning, ConfigError
 from inweights.lab.engine.collect import Effort, KeptModel, collect, kept_models, watched
-from inweights.lab.grammar.axes import Over, grid
+from inweights.lab.grammar.axes import Over, check_part, grid
 from inweights.lab.grammar.claim import Value
 from inweights.lab.grammar.controls import with_controls
 from inweights.lab.grammar.recipe import choose_seeds
@@ -104,6 +104,11 @@ class Study:
                 )
             return Plan(
                 computations=computations_of(self.world, self.over, replicated=self.replicated)
+            )
+        if self.replicated:
+            raise ConfigError(
+                "replicated is for a function that takes all seeds at once; the seeds of a world "
+                "train together anyway: leave it out"
             )
         if measures is None:
             from inweights.probes import accuracy
@@ -287,6 +292,7 @@ def learnt(world: Any, model: Any, learner: Learner | None, over: Over) -> list[
     """
     if learner is not None:
         return grid(world, model, learner, over)
+    check_part("world", world)
     trials = grid(world, model, named_for(world, model), over)
     grids: list[tuple[Learner, list[Trial]]] = []
     found = []

@@ -6,7 +6,7 @@ from dataclasses import replace
 from msgspec import structs
 
 from inweights.config import digest
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, check_names
 from inweights.lab.engine.plan import asked_of
 from inweights.lab.grammar.claim import Claim
 from inweights.lab.grammar.recipe import Recipe
@@ -119,8 +119,7 @@ def _line(claim: Claim, recipe: Recipe, scale: str, entry: Entry, now: str) -> L
 def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> Withdrawn:
     """Return the line that takes a claim back. It stays on the board, in a section of its own."""
     standing = {one: entry for one, entry in ledger.of_scale(scale) if not entry.withdrawn}
-    if name not in standing:
-        raise unknown_name("claim", name, standing, hint="The ledger has no other.")
+    check_names("claim", [name], standing, hint="The ledger has no other.")
     if not why.strip():
         raise ConfigError("say why the claim is withdrawn: --why 'the score measures …'")
     entry = standing[name]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from inweights.config import Config, decode
-from inweights.errors import unknown_name
+from inweights.errors import check_names
 from inweights.laboratory.configs import from_dict
 
 if TYPE_CHECKING:
@@ -105,8 +105,7 @@ def load(name: str, device: torch.device | str = "cpu") -> Stored:
     from inweights.models.save import load_model
 
     known = {card.name: card for card in cards()}
-    if name not in known:
-        raise unknown_name("stored model", name, known)
+    check_names("stored model", [name], known)
     return Stored(known[name], load_model(weights(name), device))
 
 

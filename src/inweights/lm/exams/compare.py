@@ -18,8 +18,16 @@ CORRECT, PARTIAL, INCORRECT = "D_correct", "D_partial", "D_incorrect"
 HELD_OUT = ("held out, both hops known", "held out, a hop unknown")
 ITSELF = "the answer is the subject"
 #: What the headline tells apart, in its order.
-GROUPS = ("facts", "compositions, stated", *HELD_OUT, "reversals", "analogies", ITSELF)
-_GROUP = {"composition": GROUPS[1], "reversal": "reversals", "analogy": "analogies"}
+GROUPS = (
+    "facts", "facts in new words", "compositions, stated", *HELD_OUT, "reversals", "analogies",
+    ITSELF,
+)  # fmt: skip
+_GROUP = {
+    "recall": GROUPS[1],
+    "composition": GROUPS[2],
+    "reversal": "reversals",
+    "analogy": "analogies",
+}
 
 
 @dataclass(frozen=True)

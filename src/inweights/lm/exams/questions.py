@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from inweights.errors import DataError, unknown_name
+from inweights.errors import DataError, check_names
 from inweights.lm.model.data import found_in, read_part, read_table
 from inweights.seeds import EVALUATION, Streams
 
@@ -123,9 +123,7 @@ def exam(
 
 def _checked(questions: pl.DataFrame) -> list[dict[str, Any]]:
     """The rows of a table of questions."""
-    for column in _NEEDED:
-        if column not in questions.columns:
-            raise unknown_name("column", column, questions.columns, error=DataError)
+    check_names("column", _NEEDED, questions.columns, error=DataError)
     rows = list(questions.iter_rows(named=True))
     for number, row in enumerate(rows):
         if row["answer"] not in row["candidates"]:

@@ -61,13 +61,7 @@ def adapted(
                 task_type="CAUSAL_LM",
             ),
         ).eval()
-    generator = Streams(seed).torch(INITIALISATION, "adapters")
-    with torch.no_grad():
-        for name, parameter in wrapped.named_parameters():
-            if "lora_A" in name:
-                drawn = torch.empty(parameter.shape)
-                torch.nn.init.kaiming_uniform_(drawn, a=math.sqrt(5), generator=generator)
-                parameter.copy_(drawn)
+    _draw(wrapped, seed)
     try:
         yield wrapped
         if keep is not None:
@@ -80,6 +74,16 @@ def adapted(
     finally:
         for parameter, flag in zip(model.parameters(), wanted, strict=True):
             parameter.requires_grad_(flag)
+
+
+def _draw(wrapped: Any, seed: int) -> None:
+    generator = Streams(seed).torch(INITIALISATION, "adapters")
+    with torch.no_grad():
+        for name, parameter in wrapped.named_parameters():
+            if "lora_A" in name:
+                drawn = torch.empty(parameter.shape)
+                torch.nn.init.kaiming_uniform_(drawn, a=math.sqrt(5), generator=generator)
+                parameter.copy_(drawn)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.errors import ConfigError, DataError, check_names, unknown_name
 from inweights.support.extras import optional
 from inweights.worlds.readers.new_folder import new_folder
 
@@ -118,8 +118,7 @@ def load_model(
         inweights.errors.DataError: there is no folder 'no/such-model', and no model of this name in
         the local cache; give a folder, or allow a download (--download)
     """
-    if dtype not in ("float32", "bfloat16", "float16"):
-        raise unknown_name("dtype", dtype, ("float32", "bfloat16", "float16"))
+    check_names("dtype", [dtype], ("float32", "bfloat16", "float16"))
     transformers = optional("hf", "a language model")
     import torch
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from inweights.config import to_dict
+from inweights.config import to_plain
 from inweights.errors import DataError
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.support.limits import read_text
@@ -36,7 +36,7 @@ def model_card(
         >>> "from 4.000 to 0.500" in model_card("@tiny", None, "train", FineTune(), **told)
         True
     """
-    settings = "\n".join(f"- {name}: {value}" for name, value in to_dict(config).items())
+    settings = "\n".join(f"- {name}: {value}" for name, value in to_plain(config).items())
     return _CARD.format(
         base=base,
         quoted=msgspec.json.encode(base).decode(),  # YAML takes no plain word that begins with @

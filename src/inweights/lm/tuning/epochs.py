@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from filelock import FileLock, Timeout
 
-from inweights.config import Config, decode, to_dict
+from inweights.config import Config, decode, to_plain
 from inweights.errors import ConfigError, DataError
 from inweights.lm.exams.compare import summary
 from inweights.lm.exams.evaluate import ask
@@ -59,7 +59,7 @@ def keeping(target: Path, lm: LanguageModel, about: About, *, fresh: bool) -> Ca
         shutil.rmtree(place)
     if not (place / _ABOUT).exists():
         with new_folder(place) as work:
-            (work / _ABOUT).write_bytes(msgspec.json.encode(to_dict(about)))
+            (work / _ABOUT).write_bytes(msgspec.json.encode(to_plain(about)))
 
     def keep(number: int, total: int, trained: Any) -> None:
         folder = place / f"{number}-of-{total}"

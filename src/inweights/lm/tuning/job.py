@@ -7,7 +7,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from inweights.config import to_dict
+from inweights.config import to_plain
 from inweights.errors import DataError
 from inweights.lm.model.data import Encoded, Example, encode, preview, read_examples
 from inweights.lm.model.load import load_model
@@ -80,7 +80,7 @@ def finetune_to(
             read_examples(data, part, chat=chat) if isinstance(data, str | Path) else list(data)
         )
         told = {"name": target.name, "seeds": [seed], "model": str(source)}
-        with telling(watching, {**told, "learner": to_dict(config)}) as tables:
+        with telling(watching, {**told, "learner": to_plain(config)}) as tables:
             lm = load_model(
                 source, download=download, device=device, dtype=dtype, chat=chat, seed=seed
             )

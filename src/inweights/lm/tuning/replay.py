@@ -74,6 +74,12 @@ def own_text(
     return examples
 
 
+def tokens_to_write(tokens: int, config: FineTune) -> float:
+    """Return how many tokens a model writes to keep what it knew beside a pass of so many."""
+    once = config.replay * tokens
+    return min(max(once, min(_LEAST, once * config.epochs)), _MOST)
+
+
 def replayed(
     lm: LanguageModel, examples: Sequence[Example], config: FineTune, seed: int
 ) -> list[Example]:
@@ -91,8 +97,7 @@ def replayed(
         lengths[example.stage] = lengths.get(example.stage, 0) + tokens
     texts: list[Example] = []
     for stage, tokens in sorted(lengths.items()):
-        once = config.replay * tokens
-        half = round(min(max(once, min(_LEAST, once * config.epochs)), _MOST) / 2)
+        half = round(tokens_to_write(tokens, config) / 2)
         both = own_text(lm, half, seed, stage=stage)
         both += own_text(lm, half, seed, stage=stage, questions=True)
         # In a drawn order, so that whatever is read of them is of both kinds.

@@ -18,7 +18,7 @@ from typing import Any
 import polars as pl
 import torch
 
-from inweights.config import digest, to_dict
+from inweights.config import digest, to_plain
 from inweights.errors import ConfigError, RunError
 from inweights.lm.model.adapters import adapted
 from inweights.lm.model.data import Example, encode
@@ -113,7 +113,7 @@ def finetune(
     stages = stages_of(encoded, config)
     total = sum(stage.steps for stage in stages)
     key = digest(
-        [to_dict(config), seed, fingerprint(lm.model), [(e.ids, e.start) for e in encoded]]
+        [to_plain(config), seed, fingerprint(lm.model), [(e.ids, e.start) for e in encoded]]
     )
     keeper = None
     if checkpoint is not None:

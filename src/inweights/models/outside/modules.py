@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from inweights.errors import ConfigError
+from inweights.errors import ConfigError, InweightsError
 from inweights.models.outside.rowwise import Noise, Rows
 from inweights.seeds import INITIALISATION, Streams
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 #: Shape of the batch that a module is tried with: no width of a state is likely to be the same.
 _TRIED = (3, 2)
+_USES_TOKENS = "; does it use the number of tokens that the factory is given?"
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,13 @@ def made(config: WrapConfig, vocabulary: int, seed: int) -> nn.Module:
     with _seeded(Streams(seed).seed(INITIALISATION, "module")):
         try:
             module = config.make(vocabulary)
-        except TypeError as error:
-            raise ConfigError(f"the factory '{label}' failed: {error}") from error
+        except InweightsError:
+            raise
+        except Exception as error:
+            raise ConfigError(
+                f"the factory '{label}' failed with vocabulary={vocabulary}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
     if not isinstance(module, nn.Module):
         raise ConfigError(
             f"the factory '{label}' must return a torch.nn.Module, got {type(module).__name__}"
@@ -122,7 +128,7 @@ def form_of(
 ) -> Form:
     """Try a module with a small batch of tokens."""
     batch, length = _TRIED
-    tokens = torch.arange(batch * length).view(_TRIED) % vocabulary
+    tokens = (vocabulary - 1 - torch.arange(batch * length).view(_TRIED)) % vocabulary
     seen: dict[str, Tensor] = {}
     tables: list[str] = []
     calls: dict[str, tuple[nn.Module, Tensor, Tensor]] = {}
@@ -149,8 +155,10 @@ def form_of(
             drew = not torch.equal(before, torch.get_rng_state())
     except Exception as error:
         raise ConfigError(
-            f"'{label}' must read token ids of shape [B, T], here {list(_TRIED)}, and failed: "
-            f"{type(error).__name__}: {error}"
+            f"'{label}' must read token ids of shape [B, T], here {list(_TRIED)}, from 0 to "
+            f"{vocabulary - 1}, and failed: {type(error).__name__}: {error}"
+            + _USES_TOKENS
+            * isinstance(error, IndexError)
         ) from error
     finally:
         module.eval()
@@ -172,7 +180,7 @@ def form_of(
         raise ConfigError(
             f"'{label}' gives logits of shape {list(shape)} for {batch} sequences of {length} of "
             f"{vocabulary} tokens; expected [{batch}, {length}, {vocabulary}] or [{batch}, "
-            f"{vocabulary}]: does it use the number of tokens that the factory is given?"
+            f"{vocabulary}]{_USES_TOKENS}"
         )
     if not bool(logits.isfinite().all()):
         raise ConfigError(

@@ -114,11 +114,11 @@ class Noise:
         attn_mask: Tensor | None = None,
         dropout_p: float = 0.0,
         is_causal: bool = False,
-        scale: float | None = None,
-        enable_gqa: bool = False,
+        **options: Any,
     ) -> Tensor:
         """Attend as torch documents it, so that the weights can be dropped."""
-        if enable_gqa:
+        scale: float | None = options.get("scale")
+        if options.get("enable_gqa"):
             groups = query.shape[-3] // key.shape[-3]
             key, value = key.repeat_interleave(groups, -3), value.repeat_interleave(groups, -3)
         scores = query @ key.mT * (1.0 / math.sqrt(query.shape[-1]) if scale is None else scale)

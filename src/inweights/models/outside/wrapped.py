@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from inweights.arrays import Float, Int
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.models.dropout import Dropout
@@ -33,6 +32,7 @@ from inweights.models.outside.modules import (
 )
 from inweights.models.outside.rowwise import Noise, Rows
 from inweights.models.packing import Packed
+from inweights.worlds.arrays import Float, Int
 
 if TYPE_CHECKING:
     from inweights.models.outside.wrapping import WrapConfig
@@ -73,8 +73,8 @@ class Wrapped(Model):
         stored = set(base.state_dict())
         shared = set()
         for name, start in every.items():
-            rows = [own.get(name, start[:0]) for own in modules]
-            if any(row.shape != start.shape for row in rows):
+            rows = [own[name] for own in modules if name in own]
+            if len(rows) < len(modules) or any(row.shape != start.shape for row in rows):
                 raise ConfigError(f"'{name}' has another shape in modules of other seeds")
             if name in learnt and any(row is start for row in rows):
                 raise ConfigError(

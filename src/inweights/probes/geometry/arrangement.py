@@ -16,7 +16,6 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Float, Floats
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import graph_edges, node_vectors, prefix_of, random_blocks
@@ -24,6 +23,7 @@ from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.support.extras import optional
 from inweights.training.batches.worlds import as_worlds
+from inweights.worlds.arrays import Float, Floats
 from inweights.worlds.world import World
 
 Method = Literal["pca", "umap"]
@@ -39,13 +39,6 @@ def procrustes_align(
 
     Orthogonal Procrustes (Schönemann 1966): ``Q = argmin ‖X Q − Y‖`` over orthogonal ``Q``. Where
     the widths differ, the narrower one gets further dimensions of zeros.
-
-    Args:
-        points: ``X``.
-        onto: ``Y``.
-
-    Returns:
-        ``X Q``, as wide as the wider one.
     """
     from scipy.linalg import orthogonal_procrustes
 
@@ -66,10 +59,6 @@ def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> floa
 
     Both are centred and scaled to norm 1 first. Then it is ``1 − (Σ σ_i)²``, ``σ`` the singular
     values of ``XᵀY``: the squares that are left by the best turn and scale (Gower 1975).
-
-    Args:
-        points: One arrangement.
-        onto: The other, of any width.
     """
     if points.ndim != 2 or onto.ndim != 2 or len(points) != len(onto):
         raise DataError(
@@ -117,10 +106,9 @@ def agreement(
         DataError: There is one replica only, or the graphs of the worlds differ.
 
     Example:
-        >>> from inweights.models import Node2VecConfig
-        >>> from inweights.worlds import Graph
-        >>> model = Node2VecConfig().build(vocabulary=15, seeds=[0, 1])
-        >>> table = agreement(model, Graph(shape="cycle").build())
+        >>> import inweights as iw
+        >>> model = iw.models.Node2VecConfig().build(vocabulary=15, seeds=[0, 1])
+        >>> table = agreement(model, iw.worlds.Graph(shape="cycle").build())
         >>> bool((table["distance"] > table["null_low"]).all())  # nothing was learnt
         True
     """
@@ -256,10 +244,9 @@ def arrangement(
         DataError: A world is no graph, or has too few nodes; or the graphs differ.
 
     Example:
-        >>> from inweights.models import Node2VecConfig
-        >>> from inweights.worlds import Graph
-        >>> model = Node2VecConfig().build(vocabulary=6, seeds=[0, 1])
-        >>> arrangement(model, Graph(shape="cycle", n=6).build(), dimensions=2).columns
+        >>> import inweights as iw
+        >>> model = iw.models.Node2VecConfig().build(vocabulary=6, seeds=[0, 1])
+        >>> arrangement(model, iw.worlds.Graph(shape="cycle", n=6).build(), dimensions=2).columns
         ['replica', 'node', 'x', 'y']
     """
     if not 1 <= dimensions <= 3:

@@ -14,7 +14,6 @@ import polars as pl
 import torch
 from numpy.typing import NDArray
 
-from inweights.arrays import Bool, Bools, Float, Floats, Int
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.embedding import node_names
@@ -24,6 +23,7 @@ from inweights.support.limits import check_memory
 from inweights.theory.geometric_memory.spectral import adjacency, edge_ends, hops_from
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import MOST_LOGITS
+from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.families.graph import edge_prefix
 from inweights.worlds.world import Ids, World
 
@@ -127,10 +127,9 @@ def graph_recall(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
         DataError: A world is no graph, or the model's head does not cover the nodes.
 
     Example:
-        >>> from inweights.models import TinyNNConfig
-        >>> from inweights.worlds import Graph
-        >>> model = TinyNNConfig().build(vocabulary=15, seeds=[0])
-        >>> table = graph_recall(model, Graph(shape="cycle").build())
+        >>> import inweights as iw
+        >>> model = iw.models.TinyNNConfig().build(vocabulary=15, seeds=[0])
+        >>> table = graph_recall(model, iw.worlds.Graph(shape="cycle").build())
         >>> table["ceiling"].item(), round(table["floor"].item(), 3)
         (0.5, 0.693)
     """
@@ -220,10 +219,9 @@ def cosines(
         DataError: A world is no graph.
 
     Example:
-        >>> from inweights.models import Node2VecConfig
-        >>> from inweights.worlds import Graph
-        >>> model = Node2VecConfig().build(vocabulary=6, seeds=[0])
-        >>> cosines(model, Graph(shape="cycle", n=6).build())["hops"].max()
+        >>> import inweights as iw
+        >>> model = iw.models.Node2VecConfig().build(vocabulary=6, seeds=[0])
+        >>> cosines(model, iw.worlds.Graph(shape="cycle", n=6).build())["hops"].max()
         3
     """
     each = as_worlds(worlds, model)

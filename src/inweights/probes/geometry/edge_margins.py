@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Bool, Bools, Float, Floats, Int
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.models.tiny_nn import TinyNN
@@ -20,6 +19,7 @@ from inweights.probes.geometry.cosines import graph_edges, node_vectors, random_
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import EXACT
+from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.world import Ids, World
 
 #: Nodes whose margins are taken, of more than :data:`EXACT`; and logits that are held at once.
@@ -127,10 +127,9 @@ def edge_margin(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
         DataError: The model is no TinyNN, or a world is no graph.
 
     Example:
-        >>> from inweights.models import TinyNNConfig
-        >>> from inweights.worlds import Graph
-        >>> world = Graph(shape="cycle", idle_tokens=9).build()
-        >>> model = TinyNNConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> import inweights as iw
+        >>> world = iw.worlds.Graph(shape="cycle", idle_tokens=9).build()
+        >>> model = iw.models.TinyNNConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
         >>> edge_margin(model, world)["rivals"].to_list()
         ['nodes', 'nodes', 'vocabulary', 'vocabulary']
     """
@@ -183,12 +182,8 @@ def _associative(vectors: Floats, asked: _Rows) -> Floats:
 class _Rows:
     """The nodes whose margins are taken: all of a small graph.
 
-    Attributes:
-        nodes: Which.
-        near: Whether an edge leads from each of them to each node.
-        own: Place of the node itself in its row.
-        u: Where all edges start.
-        v: Where they end.
+    Edges lead from ``nodes`` to those that are ``near``; ``own`` is a node's place in its row, and
+    all edges lead from ``u`` to ``v``.
     """
 
     nodes: slice | Int[Ids, " S"]

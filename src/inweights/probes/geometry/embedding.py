@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from inweights.arrays import Num
 from inweights.errors import DataError, nearest
 from inweights.models.configs import Node2VecConfig
 from inweights.models.node2vec import Node2Vec
+from inweights.worlds.arrays import Num
 from inweights.worlds.world import World
 
 #: Names that a message lists.

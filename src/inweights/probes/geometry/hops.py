@@ -17,7 +17,6 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.linalg.blas import ssyrk
 
-from inweights.arrays import Float, Floats, Int, Integer
 from inweights.errors import DataError, unknown_name
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import (
@@ -31,6 +30,7 @@ from inweights.probes.geometry.cosines import (
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import COSINE_TIE, EXACT, hops_from
+from inweights.worlds.arrays import Float, Floats, Int, Integer
 from inweights.worlds.world import Ids, World
 
 #: Pairs that are asked of more than :data:`EXACT` nodes.
@@ -91,10 +91,9 @@ def hop_correlation(
         DataError: A world is no graph.
 
     Example:
-        >>> from inweights.models import Node2VecConfig
-        >>> from inweights.worlds import Graph
-        >>> model = Node2VecConfig().build(vocabulary=15, seeds=[0])
-        >>> table = hop_correlation(model, Graph(shape="cycle").build())
+        >>> import inweights as iw
+        >>> model = iw.models.Node2VecConfig().build(vocabulary=15, seeds=[0])
+        >>> table = hop_correlation(model, iw.worlds.Graph(shape="cycle").build())
         >>> bool(table["null_low"].item() < table["spearman"].item() < table["null_high"].item())
         True
     """
@@ -134,14 +133,7 @@ def hop_correlation(
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Pairs of nodes that a path joins, with their distances.
-
-    Attributes:
-        u: One end.
-        v: The other.
-        hops: Their distance.
-        nodes: ``N``.
-    """
+    """Pairs of nodes that a path joins, with their distances; of a graph of so many nodes."""
 
     u: Int[Ids, " P"]
     v: Int[Ids, " P"]

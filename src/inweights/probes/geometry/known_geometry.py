@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Floats
 from inweights.probes.geometry.cosines import cosine_matrix
 from inweights.probes.geometry.hops import spearman
 from inweights.seeds import EVALUATION, Streams
@@ -23,6 +22,7 @@ from inweights.theory.geometric_memory.spectral import (
     operator,
 )
 from inweights.theory.geometric_memory.storage import incidence_storage, shifted_storage
+from inweights.worlds.arrays import Floats
 from inweights.worlds.families.graph import Graph
 
 
@@ -42,10 +42,9 @@ def skew(energy: pl.DataFrame, by: Sequence[str] = ("replica",)) -> pl.DataFrame
         the magnitude lies below the spectrum: above 0 where the embeddings are *more* skewed.
 
     Example:
-        >>> from inweights.models import Node2VecConfig
-        >>> from inweights.probes import spectral_energy
-        >>> model = Node2VecConfig().build(vocabulary=15, seeds=[0])
-        >>> table = skew(spectral_energy(model, Graph(shape="cycle").build()))
+        >>> import inweights as iw
+        >>> model = iw.models.Node2VecConfig().build(vocabulary=15, seeds=[0])
+        >>> table = skew(iw.probes.spectral_energy(model, Graph(shape="cycle").build()))
         >>> table["spectrum"].round(3).to_list()[:3], table["beyond"].mean() < 0
         ([1.0, 0.732, 0.338], True)
     """

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Floats
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import (
@@ -28,6 +27,7 @@ from inweights.probes.geometry.hops import Pairs, asked_pairs, cosine_ranks, mid
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import EXACT, eigenspaces, hop_distances, operator
+from inweights.worlds.arrays import Floats
 from inweights.worlds.world import Ids, World
 
 #: What is measured, with the sign that makes a larger number more of a geometry.
@@ -76,10 +76,9 @@ def named_geometry(
             of model and graph differ, or there are no draws.
 
     Example:
-        >>> from inweights.models import Node2VecConfig
-        >>> from inweights.worlds import Graph
-        >>> model = Node2VecConfig().build(vocabulary=15, seeds=[0])
-        >>> table = named_geometry(model, Graph(shape="cycle").build(), draws=20)
+        >>> import inweights as iw
+        >>> model = iw.models.Node2VecConfig().build(vocabulary=15, seeds=[0])
+        >>> table = named_geometry(model, iw.worlds.Graph(shape="cycle").build(), draws=20)
         >>> table["measure"].to_list()
         ['spearman', 'far', 'neighbours', 'fiedler', 'zigzag']
     """

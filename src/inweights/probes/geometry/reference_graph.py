@@ -36,15 +36,6 @@ def without_self_edges(
         worlds: Worlds of :class:`~inweights.worlds.families.graph.Graph`: one, or one a replica.
         inner: ``inner(model, worlds, **options)``, such as :func:`~inweights.probes.zigzag`.
         options: Further keyword arguments of ``inner``.
-
-    Example:
-        >>> from inweights.models import Node2VecConfig
-        >>> from inweights.probes import zigzag
-        >>> ring = Graph(shape="cycle", self_edges=True).build()
-        >>> model = Node2VecConfig().build(vocabulary=15, seeds=[0])
-        >>> seen = without_self_edges(model, ring, inner=zigzag)
-        >>> bool(zigzag(model, ring)["null_mean"].item() < seen["null_mean"].item())
-        True
     """
     return inner(model, _changed(model, worlds, self_edges=False), **options)
 
@@ -66,15 +57,6 @@ def both_ways(
         worlds: Worlds of :class:`~inweights.worlds.families.graph.Graph`: one, or one a replica.
         inner: ``inner(model, worlds, **options)``, such as :func:`~inweights.probes.zigzag`.
         options: Further keyword arguments of ``inner``.
-
-    Example:
-        >>> from inweights.models import Node2VecConfig
-        >>> from inweights.probes import graph_recall
-        >>> ring = Graph(shape="cycle", n=6, edges="forward").build()
-        >>> model = Node2VecConfig().build(vocabulary=6, seeds=[0])
-        >>> seen = both_ways(model, ring, inner=graph_recall)
-        >>> graph_recall(model, ring)["ceiling"].item(), seen["ceiling"].item()
-        (1.0, 0.5)
     """
     return inner(model, _changed(model, worlds, edges="both"), **options)
 

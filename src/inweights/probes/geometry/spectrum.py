@@ -15,7 +15,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from inweights.arrays import Floats
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import (
     Edges,
@@ -29,6 +28,7 @@ from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.bands import Bands
 from inweights.theory.geometric_memory.spectral import EXACT, Operator, eigenspaces, operator
+from inweights.worlds.arrays import Floats
 from inweights.worlds.world import World
 
 #: Negative eigenvalues of ``P + Pᵀ`` are those of ``P + Pᵀ − 2I`` below this: neighbours differ in
@@ -71,10 +71,9 @@ def spectral_energy(
         DataError: A world is no graph, or ``kind`` is unknown.
 
     Example:
-        >>> from inweights.models import Node2VecConfig
-        >>> from inweights.worlds import Graph
-        >>> model = Node2VecConfig().build(vocabulary=15, seeds=[0])
-        >>> spectral_energy(model, Graph(shape="cycle").build())["size"].to_list()
+        >>> import inweights as iw
+        >>> model = iw.models.Node2VecConfig().build(vocabulary=15, seeds=[0])
+        >>> spectral_energy(model, iw.worlds.Graph(shape="cycle").build())["size"].to_list()
         [2, 2, 2, 2, 2, 2, 2]
     """
     rows: list[dict[str, object]] = []

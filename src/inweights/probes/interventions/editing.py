@@ -19,12 +19,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from inweights.arrays import Bool, Float, Int
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.base import Model
 from inweights.models.gpt import GPT, Block
 from inweights.models.packing import pack
+from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import as_worlds
+from inweights.worlds.arrays import Bool, Float, Int
 from inweights.worlds.world import World
 
 #: Penalty of the keys' second moment, over its mean square.
@@ -118,9 +119,7 @@ def edits(
             }
         )
     means = {name: torch.stack([one[name] for one in found]).nanmean(0) for name in found[0]}
-    return pl.DataFrame(
-        {"replica": range(model.replicas), **{n: v.double().tolist() for n, v in means.items()}}
-    )
+    return pl.DataFrame(by_replica(model.replicas, **means))
 
 
 @dataclass(frozen=True)
@@ -139,10 +138,8 @@ class _Hops:
     def of(cls, world: World, role: str) -> _Hops:
         if not {"first_hop", "second_hop"} <= set(world.facts.role_names):
             raise DataError("edits requires a world with first and second hops")
-        hops = {
-            name: world.facts.matrix(world.facts.with_role(name))
-            for name in ("first_hop", "second_hop")
-        }
+        names = ("first_hop", "second_hop")
+        hops = {name: world.facts.matrix(world.facts.with_role(name)) for name in names}
         maps = [
             {(int(e), int(r)): int(a) for (e, r), (a,) in zip(*hop, strict=True)}
             for hop in hops.values()
@@ -192,13 +189,9 @@ class _State:
         """The new answers ``[R]``, and of two-hop statements: through the fact, and expected."""
         columns = zip(*(part.through(place) for part in parts), strict=True)
         new, through, expected = (torch.from_numpy(np.stack(column)) for column in columns)
-        shape = self.composed.shape
-        device = self.composed.device
-        return (
-            new.expand(shape[0]).to(device),
-            through.expand(shape).to(device),
-            expected.expand(shape).to(device),
-        )
+        shape, device = self.composed.shape, self.composed.device
+        through, expected = (column.expand(shape).to(device) for column in (through, expected))
+        return new.expand(shape[0]).to(device), through, expected
 
     def direction(self, place: int) -> Float[Tensor, "R H"]:
         """What the edited key is multiplied with, so that it gives 1 and other keys little."""

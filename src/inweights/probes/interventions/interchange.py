@@ -15,13 +15,14 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from inweights.arrays import Int
 from inweights.errors import DataError, unknown_name
 from inweights.models.base import Edit, Model
 from inweights.models.configs import GPTConfig
 from inweights.models.packing import Packed, pack
 from inweights.probes.needs import holds
+from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import as_worlds
+from inweights.worlds.arrays import Int
 from inweights.worlds.world import Ids, World
 
 #: What the model may answer, by what the place carries: one of the two, both, or neither.
@@ -71,10 +72,9 @@ def carries(
         DataError: No query has a source, or the head does not cover an answer.
 
     Example:
-        >>> from inweights.models import EmbMLPConfig
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=4, complexity=2, first_relations=1, second_relations=2).build()
-        >>> model = EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=4, complexity=2, first_relations=1, second_relations=2).build()
+        >>> model = iw.EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
         >>> table = carries(model, world, places=["embedding"])
         >>> table.columns[4:9]
         ['bridge', 'relation', 'answer', 'unchanged', 'other']
@@ -119,20 +119,16 @@ def carries(
                 edits[spot.name] = _after(edits.get(spot.name), edit)
             with model.hooks(edits):
                 found = shares()
-            for replica in range(model.replicas):
-                own = min(replica, len(pairs.chance) - 1)
-                rows.append(
-                    {
-                        "replica": replica,
-                        "place": place,
-                        "depth": depth,
-                        "position": position,
-                        **{name: float(values[replica]) for name, values in found.items()},
-                        "clean": float(clean[replica]),
-                        "chance": pairs.chance[own],
-                        "statements": int(pairs_each[own]),
-                    }
-                )
+            rows += by_replica(
+                model.replicas,
+                place=place,
+                depth=depth,
+                position=position,
+                **found,
+                clean=clean,
+                chance=torch.tensor(pairs.chance, dtype=torch.double).expand(model.replicas),
+                statements=valid.sum(-1).expand(model.replicas),
+            )
     return pl.DataFrame(rows)
 
 
@@ -195,15 +191,12 @@ def _after(first: Edit | None, then: Edit) -> Edit:
 
 @dataclass(frozen=True, eq=False)
 class _Pairs:
-    """Base queries, each with a source; the axis ``R`` has length 1 where all share a world.
+    """Base queries ``(a, r1, r2)``, each with a source ``(a', r1', r3)``.
 
-    Attributes:
-        bases: Prompts ``(a, r1, r2)``.
-        sources: Prompts ``(a', r1', r3)``.
-        answers: What the model answers where a place carries the bridge, ``(b', r2)``, the
-            relation, ``(b, r3)``, both, and neither.
-        valid: Whether a base has a source.
-        chance: Share of one answer among all answers of the second hop, by world.
+    The axis ``R`` has length 1 where all share a world. ``answers`` are what the model says where a
+    place carries the bridge, ``(b', r2)``, the relation, ``(b, r3)``, both, and neither; ``valid``
+    says whether a base has a source, ``chance`` the share of one answer among those of the second
+    hop, by world.
     """
 
     bases: Int[Tensor, "R m 3"]

@@ -13,13 +13,14 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from inweights.arrays import Float, Int
 from inweights.errors import DataError, unknown_name
 from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.probes.needs import holds
 from inweights.probes.recall import chosen_parts
+from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import Part, as_worlds, shape_groups
+from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import Ids, World
 
 
@@ -130,10 +131,9 @@ def activation_patching(
             does not cover an answer, or the donor's states do not fit.
 
     Example:
-        >>> from inweights.models import EmbMLPConfig
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=4).build()
-        >>> model = EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=4).build()
+        >>> model = iw.EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
         >>> table = activation_patching(model, world, layers=["embedding"])  # a r1 r2: a decides
         >>> table["effect"].abs().round(3).to_list()
         [1.0, 0.0, 0.0]
@@ -161,20 +161,17 @@ def activation_patching(
                     logits = patch(model, tokens, new, layer=layer, position=position, at="last")
                     effect = (_difference(logits, columns) - own) / (theirs - own)
                     right = (logits.argmax(-1) == columns[..., 1]).float().mean(1)
-                    rows.extend(
-                        {
-                            "replica": replica,
-                            "part": part,
-                            "role": role,
-                            "length": tokens.shape[-1],
-                            "layer": layer,
-                            "depth": model.layer_names.index(layer),
-                            "position": position,
-                            "effect": float(effect[replica]),
-                            "accuracy": float(right[replica]),
-                            "statements": tokens.shape[-2],
-                        }
-                        for replica in range(model.replicas)
+                    rows += by_replica(
+                        model.replicas,
+                        part=part,
+                        role=role,
+                        length=tokens.shape[-1],
+                        layer=layer,
+                        depth=model.layer_names.index(layer),
+                        position=position,
+                        effect=effect,
+                        accuracy=right,
+                        statements=tokens.shape[-2],
                     )
     return pl.DataFrame(rows)
 

@@ -16,11 +16,12 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from inweights.arrays import Float, Int
 from inweights.errors import DataError, unknown_name
 from inweights.models.base import Model
 from inweights.probes.interventions.patching import patch
+from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import as_worlds
+from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import World
 
 METHODS = ("none", "decoded", "ridge", "true")
@@ -90,21 +91,22 @@ def realignment(
         for layer in layers or model.layer_names[1:-1]:
             state, found = asked.state(layer), asked.decoded(layer)
             own, other = asked.cosines(layer, state)
-            shared = {
-                "decodable": (found == bridges).float().mean(1),
-                "cosine": own,
-                "other": other,
-            }
+            decodable = (found == bridges).float().mean(1)
             for method in methods:
                 moved = asked.moved(layer, method, state, found)
                 logits = patch(model, prompts, moved, layer=layer, position=-2, at="last")
                 right = (model.candidates[logits.argmax(-1)] == answers).float().mean(1)
-                about = {"role": role, "layer": layer, "depth": model.layer_names.index(layer)}
-                rows.extend(
-                    {"replica": r, **about, "method": method, "accuracy": right[r].item()}
-                    | {name: values[r].item() for name, values in shared.items()}
-                    | {"statements": prompts.shape[1]}
-                    for r in range(model.replicas)
+                rows += by_replica(
+                    model.replicas,
+                    role=role,
+                    layer=layer,
+                    depth=model.layer_names.index(layer),
+                    method=method,
+                    accuracy=right,
+                    decodable=decodable,
+                    cosine=own,
+                    other=other,
+                    statements=prompts.shape[1],
                 )
     return pl.DataFrame(rows)
 

@@ -4,9 +4,9 @@ from functools import partial
 
 import msgspec
 
+import inweights as iw
 from inweights import lab
 from inweights.audit.trained_prediction import trained_queries
-from inweights.config import Config
 from inweights.recipes.beyond.calibrating import (
     ALL,
     BASE,
@@ -19,10 +19,9 @@ from inweights.recipes.beyond.calibrating import (
 from inweights.recipes.papers import recipe
 from inweights.theory.prediction.calibration.fitted import MODELS
 from inweights.worlds.families.random_facts import RandomFacts
-from inweights.worlds.families.two_hop import TwoHop
 
 
-class Settings(Config):
+class Settings(iw.Config):
     drawn: RandomFacts = RandomFacts(told=0.75, identity=0.5, popularity=0.7)
     n: int = 10
     complexity: int = 2
@@ -50,8 +49,8 @@ class Settings(Config):
             "three-hop": of(hops=3, bridges=mixed["bridges"]),
             "large": of(**sizes),
             "many relations": of(relations=2 * drawn.relations),
-            "permuted": TwoHop(n=self.n, maps="permutation", identity=0.5),
-            "complex": TwoHop(
+            "permuted": iw.TwoHop(n=self.n, maps="permutation", identity=0.5),
+            "complex": iw.TwoHop(
                 n=self.n, complexity=self.complexity, maps="permutation", identity=0.5
             ),
             "mixed": of(**mixed),
@@ -67,12 +66,10 @@ def plan(settings: Settings) -> lab.Plan:
     for family, world in settings.worlds().items():
         compute = partial(lab.Computation, labels={"family": family}, seeded=True)
         options = {"world": world, "replicas": settings.replicas, "share": settings.share}
-        computations.append(
-            compute(name="answered", compute=trained_queries, options=options, effort=9000)
-        )
-        computations.append(
-            compute(name="features", compute=world_features, options={"world": world}, effort=100)
-        )
+        computations += [
+            compute(name="answered", compute=trained_queries, options=options, effort=9000),
+            compute(name="features", compute=world_features, options={"world": world}, effort=100),
+        ]
     return lab.Plan(trials=[], computations=computations, measures=[])
 
 

@@ -135,7 +135,6 @@ def _scores(said: pl.DataFrame) -> pl.DataFrame:
     )
     hits = said.with_columns(hit=(share > 0.5).cast(pl.Float64))
     area = roc_auc(hits, "said", "hit", by).drop("place")
-
     return scores.join(area, on=by, how="left", maintain_order="left")
 
 

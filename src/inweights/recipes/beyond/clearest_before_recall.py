@@ -1,9 +1,10 @@
 """Ours: the clearest geometry precedes full recall, and fades after it."""
 
+from functools import partial
+
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Judged, Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged
@@ -15,7 +16,7 @@ MODELS = (gm.GPT, gm.SSM, gm.NN)
 CLEAREST, STORED = "clearest geometry", "full recall"
 
 
-class Settings(Config):
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS
     most: int = 1000
@@ -25,16 +26,12 @@ class Settings(Config):
 def plan(settings: Settings) -> Plan:
     """Train on edges as the paper's code does, and look often."""
     made = gm.trials(settings.graphs, settings.architectures, settings.most, conditions=(gm.CODE,))
+    look = partial(Measure, every=settings.every)
     return Plan(
         trials=made,
         measures=[
-            Measure(
-                name="correlation",
-                probe=iw.probes.hop_correlation,
-                options={"draws": 1},
-                every=settings.every,
-            ),
-            Measure(name="recall", probe=iw.probes.graph_recall, every=settings.every),
+            look(name="correlation", probe=iw.probes.hop_correlation, options={"draws": 1}),
+            look(name="recall", probe=iw.probes.graph_recall),
         ],
     )
 
@@ -79,14 +76,10 @@ for name, clear in ((gm.GPT, -0.75), (gm.SSM, -0.55)):
         f"{name.lower()}-is-clear": best.at(architecture=name) <= clear,
         f"{name.lower()}-fades": faded.at(architecture=name) >= 0.05,
     }
-SCORES |= {
-    "tinynn-clearest-first-on-the-star": number(
-        "times", "ahead", architecture=gm.NN, graph="path-star"
-    )
-    <= 0.0,
-    "tinynn-wide-is-the-exception": share("times", "recall", architecture=gm.NN, graph="cycle")
-    >= 0.99,
-}
+nn = number("times", "ahead", architecture=gm.NN)
+SCORES["tinynn-clearest-first-on-the-star"] = nn.at(graph="path-star") <= 0.0
+of_nn = share("times", "recall", architecture=gm.NN)
+SCORES["tinynn-wide-is-the-exception"] = of_nn.at(graph="cycle") >= 0.99
 
 
 RECIPE = recipe(

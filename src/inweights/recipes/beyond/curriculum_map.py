@@ -4,7 +4,7 @@ from itertools import product
 
 import polars as pl
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Plan, Trial, number, share
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
@@ -14,7 +14,7 @@ LABELS = ("model", "share", "rehearsed")
 COLUMNS = ("success", "similarity", "attribution")
 
 
-class Settings(Config):
+class Settings(iw.Config):
     n: int = 50
     shares: tuple[float, ...] = (0.0, 0.03, 0.1, 0.3, 1.0)
     one_layer: tasks.OneLayerTraining = tasks.OneLayerTraining()

@@ -5,7 +5,7 @@ from functools import partial
 import polars as pl
 from msgspec import structs
 
-from inweights.errors import unknown_name
+from inweights.errors import check_names
 from inweights.lab import Plan, cosine, number, share
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.language.experiment import computations
@@ -30,9 +30,7 @@ class Settings(InventedSettings):
     conditions: tuple[str, ...] = tuple(MIXES)
 
     def __post_init__(self) -> None:
-        for condition in self.conditions:
-            if condition not in MIXES:
-                raise unknown_name("condition", condition, MIXES)
+        check_names("condition", self.conditions, MIXES)
 
 
 def plan(settings: Settings) -> Plan:
@@ -79,10 +77,11 @@ SCORES = {
         f"{hop.replace('_', '-')}-known": accuracy.at(what=hop).over("condition") >= 0.95
         for hop in ("first_hop", "second_hop")
     },
-    "identity-helps": directly.at(condition="identity") - control >= 0.1,
-    "reverse-helps": directly.at(condition="reverse") - control >= 0.1,
-    "both-helps": directly.at(condition="both") - control >= 0.1,
-    "paraphrase-helps": directly.at(condition="paraphrase") - control >= 0.1,
+    **{
+        f"{mix}-helps": directly.at(condition=mix) - control >= 0.1
+        for mix in MIXES
+        if mix != "control"
+    },
     "directly-above-chance": excess.at(second="invented") >= 0.1,
     "step-by-step": accuracy.at(what="thought", condition="control") - control >= 0.3,
     "all-answers-rise": rise >= 1.0,

@@ -3,13 +3,9 @@
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, Trial, cosine, share
-from inweights.models.configs import GPTConfig
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import memorised
-from inweights.training import learners
-from inweights.worlds.families.two_hop import TwoHop
 
 #: What is taught beside the hops, by arm: identities, and a share of the two-hop facts.
 ARMS: dict[str, tuple[bool, float]] = {
@@ -21,7 +17,7 @@ ARMS: dict[str, tuple[bool, float]] = {
 RANK_ONE, TRAINING = "rank-one", "training"
 
 
-class Settings(Config):
+class Settings(iw.Config):
     """Settings of the recipe.
 
     Attributes:
@@ -32,7 +28,7 @@ class Settings(Config):
     """
 
     n: int = 20
-    model: GPTConfig = GPTConfig(layers=4, width=64, tied=False)
+    model: iw.GPTConfig = iw.GPTConfig(layers=4, width=64, tied=False)
     steps: int = 280
     most: int = 8
 
@@ -42,9 +38,9 @@ def plan(settings: Settings) -> Plan:
     trials = [
         Trial(
             labels={"arm": arm},
-            world=TwoHop(n=settings.n, identity=identity, trained=trained, maps="permutation"),
+            world=iw.TwoHop(n=settings.n, identity=identity, trained=trained, maps="permutation"),
             model=settings.model,
-            learner=learners.two_hop(settings.model.width, steps=settings.steps),
+            learner=iw.learners.two_hop(settings.model.width, steps=settings.steps),
         )
         for arm, (identity, trained) in ARMS.items()
     ]
@@ -57,9 +53,7 @@ def plan(settings: Settings) -> Plan:
         for method in (RANK_ONE, TRAINING)
         for role in ("first_hop", "second_hop")
     ]
-    return Plan(
-        trials=trials, measures=[Measure(name="accuracy", probe=iw.probes.accuracy), *measures]
-    )
+    return Plan(trials=trials, measures=[iw.probes.accuracy, *measures])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -110,6 +104,6 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    smoke=Settings(n=12, model=GPTConfig(layers=2, width=32, tied=False), steps=150, most=2),
+    smoke=Settings(n=12, model=iw.GPTConfig(layers=2, width=32, tied=False), steps=150, most=2),
     paper=Settings(most=20),
 )

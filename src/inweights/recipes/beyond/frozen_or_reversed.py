@@ -5,9 +5,9 @@ from typing import Literal
 
 import polars as pl
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Plan, Trial, cosine, share
-from inweights.models.configs import Init, OneLayerConfig
+from inweights.models.configs import OneLayerConfig
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.papers import recipe
@@ -17,7 +17,7 @@ LABELS = ("course", "mlp", "sigma", "value")
 MLPS: dict[str, Literal["folded", "relu"]] = {"linear": "folded", "ReLU": "relu"}
 
 
-class Settings(Config):
+class Settings(iw.Config):
     n: int = 50
     width: int = 256
     hidden: int = 10
@@ -32,7 +32,7 @@ def plan(settings: Settings) -> Plan:
     trials = []
     for (mlp, kind), sigma in product(MLPS.items(), settings.sigmas):
         model = OneLayerConfig(
-            width=settings.width, hidden=settings.hidden, mlp=kind, init=Init(std=sigma)
+            width=settings.width, hidden=settings.hidden, mlp=kind, init=iw.Init(std=sigma)
         )
         training = tasks.EndToEndTraining(
             model=model, rate=settings.rate, loss=settings.loss, steps=settings.steps

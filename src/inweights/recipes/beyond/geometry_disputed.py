@@ -6,15 +6,13 @@ from typing import Any
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
-from inweights.errors import unknown_name
+from inweights.errors import check_names
 from inweights.lab import Computation, Curriculum, Measure, Plan, Trial, cosine, number, share
-from inweights.models.configs import GPTConfig, MambaConfig, ModelConfig, TinyNNConfig
+from inweights.models.configs import MambaConfig, ModelConfig, TinyNNConfig
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import mean_by_hops
 from inweights.theory.geometric_memory.folding import grown_vectors
 from inweights.theory.geometric_memory.spectral import adjacency
-from inweights.training.curriculum import Optimizer, Phase, Schedule
 from inweights.worlds.families.graph import Graph, from_networkx
 
 RUN = ["graph", "model", "head", "training", "seed"]
@@ -54,7 +52,7 @@ def _graph(name: str) -> Graph:
     return from_networkx(nx.random_regular_graph(graph, 16, seed=0))
 
 
-class Settings(Config):
+class Settings(iw.Config):
     graphs: tuple[str, ...] = tuple(GRAPHS)
     width: int = 32
     steps: int = 500
@@ -62,9 +60,7 @@ class Settings(Config):
     draws: int = 100
 
     def __post_init__(self) -> None:
-        for name in self.graphs:
-            if name not in GRAPHS:
-                raise unknown_name("graph", name, GRAPHS)
+        check_names("graph", self.graphs, GRAPHS)
 
 
 def plan(settings: Settings) -> Plan:
@@ -84,6 +80,7 @@ def plan(settings: Settings) -> Plan:
     draws = {"draws": settings.draws}
     order = partial(Measure, probe=iw.probes.hop_correlation)
     every = max(1, settings.steps // 20)
+    course = partial(order, name="course", options={"pairs": "even", "draws": 1}, every=every)
     return Plan(
         trials=trials,
         measures=[
@@ -92,13 +89,7 @@ def plan(settings: Settings) -> Plan:
             Measure(name="named", probe=iw.probes.named_geometry, options=draws),
             Measure(name="cosines", probe=iw.probes.cosines, where={"training": USUAL}),
             *(
-                Measure(
-                    name="course",
-                    probe=iw.probes.hop_correlation,
-                    options={"pairs": "even", "draws": 1},
-                    every=every,
-                    where={"graph": graph, "model": GPT, "training": USUAL},
-                )
+                course(where={"graph": graph, "model": GPT, "training": USUAL})
                 for graph in settings.graphs
                 if graph in BIPARTITE
             ),
@@ -127,11 +118,11 @@ _MODELS = (
 def _trial(settings: Settings, graph: str, name: str, head: str, training: str) -> Trial:
     rate = settings.rate / 3 if training == "low rate" else settings.rate
     decay = 0.1 if training == "decay" else 0.0
-    phase = Phase(
+    phase = iw.Phase(
         steps=settings.steps * (3 if training == "low rate" else 1),
         pooled=True,
-        optimizer=Optimizer(rate=rate, weight_decay=decay),
-        schedule=Schedule(kind="cosine"),
+        optimizer=iw.Optimizer(rate=rate, weight_decay=decay),
+        schedule=iw.Schedule(kind="cosine"),
     )
     return Trial(
         labels={"graph": graph, "model": name, "head": head, "training": training},
@@ -147,7 +138,7 @@ def _model(name: str, width: int, *, tied: bool) -> ModelConfig:
     if name == NN:
         return TinyNNConfig(width=width)
     layers = 3 if name == DEEP else 1
-    return GPTConfig(layers=layers, heads=1, width=width, tied=tied, residual=name != BARE)
+    return iw.GPTConfig(layers=layers, heads=1, width=width, tied=tied, residual=name != BARE)
 
 
 def _predicted(world: Graph, tied: bool) -> pl.DataFrame:
@@ -227,10 +218,12 @@ def _beside_theory(order: pl.DataFrame, predicted: pl.DataFrame) -> pl.DataFrame
 
 
 rho = cosine("order", "spearman", training=USUAL)
+gpt = rho.at(pairs="all", model=GPT)
 beyond = number("order", "beyond_chance", training=USUAL)
 folded = beyond.at(bipartite=True, pairs="even")
 lost = beyond.at(bipartite=True, pairs="odd")
 hops = cosine("by_hops", "cosine", bipartite=True, model=GPT)
+means = cosine("heads", "spearman")
 
 SCORES = {
     "perfect-memory": share("recall", "recall").over("graph", "model", "head") >= 0.99,
@@ -246,8 +239,7 @@ SCORES = {
         <= 0.1
         for head in (UNTIED, TIED)
     },
-    "interchangeable-nodes": rho.at(pairs="all", model=GPT, graph="chain").over("head")
-    - rho.at(pairs="all", model=GPT, graph="cycle of 16")
+    "interchangeable-nodes": gpt.at(graph="chain").over("head") - gpt.at(graph="cycle of 16")
     <= -0.05,
     **{
         f"{name.lower()}-{head}-beyond-chance": beyond.at(
@@ -264,19 +256,16 @@ SCORES = {
     "untied-has-no-odd-order": lost.at(model=GPT, head=UNTIED).over("graph") >= 0.0,
     "untied-neighbours-differ": hops.at(head=UNTIED, hops=1).over("graph") <= 0.0,
     "untied-second-neighbours": hops.at(head=UNTIED, hops=2).over("graph") >= 0.15,
-    "depth-adds-little": (
-        cosine("heads", "spearman", model=DEEP).over("head")
-        - cosine("heads", "spearman", model=GPT)
-    ).within(-0.1, 0.1),
+    "depth-adds-little": (means.at(model=DEEP).over("head") - means.at(model=GPT)).within(
+        -0.1, 0.1
+    ),
     "tinynn-folds-though-tied": lost.at(model=NN).over("graph") >= 0.0,
-    "no-residual-loses": cosine("heads", "spearman", model=BARE, head=TIED)
-    - cosine("heads", "spearman", model=GPT, head=TIED)
-    >= 0.1,
+    "no-residual-loses": means.at(model=BARE, head=TIED) - means.at(model=GPT, head=TIED) >= 0.1,
     "other-trainings-fold": number(
         "order", "beyond_chance", pairs="even", model=GPT, head=UNTIED, bipartite=True
     ).over("graph", "training")
     <= 0.0,
-    "a-star-decides-nothing": rho.at(graph="star", pairs="all", model=GPT).over("head") >= 0.5,
+    "a-star-decides-nothing": gpt.at(graph="star").over("head") >= 0.5,
     "the-spectrum-says-so": cosine("theory", "correlation") >= 0.8,
 }
 

@@ -6,9 +6,7 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, share
-from inweights.models.model_config import Init
 from inweights.recipes.geometric_memory import paths
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived_paths import path_ends
@@ -26,7 +24,7 @@ def measures() -> tuple[Measure, ...]:
     )
 
 
-class Size(Config):
+class Size(iw.Config):
     """A graph and how it is learnt.
 
     Attributes:
@@ -47,11 +45,11 @@ class Size(Config):
         longer = structs.replace(self.course, paths=self.controls, together=self.controls)
         if how == paths.PERMUTED:
             return longer
-        scattered = structs.replace(longer.model, init=Init(std=self.scatter))
+        scattered = structs.replace(longer.model, init=iw.Init(std=self.scatter))
         return structs.replace(longer, model=scattered)
 
 
-class Settings(Config):
+class Settings(iw.Config):
     sizes: tuple[Size, ...]
 
 

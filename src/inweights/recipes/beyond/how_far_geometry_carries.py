@@ -12,9 +12,8 @@ from itertools import product
 import polars as pl
 from msgspec import structs
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Plan, Value, number, share
-from inweights.models.configs import GPTConfig
 from inweights.recipes.beyond.geometry_first import measures
 from inweights.recipes.geometric_memory.paths import ALONE, GEOMETRY, MINI, PathStarTraining
 from inweights.recipes.papers import recipe
@@ -33,7 +32,7 @@ KEYS = [*CELL, "nodes", "seed"]
 FOUND = 0.9
 
 
-class Settings(Config):
+class Settings(iw.Config):
     course: PathStarTraining
     read: tuple[PathStarTraining, ...]
     nodes: tuple[int, ...] = (4, 5, 6, 7, 8, 9)
@@ -138,7 +137,7 @@ SCORES = {
 
 _star = partial(PathStarTraining, nodes=8, pressure=3.0, settle=60, task_tokens=False)
 #: Edges alone, in a cell of the law.
-CELLS = _star(edges=200, model=GPTConfig(layers=2, width=32, heads=2, context=16))
+CELLS = _star(edges=200, model=iw.GPTConfig(layers=2, width=32, heads=2, context=16))
 FEW = _star(arms=200, edges=300, paths=1000)
 MANY = structs.replace(
     FEW, arms=1000, edges=500, settle=200, paths=2000, sources=1000, rehearsed=300

@@ -5,7 +5,6 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Computation, Measure, Plan, Score, computed, cosine, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.papers import recipe
@@ -18,7 +17,7 @@ RAW, CENTRED = "as they are", "without their mean"
 MOST = 64
 
 
-class Settings(Config):
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS
     counts: tuple[int, ...] = (0, 1, 4, 16, MOST)
@@ -32,17 +31,11 @@ def plan(settings: Settings) -> Plan:
         for shape in settings.graphs
         for idle in settings.counts
     }
-    trials = [
-        gm.trial(
-            gm.training(name, shape, most=settings.most),
-            world,
-            graph=shape,
-            architecture=name,
-            idle=idle,
-        )
-        for (shape, idle), world in worlds.items()
-        for name in settings.architectures
-    ]
+    trials = []
+    for (shape, idle), world in worlds.items():
+        for name in settings.architectures:
+            how = gm.training(name, shape, most=settings.most)
+            trials.append(gm.trial(how, world, graph=shape, architecture=name, idle=idle))
     rho = partial(Measure, probe=iw.probes.hop_correlation)
     return Plan(
         trials=trials,

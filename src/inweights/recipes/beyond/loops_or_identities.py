@@ -3,13 +3,10 @@
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config, replace_at
+from inweights.config import replace_at
 from inweights.lab import Curriculum, Measure, Plan, Trial, Value, cosine, number, share
-from inweights.models.configs import GPTConfig
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import half_time, memorised
-from inweights.training.curriculum import Optimizer, Phase, Schedule
-from inweights.worlds.families.two_hop import TwoHop
 
 ARM = ["model", "identity", "compositions"]
 DENSE, LOOPS, INJECTED = "dense", "loops", "loops, injected"
@@ -18,8 +15,8 @@ NONE, SOME = "none", "some"
 HALF = "block.1"
 
 
-class Settings(Config):
-    world: TwoHop = TwoHop(
+class Settings(iw.Config):
+    world: iw.TwoHop = iw.TwoHop(
         n=20,
         first_relations=2,
         second_relations=4,
@@ -41,9 +38,9 @@ def plan(settings: Settings) -> Plan:
     """Each model with and without identities, and with and without two-hop facts in training."""
     width = settings.width
     models = {
-        DENSE: GPTConfig(layers=4, width=width, tied=False),
-        LOOPS: GPTConfig(layers=2, loops=2, width=width, tied=False),
-        INJECTED: GPTConfig(layers=2, loops=2, inject=True, width=width, tied=False),
+        DENSE: iw.GPTConfig(layers=4, width=width, tied=False),
+        LOOPS: iw.GPTConfig(layers=2, loops=2, width=width, tied=False),
+        INJECTED: iw.GPTConfig(layers=2, loops=2, inject=True, width=width, tied=False),
     }
     trials = [
         _trial(settings, model, identity=identity, compositions=compositions, name=name)
@@ -83,16 +80,16 @@ def plan(settings: Settings) -> Plan:
 
 
 def _trial(
-    settings: Settings, model: GPTConfig, *, identity: bool, compositions: str, name: str
+    settings: Settings, model: iw.GPTConfig, *, identity: bool, compositions: str, name: str
 ) -> Trial:
     roles = ["first_hop", "second_hop"] + ["identity"] * identity
     roles += ["two_hop"] * (compositions == SOME)
-    phase = Phase(
+    phase = iw.Phase(
         roles=dict.fromkeys(roles, 1.0),
         steps=settings.long if compositions == SOME else settings.steps,
         random_offset=True,
-        schedule=Schedule(warmup=20),
-        optimizer=Optimizer(rate=settings.rate, weight_decay=settings.decay),
+        schedule=iw.Schedule(warmup=20),
+        optimizer=iw.Optimizer(rate=settings.rate, weight_decay=settings.decay),
     )
     return Trial(
         labels={"model": name, "identity": identity, "compositions": compositions},
@@ -154,55 +151,42 @@ def _lead(aligned: pl.DataFrame, composed: pl.DataFrame) -> pl.DataFrame:
 
 queries = share("queries", "accuracy")
 bare = queries.at(identity=False, compositions=SOME)
+second = bare.at(role="second_unseen")
+unseen = queries.at(compositions=SOME, role="both_unseen")
+looped = unseen.at(model=LOOPS)
+by_loops = share("by_loops", "accuracy", model=LOOPS, identity=False, compositions=SOME)
+by_loops = by_loops.at(role="composition")
 overall = share("overall", "accuracy")
 loop = share("moved", "accuracy", onto="embedding", layer=HALF, model=LOOPS, identity=False)
 loop = loop.at(compositions=SOME, role="both_unseen")
 alone = share("moved_overall", "accuracy", onto="layer", model=DENSE, compositions=NONE)
 alone = alone.at(identity=False)
+early = alone.at(layer="block.0")
 alike = cosine("moved_overall", "cosine", onto="layer", layer=HALF, compositions=NONE)
+alike = alike.at(method="none")
 
 SCORES = {
     "facts-are-known": share("facts", "accuracy").over(*ARM) >= 0.99,
     "in-distribution": bare.at(role="composition", model=DENSE) >= 0.8,
-    "first-hop-is-free": bare.at(role="first_unseen", model=DENSE)
-    - bare.at(role="second_unseen", model=DENSE)
-    >= 0.2,
-    "second-hop-fails": bare.at(role="second_unseen", model=DENSE) <= 0.3,
-    "recurrence-cures-second-hop": bare.at(role="second_unseen", model=LOOPS)
-    - bare.at(role="second_unseen", model=DENSE)
-    >= 0.1,
+    "first-hop-is-free": bare.at(role="first_unseen", model=DENSE) - second.at(model=DENSE) >= 0.2,
+    "second-hop-fails": second.at(model=DENSE) <= 0.3,
+    "recurrence-cures-second-hop": second.at(model=LOOPS) - second.at(model=DENSE) >= 0.1,
     "loops-generalise": bare.at(role="both_unseen", model=LOOPS) >= 0.5,
     "dense-does-not": bare.at(role="both_unseen", model=DENSE) <= 0.3,
-    "overthinking": share(
-        "by_loops", "accuracy", model=LOOPS, identity=False, compositions=SOME
-    ).at(role="composition", loops=8)
-    - share("by_loops", "accuracy", model=LOOPS, identity=False, compositions=SOME).at(
-        role="composition", loops=2
-    )
-    <= -0.1,
+    "overthinking": by_loops.at(loops=8) - by_loops.at(loops=2) <= -0.1,
     "bridge-is-decodable": loop.of("decodable").at(method="none") >= 0.9,
     "bridge-is-misaligned": cosine("moved", "cosine", **loop.where).at(method="none") <= 0.3,
     "realignment-closes-the-gap": loop.at(method="decoded") >= 0.8,
     "identities-compose-alone": overall.at(identity=True, compositions=NONE).over("model") >= 0.2,
     "loops-do-not": overall.at(identity=False, compositions=NONE).over("model") <= 0.15,
-    "identities-align": alike.at(identity=True, method="none").over("model")
-    - alike.at(identity=False, method="none")
-    >= 0.5,
+    "identities-align": alike.at(identity=True).over("model") - alike.at(identity=False) >= 0.5,
     "alignment-comes-first": number("lead", "lead") >= 20.0,
-    "identities-help-loops": queries.at(
-        model=LOOPS, compositions=SOME, role="both_unseen", identity=True
-    )
-    - queries.at(model=LOOPS, compositions=SOME, role="both_unseen", identity=False)
-    >= 0.1,
-    "loops-add-nothing": (
-        queries.at(model=LOOPS, compositions=SOME, role="both_unseen", identity=True)
-        - queries.at(model=DENSE, compositions=SOME, role="both_unseen", identity=True)
-    ).within(-0.15, 0.15),
-    "realignment-is-no-identity": alone.at(layer="block.0", method="decoded")
-    - alone.at(layer="block.0", method="none")
-    >= 0.2,
-    "facts-lie-too-early": alone.at(layer="block.0", method="true")
-    - alone.at(layer="block.2", method="true")
+    "identities-help-loops": looped.at(identity=True) - looped.at(identity=False) >= 0.1,
+    "loops-add-nothing": (looped.at(identity=True) - unseen.at(model=DENSE, identity=True)).within(
+        -0.15, 0.15
+    ),
+    "realignment-is-no-identity": early.at(method="decoded") - early.at(method="none") >= 0.2,
+    "facts-lie-too-early": early.at(method="true") - alone.at(layer="block.2", method="true")
     >= 0.1,
 }
 
@@ -210,7 +194,7 @@ SCORES = {
 RECIPE = recipe(
     __name__,
     smoke=Settings(
-        world=TwoHop(
+        world=iw.TwoHop(
             n=6,
             first_relations=2,
             second_relations=3,

@@ -3,7 +3,6 @@
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, number, share
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
@@ -15,7 +14,7 @@ from inweights.worlds.families.analogy import AnalogicalTwoHop
 HALF = 0.5
 
 
-class Settings(Config):
+class Settings(iw.Config):
     n: int = 100
     rho: float = 3.0
     fractions: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)

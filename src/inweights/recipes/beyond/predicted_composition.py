@@ -7,9 +7,7 @@ import msgspec
 import inweights as iw
 from inweights import lab
 from inweights.audit.trained_prediction import trained_queries
-from inweights.config import Config
-from inweights.errors import unknown_name
-from inweights.models.configs import GPTConfig
+from inweights.errors import check_names
 from inweights.recipes.beyond.forecasters import (
     EVEN,
     PROGRAM,
@@ -22,16 +20,13 @@ from inweights.recipes.beyond.forecasters import (
 from inweights.recipes.identity_bridge.common import EmbMLPTraining, GPTTraining
 from inweights.recipes.papers import recipe
 from inweights.theory import predicted_queries
-from inweights.training.curriculum import Curriculum, Phase, Schedule
 from inweights.worlds.families.random_facts import RandomFacts
-from inweights.worlds.families.two_hop import TwoHop
-from inweights.worlds.knowledge.triples import Triples
 
 EMB_MLP, GPT = "Emb-MLP", "GPT"
 OTHERS = ("shared answers", "pairs", "several values", "three hops", "twice the size")
 
 
-class Settings(Config):
+class Settings(iw.Config):
     later = {"others": OTHERS, "tried": 1.0}
 
     n: int = 10
@@ -45,8 +40,8 @@ class Settings(Config):
     tried: float = 1.0
     emb_mlp: EmbMLPTraining = EmbMLPTraining(rate=2.0, steps=6000)
     gpt: GPTTraining = GPTTraining(
-        model=GPTConfig(tied=False, layers=4),
-        phase=Phase(random_offset=True, schedule=Schedule(kind="cosine")),
+        model=iw.GPTConfig(tied=False, layers=4),
+        phase=iw.Phase(random_offset=True, schedule=iw.Schedule(kind="cosine")),
         tuned_width=64,
     )
 
@@ -61,7 +56,7 @@ class Settings(Config):
         found |= {(name, share): of(identity=share) for share in (0.0, 1.0)}
         for place, c in enumerate(self.complexities):
             for share in (0.5,) if place else (0.0, 0.5, 1.0):
-                found[f"permuted, C = {c}", share] = TwoHop(
+                found[f"permuted, C = {c}", share] = iw.TwoHop(
                     n=self.n, complexity=c, maps="permutation", identity=share
                 )
         few = max(2, self.drawn.relations, self.drawn.bridges // 2)
@@ -71,13 +66,11 @@ class Settings(Config):
             {"hops": 3, "bridges": few}, sizes,
         )  # fmt: skip
         changes = dict(zip(OTHERS, how, strict=True))
-        for other in self.others:
-            if other not in changes:
-                raise unknown_name("family", other, changes)
-            found[other, 0.5] = of(**changes[other])
+        check_names("family", self.others, changes)
+        found |= {(other, 0.5): of(**changes[other]) for other in self.others}
         for path in self.knowledge:
             for share in (0.5, 1.0):
-                found[f"real: {path[1:]}", share] = Triples(path=path, identity=share)
+                found[f"real: {path[1:]}", share] = iw.Triples(path=path, identity=share)
         return found
 
 
@@ -87,40 +80,27 @@ _TRIED = ("drawn", "popularity 0.7")
 
 def plan(settings: Settings) -> lab.Plan:
     """Predict every query of every world, then train both models on it."""
-    models: dict[str, tuple[lab.ModelConfig, Curriculum]] = {
+    models: dict[str, tuple[lab.ModelConfig, iw.Curriculum]] = {
         EMB_MLP: (settings.emb_mlp.model, settings.emb_mlp.curriculum),
-        GPT: (settings.gpt.model, Curriculum(phases=(settings.gpt.phase,))),
+        GPT: (settings.gpt.model, iw.Curriculum(phases=(settings.gpt.phase,))),
     }
     trials, computations = [], []
     for (family, fraction), world in settings.worlds().items():
         labels: dict[str, lab.Value] = {"world": family, "identity": fraction}
         compute = partial(lab.Computation, seeded=True, effort=100)
         asked = {"world": world, "answers": "several"}
-        computations.append(
-            compute(name="predicted", compute=predicted_queries, labels=labels, options=asked)
-        )
+        predict = partial(compute, compute=predicted_queries)
+        computations.append(predict(name="predicted", labels=labels, options=asked))
         computations += [
-            compute(
-                name="softly",
-                compute=predicted_queries,
-                labels={**labels, "model": name},
-                options={**asked, "decay": decay},
+            predict(
+                name="softly", labels={**labels, "model": name}, options={**asked, "decay": decay}
             )
             for name, decay in zip((EMB_MLP, GPT), settings.decays, strict=True)
         ]
         if fraction == 0.5 and family.startswith(_TRIED):
-            computations.append(
-                compute(
-                    name="tried",
-                    compute=trained_queries,
-                    labels=labels,
-                    options={
-                        "world": world,
-                        "replicas": settings.replicas,
-                        "share": settings.tried,
-                    },
-                )
-            )
+            how = {"world": world, "replicas": settings.replicas, "share": settings.tried}
+            tried = compute(name="tried", compute=trained_queries, labels=labels, options=how)
+            computations.append(tried)
         trials += [
             lab.Trial(
                 labels={**labels, "model": name}, world=world, model=model, learner=curriculum
@@ -186,8 +166,6 @@ SCORES = {
     "memorised": lab.share("memorised", "accuracy").at(fair=True).over("model") >= 0.99,
 }
 
-by_model = partial(lab.lines, series="model")
-
 
 RECIPE = recipe(
     __name__,
@@ -200,8 +178,8 @@ RECIPE = recipe(
         tried=0.01,
         emb_mlp=EmbMLPTraining(rate=2.0, steps=40, width=16),
         gpt=GPTTraining(
-            model=GPTConfig(layers=1, width=16, tied=False),
-            phase=Phase(steps=20, random_offset=True),
+            model=iw.GPTConfig(layers=1, width=16, tied=False),
+            phase=iw.Phase(steps=20, random_offset=True),
             tuned_width=16,
         ),
     ),

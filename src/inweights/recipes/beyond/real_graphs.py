@@ -5,12 +5,13 @@ architectures memorise social networks, with hubs, triangles and dead ends; or a
 (``inweights atlas FILE``).
 """
 
+from functools import partial
+
 import numpy as np
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, check_names
 from inweights.lab import Computation, Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import filming
@@ -24,7 +25,7 @@ from inweights.worlds.world import Ids
 MOST = 10_000
 
 
-class Settings(Config):
+class Settings(iw.Config):
     graphs: tuple[str, ...] = tuple(CLASSICS)
     own: dict[str, Graph] = {}
     width: int = 128
@@ -36,9 +37,7 @@ class Settings(Config):
     draws: int = 200
 
     def __post_init__(self) -> None:
-        for name in self.graphs:
-            if name not in CLASSICS:
-                raise unknown_name("graph", name, tuple(CLASSICS))
+        check_names("graph", self.graphs, tuple(CLASSICS))
         if not self.graphs and not self.own:
             raise ConfigError(
                 "no graph is given; add a name to 'graphs', or a graph of your own to 'own'"
@@ -66,24 +65,11 @@ def plan(settings: Settings) -> Plan:
         draws=settings.draws,
     )
     options = {"least": 2, "draws": settings.draws}
-    far = [
-        Measure(
-            name="far",
-            probe=iw.probes.hop_correlation,
-            options=options,
-            where={"architecture": name},
-        )
-        for name in (gm.FROZEN, gm.NN, gm.GPT, gm.SSM)
-    ]
+    look = partial(Measure, name="far", probe=iw.probes.hop_correlation, options=options)
+    far = [look(where={"architecture": name}) for name in (gm.FROZEN, gm.NN, gm.GPT, gm.SSM)]
+    listing = partial(Computation, name="links", compute=_listed, effort=1)
     listed = [
-        Computation(
-            name="links",
-            labels={"graph": name},
-            compute=_listed,
-            options={"world": graph},
-            effort=1,
-        )
-        for name, graph in graphs.items()
+        listing(labels={"graph": name}, options={"world": graph}) for name, graph in graphs.items()
     ]
     return Plan(trials=made.trials, measures=[*made.measures, *far], computations=listed)
 

@@ -7,7 +7,6 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Curriculum, Measure, Plan, Score, Trial, cosine, number
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.papers import recipe
@@ -21,7 +20,7 @@ FP32 = "fp32"
 ORDER = -0.1
 
 
-class Change(Config):
+class Change(iw.Config):
     """What a condition does otherwise than plain AdamW in fp32.
 
     Attributes:
@@ -48,7 +47,7 @@ CHANGES = (
 )
 
 
-class Point(Config):
+class Point(iw.Config):
     """A width of TinyNN, with the rate and the steps that show its order come and go.
 
     Attributes:
@@ -62,7 +61,7 @@ class Point(Config):
     steps: int
 
 
-class Settings(Config):
+class Settings(iw.Config):
     changes: tuple[Change, ...] = CHANGES
     points: tuple[Point, ...] = (
         Point(width=64, rate=0.05, steps=2000),
@@ -75,13 +74,7 @@ def plan(settings: Settings) -> Plan:
     """TinyNN on the cycle, at every point under every condition."""
     trials = []
     for point, change in product(settings.points, settings.changes):
-        how = gm.Training(
-            architecture=gm.NN,
-            rate=point.rate,
-            steps=point.steps,
-            width=point.width,
-            second=change.second,
-        )
+        how = gm.Training(architecture=gm.NN, **structs.asdict(point), second=change.second)
         (phase,) = how.learner.phases
         optimizer = structs.replace(phase.optimizer, epsilon=change.epsilon, noise=change.noise)
         phase = structs.replace(phase, optimizer=optimizer, precision=change.precision)

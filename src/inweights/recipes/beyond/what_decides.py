@@ -8,14 +8,10 @@ import numpy as np
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
-from inweights.lab import Curriculum, Measure, Plan, Trial, number
-from inweights.models.configs import GPTConfig, Init
+from inweights.lab import Curriculum, Plan, Trial, number
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import compositions, where_known
 from inweights.seeds import Streams
-from inweights.training.curriculum import Optimizer, Phase, Schedule
-from inweights.worlds.families.two_hop import TwoHop
 
 #: Low and high value of each factor, as they are shown.
 FACTORS: dict[str, tuple[Any, Any]] = {
@@ -54,7 +50,7 @@ def design() -> dict[str, list[int]]:
     return dict(zip(FACTORS, [*crossed.values(), *products], strict=True))
 
 
-class Settings(Config):
+class Settings(iw.Config):
     shrink: int = 1
 
 
@@ -65,26 +61,26 @@ def plan(settings: Settings) -> Plan:
     for cell in range(CELLS):
         chosen = {name: FACTORS[name][levels[name][cell] > 0] for name in FACTORS}
         trials.append(_trial(cell, chosen, settings.shrink))
-    return Plan(trials=trials, measures=[Measure(name="accuracy", probe=iw.probes.accuracy)])
+    return Plan(trials=trials, measures=[iw.probes.accuracy])
 
 
 def _trial(cell: int, chosen: Mapping[str, Any], shrink: int) -> Trial:
     width = chosen["width"] // shrink
-    model = GPTConfig(
+    model = iw.GPTConfig(
         layers=max(1, chosen["layers"] // shrink),
         width=width,
         tied=chosen["tied head"],
-        init=Init(gamma=1.25) if chosen["small initialisation"] else Init(),
+        init=iw.Init(gamma=1.25) if chosen["small initialisation"] else iw.Init(),
     )
-    phase = Phase(
+    phase = iw.Phase(
         steps=chosen["steps"] // shrink**2,
         random_offset=chosen["random offset"],
-        schedule=Schedule(kind="cosine"),
-        optimizer=Optimizer(rate=chosen["rate"] * 0.064 / width, weight_decay=chosen["decay"]),
+        schedule=iw.Schedule(kind="cosine"),
+        optimizer=iw.Optimizer(rate=chosen["rate"] * 0.064 / width, weight_decay=chosen["decay"]),
     )
     return Trial(
         labels={"cell": cell, **{name.replace(" ", "_"): chosen[name] for name in FACTORS}},
-        world=TwoHop(n=max(2, chosen["facts"] // shrink)),
+        world=iw.TwoHop(n=max(2, chosen["facts"] // shrink)),
         model=model,
         learner=Curriculum(phases=(phase,)),
     )

@@ -1,19 +1,15 @@
 """Ours: when weight decay helps composition: while facts are learnt or after, and of what."""
 
+from functools import partial
 from itertools import product
 from typing import Literal
 
 import polars as pl
-from msgspec.structs import replace
 
 import inweights as iw
-from inweights.config import Config
-from inweights.lab import Measure, Plan, Score, Trial, cosine, share
-from inweights.models.configs import GPTConfig
+from inweights.lab import Plan, Score, Trial, cosine, share
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import compositions, gain, where_known
-from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
-from inweights.worlds.families.two_hop import TwoHop
 
 Decayed = Literal["matrices", "all"]
 #: In which of the two phases the weights decay.
@@ -32,7 +28,7 @@ KNOWN = 0.99
 LABELS = ("head", "width", "decayed", "when")
 
 
-class Settings(Config):
+class Settings(iw.Config):
     n: int = 10
     complexity: int = 3
     heads: tuple[bool, ...] = (True, False)
@@ -44,28 +40,22 @@ class Settings(Config):
     learn: int = 100
     settle: int = 180
 
-    def curriculum(self, when: str, decayed: Decayed, width: int) -> Curriculum:
+    def curriculum(self, when: str, decayed: Decayed, width: int) -> iw.Curriculum:
         """Return the two phases, and what decays in which of them."""
         rate = self.rate * 64 / width
-        phases = (
-            Phase(name="learn", steps=self.learn, random_offset=True),
-            Phase(
-                name="settle",
-                steps=self.settle,
+        learn, settle = (
+            partial(
+                iw.Phase,
                 random_offset=True,
-                schedule=Schedule(kind="cosine"),
-            ),
-        )
-        strengths = (self.decay if on else 0.0 for on in WHEN[when])
-        return Curriculum(
-            phases=tuple(
-                replace(
-                    phase,
-                    optimizer=Optimizer(rate=rate, weight_decay=strength, decayed=decayed),
-                )
-                for phase, strength in zip(phases, strengths, strict=True)
+                optimizer=iw.Optimizer(
+                    rate=rate, weight_decay=self.decay if on else 0.0, decayed=decayed
+                ),
             )
+            for on in WHEN[when]
         )
+        cosine = iw.Schedule(kind="cosine")
+        last = settle(name="settle", steps=self.settle, schedule=cosine)
+        return iw.Curriculum(phases=(learn(name="learn", steps=self.learn), last))
 
 
 def plan(settings: Settings) -> Plan:
@@ -80,22 +70,17 @@ def plan(settings: Settings) -> Plan:
         (True, width, when, "matrices")
         for width, when in product(settings.other_widths, (NEVER, "throughout"))
     ]
-    world = TwoHop(n=settings.n, complexity=settings.complexity)
+    world = iw.TwoHop(n=settings.n, complexity=settings.complexity)
     trials = [
         Trial(
-            labels={
-                "head": HEADS[tied],
-                "width": width,
-                "decayed": DECAYED[decayed],
-                "when": when,
-            },
+            labels=dict(zip(LABELS, (HEADS[tied], width, DECAYED[decayed], when), strict=True)),
             world=world,
-            model=GPTConfig(layers=settings.layers, width=width, tied=tied),
+            model=iw.GPTConfig(layers=settings.layers, width=width, tied=tied),
             learner=settings.curriculum(when, decayed, width),
         )
         for tied, width, when, decayed in arms
     ]
-    return Plan(trials=trials, measures=[Measure(name="accuracy", probe=iw.probes.accuracy)])
+    return Plan(trials=trials, measures=[iw.probes.accuracy])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

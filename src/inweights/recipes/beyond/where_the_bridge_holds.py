@@ -6,15 +6,12 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
-from inweights.config import Config, apply_overrides
-from inweights.errors import unknown_name
+from inweights.config import apply_overrides
+from inweights.errors import check_names
 from inweights.lab import Measure, Plan, Score, Trial, cosine, number, share
-from inweights.models.configs import GPTConfig, Init
 from inweights.recipes.identity_bridge.common import BRIEF, NARROW, GPTTraining
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared import derived
-from inweights.training.curriculum import Curriculum, Phase
-from inweights.worlds.families.two_hop import TwoHop
 
 LABELS = ("axis", "value", "init", "world")
 #: Tables of the three maps, in the order of the worlds.
@@ -44,15 +41,15 @@ AXES: dict[str, dict[str, str]] = {
 }
 
 
-class _Run(Config):
+class _Run(iw.Config):
     """A run, as an axis sees it."""
 
-    world: TwoHop
-    model: GPTConfig
-    phase: Phase
+    world: iw.TwoHop
+    model: iw.GPTConfig
+    phase: iw.Phase
 
 
-class Settings(Config):
+class Settings(iw.Config):
     axes: tuple[str, ...] = tuple(AXES)
     complexity: int = 2
     n: int = 20
@@ -60,19 +57,17 @@ class Settings(Config):
     base: GPTTraining = NARROW
 
     def __post_init__(self) -> None:
-        for axis in self.axes:
-            if axis not in AXES:
-                raise unknown_name("axis", axis, AXES)
+        check_names("axis", self.axes, AXES)
 
 
 def plan(settings: Settings) -> Plan:
     """Every value of every axis, for both initialisations in three worlds."""
     base, n, harder = settings.base, settings.n, settings.complexity
-    inits = {"standard": base.model.init, "small": Init(gamma=base.small_gamma)}
+    inits = {"standard": base.model.init, "small": iw.Init(gamma=base.small_gamma)}
     worlds = {
-        "C = 1": TwoHop(n=n, complexity=1),
-        f"C = {harder}": TwoHop(n=n, complexity=harder),
-        "no identity": TwoHop(n=n, complexity=1, identity=False),
+        "C = 1": iw.TwoHop(n=n, complexity=1),
+        f"C = {harder}": iw.TwoHop(n=n, complexity=harder),
+        "no identity": iw.TwoHop(n=n, complexity=1, identity=False),
     }
     trials = []
     for (init, drawn), (name, world), axis in product(inits.items(), worlds.items(), settings.axes):
@@ -86,7 +81,7 @@ def plan(settings: Settings) -> Plan:
                     labels={"axis": axis, "value": value, "init": init, "world": name},
                     world=run.world,
                     model=run.model,
-                    learner=Curriculum(phases=(run.phase,)),
+                    learner=iw.Curriculum(phases=(run.phase,)),
                 )
             )
     measures = [
@@ -134,6 +129,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 final = share("final", "accuracy")
+both = final.over("init")
 
 
 def at(axis: str, value: str, init: str = "standard", world: str = "C = 1") -> Score:
@@ -147,16 +143,10 @@ SCORES = {
     "fixed-positions-hurt": at("positions", "learned, fixed start")
     - at("positions", "learned, random start")
     <= -0.1,
-    "every-position-fails": final.at(axis="loss at", value="every position", world="C = 1").over(
-        "init"
-    )
-    <= 0.15,
+    "every-position-fails": both.at(axis="loss at", value="every position", world="C = 1") <= 0.15,
     "warm-up-hurts": at("warm-up", "140") - at("warm-up", "0") <= -0.1,
     "tied-head-leaks": at("head", "tied", "small", "no identity") >= 0.15,
-    "untied-head-does-not-leak": final.at(axis="head", value="untied", world="no identity").over(
-        "init"
-    )
-    <= 0.1,
+    "untied-head-does-not-leak": both.at(axis="head", value="untied", world="no identity") <= 0.1,
     **{
         f"small-beats-standard-{axis}-{value}": at(axis, value, "small", "C = 2")
         - at(axis, value, "standard", "C = 2")

@@ -5,13 +5,9 @@ from typing import Literal
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, Trial, number, share, with_controls
-from inweights.models.configs import GPTConfig
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import memorised
-from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
-from inweights.worlds.families.two_hop import TwoHop
 
 Head = Literal["untied", "tied"]
 LABELS = ("head", "control")
@@ -19,17 +15,17 @@ LABELS = ("head", "control")
 CARRIED = ("bridge", "relation", "answer")
 
 
-class Settings(Config):
-    world: TwoHop = TwoHop(
+class Settings(iw.Config):
+    world: iw.TwoHop = iw.TwoHop(
         n=20, complexity=2, first_relations=1, second_relations=2, maps="permutation"
     )
     heads: tuple[Head, ...] = ("untied", "tied")
-    gpt: GPTConfig = GPTConfig(layers=4, width=64)
-    phase: Phase = Phase(
+    gpt: iw.GPTConfig = iw.GPTConfig(layers=4, width=64)
+    phase: iw.Phase = iw.Phase(
         steps=280,
         random_offset=True,
-        schedule=Schedule(kind="cosine"),
-        optimizer=Optimizer(rate=2e-3),
+        schedule=iw.Schedule(kind="cosine"),
+        optimizer=iw.Optimizer(rate=2e-3),
     )
     controls: tuple[str, ...] = ("no-bridge", "untrained")
 
@@ -41,7 +37,7 @@ def plan(settings: Settings) -> Plan:
             labels={"head": head},
             world=settings.world,
             model=iw.config.replace_at(settings.gpt, {"tied": head == "tied"}),
-            learner=Curriculum(phases=(settings.phase,)),
+            learner=iw.Curriculum(phases=(settings.phase,)),
         )
         for head in settings.heads
     ]
@@ -101,10 +97,10 @@ SCORES = {
 RECIPE = recipe(
     __name__,
     smoke=Settings(
-        world=TwoHop(n=4, complexity=2, first_relations=1, second_relations=2),
-        gpt=GPTConfig(layers=3, width=16),
-        phase=Phase(steps=4, random_offset=True),
+        world=iw.TwoHop(n=4, complexity=2, first_relations=1, second_relations=2),
+        gpt=iw.GPTConfig(layers=3, width=16),
+        phase=iw.Phase(steps=4, random_offset=True),
     ),
-    paper=Settings(gpt=GPTConfig(layers=8, width=128)),
+    paper=Settings(gpt=iw.GPTConfig(layers=8, width=128)),
     seeds=(2, 16, 32),
 )

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 from msgspec import field, structs
 
-from inweights.errors import unknown_name
+from inweights.errors import check_names
 from inweights.lab import Computation, Outside, Plan, Score, cosine, number, share
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.recipes.papers import recipe
@@ -49,9 +49,7 @@ class Settings(InventedSettings):
     rates: dict[str, float] = field(default_factory=lambda: {"reversals": 2e-3})
 
     def __post_init__(self) -> None:
-        for condition in (*self.conditions, *self.rates):
-            if condition not in CONDITIONS:
-                raise unknown_name("condition", condition, CONDITIONS)
+        check_names("condition", (*self.conditions, *self.rates), CONDITIONS)
 
 
 def plan(settings: Settings) -> Plan:
@@ -122,7 +120,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 accuracy = share("accuracy", "accuracy")
 excess = cosine("accuracy", "excess")
-lost = cosine("kept", "lost")
+told = accuracy.at(what="composition, told")
+lost, rise = cosine("kept", "lost"), number("kept", "rise")
 wrong = share("wrong", "wrong").at(what="composition, held")
 
 
@@ -137,8 +136,8 @@ SCORES = {
     "derived-facts-are-answered": gain("composition, told", "derive") >= 0.3,
     "derived-facts-teach-no-skill": gain("composition, held", "derive") <= 0.2,
     "nothing-composes": excess.at(what="composition, held").over("condition") <= 0.25,
-    "two-wordings-are-better": accuracy.at(what="composition, told", condition="derive")
-    - accuracy.at(what="composition, told", condition="derive, one wording")
+    "two-wordings-are-better": told.at(condition="derive")
+    - told.at(condition="derive, one wording")
     >= 0.1,
     "steps-help-steps": gain("steps, held", "steps") >= 0.1,
     "paraphrases-help-recall": gain("recall", "paraphrases") >= 0.1,
@@ -148,9 +147,7 @@ SCORES = {
     "passages-help-little": gain("composition, held", "passages") <= 0.2,
     "facts-alone-cost": lost.at(condition="control") >= 0.05,
     "replay-keeps": lost.at(condition="control") - lost.at(condition="replay") >= 0.05,
-    "replay-keeps-language": number("kept", "rise", condition="control")
-    - number("kept", "rise", condition="replay")
-    >= 0.25,
+    "replay-keeps-language": rise.at(condition="control") - rise.at(condition="replay") >= 0.25,
     "asserts-what-is-wrong": wrong.at(condition="derive") >= 0.5,
 }
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from inweights.config import to_dict
+from inweights.config import to_plain
 from inweights.lab.grammar.recipe import Recipe
 from inweights.lm.tuning.fine_tune import FineTune
 
@@ -59,7 +59,7 @@ def extras(config: msgspec.Struct) -> tuple[str, ...]:
     parts = list(_structs(config))
     if not any(isinstance(part, FineTune) for part in parts):
         return ()
-    return ("lm-demo",) if "@smollm2" in str([to_dict(part) for part in parts]) else ("hf",)
+    return ("lm-demo",) if "@smollm2" in str([to_plain(part) for part in parts]) else ("hf",)
 
 
 def meanings(kind: type) -> dict[str, str]:

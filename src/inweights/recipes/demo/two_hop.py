@@ -5,12 +5,10 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, share
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import compositions
-from inweights.worlds.families.two_hop import TwoHop
 
 #: Text for the roles whose recall is drawn over training.
 _ASKED = {
@@ -20,7 +18,7 @@ _ASKED = {
 }
 
 
-class Settings(Config):
+class Settings(iw.Config):
     n: int = 20
     models: tuple[str, ...] = ("emb-mlp", "gpt-small")
     every: int = 10
@@ -32,7 +30,7 @@ def plan(settings: Settings) -> Plan:
     """Emb-MLP and a GPT, with and without identity."""
     training = settings.gpt, settings.emb_mlp
     trials = [
-        ib.trial(name, TwoHop(n=settings.n, identity=identity), *training, identity=identity)
+        ib.trial(name, iw.TwoHop(n=settings.n, identity=identity), *training, identity=identity)
         for name, identity in product(settings.models, (True, False))
     ]
     measures = [

@@ -6,7 +6,6 @@ import polars as pl
 
 import inweights as iw
 from inweights import lab
-from inweights.models.configs import GPTConfig
 from inweights.recipes.feature_resemblance.trainings import (
     GPT,
     ONE_LAYER,
@@ -23,7 +22,7 @@ VERSION = 2
 #: How far a similarity may be from the printed one; the GPT here is not the paper's.
 NEAR = {ONE_LAYER: 0.03, GPT: 0.1}
 #: The paper's GPT.
-LARGE = GPTConfig(layers=12, width=768, heads=12, tied=False)
+LARGE = iw.GPTConfig(layers=12, width=768, heads=12, tied=False)
 
 
 def measures() -> tuple[lab.Measure, ...]:

@@ -1,14 +1,15 @@
 """Figure 1 of Feature Resemblance: resemblance grows with depth (appendix C, theorem 6)."""
 
+from functools import partial
+
 import polars as pl
 
+import inweights as iw
 from inweights import lab
-from inweights.config import Config
-from inweights.models.configs import DeepLinearConfig, GPTConfig
+from inweights.models.configs import DeepLinearConfig
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.papers import recipe
-from inweights.training.curriculum import Optimizer, Phase, Stop
 from inweights.worlds.labels import Labels
 
 LINEAR = "linear network"
@@ -16,26 +17,22 @@ LINEAR = "linear network"
 EARLY = 4
 
 
-class Settings(Config):
+class Settings(iw.Config):
     world: Labels = Labels()
     linear: DeepLinearConfig = DeepLinearConfig(width=1024, layers=7)
     rate: float = 2.0
     steps: int = 10
-    gpt: GPTConfig = GPTConfig(layers=6, width=64, heads=4, tied=False)
+    gpt: iw.GPTConfig = iw.GPTConfig(layers=6, width=64, heads=4, tied=False)
     gpt_rate: float = 1e-3
     gpt_steps: int = 1000
 
     def layer_wise(self) -> lab.Curriculum:
         """One phase a layer."""
-        optimizer = Optimizer(kind="sgd", rate=self.rate, weight_decay=0.0)
+        optimizer = iw.Optimizer(kind="sgd", rate=self.rate, weight_decay=0.0)
+        phase = partial(iw.Phase, steps=self.steps, optimizer=optimizer)
         return lab.Curriculum(
             phases=tuple(
-                Phase(
-                    name=f"layer {i + 1}",
-                    moves=(f"layers.{i}.weight",),
-                    steps=self.steps,
-                    optimizer=optimizer,
-                )
+                phase(name=f"layer {i + 1}", moves=(f"layers.{i}.weight",))
                 for i in range(self.linear.layers)
             )
         )
@@ -46,10 +43,10 @@ def plan(settings: Settings) -> lab.Plan:
     from inweights.probes.depth import label_cosines, predicted_similarity_by_depth
 
     world = settings.world
-    end_to_end = Phase(
+    end_to_end = iw.Phase(
         steps=settings.gpt_steps,
-        optimizer=Optimizer(rate=settings.gpt_rate, decayed="all"),
-        stop=Stop(loss_below=0.02),
+        optimizer=iw.Optimizer(rate=settings.gpt_rate, decayed="all"),
+        stop=iw.Stop(loss_below=0.02),
     )
     learners: dict[str, tuple[lab.ModelConfig, lab.Curriculum]] = {
         LINEAR: (settings.linear, settings.layer_wise()),
@@ -133,7 +130,7 @@ RECIPE = recipe(
         world=Labels(labels=3),
         linear=DeepLinearConfig(width=16, layers=3),
         steps=2,
-        gpt=GPTConfig(layers=2, width=16, tied=False),
+        gpt=iw.GPTConfig(layers=2, width=16, tied=False),
         gpt_steps=10,
     ),
     paper=Settings(linear=DeepLinearConfig(width=2048, layers=7), gpt=fr.LARGE, gpt_rate=1e-4),

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 import inweights as iw
 from inweights import lab
-from inweights.config import Config
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.papers import recipe
@@ -29,7 +28,7 @@ UNLIKE = tuple(course for course, follows in tasks.SUCCEEDS.items() if not follo
 ANALOGY, HOPS = "analogy", "two hops"
 
 
-class Settings(Config):
+class Settings(iw.Config):
     n: int = 100
     few: int = 20
     rho: float = 5.0
@@ -49,36 +48,33 @@ def plan(settings: Settings) -> lab.Plan:
     from inweights.theory.feature_resemblance.starts import deep_start, one_layer_start
 
     how = settings.training
-    made = partial(lab.Computation, seeded=True)
+    seeded = partial(lab.Computation, seeded=True)
+    start, descent = partial(seeded, effort=20), partial(seeded, compute=stage_two, effort=200)
     about = {"width": how.model.width, "hidden": how.model.hidden, "delta": settings.delta}
     network = {"layers": settings.layers, "labels": settings.labels, "delta": settings.delta}
     starts = [
-        made(
+        start(
             name="starts",
             labels={"task": task},
             compute=one_layer_start,
             options={"world": fr.world_of(course, settings.n), **about},
-            effort=20,
         )
         for task, course in ((ANALOGY, "joint"), (HOPS, "two-hop"))
     ]
     starts += [
-        made(
+        start(
             name="deep",
             labels={"width": width},
             compute=deep_start,
             options={"width": width, **network},
-            effort=20,
         )
         for width in settings.deep
     ]
     descents = [
-        made(
+        descent(
             name="stage_two",
             labels={"course": course, "slower": slower},
-            compute=stage_two,
             options=_descent(settings, course, slower, steps),
-            effort=200,
         )
         for course, slower, steps in (
             *((course, settings.slower, settings.steps) for course in tasks.SUCCEEDS),

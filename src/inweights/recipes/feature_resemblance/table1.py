@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Judged, Plan, cosine, number, share
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
@@ -25,7 +25,7 @@ PRINTED: dict[tuple[str, str], tuple[str, float, str]] = {
 }
 
 
-class Settings(Config):
+class Settings(iw.Config):
     n: int = 100
     rho: float = 3.0
     one_layer: tasks.OneLayerTraining = tasks.OneLayerTraining()
@@ -72,8 +72,6 @@ _WORDS = {
 similarity, success = cosine("table", "cosine"), share("table", "success")
 kept = share("accuracy", "accuracy")
 error = number("predicted", "from_facts_error").over("course")
-
-
 gpt = similarity.at(model=tasks.GPT)
 
 SCORES: dict[str, Judged] = {}

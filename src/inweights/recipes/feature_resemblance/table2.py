@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Computation, Judged, Outside, Plan, cosine, share
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.recipes.papers import recipe
@@ -17,7 +17,7 @@ from inweights.recipes.shared.language.experiment import tell_and_ask
 from inweights.support.content import contents_of
 
 
-class Settings(Config):
+class Settings(iw.Config):
     model: str = "@smollm2"
     rows: int = 30
     training: FineTune = FineTune(

@@ -5,9 +5,9 @@ from itertools import product
 import polars as pl
 from msgspec.structs import replace
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Judged, Plan, Trial, cosine, number, share
-from inweights.models.configs import Init, OneLayerConfig
+from inweights.models.configs import OneLayerConfig
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.papers import recipe
@@ -24,7 +24,7 @@ TABLE = "as in the table"
 FAILED, NEAR = 0.05, 0.03
 
 
-class Grid(Config):
+class Grid(iw.Config):
     """Values of what appendix A sets and the text at hand lost.
 
     Attributes:
@@ -38,7 +38,7 @@ class Grid(Config):
     hidden: tuple[int, ...] = (5, 20)
 
 
-class Settings(Config):
+class Settings(iw.Config):
     n: int = 100
     rho: float = 3.0
     training: tasks.EndToEndTraining = tasks.EndToEndTraining()
@@ -119,7 +119,7 @@ RECIPE = recipe(
     smoke=Settings(
         n=4,
         training=tasks.EndToEndTraining(
-            model=OneLayerConfig(width=32, hidden=3, mlp="relu", init=Init(std=2.5e-3)),
+            model=OneLayerConfig(width=32, hidden=3, mlp="relu", init=iw.Init(std=2.5e-3)),
             steps=10,
         ),
         grid=Grid(stds=(1e-3,), rates=(0.1,), hidden=(3, 4)),

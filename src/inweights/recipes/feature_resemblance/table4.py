@@ -3,8 +3,8 @@
 import msgspec
 import polars as pl
 
-from inweights.config import Config
-from inweights.errors import unknown_name
+import inweights as iw
+from inweights.errors import check_names
 from inweights.lab import Judged, Plan, cosine, number, share
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
@@ -25,16 +25,14 @@ PRINTED: dict[tuple[str, float], float] = {
 LOSSES = {1.0: 0.0294, 3.0: 0.0077, 5.0: 0.0039}
 
 
-class Settings(Config):
+class Settings(iw.Config):
     n: int = 100
     rhos: tuple[float, ...] = (1.0, 3.0, 5.0)
     one_layer: tasks.OneLayerTraining = tasks.OneLayerTraining(mlp=3000)
     gpt: tasks.GPTTraining = tasks.GPTTraining()
 
     def __post_init__(self) -> None:
-        for rho in self.rhos:
-            if rho not in LOSSES:
-                raise unknown_name("ρ", f"{rho:g}", [f"{known:g}" for known in LOSSES])
+        check_names("ρ", [f"{rho:g}" for rho in self.rhos], [f"{rho:g}" for rho in LOSSES])
 
 
 def plan(settings: Settings) -> Plan:

@@ -4,15 +4,15 @@ from functools import partial
 
 import polars as pl
 
+import inweights as iw
 from inweights import lab
-from inweights.config import Config
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.papers import recipe
 from inweights.worlds.families.analogy import Analogy
 
 
-class Settings(Config):
+class Settings(iw.Config):
     n: int = 100
     rho: float = 5.0
     checked: int = 10
@@ -26,36 +26,19 @@ def plan(settings: Settings) -> lab.Plan:
     from inweights.theory.feature_resemblance.stage_one import lemma_1, stage_one
 
     how = settings.training
+    seeded = partial(lab.Computation, seeded=True)
+    stage = partial(seeded, name="stage_one", compute=stage_one, effort=500)
+    lemma = partial(seeded, name="lemma_1", compute=lemma_1, effort=20)
     trials, computations = [], []
     for course in tasks.SUCCEEDS:
         world = fr.world_of(course, settings.n)
-        trials.append(
-            lab.Trial(
-                labels={"course": course},
-                world=world,
-                model=how.model,
-                learner=how.curriculum(course, settings.rho),
-            )
-        )
-        computations.append(
-            lab.Computation(
-                name="stage_one",
-                labels={"course": course},
-                compute=stage_one,
-                options=how.stage_one(world, tasks.phase_roles(course, settings.rho)[0]),
-                seeded=True,
-                effort=500,
-            )
-        )
+        labels, learner = {"course": course}, how.curriculum(course, settings.rho)
+        trials.append(lab.Trial(labels=labels, world=world, model=how.model, learner=learner))
+        options = how.stage_one(world, tasks.phase_roles(course, settings.rho)[0])
+        computations.append(stage(labels=labels, options=options))
+    small = Analogy(n=settings.checked)
     computations += [
-        lab.Computation(
-            name="lemma_1",
-            labels={"mlp": mlp},
-            compute=lemma_1,
-            options={"world": Analogy(n=settings.checked), "mlp": mlp},
-            seeded=True,
-            effort=20,
-        )
+        lemma(labels={"mlp": mlp}, options={"world": small, "mlp": mlp})
         for mlp in ("linear", "relu")
     ]
     return lab.Plan(trials=trials, computations=computations, measures=fr.measures())

@@ -1,16 +1,15 @@
 """The training tasks of Feature Resemblance, and how each model is trained on them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
 
+import inweights as iw
 from inweights import lab
-from inweights.config import Config
-from inweights.errors import ConfigError, unknown_name
-from inweights.models.configs import GPTConfig, Init, OneLayerConfig
-from inweights.training import learners
-from inweights.training.curriculum import Optimizer, Phase, Stop
+from inweights.errors import ConfigError, check_names
+from inweights.models.configs import OneLayerConfig
 
 ONE_LAYER, GPT = "one-layer", "GPT"
 
@@ -24,10 +23,9 @@ SUCCEEDS = {
 }
 
 _PHASES = ("first phase", "second phase")
-
 #: Training loss at which each phase of a GPT stops: near those of Table 1.
 LOSSES: dict[str, tuple[float, ...]] = {
-    "joint": (learners.JOINT_LOSS,),
+    "joint": (iw.learners.JOINT_LOSS,),
     "SA": (0.008, 0.08),
     "AS": (0.008, 0.0085),
     "two-hop": (0.09,),
@@ -58,18 +56,11 @@ def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
         "two-hop": ({"first_hop": rho, "identity": rho, "second_hop": 1.0},),
         "two-hop without identity": ({"first_hop": 1.0, "second_hop": 1.0},),
     }
-    if course not in courses:
-        raise unknown_name("course", course, courses)
+    check_names("course", [course], courses)
     return courses[course]
 
 
-def _check(courses: Iterable[str]) -> None:
-    for course in courses:
-        if course not in SUCCEEDS:
-            raise unknown_name("course", course, SUCCEEDS)
-
-
-class OneLayerTraining(Config):
+class OneLayerTraining(iw.Config):
     """Layer-wise full-batch gradient descent of a one-layer transformer (§4.1, N.1).
 
     Attributes:
@@ -88,7 +79,7 @@ class OneLayerTraining(Config):
     late: dict[str, int] = msgspec.field(default_factory=lambda: {"AS": 2000})
 
     def __post_init__(self) -> None:
-        _check(self.late)
+        check_names("course", self.late, SUCCEEDS)
 
     def curriculum(self, course: str, rho: float = 3.0) -> lab.Curriculum:
         """The phases of a task: both stages of its first facts, then the MLP on the second."""
@@ -102,10 +93,10 @@ class OneLayerTraining(Config):
             ("mlp", "mlp.*", self.mlp, first),
             *(("second phase", "mlp.*", late, part) for part in rest),
         ]
-        optimizer = Optimizer(kind="sgd", rate=self.rate, weight_decay=0.0)
+        optimizer = iw.Optimizer(kind="sgd", rate=self.rate, weight_decay=0.0)
         return lab.Curriculum(
             phases=tuple(
-                Phase(
+                iw.Phase(
                     name=name, moves=(moves,), steps=steps, roles=dict(roles), optimizer=optimizer
                 )
                 for name, moves, steps, roles in moving
@@ -125,7 +116,7 @@ class OneLayerTraining(Config):
         **options: Any,
     ) -> lab.Computation:
         """The table ``foretold``: the similarity that follows from the facts of stage 1."""
-        from inweights.probes.predicted_similarity import predicted_similarity
+        from inweights.probes.resemblance import predicted_similarity
 
         return lab.Computation(
             name="foretold",
@@ -137,7 +128,7 @@ class OneLayerTraining(Config):
         )
 
 
-class EndToEndTraining(Config):
+class EndToEndTraining(iw.Config):
     """Full-batch gradient descent of all of a one-layer transformer at once (appendix A).
 
     Attributes:
@@ -147,7 +138,7 @@ class EndToEndTraining(Config):
         steps: Most updates of a phase.
     """
 
-    model: OneLayerConfig = OneLayerConfig(mlp="relu", init=Init(std=2.5e-3))
+    model: OneLayerConfig = OneLayerConfig(mlp="relu", init=iw.Init(std=2.5e-3))
     rate: float = 0.1
     loss: float = 0.015
     steps: int = 600
@@ -156,22 +147,18 @@ class EndToEndTraining(Config):
         """The phases of a task; with ``frozen`` the value matrix is frozen in the second."""
         late = ("attention.key_query", "mlp.*") if frozen else ("*",)
         parts = zip(_PHASES, phase_roles(course, rho), (("*",), late), strict=False)
+        phase = partial(
+            iw.Phase,
+            steps=self.steps,
+            optimizer=iw.Optimizer(kind="sgd", rate=self.rate, weight_decay=0.0),
+            stop=iw.Stop(loss_below=self.loss, every=5),
+        )
         return lab.Curriculum(
-            phases=tuple(
-                Phase(
-                    name=name,
-                    roles=roles,
-                    moves=moves,
-                    steps=self.steps,
-                    optimizer=Optimizer(kind="sgd", rate=self.rate, weight_decay=0.0),
-                    stop=Stop(loss_below=self.loss, every=5),
-                )
-                for name, roles, moves in parts
-            )
+            phases=tuple(phase(name=name, roles=roles, moves=moves) for name, roles, moves in parts)
         )
 
 
-class GPTTraining(Config):
+class GPTTraining(iw.Config):
     """A GPT, trained end to end until a training loss.
 
     Attributes:
@@ -181,13 +168,13 @@ class GPTTraining(Config):
         steps: Most updates of a phase.
     """
 
-    model: GPTConfig = GPTConfig(layers=3, width=96, heads=4, tied=False)
+    model: iw.GPTConfig = iw.GPTConfig(layers=3, width=96, heads=4, tied=False)
     rate: float = 1e-3
     losses: dict[str, tuple[float, ...]] = msgspec.field(default_factory=lambda: dict(LOSSES))
     steps: int = 1500
 
     def __post_init__(self) -> None:
-        _check(self.losses)
+        check_names("course", self.losses, SUCCEEDS)
 
     def curriculum(self, course: str, rho: float = 3.0) -> lab.Curriculum:
         """The phases of a task; everything is trained."""
@@ -197,11 +184,11 @@ class GPTTraining(Config):
         self, parts: Sequence[Mapping[str, float]], losses: Sequence[float]
     ) -> lab.Curriculum:
         """The same of any facts."""
-        return learners.analogy(parts, losses, rate=self.rate, steps=self.steps)
+        return iw.learners.analogy(parts, losses, rate=self.rate, steps=self.steps)
 
 
 #: A few steps of small models, for tests.
 BRIEF = OneLayerTraining(
     model=OneLayerConfig(width=32, mlp="folded"), attention=5, mlp=20, late={"AS": 20}
 )
-BRIEF_GPT = GPTTraining(model=GPTConfig(layers=2, width=16, tied=False), steps=10)
+BRIEF_GPT = GPTTraining(model=iw.GPTConfig(layers=2, width=16, tied=False), steps=10)

@@ -1,12 +1,12 @@
 """Section 3.2, C.3 (item 3) of Geometric Memory: the edges fit with frozen embeddings as well."""
 
 from dataclasses import replace
+from functools import partial
 
 import polars as pl
 from msgspec import structs
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Curriculum, Judged, Measure, Plan, Trial, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import far_correlation, judged
@@ -23,7 +23,7 @@ WIDE = "TinyNN, wide"
 OWN_RATE = "TinyNN, own rate"
 
 
-class Settings(Config):
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS
     most: int | None = None
@@ -35,6 +35,7 @@ class Settings(Config):
 
 def plan(settings: Settings) -> Plan:
     """Every architecture twice from one start: its embeddings move, or stand still."""
+    look = partial(Measure, name="recall", probe=iw.probes.graph_recall)
     trials, measures = [], [Measure(name="cosines", probe=iw.probes.cosines)]
     made = gm.trials(
         settings.graphs, settings.architectures, settings.most, conditions=settings.conditions
@@ -47,14 +48,11 @@ def plan(settings: Settings) -> Plan:
     ]
     for free in made:
         every = max(1, free.learner.steps // settings.looks)
-        recall = Measure(name="recall", probe=iw.probes.graph_recall, every=every)
-        measures.append(replace(recall, where=free.labels))
+        measures.append(look(every=every, where=free.labels))
         trials += [_labelled(free, FREE), _labelled(_frozen(free), FROZEN)]
     alone = _at_its_own_rate(settings)
-    recall = Measure(
-        name="recall", probe=iw.probes.graph_recall, every=max(1, settings.longer // 100)
-    )
-    measures.append(replace(recall, where={"architecture": OWN_RATE}))
+    every = max(1, settings.longer // 100)
+    measures.append(look(every=every, where={"architecture": OWN_RATE}))
     return Plan(trials=trials + alone, measures=measures)
 
 

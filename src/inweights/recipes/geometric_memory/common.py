@@ -5,17 +5,11 @@ from typing import Any, Literal
 
 from msgspec.structs import replace
 
-from inweights.config import Config
-from inweights.errors import unknown_name
-from inweights.lab import (
-    Curriculum,
-    Descent,
-    ModelConfig,
-    Trial,
-    Value,
-)
-from inweights.models.configs import GPTConfig, MambaConfig, Node2VecConfig, TinyNNConfig
-from inweights.training.curriculum import Optimizer, Phase, Precision, Schedule
+import inweights as iw
+from inweights.errors import check_names
+from inweights.lab import Curriculum, Descent, ModelConfig, Trial, Value
+from inweights.models.configs import MambaConfig, Node2VecConfig, TinyNNConfig
+from inweights.training.curriculum import Precision
 from inweights.worlds.families.graph import Graph
 
 #: Conditions of a training, a label of its trials: as the paper's code trains, the same in bfloat16
@@ -31,7 +25,6 @@ OF_PRECISION = (BF16, *CONDITIONS)
 #: Of recipes with conditions; before there were none, and in our margin a node with a self-edge
 #: was a neighbour of its own.
 VERSION = 2
-
 
 Shape = Literal["path-star", "grid", "cycle", "irregular"]
 #: The four tiny graphs (C.3): 17, 16, 15 and 16 nodes.
@@ -67,7 +60,7 @@ _TRAINED: dict[tuple[str, str], tuple[float, int, int]] = {
 }
 
 
-class Node2VecDescent(Config):
+class Node2VecDescent(iw.Config):
     """A Node2Vec and its gradient descent (B.5): rate and steps of the closed form.
 
     Attributes:
@@ -86,7 +79,7 @@ class Node2VecDescent(Config):
         return Descent(rate=self.rate, steps=self.steps)
 
 
-class Training(Config):
+class Training(iw.Config):
     """How an architecture is trained on a graph: full batch, AdamW without weight decay.
 
     Attributes:
@@ -113,7 +106,7 @@ class Training(Config):
         """The architecture, as its config."""
         if self.architecture == GPT:
             std = None if self.condition == PLAIN else 1.0
-            return GPTConfig(layers=1, heads=1, width=self.width, position_std=std)
+            return iw.GPTConfig(layers=1, heads=1, width=self.width, position_std=std)
         if self.architecture == SSM:
             return MambaConfig(layers=1, width=self.width)
         return TinyNNConfig(width=self.width, frozen=self.architecture == FROZEN)
@@ -122,14 +115,16 @@ class Training(Config):
     def learner(self) -> Curriculum:
         """One phase over all edges."""
         betas = (0.9, self.second)
-        optimizer = Optimizer(rate=self.rate, weight_decay=0.0, betas=betas)
-        schedule = Schedule()
+        optimizer = iw.Optimizer(rate=self.rate, weight_decay=0.0, betas=betas)
+        schedule = iw.Schedule()
         if self.fades and self.condition != PLAIN:
-            schedule = Schedule(kind="cosine", final=0.1)
+            schedule = iw.Schedule(kind="cosine", final=0.1)
         elif self.architecture == GPT:
-            schedule = Schedule(kind="cosine")
+            schedule = iw.Schedule(kind="cosine")
         precision: Precision = "bf16-emulated" if self.condition == BF16 else "fp32"
-        phase = Phase(steps=self.steps, optimizer=optimizer, schedule=schedule, precision=precision)
+        phase = iw.Phase(
+            steps=self.steps, optimizer=optimizer, schedule=schedule, precision=precision
+        )
         return Curriculum(phases=(phase,))
 
 
@@ -146,8 +141,7 @@ condition='ours')
     """
     known = {f"{a} on {s}": settings for (a, s), settings in _TRAINED.items()}
     name = f"{architecture} on {shape}"
-    if name not in known:
-        raise unknown_name("training", name, known)
+    check_names("training", [name], known)
     rate, steps, width = known[name]
     fades = architecture == GPT or (architecture in (NN, FROZEN) and shape != "cycle")
     return Training(
@@ -185,13 +179,7 @@ def trials(
     Labels that are not shuffled are in order, so that neighbours are side by side.
     """
     return [
-        trial(
-            how,
-            Graph(shape=shape, shuffled=shuffled),
-            condition,
-            graph=shape,
-            architecture=name,
-        )
+        trial(how, Graph(shape=shape, shuffled=shuffled), condition, graph=shape, architecture=name)
         for condition in conditions
         for shape in shapes
         for name in architectures
@@ -203,6 +191,5 @@ def trials(
 
 def vocabulary_of(condition: str) -> Mapping[str, Any]:
     """Return what a condition adds to the vocabulary of a graph."""
-    if condition not in OF_PRECISION:
-        raise unknown_name("condition", condition, OF_PRECISION)
+    check_names("condition", [condition], OF_PRECISION)
     return {} if condition == PLAIN else RESERVED

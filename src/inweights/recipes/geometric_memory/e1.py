@@ -3,9 +3,8 @@
 import polars as pl
 from msgspec import structs
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Plan, share
-from inweights.models.model_config import Init
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end
@@ -15,7 +14,7 @@ KEYS = ["embeddings", "seed"]
 LEARNT = "learnt"
 
 
-class Search(Config):
+class Search(iw.Config):
     """A point of the search over settings with frozen embeddings.
 
     Attributes:
@@ -32,7 +31,7 @@ class Search(Config):
         return f"frozen, rate {self.rate:g}, σ {self.std:g}"
 
 
-class Settings(Config):
+class Settings(iw.Config):
     star: ways.PathStarTraining = ways.PathStarTraining(nodes=4)
     search: tuple[Search, ...] = (Search(), Search(rate=2e-3))
     width: int = 96
@@ -50,7 +49,7 @@ def plan(settings: Settings) -> Plan:
             together=settings.steps,
             rate=point.rate,
             model=structs.replace(
-                star.model, width=settings.width or star.model.width, init=Init(std=point.std)
+                star.model, width=settings.width or star.model.width, init=iw.Init(std=point.std)
             ),
         )
         trials.append(frozen.trial({"embeddings": point.name}, how=ways.RANDOM))

@@ -5,7 +5,7 @@ from functools import partial
 import polars as pl
 from msgspec import structs
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Computation, Plan, computed
 from inweights.recipes.geometric_memory.common import GRAPHS, Shape
 from inweights.recipes.papers import recipe
@@ -15,7 +15,7 @@ from inweights.worlds.families.graph import Graph
 CYCLE, STAR, COMPLETE = "cycle", "path-star", "complete bipartite"
 
 
-class Settings(Config):
+class Settings(iw.Config):
     nodes: tuple[int, ...] = (17, 49, 101, 401, 1001)
     most: int = 410
     path: int = 5

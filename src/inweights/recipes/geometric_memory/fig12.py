@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Plan, cosine, number, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
@@ -12,7 +12,7 @@ from inweights.recipes.shared.derived_paths import learnt, token_names, whole
 KEYS = ["graph", "condition", "seed"]
 
 
-class Settings(Config):
+class Settings(iw.Config):
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     every: int = 10
 

@@ -6,13 +6,10 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Curriculum, Measure, Plan, Trial, cosine, share
-from inweights.models.configs import GPTConfig, Init
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end
 from inweights.recipes.shared.derived_paths import learnt, token_names
-from inweights.training.curriculum import Optimizer, Phase, Schedule
 from inweights.worlds.families.in_context import InContextStar
 
 #: The path from the root, token after token; its hardest token alone; the path from the goal;
@@ -24,7 +21,7 @@ KEYS = ["graph", "condition", "seed"]
 LEARNT = 0.9
 
 
-class InContextTraining(Config):
+class InContextTraining(iw.Config):
     """Graphs in context and how they are learnt.
 
     Attributes:
@@ -38,11 +35,13 @@ class InContextTraining(Config):
     """
 
     world: InContextStar = InContextStar(arms=2, nodes=5, labels=12, trained=50_000, asked=500)
-    model: GPTConfig = GPTConfig(layers=2, width=64, heads=4, context=32, init=Init(std=0.05))
+    model: iw.GPTConfig = iw.GPTConfig(
+        layers=2, width=64, heads=4, context=32, init=iw.Init(std=0.05)
+    )
     steps: int = 1000
     batch: int = 64
-    optimizer: Optimizer = Optimizer(rate=3e-3, decayed="all")
-    schedule: Schedule = Schedule(kind="linear", warmup=50, hold=0.8)
+    optimizer: iw.Optimizer = iw.Optimizer(rate=3e-3, decayed="all")
+    schedule: iw.Schedule = iw.Schedule(kind="linear", warmup=50, hold=0.8)
     precision: Literal["fp32", "bf16"] = "fp32"
 
     @property
@@ -53,7 +52,7 @@ class InContextTraining(Config):
     def trial(self, condition: str) -> Trial:
         """Return a trial under one of the conditions."""
         hidden = condition == HIDDEN
-        phase = Phase(
+        phase = iw.Phase(
             name=condition,
             steps=self.steps,
             batch=self.batch,
@@ -74,20 +73,20 @@ class InContextTraining(Config):
 #: Another degree; a prompt has its 9 edges, and all of the labels.
 _THREE = InContextTraining(
     world=InContextStar(arms=3, nodes=4, labels=10, trained=50_000, asked=500),
-    model=GPTConfig(layers=2, width=64, heads=4, context=40, init=Init(std=0.05)),
+    model=iw.GPTConfig(layers=2, width=64, heads=4, context=40, init=iw.Init(std=0.05)),
     steps=2000,
-    optimizer=Optimizer(rate=1e-3, decayed="all"),
+    optimizer=iw.Optimizer(rate=1e-3, decayed="all"),
 )
 #: Without a teacher the whole arm is found in one go, a layer for each edge: a shorter one.
 _HIDDEN = InContextTraining(
     world=InContextStar(arms=2, nodes=3, labels=12, trained=50_000, asked=500),
-    model=GPTConfig(layers=4, width=64, heads=4, context=24, init=Init(std=0.05)),
+    model=iw.GPTConfig(layers=4, width=64, heads=4, context=24, init=iw.Init(std=0.05)),
     steps=4000,
-    optimizer=Optimizer(rate=5e-4, decayed="all"),
+    optimizer=iw.Optimizer(rate=5e-4, decayed="all"),
 )
 
 
-class Settings(Config):
+class Settings(iw.Config):
     stars: tuple[InContextTraining, ...] = (InContextTraining(), _THREE)
     hidden: tuple[InContextTraining, ...] = (_HIDDEN,)
     every: int = 50
@@ -151,18 +150,18 @@ SCORES = {
 
 _MINI = InContextTraining(
     world=InContextStar(arms=2, nodes=3, labels=8, trained=30, asked=10),
-    model=GPTConfig(layers=1, width=8, heads=1, context=16),
+    model=iw.GPTConfig(layers=1, width=8, heads=1, context=16),
     steps=6,
     batch=8,
 )
 _PAPER = tuple(
     InContextTraining(
         world=InContextStar(arms=arms, nodes=5, labels=100, trained=200_000, asked=2000),
-        model=GPTConfig(layers=12, width=width, heads=8, context=128, positions="sinusoidal"),
+        model=iw.GPTConfig(layers=12, width=width, heads=8, context=128, positions="sinusoidal"),
         steps=40_000,
         batch=512,
-        optimizer=Optimizer(rate=5e-4, decayed="all"),
-        schedule=Schedule(kind="cosine", warmup=1000, final=0.1),
+        optimizer=iw.Optimizer(rate=5e-4, decayed="all"),
+        schedule=iw.Schedule(kind="cosine", warmup=1000, final=0.1),
         precision="bf16",
     )
     for arms, width in ((2, 384), (5, 384), (10, 784))

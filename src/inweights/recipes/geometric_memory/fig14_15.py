@@ -7,7 +7,6 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.models.configs import MambaConfig
 from inweights.recipes.geometric_memory import paths as ways
@@ -28,7 +27,7 @@ _SMALL = ways.PathStarTraining(model=MambaConfig(layers=2, width=32), paths=400,
 _PAPER_MAMBA = MambaConfig(layers=12, width=384, state=16, kernel=4, expand=2)
 
 
-class Settings(Config):
+class Settings(iw.Config):
     stars: tuple[ways.PathStarTraining, ...] = (_SMALL,)
     every: int = 25
     arms: int = 30

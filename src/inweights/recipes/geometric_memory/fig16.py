@@ -5,7 +5,7 @@ import math
 import polars as pl
 from msgspec import structs
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Plan, Score, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
@@ -20,7 +20,7 @@ KEYS = ["graph", "condition", "split", "seed"]
 KNOWN = 0.95
 
 
-class Tree(Config):
+class Tree(iw.Config):
     """A tree-star and how it is learnt.
 
     Attributes:
@@ -41,7 +41,7 @@ class Tree(Config):
         return PathStar(branches=self.branches, split="leaf" if split == LEAF else "arm")
 
 
-class Settings(Config):
+class Settings(iw.Config):
     trees: tuple[Tree, ...] = (Tree(),)
     every: int = 25
 

@@ -5,7 +5,6 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import beside_random, judged, top_energy
@@ -16,7 +15,7 @@ LABELS = ("graph", "architecture")
 CHANCE = "random vectors"
 
 
-class Settings(Config):
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = gm.ARCHITECTURES
     descent: gm.Node2VecDescent = gm.Node2VecDescent()
@@ -61,6 +60,8 @@ spearman = cosine("correlation", "spearman").over("graph")
 beyond_chance = number("correlation", "beyond_chance").over("graph")
 top = share("top", "top").over("graph")
 top_beyond_chance = cosine("top", "beyond_chance").over("graph")
+remembered = share("recall", "recall_others")
+DEEP = (gm.GPT, gm.SSM, gm.NN)
 
 SCORES = {
     "node2vec-is-geometric": spearman.at(architecture=gm.NODE2VEC) <= -0.95,
@@ -70,20 +71,14 @@ SCORES = {
         f"{short}-is-geometric": cosine("flat", "spearman", architecture=name).over("graph") <= -0.5
         for name, short in ((gm.GPT, "tiny-gpt"), (gm.SSM, "tiny-ssm"))
     },
-    **{
-        f"{name.lower()}-beats-chance": beyond_chance.at(architecture=name) <= 0.0
-        for name in (gm.GPT, gm.SSM, gm.NN)
-    },
+    **{f"{name.lower()}-beats-chance": beyond_chance.at(architecture=name) <= 0.0 for name in DEEP},
     **{
         f"{name.lower()}-top-spaces": top_beyond_chance.at(architecture=name) >= 0.0
-        for name in (gm.GPT, gm.SSM, gm.NN)
+        for name in DEEP
     },
     "frozen-are-not": share("correlation", "size", architecture=gm.FROZEN).over("graph") <= 0.2,
     "edges-are-stored": share("stored", "recall").over(*LABELS) >= 0.99,
-    "node2vec-stores-edges": share("recall", "recall_others", architecture=gm.NODE2VEC).over(
-        "graph"
-    )
-    >= 0.99,
+    "node2vec-stores-edges": remembered.at(architecture=gm.NODE2VEC).over("graph") >= 0.99,
 }
 
 

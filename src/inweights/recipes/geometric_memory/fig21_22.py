@@ -5,7 +5,6 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, number
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.papers import recipe
@@ -16,7 +15,7 @@ RUN = ["graph", "seed"]
 LOOKUP, GEOMETRY = "frozen", "free"
 
 
-class Settings(Config):
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     width: int = 512
     frozen_rate: float = 0.1

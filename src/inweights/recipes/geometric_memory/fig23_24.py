@@ -3,7 +3,6 @@
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, number
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import far_correlation, judged
@@ -16,7 +15,7 @@ DRAWN: dict[gm.Shape, int] = {"path-star": 100, "grid": 200, "cycle": 200, "irre
 AS_DRAWN = f"{gm.NN}, as the notebook draws it"
 
 
-class Settings(Config):
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()
     most: int | None = None
@@ -40,9 +39,7 @@ def plan(settings: Settings) -> Plan:
         )
         for graph in settings.graphs
     ]
-    return Plan(
-        trials=trials, measures=[Measure(name="cosines", probe=iw.probes.cosines), *on_the_way]
-    )
+    return Plan(trials=trials, measures=[iw.probes.cosines, *on_the_way])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

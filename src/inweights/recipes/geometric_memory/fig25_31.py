@@ -5,21 +5,20 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
-from inweights.errors import unknown_name
+from inweights.errors import check_names
 from inweights.lab import Curriculum, Measure, Plan, Trial, cosine, number, share
 from inweights.models.configs import TinyNNConfig
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import beside_chance
-from inweights.training.curriculum import Optimizer, Phase, Precision
+from inweights.training.curriculum import Precision
 from inweights.worlds.families.graph import Graph
 
 CHANCE = "random vectors"
 
 
-class Ablation(Config):
+class Ablation(iw.Config):
     """One way to train TinyNN on the cycle.
 
     Attributes:
@@ -54,7 +53,7 @@ ABLATIONS: dict[str, Ablation] = {
 }
 
 
-class Settings(Config):
+class Settings(iw.Config):
     ablations: tuple[str, ...] = tuple(ABLATIONS)
     n: int = 15
     width: int = 512
@@ -63,9 +62,7 @@ class Settings(Config):
     conditions: tuple[str, ...] = gm.OF_PRECISION
 
     def __post_init__(self) -> None:
-        for name in self.ablations:
-            if name not in ABLATIONS:
-                raise unknown_name("ablation", name, ABLATIONS)
+        check_names("ablation", self.ablations, ABLATIONS)
 
 
 def plan(settings: Settings) -> Plan:
@@ -95,9 +92,9 @@ def plan(settings: Settings) -> Plan:
 
 def _trial(name: str, condition: str, settings: Settings) -> Trial:
     one = ABLATIONS[name]
-    optimizer = Optimizer(rate=one.rate, weight_decay=one.weight_decay, decayed="all")
+    optimizer = iw.Optimizer(rate=one.rate, weight_decay=one.weight_decay, decayed="all")
     precision: Precision = "bf16-emulated" if condition == gm.BF16 else "fp32"
-    phase = Phase(steps=settings.steps, pooled=True, optimizer=optimizer, precision=precision)
+    phase = iw.Phase(steps=settings.steps, pooled=True, optimizer=optimizer, precision=precision)
     told = gm.vocabulary_of(condition)
     std = 1.0 if one.unit_normal else None
     return Trial(

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Computation, Plan, computed
 from inweights.recipes.papers import recipe
 from inweights.theory.geometric_memory.star_picture import star_design, star_picture
@@ -12,7 +12,7 @@ from inweights.worlds.families.path_star import PathStar
 IN_WEIGHTS, IN_CONTEXT = "in weights", "in context"
 
 
-class Settings(Config):
+class Settings(iw.Config):
     star: PathStar = PathStar(arms=5, nodes=5, pauses=1, task_tokens=True)
     context: InContextStar = InContextStar(arms=3, nodes=4, labels=20, trained=1000, asked=200)
     examples: int = 2

@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 from msgspec import structs
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Plan, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
@@ -19,10 +19,12 @@ FORWARD, REVERSE = "forward edges only", "reverse path"
 CONTROLS = (("random", ways.RANDOM), ("permuted", ways.PERMUTED))
 #: Interleaved, but another task.
 TASKS: dict[str, dict[str, Any]] = {FORWARD: {"edges": "forward"}, REVERSE: {"reverse": True}}
+#: What the controls know all the same, and its column.
+MEMORISED = {"memorise-paths": "trained", "answer-edges": "answered", "memorise-edges": "recall"}
 KEYS = ["graph", "condition", "taught", "seed"]
 
 
-class Settings(Config):
+class Settings(iw.Config):
     later = {"own": None, "larger": ()}
 
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
@@ -95,15 +97,8 @@ SCORES = {
     "random-embeddings-fail": token.at(condition=ways.RANDOM) <= 0.02,
     "permuted-embeddings-fail": token.at(condition=ways.PERMUTED) <= 0.02,
     **{
-        f"{name}-memorise-paths": share("final", "trained", condition=condition) >= 0.95
-        for name, condition in CONTROLS
-    },
-    **{
-        f"{name}-answer-edges": share("final", "answered", condition=condition) >= 0.95
-        for name, condition in CONTROLS
-    },
-    **{
-        f"{name}-memorise-edges": share("final", "recall", condition=condition) >= 0.95
+        f"{name}-{what}": share("final", column, condition=condition) >= 0.95
+        for what, column in MEMORISED.items()
         for name, condition in CONTROLS
     },
     "forward-edges-fail": token.at(condition=FORWARD) <= 0.05,

@@ -7,7 +7,6 @@ from typing import Literal
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import (
@@ -25,7 +24,7 @@ MODELS = (gm.GPT, gm.SSM, gm.FROZEN)
 TAUGHT: tuple[Literal["both", "forward", "backward"], ...] = ("both", "forward", "backward")
 
 
-class Settings(Config):
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     most: int | None = None
     draws: int = 200

@@ -5,7 +5,7 @@ from typing import Literal
 import polars as pl
 from msgspec.structs import replace
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Plan, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
@@ -25,7 +25,7 @@ TASKS = {
 KEYS = ["graph", "edges", "task", "seed"]
 
 
-class Settings(Config):
+class Settings(iw.Config):
     stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
     every: int = 20
 

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Plan, number, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
@@ -14,7 +14,7 @@ FORWARD, REVERSE = "forward path", "reverse path"
 KEYS = ["graph", "task", "seed"]
 
 
-class Settings(Config):
+class Settings(iw.Config):
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     every: int = 10
 

@@ -3,7 +3,7 @@
 import polars as pl
 from msgspec import structs
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Plan, number, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
@@ -14,7 +14,7 @@ KEYS = ["graph", "pauses", "seed"]
 NONE, FEW, MANY = "0", "2", "5"
 
 
-class Settings(Config):
+class Settings(iw.Config):
     stars: tuple[ways.PathStarTraining, ...] = (
         ways.PathStarTraining(arms=600, nodes=5, leaves=64, sources=400, together=400),
     )

@@ -3,7 +3,6 @@
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, number, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.papers import recipe
@@ -14,7 +13,7 @@ SHOWN = 18
 KEYS = ["graph", "condition", "seed"]
 
 
-class Settings(Config):
+class Settings(iw.Config):
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     arms: int = 30
 

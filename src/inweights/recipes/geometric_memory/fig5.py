@@ -5,7 +5,6 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import beside_random, far_correlation, judged
@@ -16,7 +15,7 @@ LABELS = ("graph", "architecture")
 MODELS = (gm.GPT, gm.SSM, gm.FROZEN)
 
 
-class Settings(Config):
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     most: int | None = None
     looks: int = 25

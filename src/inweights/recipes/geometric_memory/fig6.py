@@ -5,7 +5,6 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Computation, Measure, Plan, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged, top_energy
@@ -18,7 +17,7 @@ LABELS = ("graph", "architecture", "horizon")
 EARLY, LATE, SLOW = "early", "late", "late, β₂ = .9995"
 
 
-class Settings(Config):
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     width: int = 512
     frozen_rate: float = 0.1

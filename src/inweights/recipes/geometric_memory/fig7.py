@@ -5,9 +5,8 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, number, share
-from inweights.models.configs import Init, Node2VecConfig
+from inweights.models.configs import Node2VecConfig
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import top_energy
 from inweights.recipes.papers import recipe
@@ -22,7 +21,7 @@ WIDTH, SCALE, MODEL = "width", "initial scale", "model"
 PLAIN_GPT = f"{gm.GPT}, ours"
 
 
-class Settings(Config):
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     widths: tuple[int, ...] = (2, 8, 17, 100, 400)
     stds: tuple[float, ...] = (0.02, 0.3, 1.0)
@@ -35,7 +34,7 @@ def plan(settings: Settings) -> Plan:
     """Descend at every width and from every scale; train TinyGPT, which is deeper, beside it."""
     models = [
         *((WIDTH, str(width), Node2VecConfig(width=width)) for width in settings.widths),
-        *((SCALE, str(std), Node2VecConfig(init=Init(std=std))) for std in settings.stds),
+        *((SCALE, str(std), Node2VecConfig(init=iw.Init(std=std))) for std in settings.stds),
     ]
     descent = partial(gm.Node2VecDescent, steps=settings.steps)
     swept = [

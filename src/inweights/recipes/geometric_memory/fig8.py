@@ -4,21 +4,20 @@ from functools import partial
 
 import polars as pl
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Computation, Measure, Plan, Trial, computed, cosine, number, share
 from inweights.models.configs import Node2VecConfig
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end
 from inweights.theory.feature_resemblance.stabilisation import by_space, propositions
-from inweights.training.curriculum import Curriculum, Optimizer, Phase
 from inweights.worlds.families.graph import Graph
 
 #: Spaces that the figures show, from the smoothest.
 SHOWN = 5
 
 
-class Settings(Config):
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()
     moments: tuple[int, ...] = (0, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
@@ -44,12 +43,12 @@ def plan(settings: Settings) -> Plan:
             look(name="long", options={**long, **proven}, effort=settings.long),
         ]
     # The mean over facts is the sum over nodes divided by their number.
-    optimizer = Optimizer(kind="sgd", rate=how.rate * settings.nodes, weight_decay=0.0)
+    optimizer = iw.Optimizer(kind="sgd", rate=how.rate * settings.nodes, weight_decay=0.0)
     trained = Trial(
         labels={"graph": "cycle"},
         world=Graph(shape="cycle", n=settings.nodes),
         model=how.model,
-        learner=Curriculum(phases=(Phase(steps=how.steps, optimizer=optimizer),)),
+        learner=iw.Curriculum(phases=(iw.Phase(steps=how.steps, optimizer=optimizer),)),
     )
     options = {"rate": how.rate, "steps": how.steps}
     measures = [Measure(name="autograd", probe=off_descent, options=options)]

@@ -6,9 +6,8 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share
-from inweights.models.configs import Init, Node2VecConfig
+from inweights.models.configs import Node2VecConfig
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged
 from inweights.recipes.papers import recipe
@@ -20,7 +19,7 @@ TIED, UNTIED, UNIT = "Node2Vec", "untied Node2Vec", "untied, unit normal"
 CHANCE = "random vectors"
 
 
-class Settings(Config):
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     steps: int = 10_000
     std: float = 0.02
@@ -34,7 +33,7 @@ def plan(settings: Settings) -> Plan:
     from inweights.probes.geometry.reference_graph import without_self_edges
 
     node2vec = partial(gm.Node2VecDescent, steps=settings.steps)
-    small = Node2VecConfig(tied=False, init=Init(std=settings.std))
+    small = Node2VecConfig(tied=False, init=iw.Init(std=settings.std))
     trials = []
     for shape, loops in product(settings.graphs, (False, True)):
         models: dict[str, gm.Training | gm.Node2VecDescent] = {

@@ -1,6 +1,7 @@
 """Five architectures learn the edges of graphs and are filmed: the plan, and the pictures of it."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import polars as pl
 
@@ -26,6 +27,7 @@ def filmed(
     conditions: Sequence[str | None] = (None,),
 ) -> Plan:
     """Let every architecture learn every graph, and film the first seed of each."""
+    film = partial(Measure, name="film", probe=iw.probes.snapshot, first_seed=True)
     trials, films = [], []
     for name, world in graphs.items():
         for architecture in ORDER:
@@ -33,15 +35,8 @@ def filmed(
             labels = {"graph": name, "architecture": architecture}
             trials += [gm.trial(how, world, one, **labels) for one in conditions]
             every = max(1, how.steps // looks)
-            films.append(
-                Measure(
-                    name="film",
-                    probe=iw.probes.snapshot,
-                    every=every,
-                    where=trials[-len(conditions)].labels,
-                    first_seed=True,
-                )
-            )
+            first = trials[-len(conditions)].labels
+            films.append(film(every=every, where=first))
     measures = [
         Measure(name="recall", probe=iw.probes.graph_recall),
         Measure(name="correlation", probe=iw.probes.hop_correlation, options={"draws": draws}),

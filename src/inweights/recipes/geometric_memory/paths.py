@@ -2,15 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import structs
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Curriculum, Measure, Trial, Value
-from inweights.models.configs import GPTConfig, MambaConfig
-from inweights.training.curriculum import Optimizer, Phase, Schedule
+from inweights.models.configs import MambaConfig
 from inweights.worlds.families.own_path_star import OwnPathStar
 from inweights.worlds.families.path_star import PathStar
 
@@ -58,7 +56,7 @@ def recall(every: int = 0, *, apart: bool = False) -> Measure:
     return Measure(name="edges", probe=iw.probes.stepwise, options=options, every=every)
 
 
-class PathStarTraining(Config):
+class PathStarTraining(iw.Config):
     """A path-star and how it is learnt.
 
     Attributes:
@@ -88,7 +86,7 @@ class PathStarTraining(Config):
     arms: int = 200
     nodes: int = 4
     pauses: int = 2
-    model: GPTConfig | MambaConfig = GPTConfig(layers=4, width=32, heads=2, context=16)
+    model: iw.GPTConfig | MambaConfig = iw.GPTConfig(layers=4, width=32, heads=2, context=16)
     edges: int = 250
     paths: int = 150
     together: int = 300
@@ -159,33 +157,31 @@ class PathStarTraining(Config):
         steps: int,
         sources: int = 0,
         *,
-        loss: Literal["last", "answer"] = "last",
-        freezes: tuple[str, ...] = (),
         decay: float = 0.0,
-    ) -> Phase:
+        **how: Any,
+    ) -> iw.Phase:
         edges = "+".join(role for role in roles if role != "path")
         batch = {edges: sources} if edges else {}
         if "path" in roles:
             batch["path"] = self.leaves
         linear = self.schedule == "linear"
-        return Phase(
+        return iw.Phase(
             name=name,
             roles=dict.fromkeys(roles, 1.0),
             batch=batch,
             steps=steps,
             pooled=True,
-            loss=loss,
-            freezes=freezes,
-            optimizer=Optimizer(
+            optimizer=iw.Optimizer(
                 rate=self.rate, weight_decay=decay or self.weight_decay, decayed="all"
             ),
-            schedule=Schedule(
+            schedule=iw.Schedule(
                 kind=self.schedule,
                 warmup=min(self.warmup, steps // 4),
                 hold=0.8 if linear else 0.0,
                 final=0.0 if linear else 0.1,
             ),
             precision=self.precision,
+            **how,
         )
 
 
@@ -197,7 +193,7 @@ PAPER_STAR = PathStarTraining(
     arms=5000,
     nodes=5,
     pauses=5,
-    model=GPTConfig(layers=12, width=384, heads=8, context=16, positions="sinusoidal"),
+    model=iw.GPTConfig(layers=12, width=384, heads=8, context=16, positions="sinusoidal"),
     edges=5000,
     paths=20_000,
     together=25_000,
@@ -226,7 +222,7 @@ PAPER_STARS = (
 #: A few steps on a few arms, for tests.
 MINI = PathStarTraining(
     arms=8,
-    model=GPTConfig(layers=1, width=8, heads=1, context=16),
+    model=iw.GPTConfig(layers=1, width=8, heads=1, context=16),
     edges=6,
     paths=6,
     together=12,

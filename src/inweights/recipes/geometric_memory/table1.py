@@ -3,7 +3,6 @@
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import beside_random, far_correlation, judged
@@ -14,7 +13,7 @@ LABELS = ("graph", "architecture")
 MEMORIES = (gm.FROZEN, gm.GPT, gm.NODE2VEC)
 
 
-class Settings(Config):
+class Settings(iw.Config):
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()
     most: int | None = None
@@ -23,15 +22,12 @@ class Settings(Config):
 
 def plan(settings: Settings) -> Plan:
     """Store every graph associatively, with a Transformer, and with Node2Vec."""
+    draws = {"draws": settings.draws}
     return Plan(
         trials=gm.trials(settings.graphs, MEMORIES, settings.most, settings.descent),
         measures=[
             Measure(name="cosines", probe=iw.probes.cosines),
-            Measure(
-                name="correlation",
-                probe=iw.probes.hop_correlation,
-                options={"draws": settings.draws},
-            ),
+            Measure(name="correlation", probe=iw.probes.hop_correlation, options=draws),
             Measure(name="recall", probe=iw.probes.graph_recall),
         ],
     )

@@ -2,13 +2,9 @@
 
 from msgspec.structs import replace
 
-from inweights.config import Config
-from inweights.errors import unknown_name
+import inweights as iw
+from inweights.errors import check_names
 from inweights.lab import ModelConfig, Trial, Value
-from inweights.models.configs import EmbMLPConfig, GPTConfig, Init
-from inweights.training import learners
-from inweights.training.curriculum import Curriculum, Optimizer, Phase, Schedule
-from inweights.worlds.families.two_hop import TwoHop
 
 #: Models that Figure 2 compares; the last two have a tied head.
 CONDITIONS = ("emb-mlp", "gpt", "gpt-small", "gpt-tied", "gpt-tied-decay")
@@ -16,7 +12,7 @@ CONDITIONS = ("emb-mlp", "gpt", "gpt-small", "gpt-tied", "gpt-tied-decay")
 FIXED = "gpt-fixed"
 
 
-class EmbMLPTraining(Config):
+class EmbMLPTraining(iw.Config):
     """Full-batch gradient descent of an Emb-MLP until its direction has settled.
 
     Attributes:
@@ -37,22 +33,22 @@ class EmbMLPTraining(Config):
     per_fact: bool = False
 
     @property
-    def model(self) -> EmbMLPConfig:
+    def model(self) -> iw.EmbMLPConfig:
         """The architecture."""
-        return EmbMLPConfig(width=self.width)
+        return iw.EmbMLPConfig(width=self.width)
 
     @property
-    def curriculum(self) -> Curriculum:
+    def curriculum(self) -> iw.Curriculum:
         """One phase over all facts."""
         return self.of_world(1)
 
-    def of_world(self, facts: int) -> Curriculum:
+    def of_world(self, facts: int) -> iw.Curriculum:
         """The same in a world of so many facts."""
         rate = self.rate * facts if self.per_fact else self.rate
-        return learners.two_hop_mlp(rate, steps=self.steps, weight_decay=self.weight_decay)
+        return iw.learners.two_hop_mlp(rate, steps=self.steps, weight_decay=self.weight_decay)
 
 
-class GPTTraining(Config):
+class GPTTraining(iw.Config):
     """A GPT and how it is trained.
 
     Attributes:
@@ -66,14 +62,14 @@ class GPTTraining(Config):
 
     later = {"tuned_width": 64}
 
-    model: GPTConfig = GPTConfig(width=128, tied=False)
-    phase: Phase = learners.two_hop(width=128).phases[0]
+    model: iw.GPTConfig = iw.GPTConfig(width=128, tied=False)
+    phase: iw.Phase = iw.learners.two_hop(width=128).phases[0]
     tuned_width: int = 128
     small_gamma: float = 1.25
     decay: float = 3.0
 
     @property
-    def scaled(self) -> Phase:
+    def scaled(self) -> iw.Phase:
         """The phase with its rate scaled to the model's width."""
         rate = self.phase.optimizer.rate * self.tuned_width / self.model.width
         return replace(self.phase, optimizer=replace(self.phase.optimizer, rate=rate))
@@ -81,12 +77,12 @@ class GPTTraining(Config):
 
 #: A GPT with a tied head, and time for a strong decay: the conditions ``gpt-tied…``.
 TIED_HEAD = GPTTraining(
-    model=GPTConfig(),
-    phase=Phase(
+    model=iw.GPTConfig(),
+    phase=iw.Phase(
         steps=240,
         random_offset=True,
-        schedule=Schedule(kind="cosine", hold=1 / 3),
-        optimizer=Optimizer(rate=1.5e-3),
+        schedule=iw.Schedule(kind="cosine", hold=1 / 3),
+        optimizer=iw.Optimizer(rate=1.5e-3),
     ),
     tuned_width=64,
     decay=25.0,
@@ -95,26 +91,28 @@ TIED_HEAD = GPTTraining(
 #: The GPT at half the width, for maps of many trainings. Everything in it decays, by a hundredth,
 #: as it did when their claims were judged.
 NARROW = GPTTraining(
-    model=GPTConfig(tied=False),
-    phase=Phase(
-        random_offset=True, schedule=Schedule(kind="cosine"), optimizer=Optimizer(decayed="all")
+    model=iw.GPTConfig(tied=False),
+    phase=iw.Phase(
+        random_offset=True,
+        schedule=iw.Schedule(kind="cosine"),
+        optimizer=iw.Optimizer(decayed="all"),
     ),
     tuned_width=64,
 )
 
 #: A few steps of a GPT, for tests.
 BRIEF = GPTTraining(
-    model=GPTConfig(tied=False, layers=2, width=16),
-    phase=Phase(steps=4, random_offset=True),
+    model=iw.GPTConfig(tied=False, layers=2, width=16),
+    phase=iw.Phase(steps=4, random_offset=True),
     tuned_width=16,
 )
 #: And of one with a tied head.
-BRIEF_TIED = replace(BRIEF, model=GPTConfig(layers=2, width=16))
+BRIEF_TIED = replace(BRIEF, model=iw.GPTConfig(layers=2, width=16))
 
 
 def trial(
     name: str,
-    world: TwoHop,
+    world: iw.TwoHop,
     gpt: GPTTraining,
     emb_mlp: EmbMLPTraining,
     tied: GPTTraining = TIED_HEAD,
@@ -126,18 +124,17 @@ def trial(
     ``gpt-tied``: standard initialisation, tied head; ``gpt-tied-decay``: and strong weight decay;
     ``gpt-fixed``: as ``gpt``, without random offsets of positions.
     """
-    if name not in (*CONDITIONS, FIXED):
-        raise unknown_name("model", name, (*CONDITIONS, FIXED))
+    check_names("model", [name], (*CONDITIONS, FIXED))
     how = tied if name.startswith("gpt-tied") else gpt
     model: ModelConfig = how.model
     phase = how.scaled
     if name == "gpt-small":
-        model = replace(gpt.model, init=Init(gamma=gpt.small_gamma))
+        model = replace(gpt.model, init=iw.Init(gamma=gpt.small_gamma))
     if name == FIXED:
         phase = replace(phase, random_offset=False)
     if name == "gpt-tied-decay":
         phase = replace(phase, optimizer=replace(phase.optimizer, weight_decay=tied.decay))
-    curriculum = Curriculum(phases=(phase,))
+    curriculum = iw.Curriculum(phases=(phase,))
     if name == "emb-mlp":
         model, curriculum = emb_mlp.model, emb_mlp.of_world(len(world.build().facts))
     return Trial(labels={"model": name, **labels}, world=world, model=model, learner=curriculum)

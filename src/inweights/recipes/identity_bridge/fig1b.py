@@ -5,23 +5,20 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
-from inweights.lab import Measure, Plan, share
-from inweights.models.configs import GPTConfig
+from inweights.lab import Plan, share
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import memorised
-from inweights.worlds.families.two_hop import TwoHop
 
 LABELS = ("model", "relations", "told", "identity")
 
 
-class Settings(Config):
+class Settings(iw.Config):
     n: int = 20
     relations: tuple[int, ...] = (1, 2)
     told: tuple[float, ...] = (0.5,)
     models: tuple[str, ...] = ("emb-mlp", "gpt")
-    gpt: ib.GPTTraining = ib.GPTTraining(model=GPTConfig(tied=False))
+    gpt: ib.GPTTraining = ib.GPTTraining(model=iw.GPTConfig(tied=False))
     emb_mlp: ib.EmbMLPTraining = ib.EmbMLPTraining(rate=1 / 30, per_fact=True, steps=3000)
 
 
@@ -32,7 +29,7 @@ def plan(settings: Settings) -> Plan:
     for several, told, identity, name in product(
         settings.relations, settings.told, (True, False), settings.models
     ):
-        world = TwoHop(
+        world = iw.TwoHop(
             n=settings.n,
             complexity=several,
             first_relations=1,
@@ -44,7 +41,7 @@ def plan(settings: Settings) -> Plan:
         trials.append(
             ib.trial(name, world, *training, relations=several, told=told, identity=identity)
         )
-    return Plan(trials=trials, measures=[Measure(name="accuracy", probe=iw.probes.accuracy)])
+    return Plan(trials=trials, measures=[iw.probes.accuracy])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

@@ -5,17 +5,15 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
-from inweights.lab import Measure, Plan, cosine, share
+from inweights.lab import Plan, cosine, share
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import compositions, excess, memorised, where_known
-from inweights.worlds.families.two_hop import TwoHop
 
 LABELS = ("model", "identity", "complexity")
 
 
-class Settings(Config):
+class Settings(iw.Config):
     n: int = 20
     complexities: tuple[int, ...] = (1, 2, 3, 5)
     controls: tuple[int, ...] = (1,)
@@ -44,9 +42,9 @@ def plan(settings: Settings) -> Plan:
     trials = []
     for names, identity, complexities in arms:
         for c, name in product(complexities, names):
-            world = TwoHop(n=settings.n, complexity=c, identity=identity)
+            world = iw.TwoHop(n=settings.n, complexity=c, identity=identity)
             trials.append(ib.trial(name, world, *training, identity=identity, complexity=c))
-    return Plan(trials=trials, measures=[Measure(name="accuracy", probe=iw.probes.accuracy)])
+    return Plan(trials=trials, measures=[iw.probes.accuracy])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

@@ -1,16 +1,15 @@
 """Figure 3 of Identity Bridge: the logit templates of Emb-MLP at complexity one."""
 
+from functools import partial
 from itertools import product
 
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, Trial, number, share
 from inweights.recipes.identity_bridge.common import EmbMLPTraining
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import compositions, memorised, own_peaks
-from inweights.worlds.families.two_hop import TwoHop
 
 LABELS = ("n", "identity")
 
@@ -27,7 +26,7 @@ _PANELS = (
 )
 
 
-class Size(Config):
+class Size(iw.Config):
     """One size of the world, and the training that suits it.
 
     Attributes:
@@ -39,7 +38,7 @@ class Size(Config):
     training: EmbMLPTraining = EmbMLPTraining()
 
 
-class Settings(Config):
+class Settings(iw.Config):
     shown: int = 10
     sizes: tuple[Size, ...] = (
         Size(n=10, training=EmbMLPTraining(rate=1.0, steps=5000)),
@@ -53,23 +52,15 @@ def plan(settings: Settings) -> Plan:
     trials = [
         Trial(
             labels={"n": size.n, "identity": identity},
-            world=TwoHop(n=size.n, complexity=1, identity=identity),
+            world=iw.TwoHop(n=size.n, complexity=1, identity=identity),
             model=size.training.model,
             learner=size.training.curriculum,
         )
         for size, identity in product(settings.sizes, (True, False))
     ]
-    templates = [
-        Measure(
-            name=name,
-            probe=iw.probes.templates,
-            options={"rows": rows},
-            where={"n": settings.shown},
-        )
-        for name, rows in _ROWS.items()
-    ]
-    accuracy = Measure(name="accuracy", probe=iw.probes.accuracy)
-    return Plan(trials=trials, measures=[accuracy, *templates])
+    look = partial(Measure, probe=iw.probes.templates, where={"n": settings.shown})
+    templates = [look(name=name, options={"rows": rows}) for name, rows in _ROWS.items()]
+    return Plan(trials=trials, measures=[iw.probes.accuracy, *templates])
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

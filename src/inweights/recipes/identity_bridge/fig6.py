@@ -3,15 +3,13 @@
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
-from inweights.lab import Judged, Measure, Plan, cosine, number, share
+from inweights.lab import Judged, Measure, Plan, Score, cosine, number, share
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import compositions, memorised, over_blocks, where_known
-from inweights.worlds.families.two_hop import TwoHop
 
 
-class Settings(Config):
+class Settings(iw.Config):
     n: int = 20
     complexity: int = 3
     models: tuple[str, ...] = ib.CONDITIONS[1:]
@@ -21,7 +19,7 @@ class Settings(Config):
 
 def plan(settings: Settings) -> Plan:
     """The GPTs on one world with identity."""
-    world = TwoHop(n=settings.n, complexity=settings.complexity)
+    world = iw.TwoHop(n=settings.n, complexity=settings.complexity)
     training = settings.gpt, ib.EmbMLPTraining(), settings.tied
     trials = [ib.trial(name, world, *training) for name in settings.models]
     measures = [
@@ -51,23 +49,24 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 accuracy = share("known", "accuracy")
 cosines, contrast = cosine("by_model", "cosine"), number("by_model", "contrast")
 
+
+def tighter(more: str, less: str, place: str) -> list[Score]:
+    """By how much one model's states are closer, and stand out more, than another's."""
+    both = [score.at(place=place) for score in (cosines, contrast)]
+    return [score.at(model=more) - score.at(model=less) for score in both]
+
+
 SCORES: dict[str, Judged] = {}
 #: What regularises: the model with it, and the one without.
 for name, (more, less) in {
     "small": ("gpt-small", "gpt"),
     "decay": ("gpt-tied-decay", "gpt-tied"),
 }.items():
-    closer, sharper = (
-        score.at(model=more, place="first_hop") - score.at(model=less, place="first_hop")
-        for score in (cosines, contrast)
-    )
+    closer, sharper = tighter(more, less, place="first_hop")
     SCORES[f"{name}-tighter"] = closer >= 0.01
     SCORES[f"{name}-tighter-contrast"] = sharper >= 0.01
     SCORES[f"{name}-recovers"] = accuracy.at(model=more) - accuracy.at(model=less) >= 0.1
-closer, sharper = (
-    score.at(model="gpt-small", place="query") - score.at(model="gpt", place="query")
-    for score in (cosines, contrast)
-)
+closer, sharper = tighter("gpt-small", "gpt", place="query")
 SCORES |= {
     "small-tighter-at-answer-cosine": closer >= 0.01,
     "small-tighter-at-answer-contrast": sharper >= 0.01,

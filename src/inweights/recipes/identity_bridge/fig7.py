@@ -6,7 +6,6 @@ from functools import partial, reduce
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.papers import recipe
@@ -18,14 +17,12 @@ from inweights.recipes.shared.derived import (
     memorised,
     over_blocks,
 )
-from inweights.training.curriculum import Phase
-from inweights.worlds.families.two_hop import TwoHop
 
 #: Recall from which on the facts count as memorised.
 KNOWN = 0.99
 
 
-class Settings(Config):
+class Settings(iw.Config):
     n: int = 20
     complexity: int = 2
     models: tuple[str, ...] = ("gpt-small", "gpt")
@@ -35,7 +32,7 @@ class Settings(Config):
 
 def plan(settings: Settings) -> Plan:
     """Two GPTs on one world with identity, measured all along."""
-    world = TwoHop(n=settings.n, complexity=settings.complexity)
+    world = iw.TwoHop(n=settings.n, complexity=settings.complexity)
     training = settings.gpt, ib.EmbMLPTraining()
     trials = [ib.trial(name, world, *training) for name in settings.models]
     look = partial(Measure, every=settings.every)
@@ -114,7 +111,7 @@ RECIPE = recipe(
     smoke=Settings(
         n=4,
         every=2,
-        gpt=ib.GPTTraining(phase=Phase(steps=6, random_offset=True), tuned_width=128),
+        gpt=ib.GPTTraining(phase=iw.Phase(steps=6, random_offset=True), tuned_width=128),
     ),
     paper=Settings(every=5),
 )

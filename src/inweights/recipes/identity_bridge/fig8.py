@@ -4,7 +4,7 @@ from functools import partial
 
 import polars as pl
 
-from inweights.config import Config
+import inweights as iw
 from inweights.lab import Plan, cosine, share
 from inweights.lm.exams.compare import CORRECT, INCORRECT, PARTIAL
 from inweights.lm.tuning.fine_tune import FineTune
@@ -24,7 +24,7 @@ MIXES = {
 }
 
 
-class Settings(Config):
+class Settings(iw.Config):
     models: tuple[str, ...] = ("@smollm2",)
     device: str = "cpu"
     tokens: int = 1500
@@ -63,27 +63,25 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 _RISES = {"rise": "probability", "share_rise": "share among candidates"}
 _ORDER = {CORRECT: 0, PARTIAL: 1, INCORRECT: 2}
 
-
 rise = cosine("sets", "rise", condition=ONE).over("model")
 share_rise = rise.of("share_rise")
+wrong, wrong_share = rise.at(set=INCORRECT), share_rise.at(set=INCORRECT)
+SETS = {"correct": CORRECT, "partial": PARTIAL}
 every_rise = cosine("all", "share_rise").over("model")
 accuracy = share("accuracy", "accuracy").over("model")
+composed = accuracy.at(what="composition")
 gain = cosine("accuracy", "gain").over("model")
 
 SCORES = {
-    **{
-        f"rise-{name}": rise.at(set=kind) - rise.at(set=INCORRECT) >= 0.05
-        for name, kind in (("correct", CORRECT), ("partial", PARTIAL))
-    },
-    "rise-incorrect": rise.at(set=INCORRECT).within(0.0, 0.1),
-    "identity-adds-little": (
-        accuracy.at(condition=IDENTITY, what="composition")
-        - accuracy.at(condition=ONE, what="composition")
-    ).within(-0.05, 0.05),
+    **{f"rise-{name}": rise.at(set=kind) - wrong >= 0.05 for name, kind in SETS.items()},
+    "rise-incorrect": wrong.within(0.0, 0.1),
+    "identity-adds-little": (composed.at(condition=IDENTITY) - composed.at(condition=ONE)).within(
+        -0.05, 0.05
+    ),
     "tuning-helps": gain.at(condition=ONE, what="composition") >= 0.02,
     **{
-        f"share-{name}": share_rise.at(set=kind) - share_rise.at(set=INCORRECT) >= 0.05
-        for name, kind in (("correct", CORRECT), ("partial", PARTIAL))
+        f"share-{name}": share_rise.at(set=kind) - wrong_share >= 0.05
+        for name, kind in SETS.items()
     },
     "needs-the-first-hop": every_rise.at(condition=ONE) - every_rise.at(condition=SECOND) >= 0.05,
     **{

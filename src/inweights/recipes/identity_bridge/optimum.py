@@ -6,11 +6,9 @@ from typing import Any
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config
 from inweights.lab import Computation, Measure, Optimum, Plan, Trial, computed
 from inweights.recipes.shared.derived import blocks, compositions, extremes, own_peaks
 from inweights.theory.identity_bridge.proof import known_norm
-from inweights.worlds.families.two_hop import TwoHop
 
 #: The role whose templates are drawn, and the title of its panel.
 _PANELS = {
@@ -20,7 +18,7 @@ _PANELS = {
 }
 
 
-class Settings(Config):
+class Settings(iw.Config):
     """Settings of Figures 4 and 5.
 
     Attributes:
@@ -40,36 +38,22 @@ def plan(settings: Settings, identity: bool) -> Plan:
     trials = [
         Trial(
             labels={"n": n},
-            world=TwoHop(n=n, complexity=1, identity=identity),
+            world=iw.TwoHop(n=n, complexity=1, identity=identity),
             learner=Optimum(gap=settings.gap),
         )
         for n in sizes
     ]
     # No seed decides an optimum.
     look = partial(Measure, first_seed=True)
+    drawn = partial(look, probe=iw.probes.templates, where={"n": settings.n})
     measures = [
         look(name="tokens", probe=iw.probes.templates, options={"rows": "tokens"}),
         look(name="margins", probe=iw.probes.margins),
         look(name="norms", probe=iw.probes.nuclear_norm),
-        *(
-            look(
-                name=rows,
-                probe=iw.probes.templates,
-                options={"rows": rows},
-                where={"n": settings.n},
-            )
-            for rows in ("first_hop", "composition")
-        ),
+        *(drawn(name=rows, options={"rows": rows}) for rows in ("first_hop", "composition")),
     ]
-    bounds = [
-        Computation(
-            name="bounds",
-            labels={"n": n},
-            compute=known_norm,
-            options={"n": n, "identity": identity},
-        )
-        for n in sizes
-    ]
+    bound = partial(Computation, name="bounds", compute=known_norm)
+    bounds = [bound(labels={"n": n}, options={"n": n, "identity": identity}) for n in sizes]
     return Plan(trials=trials, measures=measures, computations=bounds)
 
 

@@ -6,13 +6,10 @@ import polars as pl
 
 import inweights as iw
 from inweights import lab
-from inweights.config import Config, check_size
-from inweights.models.configs import EmbMLPConfig, Init
+from inweights.config import check_size
 from inweights.recipes.identity_bridge.proofs import SCORES as PROVED
 from inweights.recipes.identity_bridge.proofs import computations
 from inweights.recipes.papers import recipe
-from inweights.training.curriculum import Optimizer, Phase
-from inweights.worlds.families.two_hop import TwoHop
 
 #: Initial scale and weight decay of every kind of training.
 TRAININGS = {
@@ -23,7 +20,7 @@ TRAININGS = {
 }
 
 
-class Settings(Config):
+class Settings(iw.Config):
     sizes: tuple[int, ...] = (5, 10, 100, 1000, 10_000)
     full: tuple[int, ...] = tuple(range(3, 13))
     ties: int = 20
@@ -45,13 +42,13 @@ def plan(settings: Settings) -> lab.Plan:
     worlds = [(n, 1) for n in settings.full] + [(settings.ties, c) for c in settings.complexities]
     trials = []
     for identity, (training, (std, decay)) in product((True, False), TRAININGS.items()):
-        descent = Optimizer(kind="sgd", rate=settings.rate, weight_decay=decay)
+        descent = iw.Optimizer(kind="sgd", rate=settings.rate, weight_decay=decay)
         trials.append(
             lab.Trial(
                 labels={"identity": identity, "training": training},
-                world=TwoHop(n=settings.trained, complexity=1, identity=identity),
-                model=EmbMLPConfig(width=settings.width, init=Init(std=std)),
-                learner=lab.Curriculum(phases=(Phase(steps=settings.steps, optimizer=descent),)),
+                world=iw.TwoHop(n=settings.trained, complexity=1, identity=identity),
+                model=iw.EmbMLPConfig(width=settings.width, init=iw.Init(std=std)),
+                learner=lab.Curriculum(phases=(iw.Phase(steps=settings.steps, optimizer=descent),)),
             )
         )
     measures = [

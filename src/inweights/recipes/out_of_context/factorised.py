@@ -4,17 +4,15 @@ import polars as pl
 
 import inweights as iw
 from inweights import lab
-from inweights.config import Config
-from inweights.models.configs import DeepLinearConfig, EmbMLPConfig, Init
+from inweights.models.configs import DeepLinearConfig
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import memorised
-from inweights.training.curriculum import Optimizer, Phase
 from inweights.worlds.families.implication import Implication
 
 FACTORISED, MERGED = "two matrices", "one matrix"
 
 
-class Settings(Config):
+class Settings(iw.Config):
     groups: int = 5
     cells: tuple[tuple[int, int], ...] = ((8, 1), (8, 3), (16, 1), (16, 3))
     width: int = 96
@@ -25,9 +23,9 @@ class Settings(Config):
 
 def plan(settings: Settings) -> lab.Plan:
     """Both models on every world. Emb-MLP is ``W_V`` of one-hot tokens, times ``W_O``."""
-    init = Init(std=settings.std)
+    init = iw.Init(std=settings.std)
     models: dict[str, lab.ModelConfig] = {
-        FACTORISED: EmbMLPConfig(width=settings.width, init=init),
+        FACTORISED: iw.EmbMLPConfig(width=settings.width, init=init),
         MERGED: DeepLinearConfig(width=settings.width, layers=1, readout=False, init=init),
     }
     trials = [
@@ -36,7 +34,9 @@ def plan(settings: Settings) -> lab.Plan:
             world=Implication(groups=settings.groups, members=members, told=told),
             model=model,
             learner=lab.Curriculum(
-                phases=(Phase(steps=settings.steps, optimizer=Optimizer(kind="sgd", rate=rate)),)
+                phases=(
+                    iw.Phase(steps=settings.steps, optimizer=iw.Optimizer(kind="sgd", rate=rate)),
+                )
             ),
         )
         for members, told in settings.cells

@@ -2,14 +2,14 @@
 
 from functools import partial
 
+import inweights as iw
 from inweights import lab
-from inweights.config import Config
 from inweights.recipes.papers import recipe
 from inweights.recipes.reversal_curse import kinds
 from inweights.worlds.families.implication import Implication
 
 
-class Settings(Config):
+class Settings(iw.Config):
     groups: int = 5
     members: int = 8
     told: tuple[int, ...] = (1, 3)

@@ -7,17 +7,14 @@ import polars as pl
 
 import inweights as iw
 from inweights import lab
-from inweights.config import Config
-from inweights.models.configs import EmbMLPConfig, GPTConfig, Init
 from inweights.recipes.identity_bridge.common import NARROW, GPTTraining
 from inweights.recipes.shared.derived import memorised
 from inweights.theory import predicted_queries
-from inweights.training.curriculum import Curriculum, Optimizer, Phase
 
 EMB_MLP, DECAYED, GPT = "Emb-MLP", "Emb-MLP, decay", "GPT, small"
 
 
-class Training(Config):
+class Training(iw.Config):
     """How the two models are trained.
 
     Attributes:
@@ -34,15 +31,15 @@ class Training(Config):
     decay: float = 1e-3
     gpt: GPTTraining = NARROW
 
-    def learners(self) -> dict[str, tuple[lab.ModelConfig, Curriculum]]:
+    def learners(self) -> dict[str, tuple[lab.ModelConfig, iw.Curriculum]]:
         """Model and curriculum of every condition."""
-        emb = EmbMLPConfig(width=self.width)
+        emb = iw.EmbMLPConfig(width=self.width)
         plain, decayed = (
-            Curriculum(
+            iw.Curriculum(
                 phases=(
-                    Phase(
+                    iw.Phase(
                         steps=self.steps,
-                        optimizer=Optimizer(
+                        optimizer=iw.Optimizer(
                             kind="sgd", rate=self.rate, weight_decay=decay, decayed="all"
                         ),
                     ),
@@ -50,11 +47,11 @@ class Training(Config):
             )
             for decay in (0.0, self.decay)
         )
-        small = msgspec.structs.replace(self.gpt.model, init=Init(gamma=self.gpt.small_gamma))
+        small = msgspec.structs.replace(self.gpt.model, init=iw.Init(gamma=self.gpt.small_gamma))
         return {
             EMB_MLP: (emb, plain),
             DECAYED: (emb, decayed),
-            GPT: (small, Curriculum(phases=(self.gpt.phase,))),
+            GPT: (small, iw.Curriculum(phases=(self.gpt.phase,))),
         }
 
 
@@ -62,8 +59,8 @@ class Training(Config):
 BRIEF = Training(
     steps=20,
     gpt=GPTTraining(
-        model=GPTConfig(tied=False, layers=2, width=16),
-        phase=Phase(steps=4, random_offset=True),
+        model=iw.GPTConfig(tied=False, layers=2, width=16),
+        phase=iw.Phase(steps=4, random_offset=True),
         tuned_width=64,
     ),
 )

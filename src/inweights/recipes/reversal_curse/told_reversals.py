@@ -2,8 +2,8 @@
 
 from functools import partial
 
+import inweights as iw
 from inweights import lab
-from inweights.config import Config
 from inweights.recipes.papers import recipe
 from inweights.recipes.reversal_curse import kinds
 from inweights.worlds.families.reversal import Reversal
@@ -11,7 +11,7 @@ from inweights.worlds.families.reversal import Reversal
 PHRASED = "both, phrased"
 
 
-class Settings(Config):
+class Settings(iw.Config):
     n: int = 20
     told: tuple[int, ...] = (0, 5, 10)
     identities: tuple[str, ...] = ("none", "first", "both")

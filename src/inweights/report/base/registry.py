@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
-from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.errors import ConfigError, DataError, check_names, unknown_name
 
 if TYPE_CHECKING:
     from inweights.lab.grammar.figure import Figure
@@ -94,9 +94,7 @@ def arguments(
             "change the figure's sources"
         )
     hint = f"Figure '{figure.id}' of kind '{figure.kind}'."
-    for name in figure.options:
-        if name not in options:
-            raise unknown_name("option", name, options, hint=hint)
+    check_names("option", figure.options, options, hint=hint)
     missing = [n for n, p in options.items() if p.default is p.empty and n not in figure.options]
     if missing:
         raise ConfigError(f"missing option(s) {', '.join(missing)}; give each a value. {hint}")

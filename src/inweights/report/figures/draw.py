@@ -123,6 +123,11 @@ def plot(kind: str, *tables: Any, axes: Axes | None = None, **options: Any) -> P
         >>> len(plot("lines", table, x="C", y="hit").axes)
         1
     """
+    if not isinstance(kind, str):
+        raise ConfigError(
+            f"the first argument is the name of a drawing, iw.plot('auto', table), got a "
+            f"{type(kind).__name__}"
+        )
     named = {f"table {place + 1}": table for place, table in enumerate(tables)}
     figure = SimpleNamespace(id=kind, kind=kind, sources=tuple(named), options=options)
     drawing = find(figure)  # type: ignore[arg-type]

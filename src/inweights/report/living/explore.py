@@ -8,7 +8,7 @@ is this library's, in double precision; a test holds the two together over 200 s
 
 from typing import Literal, get_args
 
-from inweights.errors import unknown_name
+from inweights.errors import check_names
 from inweights.report.base.document import asset, document
 from inweights.report.base.html import escape, prose, script_json, tag
 from inweights.report.figures.atlas import PALETTES
@@ -33,8 +33,7 @@ _SCRIPTS = ("atlas_scene.js", "atlas_panels.js", "explore_learn.js", "explore_gr
 
 def explore_page(which: Exploration = "geometry", *, seed: int = 0) -> str:
     """Return a living picture as one HTML file that opens offline."""
-    if which not in EXPLORATIONS:
-        raise unknown_name("living picture", which, EXPLORATIONS)
+    check_names("living picture", [which], EXPLORATIONS)
     title, summary = _ABOUT[which]
     content = {"palettes": {name: list(stops) for name, stops in PALETTES.items()}, "seed": seed}
     main = tag(

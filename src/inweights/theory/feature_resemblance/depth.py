@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from inweights.arrays import Float, Floats
 from inweights.errors import ConfigError
+from inweights.worlds.arrays import Float, Floats
 
 
 def depth_cosines(

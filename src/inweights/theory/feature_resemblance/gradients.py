@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inweights.arrays import Float, Int, Reals
 from inweights.errors import DataError
+from inweights.worlds.arrays import Float, Int, Reals
 from inweights.worlds.world import Ids
 
 
@@ -35,9 +35,7 @@ class Gradients:
 
 
 def gradients(
-    key_query: Float[Reals, "R I I"],
-    value: Float[Reals, "R D I"],
-    mlp: Float[Reals, "R K M D"],
+    matrices: tuple[Float[Reals, "R I I"], Float[Reals, "R D I"], Float[Reals, "R K M D"]],
     inputs: Float[Reals, "*_ N T I"],
     labels: Int[Ids, " N"],
     *,
@@ -57,10 +55,8 @@ def gradients(
     and tested against autograd.
 
     Args:
-        key_query: ``W_KQ``, for embeddings of width ``I``; in the paper ``D``.
-        value: ``W_V`` as the paper writes it; a :class:`~inweights.models.OneLayer`
-            stores its transpose.
-        mlp: ``w``.
+        matrices: ``W_KQ``, for embeddings of width ``I`` (in the paper ``D``), ``W_V`` as the paper
+            writes it (a :class:`~inweights.models.OneLayer` stores its transpose), and ``w``.
         inputs: Embeddings of the prompts (rows are tokens), of all replicas or of each its own.
         labels: Index of each answer among the ``K``.
         kappa: ``κ0``.
@@ -74,10 +70,11 @@ def gradients(
         >>> rng = np.random.default_rng(0)
         >>> w_kq, w_v = rng.normal(size=(2, 1, 6, 6))
         >>> w, x = rng.normal(size=(1, 3, 2, 6)), np.eye(6)[[[0, 4], [1, 4], [2, 5]]]
-        >>> found = gradients(w_kq, w_v, w, x, np.array([0, 1, 2]), kappa=1.0)
+        >>> found = gradients((w_kq, w_v, w), x, np.array([0, 1, 2]), kappa=1.0)
         >>> found.mlp.shape, found.losses.shape
         ((1, 3, 2, 6), (1,))
     """
+    key_query, value, mlp = matrices
     replicas, k, m, width = mlp.shape if mlp.ndim == 4 else (-1, 0, 0, 0)
     inner = inputs.shape[-1] if inputs.ndim else 0
     leads = {3: True, 4: inputs.shape[:1] == (replicas,)}.get(inputs.ndim, False)

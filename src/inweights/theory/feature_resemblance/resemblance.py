@@ -16,8 +16,8 @@ from typing import Literal
 
 import numpy as np
 
-from inweights.arrays import Float, Int, Reals
 from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.worlds.arrays import Float, Int, Reals
 from inweights.worlds.world import Ids, World
 
 Course = Literal["joint", "SA", "AS", "two-hop", "two-hop without identity"]
@@ -36,12 +36,7 @@ _COUNTED = (("category", "similarity", "attribution"), ("identity", "first_hop",
 
 
 def noise(
-    n: int = 100,
-    *,
-    rate: float = 0.47,
-    steps: int = 50,
-    kappa: float = 300.0,
-    hidden: int = 10,
+    n: int = 100, *, rate: float = 0.47, steps: int = 50, kappa: float = 300.0, hidden: int = 10
 ) -> float:
     """Return ``ν² = m / (η κ0 T1 / 2n)²``: the start of ``W_V e`` against what a step adds.
 
@@ -121,7 +116,6 @@ def curriculum_cosine(
 
 
 def _counts(roles: Mapping[str, float]) -> tuple[float, float, float]:
-    """The three counts of a first phase that is given by role."""
     names = next((group for group in _COUNTED if set(group) & set(roles)), _COUNTED[0])
     for role, count in roles.items():
         if role not in names:

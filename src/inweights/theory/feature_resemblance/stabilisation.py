@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Float, Floats
 from inweights.errors import DataError
 from inweights.theory.geometric_memory.node2vec import Trajectory, coefficients, probabilities
 from inweights.theory.geometric_memory.spectral import Spectrum, eigenspaces, operator
+from inweights.worlds.arrays import Float, Floats
 
 
 def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:

@@ -16,12 +16,12 @@ import polars as pl
 import torch
 from torch.nn import functional as F
 
-from inweights.arrays import Float, Int, Reals
 from inweights.models.configs import OneLayerConfig
 from inweights.models.model_config import Init
 from inweights.models.one_layer import OneLayer
 from inweights.theory.feature_resemblance.gradients import gradients, softmax
 from inweights.theory.feature_resemblance.resemblance import linear_coefficients, weights_of
+from inweights.worlds.arrays import Float, Int, Reals
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids, World
 
@@ -52,7 +52,7 @@ def lemma_1(
     model, prompts, labels = _start(built, config, seed)
     inputs = np.eye(len(built.vocabulary))[prompts]
     relu = mlp == "relu"
-    gradient = gradients(*_weights(model), inputs, labels, kappa=config.kappa, relu=relu)
+    gradient = gradients(_weights(model), inputs, labels, kappa=config.kappa, relu=relu)
     logits = model(torch.from_numpy(prompts))[0, :, -1]
     F.cross_entropy(logits, torch.from_numpy(labels)).backward()
     rows = []
@@ -63,7 +63,8 @@ def lemma_1(
     ):
         assert parameter.grad is not None
         theirs = parameter.grad.numpy()
-        rows.append({"matrix": name, "error": _off(ours, theirs)})
+        error = float(np.abs(ours - theirs).max() / np.abs(theirs).max())
+        rows.append({"matrix": name, "error": error})
     return pl.DataFrame(rows)
 
 
@@ -165,8 +166,9 @@ class Learnt:
         x = np.eye(len(built.vocabulary))[prompts[trained]]
         before, losses, spread = value.copy(), [], 0.0
         for _ in range(steps):
+            matrices = key_query, value, mlp
             gradient = gradients(
-                key_query, value, mlp, x, labels[trained], kappa=kappa, weights=weights[trained]
+                matrices, x, labels[trained], kappa=kappa, weights=weights[trained]
             )
             key_query, value = key_query - rate * gradient.key_query, value - rate * gradient.value
             losses.append(float(gradient.losses[0]))
@@ -198,7 +200,3 @@ def _weights(model: OneLayer) -> tuple[Reals, Reals, Reals]:
         p.detach().numpy().copy() for p in (attention.key_query, attention.value, model.mlp.weight)
     )
     return key_query, np.swapaxes(value, 1, 2), mlp
-
-
-def _off(ours: Reals, theirs: Reals) -> float:
-    return float(np.abs(ours - theirs).max() / np.abs(theirs).max())

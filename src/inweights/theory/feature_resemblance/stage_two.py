@@ -17,11 +17,11 @@ from itertools import product
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Reals
 from inweights.errors import ConfigError
 from inweights.models.configs import OneLayerConfig
 from inweights.theory.feature_resemblance.resemblance import weights_of
 from inweights.theory.feature_resemblance.stage_one import Learnt
+from inweights.worlds.arrays import Reals
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids
 

@@ -12,11 +12,11 @@ import math
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Reals
 from inweights.errors import ConfigError
 from inweights.models.configs import OneLayerConfig
 from inweights.models.model_config import Init
 from inweights.seeds import INITIALISATION, Streams
+from inweights.worlds.arrays import Reals
 from inweights.worlds.registry import WorldConfig
 
 

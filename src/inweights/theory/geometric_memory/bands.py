@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from inweights.arrays import Float, Floats, Int
 from inweights.errors import DataError
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import OPERATORS, Operator
+from inweights.worlds.arrays import Float, Floats, Int
 from inweights.worlds.world import Ids
 
 #: Bands, narrow at both ends of the spectrum, where the quadrature is fine, too.

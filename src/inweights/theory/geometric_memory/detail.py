@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inweights.arrays import Float, Floats, Int
+from inweights.worlds.arrays import Float, Floats, Int
 from inweights.worlds.world import Ids
 
 #: Nodes that a picture shows at most.

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from inweights.arrays import Float, Floats
 from inweights.errors import DataError
+from inweights.worlds.arrays import Float, Floats
 
 
 def grown_vectors(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Bool, Bools, Float, Floats, Ids, Int
 from inweights.theory.geometric_memory.bands import Bands
 from inweights.theory.geometric_memory.detail import Detail
 from inweights.theory.geometric_memory.spectral import (
@@ -17,6 +16,7 @@ from inweights.theory.geometric_memory.spectral import (
     hop_distances,
     operator,
 )
+from inweights.worlds.arrays import Bool, Bools, Float, Floats, Ids, Int
 from inweights.worlds.world import World
 
 #: Steps of majorisation.
@@ -46,27 +46,20 @@ def roots_of(hops: Float[Floats, "N N"]) -> list[int]:
     return roots
 
 
-def depth_first(near: Bool[Bools, "N N"], start: int) -> Int[Ids, " N"]:
+def depth_first(near: Bool[Bools, "N N"]) -> Int[Ids, " N"]:
     """Return the nodes in depth-first order: around a ring, arm after arm of a star.
 
-    Other components follow, each from its first node.
+    It begins at the first node; other components follow, each from its first.
 
     Example:
         >>> ring = np.roll(np.eye(4, dtype=bool), 1, 1) | np.roll(np.eye(4, dtype=bool), -1, 1)
-        >>> depth_first(ring, 2).tolist()
-        [2, 1, 0, 3]
+        >>> depth_first(ring).tolist()
+        [0, 1, 2, 3]
     """
-    both, order = near | near.T, []
-    seen = np.zeros(len(near), dtype=bool)
-    for first in [start, *range(len(near))]:
-        stack = [first]
-        while stack:
-            node = stack.pop()
-            if not seen[node]:
-                seen[node] = True
-                order.append(node)
-                stack += np.flatnonzero(both[node] & ~seen)[::-1].tolist()
-    return np.array(order, dtype=np.int64)
+    import networkx as nx
+
+    graph = nx.from_numpy_array((near | near.T).astype(int))
+    return np.array(list(nx.dfs_preorder_nodes(graph)), dtype=np.int64)
 
 
 def plane(hops: Float[Floats, "N N"]) -> Float[Floats, "N 2"]:
@@ -154,7 +147,7 @@ def scene(world: World) -> pl.DataFrame:
             "nodes": [names],
             "links": [np.stack([u, v], axis=1).tolist()],
             "roots": [roots_of(hops)],
-            "order": [depth_first(near, 0).tolist()],
+            "order": [depth_first(near).tolist()],
             "ring": [ring],
             "x": [where[:, 0].tolist()],
             "y": [where[:, 1].tolist()],

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inweights.arrays import Float, Floats, Ids, Int
 from inweights.errors import DataError, SolverError
 from inweights.theory.geometric_memory import small_node2vec
 from inweights.theory.geometric_memory.spectral import random_walk
+from inweights.worlds.arrays import Float, Floats, Ids, Int
 
 
 def probabilities(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inweights.arrays import Float, Floats
+from inweights.worlds.arrays import Float, Floats
 
 #: Steps between two looks at the vectors.
 BLOCK = 128
@@ -29,12 +29,7 @@ def advance(
 ) -> Float[Floats, "R N D"] | None:
     """Return the vectors some steps later, or ``None`` where exponentials may overflow.
 
-    Args:
-        v: Vectors, double precision.
-        walk: ``P``.
-        there: 1 for nodes that have edges, else 0.
-        eta: One rate, or one a replica.
-        steps: How many; at most :data:`BLOCK`.
+    ``there`` is 1 for nodes that have edges, else 0; there are at most :data:`BLOCK` steps.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # infinite is too large as well
         largest = np.square(v).sum(-1).max(initial=0.0)

@@ -13,9 +13,9 @@ from typing import Literal
 
 import numpy as np
 
-from inweights.arrays import Bool, Bools, Float, Floats, Int
 from inweights.errors import DataError, unknown_name
 from inweights.support.limits import check_memory
+from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.families.graph import edge_prefix
 from inweights.worlds.world import Ids, World
 
@@ -202,11 +202,8 @@ def eigenspaces(symmetric: Float[Floats, "N N"], *, tolerance: float = 1e-8) -> 
         >>> spectrum.eigenvalues().round(6).tolist(), spectrum.sizes().tolist()
         ([-1.0, -4.0], [2, 1])
     """
-    if (
-        symmetric.ndim != 2
-        or symmetric.shape[0] != symmetric.shape[1]
-        or not np.allclose(symmetric, symmetric.T, atol=1e-10)
-    ):
+    square = symmetric.ndim == 2 and symmetric.shape[0] == symmetric.shape[1]
+    if not (square and np.allclose(symmetric, symmetric.T, atol=1e-10)):
         raise DataError("eigenspaces need a symmetric matrix [N, N]; see spectral.operator")
     count = len(symmetric)
     check_memory(f"the spectrum of {count:,} nodes", 8 * 5 * count**2, error=DataError)
@@ -238,14 +235,10 @@ def components(joined: Bool[Bools, "N N"]) -> Int[Ids, " N"]:
         >>> components(np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]], dtype=bool)).tolist()
         [0, 1, 0]
     """
-    count = len(joined)
-    near = joined | joined.T | np.eye(count, dtype=bool)
-    label = np.arange(count)
-    while True:
-        lower = np.where(near, label, count).min(1)
-        if (lower == label).all():
-            return label
-        label = lower[lower]
+    from scipy.sparse.csgraph import connected_components
+
+    _, label = connected_components(joined, directed=False)
+    return np.unique(label, return_index=True)[1][label]
 
 
 def hop_distances(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inweights.arrays import Float, Floats
 from inweights.errors import DataError
+from inweights.theory.geometric_memory.spectral import components, hop_distances
+from inweights.worlds.arrays import Float, Floats
 
 
 @dataclass(frozen=True)
@@ -121,21 +122,9 @@ def bipartite_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
         [[1.0], [1.0], [1.0]]
     """
     _refuse_directed(a)
-    side = np.full(len(a), -1)
-    for root in range(len(a)):
-        stack = [root] if side[root] < 0 else []
-        if stack:
-            side[root] = 0
-        while stack:
-            node = stack.pop()
-            for other in np.flatnonzero(a[node]).tolist():
-                if side[other] < 0:
-                    side[other] = 1 - side[node]
-                    stack.append(other)
-                elif side[other] == side[node]:
-                    raise DataError(
-                        f"the graph is not bipartite: the edge {node} – {other} closes an odd cycle"
-                    )
+    side = hop_distances(a)[components(a > 0), np.arange(len(a))] % 2
+    for u, v in np.argwhere((a > 0) & (side[:, None] == side)):
+        raise DataError(f"the graph is not bipartite: the edge {u} – {v} closes an odd cycle")
     one_hot = np.flatnonzero(side == int((side == 1).sum() < (side == 0).sum()))
     vectors = a[:, one_hot].copy()
     vectors[one_hot] = np.eye(len(one_hot))

@@ -12,12 +12,12 @@ from dataclasses import astuple, replace
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Floats
 from inweights.theory.identity_bridge.proof_kkt import check_rows
 from inweights.theory.programs.closed_form import MARGIN_LIMIT, closed_form
 from inweights.theory.programs.nuclear_norm import solve
 from inweights.theory.programs.symmetric import Parameters, average, constraints
 from inweights.theory.programs.symmetric_solver import solve_symmetric
+from inweights.worlds.arrays import Floats
 from inweights.worlds.families.two_hop import TwoHop
 
 _TILT = 1e-4

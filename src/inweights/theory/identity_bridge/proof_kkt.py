@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Floats
 from inweights.theory.programs.closed_form import closed_form
 from inweights.theory.programs.symmetric import Parameters
+from inweights.worlds.arrays import Floats
 
 #: Parameters of problem (11), in the order of its gradients.
 _FREE = ("a1", "a2", "b1", "b2", "c1", "c2", "d1", "d2", "e", "f", "t")
@@ -171,7 +171,6 @@ def check_rows(values: dict[str, float]) -> pl.DataFrame:
 
 
 def _problem_11(p: Parameters, n: int, t: float) -> float:
-    """The objective of (11)."""
     first = p.a1**2 + p.b1**2 + p.c1**2 + p.d1**2 + 2 * t
     return float((n - 1) * np.sqrt(first) + np.sqrt(2 * _means(p, n)))
 

@@ -133,7 +133,7 @@ def advise_identities(
     with which more than ``lost`` facts are not stored are not proposed.
     """
     known = stated_identities(world)
-    follows = _with(queries, "follows")
+    follows = following(queries)
     chained = queries.filter(
         (pl.col("verdict") != "follows") & ~pl.col("role").is_in(["reversal", "unstated"])
     )
@@ -151,7 +151,7 @@ def advise_identities(
         more = world.with_facts("identity", column, column)
         solution, table, why = forecast(more, f"with {len(tokens)} identities")
         stored = unstored(solution) <= lost
-        return _Trial(tuple(tokens), solution, _with(table, "follows"), stored, why)
+        return _Trial(tuple(tokens), solution, following(table), stored, why)
 
     def time_for_more() -> bool:
         usual = (time.perf_counter() - began) / solved
@@ -236,8 +236,9 @@ def _fewer(
     return best
 
 
-def _with(table: pl.DataFrame, verdict: str) -> set[int]:
-    return set(table.filter(pl.col("verdict") == verdict)["query"].to_list())
+def following(table: pl.DataFrame) -> set[int]:
+    """The queries whose verdict is that they follow."""
+    return set(table.filter(verdict="follows")["query"].to_list())
 
 
 def in_time(late: float | None) -> bool:

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from inweights.arrays import Bool, Bools, Int
 from inweights.theory.prediction.advice import bridges
+from inweights.worlds.arrays import Bool, Bools, Int
 from inweights.worlds.parts import Components
 from inweights.worlds.world import Ids, Statements, World
 
@@ -43,12 +43,6 @@ def parts_of(world: World, facts: int) -> Iterator[tuple[Int[Ids, " m"], bool]]:
     Components of facts that share an entity stay whole where they fit, several in one part. A
     larger one is cut: its facts nearest to its busiest entity, then those next to these. A cut
     part lacks facts of its entities.
-
-    Example:
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=4, identity=False).build()
-        >>> [(len(rows), cut) for rows, cut in parts_of(world, 5)]
-        [(4, False), (4, False)]
     """
     total = len(world.facts)
     if total <= facts:
@@ -119,13 +113,7 @@ def _without_gaps(part: World) -> Ids:
 
 
 def take(statements: Statements, rows: Int[Ids, " m"]) -> Statements:
-    """Return some statements, in the order of ``rows``.
-
-    Example:
-        >>> edges = Statements.build({"edge": ([[0], [1], [2]], [[1], [2], [0]])})
-        >>> take(edges, np.array([2, 0])).prompts.tolist()
-        [2, 0]
-    """
+    """Return some statements, in the order of ``rows``."""
 
     def cut(tokens: Ids, ends: Ids) -> tuple[Ids, Ids]:
         lengths = np.diff(ends, prepend=0)
@@ -135,15 +123,10 @@ def take(statements: Statements, rows: Int[Ids, " m"]) -> Statements:
 
     prompts, prompt_ends = cut(statements.prompts, statements.prompt_ends)
     answers, answer_ends = cut(statements.answers, statements.answer_ends)
+    roles, out = statements.roles[rows], statements.out_of_distribution[rows]
     return Statements(
-        prompts,
-        prompt_ends,
-        answers,
-        answer_ends,
-        statements.roles[rows],
-        statements.role_names,
-        statements.out_of_distribution[rows],
-    )
+        prompts, prompt_ends, answers, answer_ends, roles, statements.role_names, out
+    )  # fmt: skip
 
 
 def _tokens(statements: Statements) -> tuple[Ids, Ids]:

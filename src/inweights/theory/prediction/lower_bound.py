@@ -20,13 +20,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inweights.arrays import Float, Floats
 from inweights.errors import ConfigError
 from inweights.theory.prediction.advice import in_time
 from inweights.theory.programs.nuclear_norm import Solution
 from inweights.theory.programs.operators import operator_norm
 from inweights.theory.programs.program import Program
 from inweights.theory.programs.splitting import Splitting, multipliers
+from inweights.worlds.arrays import Float, Floats
 
 #: Iterations between two looks at a bound, and how many are made at most for one size of the term.
 EVERY, ITERATIONS = 20, 400

@@ -13,13 +13,13 @@ from functools import partial
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Bools, Floats, Ids
 from inweights.errors import ConfigError
 from inweights.theory.prediction.advice import in_time
 from inweights.theory.prediction.lower_bound import Bound, lower_bound
 from inweights.theory.programs.nuclear_norm import Solution, solve
 from inweights.theory.programs.program import count_tokens
 from inweights.theory.programs.splitting import coupled_inverse
+from inweights.worlds.arrays import Bools, Floats, Ids
 
 #: Below this gap the solver's rounding begins.
 FINEST = 1e-7

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from inweights.arrays import Int
 from inweights.config import check_size
 from inweights.theory.prediction.largest_part import parts_of
+from inweights.worlds.arrays import Int
 from inweights.worlds.world import Ids, World
 
 #: Facts that a program may have for every cubic root of a second; at most, and at least.

@@ -104,9 +104,8 @@ class Prediction:
         are ``asserted`` or get ``no answer``.
 
         Example:
-            >>> from inweights.theory import predict
-            >>> from inweights.worlds import TwoHop
-            >>> made = predict(TwoHop(n=3, identity=True).build(), advise=False)
+            >>> import inweights as iw
+            >>> made = iw.predict(iw.TwoHop(n=3, identity=True).build(), advise=False)
             >>> made.probabilities.columns
             ['query', 'Emb-MLP probability', 'GPT probability', 'outlook']
         """
@@ -157,9 +156,8 @@ class Prediction:
             ConfigError: The forecast is that of the soft program.
 
         Example:
-            >>> from inweights.theory import predict
-            >>> from inweights.worlds import TwoHop
-            >>> forecast = predict(TwoHop(n=3).build(), advise=False)
+            >>> import inweights as iw
+            >>> forecast = iw.predict(iw.TwoHop(n=3).build(), advise=False)
             >>> forecast.with_intervals(None, queries=[0]).queries["proved"].to_list()
             ['follows', None, None]
         """

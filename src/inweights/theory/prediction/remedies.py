@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from inweights.theory.prediction.advice import Forecast, in_time, stated_identities
+from inweights.theory.prediction.advice import Forecast, following, in_time, stated_identities
 from inweights.theory.prediction.tables import unstored
 from inweights.theory.programs.program import in_words
 from inweights.worlds.world import Vocabulary, World
@@ -74,7 +74,7 @@ def _tell_reversals(
     rows = failing["query"].to_list()
     if len(rows) < 2:
         return
-    asked, follows = world.queries, _with(queries, "follows")
+    asked, follows = world.queries, following(queries)
     ends = {int(t) for q in rows for t in (asked.prompt(q)[0], asked.answer(q)[0])}
     lacking = sorted(ends - stated_identities(world))
     column = np.array(lacking, dtype=np.int64)[:, None]
@@ -93,7 +93,7 @@ def _tell_reversals(
         elif not lacking:
             continue
         solution, table, _ = forecast(more, f"with {number} reversals")
-        after = _with(table, "follows")
+        after = following(table)
         gained = len(after & set(rest))
         texts = [f"{n} → {n}" for n in (world.vocabulary.names[t] for t in lacking)]
         texts += [in_words(world, asked, q) for q in told]
@@ -121,10 +121,9 @@ def _counter_examples(
     groups = named.group_by("relation", "predicted", maintain_order=True).agg(
         "query", n=pl.len(), margin=pl.col("margin").mean()
     )
-    token, said, rows, _, _ = groups.sort("n", "margin", descending=True, maintain_order=True).row(
-        0
-    )
-    follows = _with(queries, "follows")
+    most = groups.sort("n", "margin", descending=True, maintain_order=True)
+    token, said, rows, _, _ = most.row(0)
+    follows = following(queries)
     wider, unknown = _with_unknown(world)
     for number in (k for k in NUMBERS if k < len(rows)):
         if not in_time(late):
@@ -146,7 +145,7 @@ def _counter_examples(
             yield Remedy(
                 "counter-examples", f"'{name}' is {said}, which is not stated",
                 tuple(f"({world.vocabulary.text(p)}) → {UNKNOWN}" for p in prompts.tolist()),
-                len(rest) - still, len(rest), len(follows - _with(table, "follows")),
+                len(rest) - still, len(rest), len(follows - following(table)),
                 solution.status,
             )  # fmt: skip
             return
@@ -159,7 +158,3 @@ def _with_unknown(world: World) -> tuple[World, int]:
         name += "?"
     vocabulary = Vocabulary({**world.vocabulary.groups, "unknown": [name]})
     return replace(world, vocabulary=vocabulary), len(world.vocabulary)
-
-
-def _with(table: pl.DataFrame, verdict: str) -> set[int]:
-    return set(table.filter(pl.col("verdict") == verdict)["query"].to_list())

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Bool, Bools, Floats, Int
 from inweights.theory.programs.nuclear_norm import Solution
 from inweights.theory.programs.program import in_words
 from inweights.theory.programs.soft_program import SoftSolution
+from inweights.worlds.arrays import Bool, Bools, Floats, Int
 from inweights.worlds.world import Ids, World
 
 Solved = Solution | SoftSolution
@@ -74,9 +74,8 @@ def unstored(solution: Solved) -> int:
 def outvoted(solution: Solved, numbers: Int[Ids, " facts"]) -> pl.DataFrame:
     """Return the facts that the solution answers wrongly; ``numbers`` are theirs in the whole."""
     program = solution.program
-    lost = np.zeros(0, dtype=np.int64)
-    if isinstance(solution, SoftSolution):
-        lost = np.flatnonzero(~solution.stored)
+    stored = solution.stored if isinstance(solution, SoftSolution) else np.ones(0, dtype=bool)
+    lost = np.flatnonzero(~stored)
     world = program.world
     best = (program.counts @ solution.templates)[program.row[lost]].argmax(1)
     return pl.DataFrame(

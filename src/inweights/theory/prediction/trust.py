@@ -55,12 +55,7 @@ def trust(prediction: Prediction) -> str:
 
 
 def meaning() -> str:
-    """Return what the words of a prediction mean, in two sentences.
-
-    Example:
-        >>> print(meaning()[:61])
-        Follows, tied and fails are what the optimum of the program d
-    """
+    """Return what the words of a prediction mean, in two sentences."""
     known = calibration()
     return (
         "Follows, tied and fails are what the optimum of the program does, up to its certified "
@@ -71,15 +66,7 @@ def meaning() -> str:
 
 
 def propose_training(prediction: Prediction) -> str:
-    """Return advice to train small models on the facts, where the prediction is uncertain.
-
-    Example:
-        >>> from inweights.theory import predict
-        >>> from inweights.worlds import TwoHop
-        >>> few = predict(TwoHop(n=3).build(), advise=False)  # like no family of trained worlds
-        >>> "--by training" in propose_training(few)
-        True
-    """
+    """Return advice to train small models on the facts, where the prediction is uncertain."""
     words = prediction.probabilities["outlook"]
     uncertain = (words == "open").sum() / max(len(words), 1)
     if uncertain < UNCERTAIN and prediction.nearest.distance <= FAR:

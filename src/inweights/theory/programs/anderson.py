@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inweights.arrays import Float, Floats
+from inweights.worlds.arrays import Float, Floats
 
 
 class Anderson:

@@ -16,9 +16,9 @@ from functools import cached_property
 
 import numpy as np
 
-from inweights.arrays import Float, Floats, Ids, Int
 from inweights.errors import ConfigError
 from inweights.theory.programs.symmetric import Parameters, constraints
+from inweights.worlds.arrays import Float, Floats, Ids, Int
 
 #: With identity the margin of a composition is above this for every ``n``, and tends to it.
 MARGIN_LIMIT = (2 + 2**0.5) ** -0.5
@@ -81,18 +81,9 @@ class ClosedForm:
         i = zero["identity, own object"]
         tops = {hop: n * p[hop] + cross[hop] for hop in p}
         off = {hop: q[hop] - s[hop] for hop in q}
-        one = np.array(
-            [[tops["first"], -off["first"]], [i - off["second"], tops["second"] - i]]
-        )  # fmt: skip
-        way = np.array([1.0, -1.0])
-        root = np.sqrt(n)
-        sizes = [
-            cross["first"],
-            i - cross["second"],
-            root * cross["first"],
-            -root * cross["second"],
-        ]
-        return one, np.outer(sizes, way)
+        one = np.array([[tops["first"], -off["first"]], [i - off["second"], tops["second"] - i]])
+        first, second, root = cross["first"], cross["second"], np.sqrt(n)
+        return one, np.outer([first, i - second, root * first, -root * second], [1.0, -1.0])
 
     def prompts(self) -> Float[Floats, "M P"]:
         """``X``, ``P = 2n + 2``: first hops, second hops and, if they are facts, identities."""
@@ -158,12 +149,9 @@ def _without(n: int) -> ClosedForm:
     x, k = 0.5 / (n + 1), 0.5 / float(np.sqrt(n + 1))
     own, other = (x - 1.0) / n, -x / n
     point = Parameters(a1=1, d1=1, a2=own, d2=own, b2=other, c2=other, e=x, h=x, f=-x, g=-x)
-    prices = {
-        name: (1 - k) / n
-        if name in ("first hop, other bridge", "second hop, other object")
-        else k / n
-        for name in constraints(identity=False)
-    }
+    heavy = ("first hop, other bridge", "second hop, other object")
+    names = constraints(identity=False)
+    prices = {name: ((1 - k) if name in heavy else k) / n for name in names}
     return ClosedForm(n, False, point, prices)
 
 
@@ -179,18 +167,14 @@ def _with(n: int) -> ClosedForm:
         c2=(-e - 1 / b) / n, d2=(-mean - 1) / n, e=e, f=-1, g=-e, h=1,
     )  # fmt: skip
     rest = 1 - k * mean
-    return ClosedForm(
-        n,
-        True,
-        point,
-        {
-            "first hop, other bridge": (1 - b * (b - 1) * rest) / n,
-            "first hop, own object": k * e,
-            "second hop, other object": (1 + (b - 1) * rest) / n,
-            "second hop, own bridge": k,
-            "identity, own object": k + k * mean,
-        },
-    )
+    multipliers = {
+        "first hop, other bridge": (1 - b * (b - 1) * rest) / n,
+        "first hop, own object": k * e,
+        "second hop, other object": (1 + (b - 1) * rest) / n,
+        "second hop, own bridge": k,
+        "identity, own object": k + k * mean,
+    }
+    return ClosedForm(n, True, point, multipliers)
 
 
 def _pull(n: int, b: float) -> tuple[float, float, float]:

@@ -23,11 +23,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from inweights.arrays import Bool, Bools, Float, Floats, Int
 from inweights.errors import SolverError
 from inweights.theory.programs.operators import few_threads, operator_norm
 from inweights.theory.programs.program import Program, check_limits, in_words
 from inweights.theory.programs.splitting import Splitting, multipliers
+from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.world import Ids, Statements, World
 
 Status = Literal["certified", "not certified"]
@@ -44,24 +44,21 @@ HOPELESS = 1e5
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
-    """What the solver found.
+class Certified:
+    """What a solver found, and how well it is known.
 
     Attributes:
         program: What was solved.
         status: ``certified``: the gap is at most what was asked. Trust the gap, not the word.
-        templates: ``W``, feasible: the least margin of all facts is exactly 1.
-        optimum: Its nuclear norm, an upper bound on the optimum of the program.
-        bound: Certified lower bound on the optimum.
-        dual: ``U(Λ)`` with ``‖Xᵀ U‖_op ≤ 1`` that proves the bound.
+        templates: ``W``.
+        optimum: The objective at ``W``: an upper bound on the least one.
+        bound: Certified lower bound on it.
+        dual: What proves the bound.
         gap: ``(optimum - bound) / optimum``.
         iterations: Iterations made.
         seconds: Time taken.
         rank: Rank of ``templates``.
     """
-
-    #: The unit of margins: that of the facts.
-    scale: ClassVar[float] = 1.0
 
     program: Program
     status: Status
@@ -73,6 +70,17 @@ class Solution:
     iterations: int
     seconds: float
     rank: int
+
+
+class Solution(Certified):
+    """The optimum of program (2).
+
+    ``templates`` are feasible: the least margin of all facts is exactly 1. ``optimum`` is their
+    nuclear norm, and ``dual`` is ``U(Λ)`` with ``‖Xᵀ U‖_op ≤ 1``.
+    """
+
+    #: The unit of margins: that of the facts.
+    scale: ClassVar[float] = 1.0
 
     def margins(self, statements: Statements) -> Float[Floats, " Q"]:
         """Margin of the stated answer against every output that is not stated as right.

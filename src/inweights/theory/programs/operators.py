@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from inweights.arrays import Float, Floats
 from inweights.theory.programs.program import Program
+from inweights.worlds.arrays import Float, Floats
 
 
 def shrink(
@@ -60,7 +60,6 @@ class MarginProjection:
         self._level: Floats | None = None
 
     def __call__(self, logits: Float[Floats, "M K"]) -> Float[Floats, "M K"]:
-        """Project logits."""
         if not len(self._many):
             return self._one(logits)
         projected = np.empty_like(logits)

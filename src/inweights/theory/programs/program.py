@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from inweights.arrays import Bool, Bools, Float, Floats, Int
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.support.limits import check_memory
+from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.world import Ids, Statements, World
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from inweights.arrays import Float, Reals
 from inweights.errors import SolverError
+from inweights.worlds.arrays import Float, Reals
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inweights.arrays import Floats
 from inweights.theory.programs.operators import operator_norm
 from inweights.theory.programs.program import Program
+from inweights.worlds.arrays import Floats
 
 #: Directions weaker than this, against the strongest, carry nothing.
 WEAK = 1e-8

@@ -25,12 +25,12 @@ from functools import cached_property
 
 import numpy as np
 
-from inweights.arrays import Bool, Bools, Float, Floats
 from inweights.errors import ConfigError
-from inweights.theory.programs.nuclear_norm import Status
+from inweights.theory.programs.nuclear_norm import Certified
 from inweights.theory.programs.operators import few_threads
 from inweights.theory.programs.program import Program, check_limits
 from inweights.theory.programs.soft_problem import Point, Problem, better
+from inweights.worlds.arrays import Bool, Bools, Float, Floats
 from inweights.worlds.world import Statements
 
 #: Iterations between two looks at the certificate, and past steps that L-BFGS combines.
@@ -42,34 +42,14 @@ ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class SoftSolution:
-    """What the solver found.
+class SoftSolution(Certified):
+    """The optimum of the soft program; ``dual`` are the distributions that prove the bound.
 
     Attributes:
-        program: What was solved.
-        status: ``certified``: the gap is at most what was asked. Trust the gap, not the word.
-        templates: ``W``.
         decay: ``λ``.
-        optimum: The objective at ``W``: an upper bound on the least one.
-        bound: Certified lower bound.
-        dual: The distributions that prove it.
-        gap: ``(optimum - bound) / optimum``.
-        iterations: Iterations made.
-        seconds: Time taken.
-        rank: Rank of ``templates``.
     """
 
-    program: Program
-    status: Status
-    templates: Float[Floats, "P K"]
     decay: float
-    optimum: float
-    bound: float
-    dual: Float[Floats, "M K"]
-    gap: float
-    iterations: int
-    seconds: float
-    rank: int
 
     @cached_property
     def _least(self) -> Floats:

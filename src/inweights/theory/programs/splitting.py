@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from inweights.arrays import Bool, Bools, Float, Floats
 from inweights.theory.programs.anderson import Anderson
 from inweights.theory.programs.operators import MarginProjection, shrink
 from inweights.theory.programs.program import Program
+from inweights.worlds.arrays import Bool, Bools, Float, Floats
 
 #: Matrices with a side of at least so much are large.
 LARGE = 128

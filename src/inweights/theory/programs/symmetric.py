@@ -20,10 +20,10 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
-from inweights.arrays import Float, Floats
 from inweights.config import check_size
 from inweights.errors import DataError
 from inweights.support.limits import check_memory
+from inweights.worlds.arrays import Float, Floats
 
 #: Constraints of program (2) in symmetric form, as coefficients of the twelve parameters. Those
 #: with a star are missing in the paper's (4), (5), (35), (37).
@@ -147,11 +147,6 @@ class Parameters:
         own = self.c1 + self.c2 + self.g + self.h
         bridge = max(self.a1, 0.0) + self.a2 + self.e + self.f
         return min(self.c1, own - bridge)
-
-    def column_sums(self, n: int) -> Float[Floats, " 4"]:
-        """Return ``1ᵀ Wᵀ`` for a subject, a bridge, ``r1`` and ``r2``: 0 under Assumption 2."""
-        means = self.blocks(n)[1].sum(0)
-        return means * np.array([1.0, 1.0, np.sqrt(n), np.sqrt(n)])
 
     def swapped(self) -> Parameters:
         """Return the image under ``τ`` of Lemma 4: hops and blocks change places."""

@@ -11,11 +11,11 @@ from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 
-from inweights.arrays import Reals
 from inweights.errors import ConfigError
 from inweights.theory.programs.closed_form import closed_form
 from inweights.theory.programs.small_sdp import least_norms
 from inweights.theory.programs.symmetric import CONSTRAINTS, NAMES, Parameters, constraints
+from inweights.worlds.arrays import Reals
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,12 +151,10 @@ def _coordinates(rows: Reals, n: int) -> tuple[Reals, Reals]:
     form = dict(zip(NAMES, rows.T, strict=True))
     grid = (("a", "b"), ("c", "d"))
     small = np.array([[form[f"{k}1"] - form[f"{k}2"] / n for k in line] for line in grid])
-    means = np.array(
-        [
-            [*(form[f"{k}2"] / n for k in line), *(form[k] / np.sqrt(n) for k in ends)]
-            for line, ends in zip(grid, (("e", "f"), ("g", "h")), strict=True)
-        ]
-    )
+    means = np.array([
+        [*(form[f"{k}2"] / n for k in line), *(form[k] / np.sqrt(n) for k in ends)]
+        for line, ends in zip(grid, (("e", "f"), ("g", "h")), strict=True)
+    ])  # fmt: skip
     return np.moveaxis(small, -1, 0), np.moveaxis(means, -1, 0)
 
 

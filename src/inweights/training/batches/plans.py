@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from inweights.arrays import Float, Floats, Int
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.models.packing import Packed
@@ -23,6 +22,7 @@ from inweights.seeds import DATA_ORDER, Streams
 from inweights.training.batches.sequences import Labels, Sequences, sequences_of, stacked, take
 from inweights.training.batches.worlds import shape_groups
 from inweights.training.curriculum import Phase
+from inweights.worlds.arrays import Float, Floats, Int
 from inweights.worlds.world import Ids, World
 
 # Offsets are drawn for this many steps at once.
@@ -72,15 +72,7 @@ class _Draw:
 
 
 class Batches:
-    """Gives the batch of any step of one phase.
-
-    Args:
-        model: Says which columns labels have and how many positions there are.
-        worlds: One world, or one a replica.
-        phase: Which facts, and where the loss is.
-        seeds: Root seed of each replica; the stream is ``data order``.
-        index: Place of the phase in the curriculum.
-    """
+    """Gives the batch of any step of one phase, ``index`` in the curriculum."""
 
     def __init__(
         self, model: Model, worlds: Sequence[World], phase: Phase, seeds: Sequence[int], index: int

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from inweights.arrays import Float, Floats, Int, Num
 from inweights.errors import ConfigError, DataError
 from inweights.training.batches.worlds import ShapeGroup
 from inweights.training.curriculum import Phase
+from inweights.worlds.arrays import Float, Floats, Int, Num
 from inweights.worlds.world import Ids
 
 
@@ -131,12 +131,7 @@ def sequences_of(
 ) -> Sequences:
     """Return the sequences and labels of facts of one shape.
 
-    Args:
-        group: The facts.
-        weights: How often each counts.
-        phase: Where the loss is taken, and whether facts are pooled.
-        column: Logit column of every token, on the model's device.
-        blank: Token that the model reads in place of the answer's own, if it may not see them.
+    The model reads the token ``blank``, if there is one, in place of the answer's own.
     """
     whole = torch.cat([group.prompts, group.answers], dim=-1)
     places = _places(group.prompts.shape[-1], group.answers.shape[-1], phase)
@@ -161,12 +156,7 @@ def sequences_of(
 
 
 def take(values: Int[Tensor, "*_ m T"], picks: Int[Tensor, "R b"]) -> Int[Tensor, "R b T"]:
-    """Select rows for each replica, from shared or separate values.
-
-    Example:
-        >>> take(torch.tensor([[5, 6], [7, 8]]), torch.tensor([[1], [0]])).tolist()
-        [[[7, 8]], [[5, 6]]]
-    """
+    """Select rows for each replica, from shared or separate values."""
     if values.dim() == 2:
         return values[picks]
     return values.gather(1, picks.unsqueeze(-1).expand(-1, -1, values.shape[-1]))
@@ -230,12 +220,7 @@ def _different(rows: Ids) -> tuple[Ids, Ids]:
 
 
 def stacked(parts: Sequence[Num[Tensor, "*_ _"]], replicas: int) -> Num[Tensor, "*_ m"]:
-    """Join along the last axis; a replica axis is added to all parts if one has it.
-
-    Example:
-        >>> stacked([torch.tensor([1]), torch.tensor([[2], [3]])], 2).tolist()
-        [[1, 2], [1, 3]]
-    """
+    """Join along the last axis; a replica axis is added to all parts if one has it."""
     if len(parts) == 1:
         return parts[0]
     if all(part.dim() == 1 for part in parts):

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from inweights.arrays import Int
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
+from inweights.worlds.arrays import Int
 from inweights.worlds.world import Ids, Statements, World
 
 Part = Literal["facts", "queries"]

@@ -10,9 +10,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from inweights.arrays import Float
 from inweights.errors import ConfigError
 from inweights.training.batches.plans import Batch
+from inweights.worlds.arrays import Float
 
 #: Moves the parameters by a batch, and returns the loss of each replica, ``[R]``.
 Update = Callable[[Batch], Tensor]

@@ -14,10 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from inweights.arrays import Float
 from inweights.errors import ConfigError, unknown_name
 from inweights.models.base import Model
 from inweights.seeds import Streams
+from inweights.worlds.arrays import Float
 
 
 class FlatParameters:
@@ -46,7 +46,7 @@ class FlatParameters:
         named.sort(key=lambda item: _is_vector(item[1]))
         self.names = [name for name, _ in named]
         self.parameters = [parameter for _, parameter in named]
-        flat = [parameter.detach().flatten(1) for parameter in self.parameters]
+        flat = [p.detach().reshape(model.replicas, -1) for p in self.parameters]  # of scalars, too
         self.values = torch.cat(flat, dim=1)
         self.gradients = torch.zeros_like(self.values)
         ends = torch.tensor([part.shape[1] for part in flat]).cumsum(0).tolist()
@@ -91,10 +91,7 @@ class FlatParameters:
     def add_noise(self, share: float, seeds: Sequence[int], *path: str | int) -> None:
         """Add normal noise to each replica's gradients, of ``share`` of their root mean square.
 
-        Args:
-            share: Of what size.
-            seeds: Root seed of each replica, which draws the same noise alone or among others.
-            path: What tells this draw from others: the phase and the step.
+        ``path`` tells this draw from others, by phase and step; a replica draws the same alone.
         """
         for row, seed in zip(self.gradients, seeds, strict=True):
             stream = Streams(seed).numpy("gradient noise", *path)

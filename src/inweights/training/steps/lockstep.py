@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from inweights.arrays import Float
+from inweights.worlds.arrays import Float
 
 
 def in_lockstep(

@@ -21,11 +21,11 @@ from torch import Tensor
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from inweights.arrays import Float, Int
 from inweights.models.base import Model
 from inweights.training.batches.plans import Batch
 from inweights.training.curriculum import Precision
 from inweights.training.steps.rounding import RoundedProducts
+from inweights.worlds.arrays import Float, Int
 
 #: Above so many logits in a batch the plain way, which holds them all three times, is left.
 MOST_LOGITS = 2**25
@@ -128,13 +128,7 @@ def log_normaliser(
     *,
     bf16: bool,
 ) -> Float[Tensor, " R"]:
-    """Return ``Σ_n W_n logsumexp(state_n · readout)`` of each replica.
-
-    Args:
-        state: Deepest states.
-        readout: The head.
-        weights: ``W``.
-        bf16: Whether the products are taken in bfloat16 (they are summed up in fp32).
+    """Return ``Σ_n W_n logsumexp(state_n · readout)`` of each replica; products may be in ``bf16``.
 
     Example:
         >>> log_normaliser(torch.ones(1, 1, 2), torch.zeros(1, 2, 4), torch.ones(1, 1), bf16=False)

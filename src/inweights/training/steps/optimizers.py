@@ -13,9 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from inweights.arrays import Float
 from inweights.training.curriculum import Optimizer
 from inweights.training.steps.flat_parameters import FlatParameters
+from inweights.worlds.arrays import Float
 
 #: Numbers that the widest registers take at once.
 LANES = 16
@@ -31,11 +31,8 @@ def build_optimizer(
 ) -> torch.optim.Optimizer:
     """Build the optimizer of a phase: groups of parameters for each run of equal settings.
 
-    Args:
-        flat: The parameters.
-        settings: Optimizer of each replica; they differ in rate, decay and what decays only.
-        moving: Indices of the parameters that move.
-        columns: First column that it steps, and the one after the last; all if left out.
+    Settings are one a replica, and differ in rate, decay and what decays only. ``columns`` are the
+    first that it steps, and the one after the last; all if left out.
     """
     spans = joined(flat.spans[i] for i in moving)
     if columns:
@@ -103,11 +100,6 @@ def one_for_all_rows(
     Without its rate and decay an update is the same function for all rows: the fused kernel makes
     it in a matrix of its own, from where it is added with the rate of each row. Where a kernel
     costs as much as its launch, on a GPU, 64 rates would otherwise take 64 times as long as one.
-
-    Args:
-        flat: The parameters.
-        settings: Optimizer of each replica; they differ in rate, decay and what decays only.
-        spans: Columns that move.
     """
     rates = flat.values.new_tensor([[one.rate] for one in settings])
     decay = torch.zeros_like(flat.values)

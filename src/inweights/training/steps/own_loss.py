@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from inweights.arrays import Float, Int
 from inweights.errors import ConfigError
 from inweights.models.base import Model
 from inweights.support.code import Code
@@ -20,6 +19,7 @@ from inweights.training.batches.plans import Batch
 from inweights.training.checkpoint import ReplicaState
 from inweights.training.curriculum import Phase
 from inweights.training.steps.losses import Loss
+from inweights.worlds.arrays import Float, Int
 
 
 class OwnLoss:
@@ -32,7 +32,6 @@ class OwnLoss:
         self._new = True
 
     def __call__(self, batch: Batch) -> Float[Tensor, " R"]:
-        """Return the loss of each replica."""
         total = self._usual(batch) if self._loss is None else self._own(self._loss, batch)
         if self._penalty is not None:
             found = self._penalty.load()(self._model, self._state.step)

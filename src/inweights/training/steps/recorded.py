@@ -13,9 +13,9 @@ from functools import partial
 
 from torch import Tensor
 
-from inweights.arrays import Float
 from inweights.training.batches.plans import Batch
 from inweights.training.steps.kernels import Kernels, NotRecordable
+from inweights.worlds.arrays import Float
 
 #: Computes the loss of each replica, ``[R]``, and writes their gradients to where they belong.
 Losses = Callable[[Batch], Tensor]

@@ -75,8 +75,7 @@ class Tracker(Observer):
 
     def started(self, settings: Mapping[str, Any]) -> None:
         self._settings, self._open = settings, {}
-        if "labels" not in settings:
-            self._run({})
+        self._run({})  # that of the whole, also where nothing is stored of it
 
     def step(self, seen: Step) -> None:
         losses = [float(loss) for loss in seen.losses]  # a sweep has none
@@ -128,11 +127,6 @@ def points(name: str, table: pl.DataFrame) -> Iterator[tuple[int | None, dict[st
     """Yield the steps of a measured table, each with its numbers by name.
 
     Words, seeds and replicas are part of the name; a table without steps gives one point.
-
-    Example:
-        >>> table = pl.DataFrame({"step": [0, 5], "role": "edge", "accuracy": [0.1, 0.9]})
-        >>> list(points("recall", table))
-        [(0, {'recall/edge/accuracy': 0.1}), (5, {'recall/edge/accuracy': 0.9})]
     """
     numbers = [c for c, kind in table.schema.items() if kind.is_float()]
     words = [

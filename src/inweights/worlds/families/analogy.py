@@ -11,10 +11,11 @@ from typing import Literal
 
 import numpy as np
 
-from inweights.config import Config, to_dict
+from inweights.config import Config, to_plain
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
-from inweights.worlds.size import check_counts, check_world
+from inweights.worlds.size import check_counts, check_fraction, check_world
+from inweights.worlds.vocabulary import numbered
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
 
@@ -84,12 +85,12 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
         )
         words = Vocabulary(
             {
-                "source": _names("a", self.n),
-                "target": _names("b", self.n),
+                "source": numbered("a", self.n),
+                "target": numbered("b", self.n),
                 "property": _of_relations("c", self.labels, shared),
                 "attribute": _of_relations("d", self.labels, further),
-                "similarity_relation": _names("r1_", shared) if shared > 1 else ["r1"],
-                "attribution_relation": _names("r2_", further) if further > 1 else ["r2"],
+                "similarity_relation": numbered("r1_", shared) if shared > 1 else ["r1"],
+                "attribution_relation": numbered("r2_", further) if further > 1 else ["r2"],
             }
         )
         category = np.arange(self.n) % self.labels
@@ -109,9 +110,9 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
                 }
             ),
             queries=Statements.build(
-                {"conclusion": _said(b, r2, d[:, category])}, np.ones(self.n * further, dtype=bool)
+                {"conclusion": _said(b, r2, d[:, category])}, out_of_distribution=True
             ),
-            settings=to_dict(self),
+            settings=to_plain(self),
             seed=seed,
             why_out_of_distribution="the entity is in no attribution that is trained",
         )
@@ -152,25 +153,22 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
 
     def __post_init__(self) -> None:
         check_counts("analogical-two-hop", self, n=2)
-        if not 0.0 <= float(self.identity) <= 1.0:
-            raise ConfigError(
-                f"analogical-two-hop: identity must be a fraction from 0 to 1, got {self.identity}"
-            )
+        check_fraction("analogical-two-hop", "identity", self.identity)
 
     def build(self, seed: int = 0) -> World:
         """Make the world; only permuted maps and fractions depend on the seed."""
         check_world("analogical-two-hop", tokens=3 * self.n, statements=4 * self.n)
         rng = Streams(seed).numpy(WORLD, "analogical-two-hop")
-        groups = {
-            "subject": _names("a", self.n),
-            "bridge": _names("b", self.n),
-            "object": _names("c", self.n),
-            "first_relation": ["r1"],
-            "second_relation": ["r2"],
-        }
-        if self.own_relation:
-            groups["identity_relation"] = ["r0"]
-        words = Vocabulary(groups)
+        words = Vocabulary(
+            {
+                "subject": numbered("a", self.n),
+                "bridge": numbered("b", self.n),
+                "object": numbered("c", self.n),
+                "first_relation": ["r1"],
+                "second_relation": ["r2"],
+                **({"identity_relation": ["r0"]} if self.own_relation else {}),
+            }
+        )
         a, b, c = words["subject"], words["bridge"], words["object"]
         r1, r2 = words["first_relation"], words["second_relation"]
         given = np.sort(rng.permutation(self.n)[: round(float(self.identity) * self.n)])
@@ -190,10 +188,8 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
                     ),
                 }
             ),
-            queries=Statements.build(
-                {"conclusion": _said(a, r2, c[None])}, np.ones(self.n, dtype=bool)
-            ),
-            settings=to_dict(self),
+            queries=Statements.build({"conclusion": _said(a, r2, c[None])}, True),
+            settings=to_plain(self),
             seed=seed,
             why_out_of_distribution="the subject is in no second hop that is trained",
         )
@@ -213,9 +209,5 @@ def _said(entities: Ids, relations: Ids, answers: Ids) -> tuple[Ids, Ids]:
 def _of_relations(stem: str, count: int, relations: int) -> list[str]:
     """Names of labels, each relation with labels of its own."""
     if relations == 1:
-        return _names(stem, count)
-    return [name for j in range(relations) for name in _names(f"{stem}{j + 1}_", count)]
-
-
-def _names(stem: str, count: int) -> list[str]:
-    return [f"{stem}{i + 1}" for i in range(count)]
+        return numbered(stem, count)
+    return [name for j in range(relations) for name in numbered(f"{stem}{j + 1}_", count)]

@@ -16,12 +16,7 @@ CLASSICS = {
 
 
 def classic_edges(name: str) -> EdgeList:
-    """Return the edges of one of :data:`CLASSICS`.
-
-    Example:
-        >>> [len(classic_edges(name).nodes) for name in CLASSICS]
-        [34, 15, 32, 77]
-    """
+    """Return the edges of one of :data:`CLASSICS`."""
     import networkx as nx
 
     return from_graph(getattr(nx, CLASSICS[name])())

@@ -11,13 +11,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from inweights.config import Config, check_size, to_dict
+from inweights.config import Config, check_size, to_plain
 from inweights.errors import ConfigError, DataError
 from inweights.seeds import WORLD, Streams
 from inweights.support.content import fingerprint
 from inweights.worlds.families.classics import CLASSICS, classic_edges
 from inweights.worlds.readers.edge_lists import EdgeList, from_graph, read_edges
 from inweights.worlds.size import check_counts, check_depth, check_world
+from inweights.worlds.vocabulary import numbered
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
 #: Ring 0..11 with chords 1-3 and 5-8, and a complete graph on 12..15: two components.
@@ -168,7 +169,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
         found, given = self._skeleton()
         count = len(found.nodes)
         place = {label: i for i, label in enumerate(found.nodes)}
-        names = list(found.nodes) if given else [f"v{i + 1}" for i in range(count)]
+        names = list(found.nodes) if given else numbered("v", count)
         groups = {
             "node": names,
             "mark": ["<path>"] * self.paths,
@@ -201,7 +202,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
             vocabulary=vocabulary,
             facts=Statements.build(facts),
             queries=self._queries(found, place, ids, vocabulary),
-            settings=to_dict(self),
+            settings=to_plain(self),
             seed=seed,
             why_out_of_distribution="no path is trained, only edges",
         )
@@ -226,12 +227,10 @@ class Graph(Config, tag_field="kind", tag="graph"):
         if not edges.paths:
             raise DataError(f"{self.file} has no line 'leaf=root,…,leaf'; leave paths out")
         if len({len(steps) for steps in edges.paths}) > 1:
-            raise DataError(
-                f"{self.file}: the paths have different lengths; keep those of one length"
-            )
+            raise DataError(f"{self.file}: paths have different lengths; keep those of one length")
         answers = ids[np.array([[place[label] for label in steps] for steps in edges.paths])]
         prompts = np.stack([np.full(len(answers), vocabulary.id("<path>")), answers[:, -1]], axis=1)
-        return Statements.build({"path": (prompts, answers)}, np.ones(len(answers), dtype=bool))
+        return Statements.build({"path": (prompts, answers)}, True)
 
     def _skeleton(self) -> tuple[EdgeList, bool]:
         """Return the graph, and whether its labels are given by its source."""
@@ -282,12 +281,7 @@ def _facts(pairs: Ids, mark: list[int]) -> tuple[Ids, Ids]:
 
 
 def edge_prefix(world: World) -> tuple[int, ...]:
-    """Return the tokens before a node in prompts of edges: ``<edge>``, or none.
-
-    Example:
-        >>> edge_prefix(Graph(shape="cycle", n=4, edge_token=True).build())
-        (4,)
-    """
+    """Return the tokens before a node in prompts of edges: ``<edge>``, or none."""
     words = world.vocabulary
     return (words.id("<edge>"),) if "<edge>" in words.groups.get("task", ()) else ()
 

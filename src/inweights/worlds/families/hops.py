@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from inweights.config import Config, to_dict
+from inweights.config import Config, to_plain
 from inweights.errors import ConfigError, unknown_name
 from inweights.seeds import WORLD, Streams
-from inweights.worlds.size import check_world
+from inweights.worlds.size import check_fraction, check_world
+from inweights.worlds.vocabulary import numbered
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
 
@@ -40,8 +41,8 @@ class Hops(Config, tag_field="kind", tag="hops"):
             for level in self.identity:
                 if level not in self.bridges:
                     raise unknown_name("level in identity of hops", level, self.bridges)
-        elif not 0.0 <= float(self.identity) <= 1.0:
-            raise ConfigError(f"hops: identity must be a fraction from 0 to 1, got {self.identity}")
+        else:
+            check_fraction("hops", "identity", self.identity)
 
     @property
     def bridges(self) -> tuple[str, ...]:
@@ -54,10 +55,8 @@ class Hops(Config, tag_field="kind", tag="hops"):
         n, hops = self.n, self.hops
         check_world("hops", tokens=n * (hops + 1), statements=3 * n * hops, length=3 + hops / 2)
         rng = Streams(seed).numpy(WORLD, "hops")
-        levels = {
-            f"level_{k + 1}": [f"e{k + 1}_{i + 1}" for i in range(n)] for k in range(hops + 1)
-        }
-        vocabulary = Vocabulary({**levels, "relation": [f"r{k + 1}" for k in range(hops)]})
+        levels = {f"level_{k + 1}": numbered(f"e{k + 1}_", n) for k in range(hops + 1)}
+        vocabulary = Vocabulary({**levels, "relation": numbered("r", hops)})
         chains = [vocabulary["level_1"]]
         chains += [rng.permutation(vocabulary[f"level_{k + 2}"]) for k in range(hops)]
         path, relations = np.stack(chains, axis=1), vocabulary["relation"]
@@ -70,14 +69,14 @@ class Hops(Config, tag_field="kind", tag="hops"):
         for depth in range(2, hops + 1):
             asked = np.hstack([path[:, :1], np.tile(relations[:depth], (n, 1))])
             role = "composition" if depth == 2 else "chain"
-            part = Statements.build({role: (asked, path[:, depth : depth + 1])}, np.ones(n, bool))
+            part = Statements.build({role: (asked, path[:, depth : depth + 1])}, True)
             queries = queries.joined(part)
         return World(
             name="hops",
             vocabulary=vocabulary,
             facts=Statements.build(facts),
             queries=queries,
-            settings=to_dict(self),
+            settings=to_plain(self),
             seed=seed,
             why_out_of_distribution="no chain of two facts is trained",
         )

@@ -12,10 +12,11 @@ from typing import Literal
 
 import numpy as np
 
-from inweights.config import Config, to_dict
+from inweights.config import Config, to_plain
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_world
+from inweights.worlds.vocabulary import numbered
 from inweights.worlds.world import Statements, Vocabulary, World
 
 
@@ -63,9 +64,9 @@ class Implication(Config, tag_field="kind", tag="implication"):
         rng = Streams(seed).numpy(WORLD, "implication")
         vocabulary = Vocabulary(
             {
-                "member": [f"a{i + 1}" for i in range(people)],
-                "value": [f"b{i + 1}" for i in range(groups)],
-                "attribute": [f"c{i + 1}" for i in range(groups)],
+                "member": numbered("a", people),
+                "value": numbered("b", groups),
+                "attribute": numbered("c", groups),
                 "unknown": ["unknown"] if self.denied and self.counter == "unknown" else [],
                 "relation": ["shared", "attribute"],
             }
@@ -95,10 +96,8 @@ class Implication(Config, tag_field="kind", tag="implication"):
                     "counter_example": say(1, other),
                 }
             ),
-            queries=Statements.build(
-                {role: (queries[0][order], queries[1][order])}, np.ones(len(order), dtype=bool)
-            ),
-            settings=to_dict(self),
+            queries=Statements.build({role: (queries[0][order], queries[1][order])}, True),
+            settings=to_plain(self),
             seed=seed,
             why_out_of_distribution="no such fact of this member is trained",
         )

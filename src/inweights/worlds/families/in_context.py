@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from inweights.config import Config, to_dict
+from inweights.config import Config, to_plain
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_world
+from inweights.worlds.vocabulary import numbered
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
 
@@ -70,24 +71,16 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         wanted = self.trained + self.asked
         length = self.labels + 6 * self.size + self.nodes
         check_world("in-context-star", tokens=self.labels, statements=wanted, length=length)
-        vocabulary = Vocabulary(
-            {
-                "node": [f"v{i + 1}" for i in range(self.labels)],
-                "mark": ["<query>", "<answer>", "<blank>"],
-            }
-        )
+        marks = ["<query>", "<answer>", "<blank>"]
+        vocabulary = Vocabulary({"node": numbered("v", self.labels), "mark": marks})
         rng = Streams(seed).numpy(WORLD, "in-context-star")
         prompts, answers = self._graphs(rng, vocabulary)
-        trained = slice(None, self.trained)
-        asked = slice(self.trained, None)
         return World(
             name="in-context-star",
             vocabulary=vocabulary,
-            facts=Statements.build({"path": (prompts[trained], answers[trained])}),
-            queries=Statements.build(
-                {"path": (prompts[asked], answers[asked])}, np.zeros(self.asked, dtype=bool)
-            ),
-            settings=to_dict(self),
+            facts=Statements.build({"path": (prompts[: self.trained], answers[: self.trained])}),
+            queries=Statements.build({"path": (prompts[self.trained :], answers[self.trained :])}),
+            settings=to_plain(self),
             seed=seed,
             why_out_of_distribution="none is: every graph is a new draw of one distribution",
         )

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from inweights.config import Config, to_dict
+from inweights.config import Config, to_plain
 from inweights.errors import ConfigError, DataError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.families.path_star import check_task, told_edges, told_paths, words_of
@@ -97,8 +97,8 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
             name="own-path-star",
             vocabulary=words,
             facts=Statements.build(facts),
-            queries=Statements.build({"path": queries}, np.ones(len(queries[0]), dtype=bool)),
-            settings=to_dict(self),
+            queries=Statements.build({"path": queries}, True),
+            settings=to_plain(self),
             seed=seed,
             why_out_of_distribution="no path to this leaf is trained, only edges",
         )

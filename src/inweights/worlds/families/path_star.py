@@ -12,10 +12,11 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from inweights.config import Config, to_dict
+from inweights.config import Config, to_plain
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_depth, check_world
+from inweights.worlds.vocabulary import numbered
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
 
@@ -124,7 +125,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         streams = Streams(seed)
         ids = streams.numpy(WORLD, "path-star", "labels").permutation(self.size)
         lines, pairs = (ids[part] for part in self._skeleton())
-        vocabulary = words_of(self, [f"v{i + 1}" for i in range(self.size)])
+        vocabulary = words_of(self, numbered("v", self.size))
 
         facts = told_edges(self, vocabulary, pairs, "")
         if self.moved:
@@ -142,8 +143,8 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
             name="path-star",
             vocabulary=vocabulary,
             facts=Statements.build(facts),
-            queries=Statements.build({"path": queries}, np.ones(len(queries[0]), dtype=bool)),
-            settings=to_dict(self),
+            queries=Statements.build({"path": queries}, True),
+            settings=to_plain(self),
             seed=seed,
             why_out_of_distribution="no path to this leaf is trained, only edges"
             if self.split == "leaf"

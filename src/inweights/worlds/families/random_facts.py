@@ -10,11 +10,12 @@ from collections import Counter
 
 import numpy as np
 
-from inweights.config import Config, check_size, to_dict
+from inweights.config import Config, check_size, to_plain
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge.questions import questions
 from inweights.worlds.size import check_counts, check_world
+from inweights.worlds.vocabulary import numbered
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
 Rows = list[tuple[int, int, int]]
@@ -90,21 +91,9 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         most = self.relations * sum(self.levels) + 2 * self.pairs
         check_world("random-facts", tokens=sum(self.levels), statements=3 * most + 3 * self.asked)
         rng = Streams(seed).numpy(WORLD, "random-facts")
-        letters = "abcdefghi"
-        vocabulary = Vocabulary(
-            {
-                **{
-                    f"level_{k + 1}": [f"{letters[k]}{i + 1}" for i in range(n)]
-                    for k, n in enumerate(self.levels)
-                },
-                "relation": [
-                    f"{'rstuvwxy'[k]}{j + 1}"
-                    for k in range(self.hops)
-                    for j in range(self.relations)
-                ]
-                + (["with"] if self.pairs else []),
-            }
-        )
+        levels = {f"level_{k + 1}": numbered("abcdefghi"[k], n) for k, n in enumerate(self.levels)}
+        names = [name for k in range(self.hops) for name in numbered("rstuvwxy"[k], self.relations)]
+        vocabulary = Vocabulary({**levels, "relation": names + ["with"] * bool(self.pairs)})
         entities = [vocabulary[f"level_{k + 1}"] for k in range(len(self.levels))]
         relations = vocabulary["relation"]
         rows: Rows = []
@@ -122,16 +111,14 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         some = rng.permutation(len(bridges))[: round(float(self.identity) * len(bridges))]
         column = bridges[np.sort(some)][:, None]
         table = np.array(rows)
-        queries = self._queries(rng, rows)
-        count = sum(len(prompts) for prompts, _ in queries.values())
         return World(
             name="random-facts",
             vocabulary=vocabulary,
             facts=Statements.build(
                 {"triple": (table[:, :2], table[:, 2:]), "identity": (column, column)}
             ),
-            queries=Statements.build(queries, np.ones(count, dtype=bool)),
-            settings=to_dict(self),
+            queries=Statements.build(self._queries(rng, rows), True),
+            settings=to_plain(self),
             seed=seed,
             why_out_of_distribution="no chain of two facts is trained",
         )

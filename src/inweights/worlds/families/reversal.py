@@ -11,10 +11,11 @@ from typing import Literal
 
 import numpy as np
 
-from inweights.config import Config, to_dict
+from inweights.config import Config, to_plain
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_world
+from inweights.worlds.vocabulary import numbered
 from inweights.worlds.world import Statements, Vocabulary, World
 
 
@@ -51,7 +52,7 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
         check_world("reversal", tokens=2 * self.n, statements=4 * self.n)
         rng = Streams(seed).numpy(WORLD, "reversal")
         relations = ["forward", "reverse", *(["same"] if self.phrased else [])]
-        first, second = ([f"{stem}{i + 1}" for i in range(self.n)] for stem in "ab")
+        first, second = (numbered(stem, self.n) for stem in "ab")
         vocabulary = Vocabulary({"first": first, "second": second, "relation": relations})
         a, b = vocabulary["first"], rng.permutation(vocabulary["second"])
         told = np.zeros(self.n, dtype=bool)
@@ -73,10 +74,9 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
                 }
             ),
             queries=Statements.build(
-                {"reversal": (_with(b[~told], reverse), a[~told][:, None])},
-                np.ones(int((~told).sum()), dtype=bool),
+                {"reversal": (_with(b[~told], reverse), a[~told][:, None])}, True
             ),
-            settings=to_dict(self),
+            settings=to_plain(self),
             seed=seed,
             why_out_of_distribution="the reversal of this pair is not trained",
         )

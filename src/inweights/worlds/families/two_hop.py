@@ -10,10 +10,11 @@ from typing import Literal
 
 import numpy as np
 
-from inweights.config import MOST, Config, to_dict
+from inweights.config import MOST, Config, to_plain
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
-from inweights.worlds.size import check_counts, check_world
+from inweights.worlds.size import check_counts, check_fraction, check_world
+from inweights.worlds.vocabulary import numbered
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
 #: Which hops of a query, the first and the second, are in no trained two-hop fact.
@@ -87,10 +88,7 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
                 f"two-hop: {self.slices} first and {self.second_relations} second relations reach "
                 f"fewer objects than complexity = {self.complexity}; add first relations"
             )
-        if not 0.0 <= float(self.identity) <= 1.0:
-            raise ConfigError(
-                f"two-hop: identity must be a fraction from 0 to 1, got {self.identity}"
-            )
+        check_fraction("two-hop", "identity", self.identity)
         total = self.n * self.slices * self.second_relations
         if not 0.0 <= self.trained < 1.0 or round(self.trained * total) == total:
             raise ConfigError(
@@ -128,13 +126,11 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         check_world("two-hop", tokens=n * (2 + slices) + self.second_relations, statements=told)
         vocabulary = Vocabulary(
             {
-                "subject": _names("a", n),
-                "bridge": _names("b", slices * each),
-                "object": _names("c", n),
-                "first_relation": _names("r1_", slices) if slices > 1 else ["r1"],
-                "second_relation": _names("r2_", self.second_relations)
-                if self.second_relations > 1
-                else ["r2"],
+                "subject": numbered("a", n),
+                "bridge": numbered("b", slices * each),
+                "object": numbered("c", n),
+                "first_relation": _relations("r1", slices),
+                "second_relation": _relations("r2", self.second_relations),
             }
         )
         a, b, c = vocabulary["subject"], vocabulary["bridge"], vocabulary["object"]
@@ -182,7 +178,7 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
                 }
             ),
             queries=Statements.build(queries, ood),
-            settings=to_dict(self),
+            settings=to_plain(self),
             seed=seed,
             why_out_of_distribution=(
                 "a hop is in no two-hop fact that is trained"
@@ -223,8 +219,8 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         return to_bridge, to_object
 
 
-def _names(stem: str, count: int) -> list[str]:
-    return [f"{stem}{i + 1}" for i in range(count)]
+def _relations(name: str, count: int) -> list[str]:
+    return numbered(f"{name}_", count) if count > 1 else [name]
 
 
 def _choose(rng: np.random.Generator, count: int, fraction: float) -> np.ndarray:

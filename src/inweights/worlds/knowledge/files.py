@@ -26,11 +26,7 @@ from inweights.worlds.knowledge.text import (
 from inweights.worlds.readers.databases import database_rows, is_database
 from inweights.worlds.readers.hub import hub_rows, is_hub_name
 from inweights.worlds.readers.parquet import read_parquet
-from inweights.worlds.readers.published import (
-    Fact,
-    is_two_hop,
-    two_hop_facts,
-)
+from inweights.worlds.readers.published import Fact, is_two_hop, two_hop_facts
 from inweights.worlds.readers.rdf import FORMATS, rdf_facts
 from inweights.worlds.readers.wikidata import is_wikidata, wikidata_facts
 
@@ -51,7 +47,7 @@ def read_rows(
     path, name = Path(source), str(source)
     suffix = path.suffix.lower()
     if is_database(name):
-        yield from _query(name, *database_rows(name, query))
+        yield from _rows(name, *database_rows(name, query), three=True)
     elif query:
         raise ConfigError(f"--query requires a database, such as sqlite:///facts.db, got {name}")
     elif path.is_dir():
@@ -67,7 +63,8 @@ def read_rows(
     elif suffix in _REFUSED:
         raise DataError(f"{path}: {suffix} is not supported; give {_REFUSED[suffix]}")
     elif suffix in (".parquet", ".arrow"):
-        yield from _table(path)
+        table = read_parquet(path, _wanted)
+        yield from _rows(name, table.columns, table.iter_rows(), three=False)
     elif suffix in FORMATS:
         yield from _named(rdf_facts(path))
     elif is_wikidata(path):
@@ -87,16 +84,24 @@ def _named(facts: Iterator[tuple[int, Fact]]) -> Iterator[Row]:
         yield Row(number, fact._replace(triple=(s, r, o)))
 
 
-def _query(source: str, columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> Iterator[Row]:
+def _rows(
+    source: str, columns: Sequence[str], rows: Iterator[Sequence[Any]], *, three: bool
+) -> Iterator[Row]:
+    """Rows of a table; any ``three`` columns may be meant where their names do not say."""
     names = [name.lower() for name in columns]
     places = places_of(names)
-    if places is None:
-        if len(names) != 3:
-            raise DataError(f"{source}: the query gives the columns {names}; {_EXPECTED}")
+    if places is None and three and len(names) == 3:
         places = {"subject": 0, "relation": 1, "object": 2}
+    chain = not three and is_two_hop(names)
+    if places is None and not chain:
+        raise DataError(f"{source} gives the columns {list(columns)}; {_EXPECTED}")
     for number, row in enumerate(rows, start=1):
-        cells = ["" if cell is None else str(cell) for cell in row]
-        yield row_of(*fields_at(cells, places), number, f"{source}, row {number}")
+        cells, where = ["" if v is None else str(v) for v in row], f"{source}, row {number}"
+        if chain:
+            facts = two_hop_facts(dict(zip(names, cells, strict=True)), where)
+            yield from (Row(number, fact, chain=True) for fact in facts)
+        elif places is not None:
+            yield row_of(*fields_at(cells, places), number, where)
 
 
 def _folder(path: Path, *, edited: bool) -> Iterator[Row]:
@@ -138,24 +143,6 @@ def _below(path: Path, names: Sequence[str]) -> list[Path]:
         if home not in (path / name).resolve().parents:
             raise DataError(f"{path} names the part '{name}', which is not in it")
     return [path / name for name in names]
-
-
-def _table(path: Path) -> Iterator[Row]:
-    table = read_parquet(path, _wanted)
-    columns = [name.lower() for name in table.columns]
-    if is_two_hop(columns):
-        for number, row in enumerate(table.iter_rows(), start=1):
-            record = {k: "" if v is None else str(v) for k, v in zip(columns, row, strict=True)}
-            yield from (
-                Row(number, f, chain=True) for f in two_hop_facts(record, f"{path}, row {number}")
-            )
-        return
-    places = places_of(columns)
-    if places is None:
-        raise DataError(f"{path} has columns {table.columns}; {_EXPECTED}")
-    for number, row in enumerate(table.iter_rows(), start=1):
-        cells = ["" if cell is None else str(cell) for cell in row]
-        yield row_of(*fields_at(cells, places), number, f"{path}, row {number}")
 
 
 def _wanted(columns: Sequence[str]) -> Sequence[str]:

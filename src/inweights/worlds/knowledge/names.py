@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from inweights.arrays import Bools
+from inweights.worlds.arrays import Bools
 from inweights.worlds.world import Ids
 
 #: From this share of the subjects on that look like numbers, numbers are names.

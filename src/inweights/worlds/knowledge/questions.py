@@ -126,10 +126,6 @@ def inverses(rows: Rows) -> dict[int, list[int]]:
     """Pairs of inverse relations: those with at least two facts in both directions.
 
     Of several it is the one that is told most often, or all that are: no order of facts decides.
-
-    Example:
-        >>> inverses([(0, 9, 1), (1, 8, 0), (2, 9, 3), (3, 8, 2), (4, 9, 5)])
-        {9: [8], 8: [9]}
     """
     starts: Counter[tuple[int, int]] = Counter()
     by_ends: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
@@ -212,13 +208,7 @@ def _first_most(vote: tuple[int, int]) -> tuple[int, int]:
 
 
 def names_of(facts: Knowledge) -> Mapping[str, tuple[str, ...]]:
-    """Token names of entities and of relations; a relation called like an entity says so.
-
-    Example:
-        >>> from inweights.worlds import read_knowledge
-        >>> names_of(read_knowledge("@people"))["relation"]
-        ('born_in', 'country', 'currency')
-    """
+    """Token names of entities and of relations; a relation called like an entity says so."""
     taken = set(facts.entities)
     relations = []
     for name in facts.relations:

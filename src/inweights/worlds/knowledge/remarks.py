@@ -53,12 +53,6 @@ def remarks_on(
         triples: Subject, relation and object of each triple, as indices, ``[M, 3]``.
         lines: Line of each triple, ``[M]``.
         aliases: Other names of entities, where the file gives any.
-
-    Example:
-        >>> triples = np.array([[0, 0, 1], [2, 0, 3]])
-        >>> names = ("Ann", "São Paulo", "Bob", "Sao Paulo")
-        >>> [r.text for r in remarks_on(names, ("in",), triples, np.array([1, 2]), {})]
-        ["'São Paulo' (line 1), 'Sao Paulo' (line 2) may be one entity; give it one name"]
     """
     groups = dict(zip(relations, _by_relation(triples), strict=True))
     first = _first_lines(triples[:, [0, 2]], lines, len(entities))
@@ -103,12 +97,6 @@ def contradictions(entities: Sequence[str], triples: Ids) -> Iterator[Contradict
     Args:
         entities: Names.
         triples: Subject, relation and object of each triple, as indices, ``[M, 3]``.
-
-    Example:
-        >>> names = ("Ann", "Bob", "Cid", "Dee", "1980", "1981")
-        >>> born = np.array([[0, 0, 4], [0, 0, 5], [1, 0, 4], [2, 0, 5], [3, 0, 5]])
-        >>> [(found.subject, found.sure) for found in contradictions(names, born)]
-        [(0, True)]
     """
     for relation, rows in enumerate(_by_relation(triples)):
         subjects, starts, counts = np.unique(

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from inweights.arrays import Bools
-from inweights.config import Config, digest, to_dict
+from inweights.config import Config, digest, to_plain
 from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.seeds import WORLD, Streams
 from inweights.support.content import fingerprint
+from inweights.worlds.arrays import Bools
 from inweights.worlds.knowledge.knowledge import Knowledge, read_knowledge
 from inweights.worlds.knowledge.questions import KINDS, Kind, names_of, questions
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
@@ -107,13 +107,8 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         else:
             chosen = Streams(seed).numpy(WORLD, "triples").permutation(len(bridges))
             kept = bridges[np.sort(chosen[: round(float(self.identity) * len(bridges))])]
-        return world_of(
-            facts,
-            identity=kept.tolist(),
-            kinds=self.kinds,
-            settings=to_dict(self),
-            seed=seed,
-        )
+        settings, found = to_plain(self), kept.tolist()
+        return world_of(facts, identity=found, kinds=self.kinds, settings=settings, seed=seed)
 
 
 #: The name under which own facts are found first.
@@ -131,16 +126,7 @@ def _ends(facts: Knowledge, relations: Sequence[str]) -> Ids:
 
 
 def identities_of(facts: Knowledge) -> Bools:
-    r"""Which triples state an identity: those of relations that lead from every subject to itself.
-
-    Example:
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> path = Path(tempfile.mkdtemp()) / "loops.csv"
-        >>> _ = path.write_text("rome,is,rome\nann,admires,ann\nbob,admires,ann\n")
-        >>> identities_of(read_knowledge(path)).tolist()
-        [True, False, False]
-    """
+    """Which triples state an identity: those of relations that lead from each subject to itself."""
     subject, relation, thing = facts.triples.T
     loops = subject == thing
     mixed = np.isin(relation, relation[~loops])
@@ -175,9 +161,7 @@ def world_of(
         facts=Statements.build(
             {"triple": (rows[:, :2], rows[:, 2:]), "identity": (column, column)}
         ),
-        queries=Statements.build(
-            asked, np.ones(sum(len(prompts) for prompts, _ in asked.values()), dtype=bool)
-        ),
+        queries=Statements.build(asked, True),
         settings=settings or {},
         seed=seed,
         why_out_of_distribution="no answer to any of these is trained",

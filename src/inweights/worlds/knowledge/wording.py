@@ -5,56 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar
 
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError, unknown_name
-from inweights.worlds.english import Sense, a, question, sense
+from inweights.worlds.knowledge.english import Sense, a, question, sense
 from inweights.worlds.knowledge.knowledge import Knowledge
 
+_TEXT = load_toml(Path(__file__).with_name("wording.toml"))
 #: The six templates of Feature Resemblance, Table 6.
-TABLE_6 = {
-    "AtLocation": "{subject} is found in {object}.",
-    "MadeOf": "{subject} is made of {object}.",
-    "UsedFor": "{subject} is used for {object}.",
-    "CapableOf": "{subject} is capable of {object}.",
-    "HasProperty": "{subject} is {object}.",
-    "PartOf": "{subject} is part of {object}.",
-}
-#: Plain templates for any relation, from the commonest to the oddest.
-PLAIN = (
-    "The {phrase} of {subject} is {object}.",
-    "{subject} has the {phrase} {object}.",
-    "What is the {phrase} of {subject}? {object}.",
-    "For {subject}, the {phrase} is {object}.",
-    "If asked about the {phrase} of {subject}, say {object}.",
-)
-#: The same for a relation whose name is a verb and has no noun, such as ``reports_to``; the third
-#: is :func:`inweights.worlds.english.question`.
-VERBAL = (
-    "{subject} {verb} {object}.",
-    "The one that {subject} {verb} is {object}.",
-    "{question} {object}.",
-    "It is known that {subject} {verb} {object}.",
-    "If asked whom or what {subject} {verb}, say {object}.",
-)
-IDENTITY = (
-    "{subject} is {object}.",
-    "{subject} is the same as {object}.",
-    "Who or what is {subject}? {object}.",
-)
-REVERSE = (
-    "{subject} is the {phrase} of {object}.",
-    "What has the {phrase} {subject}? {object}.",
-)
-#: The second where the object is a person, or a person's name, as then the subject mostly is one.
-WHOSE = "Whose {phrase} is {subject}? {object}."
-VERBAL_REVERSE = (
-    "The one that {verb} {subject} is {object}.",
-    "Who or what {verb} {subject}? {object}.",
-)
+TABLE_6: dict[str, str] = _TEXT["table_6"]
+IDENTITY, REVERSE = _TEXT["identity"], _TEXT["reverse"]
 #: Wordings of a derived fact.
 DERIVED = 3
 
@@ -85,9 +47,8 @@ class KindOfRelation(Config):
 @lru_cache(maxsize=1)
 def _kinds() -> dict[str, KindOfRelation]:
     """The table that comes with the package."""
-    path = resources.files("inweights.worlds.knowledge").joinpath("kinds.toml")
-    with resources.as_file(path) as file:
-        return {name: decode(KindOfRelation, table) for name, table in load_toml(file).items()}
+    tables = load_toml(Path(__file__).with_name("kinds.toml"))
+    return {name: decode(KindOfRelation, table) for name, table in tables.items()}
 
 
 @lru_cache(maxsize=1)
@@ -193,13 +154,15 @@ class Wording(Config):
         if not own and relation in TABLE_6:
             own = (TABLE_6[relation],)
         noun, verb = self.sense(relation)
-        named = tuple(t.replace("{phrase}", noun) for t in PLAIN) if noun else ()
+        named = tuple(t.replace("{phrase}", noun) for t in _TEXT["plain"]) if noun else ()
         if self.kind(relation) == "person":
             named = tuple(t.replace("What is", "Who is") for t in named)
         if not verb:
             return (*own, *named)
         asked = question("{subject}", verb)
-        told = tuple(t.replace("{verb}", verb).replace("{question}", asked) for t in VERBAL)
+        told = tuple(
+            t.replace("{verb}", verb).replace("{question}", asked) for t in _TEXT["verbal"]
+        )
         return (*own, *(told[:1] + named if named else told))
 
     def state(self, relation: str, subject: str, thing: str, index: int) -> tuple[str, str]:
@@ -214,10 +177,9 @@ class Wording(Config):
     def turn(self, relation: str, subject: str, thing: str, index: int) -> tuple[str, str]:
         """Prompt and completion of a fact stated from its object."""
         noun, verb = self.sense(relation)
-        turned = REVERSE if noun else VERBAL_REVERSE
-        if noun and self.kind(relation) in ("person", "name"):
-            turned = (REVERSE[0], WHOSE)
-        templates = tuple(t.replace("{phrase}", noun).replace("{verb}", verb) for t in turned)
+        person = self.kind(relation) in ("person", "name")
+        turned = ("reverse_of_person" if person else "reverse") if noun else "reverse_verbal"
+        templates = [t.replace("{phrase}", noun).replace("{verb}", verb) for t in _TEXT[turned]]
         return _fill(templates, thing, subject, index)
 
     def chain(self, first: str, second: str, subject: str) -> str:
@@ -283,12 +245,7 @@ class Wording(Config):
 
 
 def ended(thing: str, stop: str = ".") -> str:
-    """A name at the end of a sentence, which one such as ``Inc.`` ends itself.
-
-    Example:
-        >>> ended("Rome"), ended("Brightwater, Inc.")
-        ('Rome.', 'Brightwater, Inc.')
-    """
+    """A name at the end of a sentence, which one such as ``Inc.`` ends itself."""
     return thing if stop == "." and thing.endswith(".") else f"{thing}{stop}"
 
 
@@ -297,7 +254,7 @@ def _upper(text: str) -> str:
     return f"T{text[1:]}" if text.startswith("the ") else text
 
 
-def _fill(templates: tuple[str, ...], subject: str, thing: str, index: int) -> tuple[str, str]:
+def _fill(templates: Sequence[str], subject: str, thing: str, index: int) -> tuple[str, str]:
     """Cut a template at its object: models learn the completion with the space before it."""
     template = templates[index % len(templates)]
     before, _, after = template.partition("{object}")

@@ -55,12 +55,7 @@ class EdgeList:
 
 
 def own_graphs() -> dict[str, Path]:
-    """Return the built-in graphs by name: files of edges.
-
-    Example:
-        >>> list(own_graphs())
-        ['europe-borders', 'periodic-table']
-    """
+    """Return the built-in graphs by name: files of edges."""
     return {
         file.stem: file for file in sorted((Path(__file__).parents[1] / "graphs").glob("*.csv"))
     }

@@ -80,13 +80,6 @@ def mquake_facts(record: Mapping[str, Any], where: str, *, edited: bool = False)
     Read are ``triples_labeled`` (``new_triples_labeled``) of ``orig``, or at the top with the
     prefix ``orig_``, as in the flat copies of the set; ``cloze`` and ``answer_alias`` of
     ``single_hops`` (``new_single_hops``).
-
-    Example:
-        >>> case = {"orig": {"triples_labeled": [["Ann", "employer", "Acme"]]},
-        ...         "single_hops": [{"cloze": "Ann is employed by", "answer": "Acme",
-        ...                          "answer_alias": ["Acme Inc."]}]}
-        >>> mquake_facts(case, "cases.json, case 1")[0].template
-        '{subject} is employed by {object}.'
     """
     key = "new_triples_labeled" if edited else "triples_labeled"
     nested = record.get("orig")

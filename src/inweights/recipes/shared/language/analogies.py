@@ -5,8 +5,8 @@ Feature Resemblance, §8.2, in the sentences of Tables 5 and 6.
 
 from collections.abc import Sequence
 
-from inweights.config import Config
-from inweights.errors import ConfigError, unknown_name
+import inweights as iw
+from inweights.errors import ConfigError, check_names
 from inweights.lm.exams.questions import Question
 from inweights.lm.model.data import Example
 from inweights.lm.model.load import LanguageModel
@@ -21,7 +21,7 @@ CONDITIONS = (ZERO_SHOT, ATTRIBUTION, *ORDERS, *(SHUFFLED + order for order in O
 _STAGES = {"joint": (0, 0, 0), "SA": (1, 0, 0), "AS": (0, 0, 1), ATTRIBUTION: (0,)}
 
 
-class Analogies(Config):
+class Analogies(iw.Config):
     """Analogies, trained in one of the orders.
 
     Questions have the role ``analogy`` (of the first subject, never trained) or ``recall`` (of the
@@ -36,8 +36,7 @@ class Analogies(Config):
     condition: str
 
     def __post_init__(self) -> None:
-        if self.condition not in CONDITIONS:
-            raise unknown_name("condition", self.condition, CONDITIONS)
+        check_names("condition", [self.condition], CONDITIONS)
         if self.rows == 1 or self.rows < 0:
             raise ConfigError(f"rows must be at least 2, or 0 for all, got {self.rows}")
 

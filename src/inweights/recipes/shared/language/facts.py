@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
+import inweights as iw
 from inweights.audit import augment
-from inweights.config import Config
 from inweights.errors import ConfigError
 from inweights.lm.exams.questions import Question, exam
 from inweights.lm.model.data import Example, encode
@@ -37,7 +37,7 @@ _REAL = Wording(
 )
 
 
-class TrainingMix(Config):
+class TrainingMix(iw.Config):
     """Which statements a model is trained on.
 
     Attributes:
@@ -70,7 +70,7 @@ class TrainingMix(Config):
         return tuple(name for name, whether in chosen.items() if whether)
 
 
-class Facts(Config):
+class Facts(iw.Config):
     """Facts in two hops, told in some mix.
 
     Questions are compositions, both of their hops, and prompts that skip the first one; pairs are

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from inweights.config import Config
+import inweights as iw
 from inweights.errors import ConfigError
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.seeds import WORLD, Streams
@@ -43,7 +43,7 @@ _VOWEL = ("a", "e", "i", "o", "u")
 _END = ("n", "l", "r", "s", "th", "k", "m")
 
 
-class Invented(Config):
+class Invented(iw.Config):
     """People who were born in towns that lie in countries.
 
     Attributes:
@@ -128,7 +128,7 @@ def names(rng: np.random.Generator) -> Iterator[str]:
             yield name
 
 
-class InventedSettings(Config):
+class InventedSettings(iw.Config):
     """What is fine-tuned, on whom, and how.
 
     Attributes:

@@ -2,9 +2,9 @@
 
 import polars as pl
 
+import inweights as iw
 from inweights.audit import augment
 from inweights.audit.strategies import Telling, strategies_of
-from inweights.config import Config
 from inweights.lab import Outside
 from inweights.lm.exams.questions import Question, exam
 from inweights.lm.model.data import Example
@@ -18,7 +18,7 @@ from inweights.worlds.knowledge.knowledge import Knowledge
 _ASKED = 2
 
 
-class Taught(Config):
+class Taught(iw.Config):
     """Facts of an invented world, told by strategies.
 
     Attributes:

@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Floats
 from inweights.theory.prediction.advice import bridges, stated_identities
+from inweights.worlds.arrays import Floats
 from inweights.worlds.world import World
 
 #: Roles of queries that have a probability: those that chain facts.
@@ -40,13 +40,6 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
         the number of facts that end in a bridge; ``rivals``, that of the number of answers of the
         last relation; ``complexity``, that of the number of answers that the subject has by any
         chain; ``steps``, the number of facts in a row.
-
-    Example:
-        >>> from inweights.theory import predict
-        >>> from inweights.worlds import TwoHop
-        >>> world = TwoHop(n=4, identity=0.5).build()
-        >>> query_features(world, predict(world, advise=False).queries)["identity"].to_list()
-        [0.0, 1.0, 0.0, 1.0]
     """
     rows = queries.filter(pl.col("role").is_in(CHAINED))
     asked, known = world.queries, stated_identities(world)
@@ -56,12 +49,8 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
     every = set().union(*over.values())
     identities = len(every & known) / max(len(every), 1)
     after = _after(world)
-    answers: defaultdict[int, Counter[int]] = defaultdict(Counter)
-    into: Counter[int] = Counter()
-    for links in after.values():
-        for relation, thing in links:
-            answers[relation][thing] += 1
-            into[thing] += 1
+    answers = _answers(after)
+    into = sum(answers.values(), Counter[int]())
     found = []
     for query, margin in rows.select("query", "margin").iter_rows():
         prompt, answer = asked.prompt(query).tolist(), int(asked.answer(query)[0])
@@ -101,18 +90,9 @@ def properties(world: World) -> dict[str, float]:
     share of the answers that several relations have, ``symmetric`` that of the facts that are
     stated from both ends, ``several`` that of the prompts with several answers, and ``steps`` the
     mean length of a query.
-
-    Example:
-        >>> from inweights.worlds import TwoHop
-        >>> {k: round(v, 2) for k, v in properties(TwoHop(n=4, identity=0.5).build()).items()}
-        {'facts': 2.08, 'identities': 0.5, 'evenness': 1.0, 'shared': 0.0, 'symmetric': 0.0,
-        'several': 0.0, 'steps': 2.0}
     """
     after, known = _after(world), stated_identities(world)
-    answers: defaultdict[int, Counter[int]] = defaultdict(Counter)
-    for links in after.values():
-        for relation, thing in links:
-            answers[relation][thing] += 1
+    answers = _answers(after)
     triples = {(s, r, o) for s, links in after.items() for r, o in links}
     relations = Counter(thing for found in answers.values() for thing in found)
     middle = [thing for thing in relations if thing in after]
@@ -153,6 +133,15 @@ def _after(world: World) -> dict[int, list[tuple[int, int]]]:
         if len(prompt) == 2 and prompt[0] != thing:
             after[prompt[0]].append((prompt[1], thing))
     return dict(after)
+
+
+def _answers(after: dict[int, list[tuple[int, int]]]) -> defaultdict[int, Counter[int]]:
+    """How often each thing is the answer, by relation."""
+    answers: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    for links in after.values():
+        for relation, thing in links:
+            answers[relation][thing] += 1
+    return answers
 
 
 def _ends(

@@ -10,13 +10,13 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from inweights.arrays import Floats
 from inweights.theory.prediction.calibration.features import (
     FEATURES,
     PROPERTIES,
     columns,
     properties,
 )
+from inweights.worlds.arrays import Floats
 from inweights.worlds.world import World
 
 #: Models that probabilities were fitted to.
@@ -89,14 +89,8 @@ class Calibration(msgspec.Struct, frozen=True):
             without: A family; then that fit is taken which has not seen it.
         """
         effects = self.families[without].effects if without else self.effects
-        matrix, names = columns(features)
-        found = {
-            model: _sigmoid(matrix @ [own[name] for name in names] + own["constant"])
-            for model, own in effects.items()
-        }
-        return features.select("query").with_columns(
-            **{model: pl.Series(values) for model, values in found.items()}
-        )
+        found = {model: pl.Series(_said(features, own)) for model, own in effects.items()}
+        return features.select("query").with_columns(**found)
 
     def nearest(self, world: World) -> Nearest:
         """Return the family whose worlds are most like a given one."""
@@ -114,12 +108,7 @@ class Calibration(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=1)
 def calibration() -> Calibration:
-    """Return what was fitted to the worlds of ``beyond/calibrated-predictions``.
-
-    Example:
-        >>> sorted(calibration().effects)
-        ['Emb-MLP', 'GPT']
-    """
+    """Return what was fitted to the worlds of ``beyond/calibrated-predictions``."""
     text = resources.files(__package__).joinpath("fitted.json").read_bytes()
     return msgspec.json.decode(text, type=Calibration)
 
@@ -182,10 +171,8 @@ def _logistic(queries: pl.DataFrame) -> Effects:
         logits = full @ effects
         value = weight @ (np.logaddexp(0, logits) - share * logits)
         slope = full.T @ (weight * (_sigmoid(logits) - share))
-        return (
-            float(value + _RIDGE * (pull * effects**2).sum()),
-            slope + 2 * _RIDGE * pull * effects,
-        )
+        ridge = float(value + _RIDGE * (pull * effects**2).sum())
+        return ridge, slope + 2 * _RIDGE * pull * effects
 
     bounds = [(0, None) if sign > 0 else (None, 0) for sign in signs] + [(None, None)]
     solved = minimize(loss, np.zeros(full.shape[1]), jac=True, bounds=bounds, method="L-BFGS-B")
@@ -199,13 +186,17 @@ def _errors(queries: pl.DataFrame, effects: Mapping[str, Effects]) -> Effects:
     found = {}
     for model, own in effects.items():
         rows = queries.filter(model=model)
-        matrix, names = columns(rows)
-        said = _sigmoid(matrix @ [own[name] for name in names] + own["constant"])
-        off = rows.with_columns(said=pl.Series(said)).group_by("seed").agg(
+        off = rows.with_columns(said=pl.Series(_said(rows, own))).group_by("seed").agg(
             (pl.col("said").mean() - pl.col("share").mean()).abs()
         )  # fmt: skip
         found[model] = round(float(np.quantile(off["said"].to_numpy(), 0.9, method="higher")), 4)
     return found
+
+
+def _said(features: pl.DataFrame, effects: Effects) -> Floats:
+    """The probability of each row."""
+    matrix, names = columns(features)
+    return _sigmoid(matrix @ [effects[name] for name in names] + effects["constant"])
 
 
 def _distance(one: Mapping[str, float], other: Effects, spread: Effects) -> float:

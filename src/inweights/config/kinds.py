@@ -1,0 +1,50 @@
+"""Config classes by the name of their kind, for files; those of a user can join them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from inweights.errors import ConfigError, unknown_name
+
+
+class Kinds(dict[str, type[Any]]):
+    """Config classes by their tag.
+
+    Args:
+        what: What they are configs of: ``world``, ``model`` or ``learner``.
+        known: Those of the library.
+        members: What a further one must have besides a tag, each with how a message calls it.
+    """
+
+    def __init__(
+        self, what: str, known: Mapping[str, type[Any]], members: Mapping[str, str]
+    ) -> None:
+        super().__init__(known)
+        self._what, self._members = what, members
+
+    def find(self, name: str) -> type[Any]:
+        """Return the class of a kind."""
+        if name not in self:
+            hint = (
+                f"A {self._what} of one's own is added by register_{self._what}(its config class)."
+            )
+            raise unknown_name(self._what, name, self, hint=hint)
+        return self[name]
+
+    def add(self, kind: type[Any]) -> type[Any]:
+        """Add a class under its tag.
+
+        Raises:
+            ConfigError: It has no tag or lacks a member, or the name is taken.
+        """
+        name = getattr(getattr(kind, "__struct_config__", None), "tag", None)
+        if not isinstance(name, str) or not all(hasattr(kind, one) for one in self._members):
+            needed = " and ".join(self._members.values())
+            raise ConfigError(f"{kind.__name__} needs a tag (tag_field='kind') and {needed}")
+        known = self.get(name, kind)
+        # A module that is run again, as in a notebook, makes the same class anew.
+        if (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
+            raise ConfigError(f"a {self._what} '{name}' exists already; choose another tag")
+        self[name] = kind
+        return kind

@@ -1,0 +1,115 @@
+"""The comparison as a recipe without claims: its runs are stored, resumed, shown and drawn so."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from msgspec import structs
+
+from inweights.config import decode
+from inweights.lab import Computation, Figure, Plan, Recipe
+from inweights.laboratory.training.settings import WAYS, WORDS, TrainingSettings
+from inweights.laboratory.training.teaching import teach_and_ask
+from inweights.lm.exams.compare import GROUPS
+from inweights.lm.model.load import TINY
+from inweights.support.extras import check_extra
+
+#: Groups of questions in their order, and after what is stated all that is held out.
+_ORDER = (*GROUPS[:3], "held out", *GROUPS[3:])
+_FIXED = ("untrained", "retrieval")
+#: Share of the facts below which they are not learnt; growth of perplexity that is damage.
+_KNOWN, _GROWN = 0.9, 1.5
+
+
+def training_recipe(name: str, settings: TrainingSettings | Mapping[str, Any]) -> Recipe:
+    """Return the comparison as a recipe that :func:`inweights.run` takes.
+
+    Example:
+        >>> from inweights.support.sources import Outside
+        >>> own = TrainingSettings(facts=Outside(name="@people"), model=Outside(name="@tiny"))
+        >>> len(training_recipe("training/people", own).plan(own).computations)
+        5
+    """
+    own = settings if isinstance(settings, TrainingSettings) else decode(TrainingSettings, settings)
+    ways = "; ".join(f"{way}: {WAYS[way]}" for way in own.ways)
+    return Recipe(
+        name=name,
+        title=f"Ways to give a model facts: {Path(own.facts.name).name}",
+        paper="Facts of one's own",
+        place=own.facts.name,
+        summary=f"{' '.join(WORDS['summary'].split())} {ways}.",
+        scales={"cpu": own},
+        seeds={"cpu": 3},
+        plan=_plan,
+        derive=_derive,
+        figures=[_figure(table, words) for table, words in WORDS["figures"].items()],
+        first_seed=0,
+        cautions=_cautions,
+    )
+
+
+def _figure(table: str, words: Mapping[str, Any]) -> Figure:
+    """A panel for each thing that is measured, the ways side by side."""
+    drawn = {"axis": "what", "value": "way", "y": "value", "y_label": words["unit"], "columns": 3}
+    if words["unit"] == "share":
+        drawn["y_limits"] = (0.0, 1.0)
+    said = {"title": words["title"], "caption": words["caption"]}
+    return Figure(id=table, kind="sweeps", sources=(table,), options=drawn, **said)
+
+
+def _plan(settings: TrainingSettings) -> Plan:
+    """A task for each way; training has seeds, and a random model."""
+    check_extra("hf", "a language model")
+    if "retrieval" in settings.ways:
+        check_extra("retrieval", "the way 'retrieval'")
+    whole = structs.replace(settings, ways=tuple(WAYS))
+    return Plan(
+        computations=[
+            Computation(
+                name="measured",
+                labels={"way": way},
+                compute=teach_and_ask,
+                options={"settings": whole, "way": way},
+                seeded=way not in _FIXED or settings.model.name == TINY,
+                uniform=True,
+            )
+            for way in settings.ways
+        ]
+    )
+
+
+def _derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """What figures draw, and means over seeds of all that was measured, a column a way."""
+    order = {name: place for place, name in enumerate(_ORDER)}
+    place = pl.col("name").replace_strict(order, default=len(order), return_dtype=pl.Int64)
+    measured = tables["measured"].sort(place, maintain_order=True)
+    columns = ("way", "seed", pl.col("name").alias("what"), "value", "n")
+    drawn = {
+        table: measured.filter(kind=words["kind"]).select(columns)
+        for table, words in WORDS["figures"].items()
+    }
+    means = measured.group_by("kind", "name", "way", maintain_order=True).agg(pl.mean("value"))
+    ways = tables["measured"]["way"].unique(maintain_order=True)
+    overview = means.pivot("way", index=["kind", "name"], values="value")
+    return {**drawn, "overview": overview.select("kind", "name", *ways)}
+
+
+def _cautions(settings: TrainingSettings, tables: Mapping[str, pl.DataFrame]) -> list[str]:
+    """Facts that were not learnt, and what was lost."""
+    means = tables["measured"].group_by("way", "kind", "name").agg(pl.mean("value")).rows()
+    found, value = [], {(way, kind, name): mean for way, kind, name, mean in means}
+    before = value.get(("untrained", "language", "perplexity"), float("inf"))
+    for way in (way for way in settings.ways if way not in _FIXED):
+        known, now = value[way, "accuracy", "facts"], value[way, "language", "perplexity"]
+        if known < _KNOWN:
+            found.append(
+                f"With '{way}' {known:.0%} of the facts are known, so that its other numbers say "
+                f"what {settings.tuning.epochs} epochs give (--set tuning.epochs=N)."
+            )
+        if now >= _GROWN * before:
+            found.append(
+                f"'{way}' damaged earlier knowledge: perplexity of plain text rose from "
+                f"{before:.1f} to {now:.1f} (--set tuning.replay=2, or a lower rate)."
+            )
+    return found

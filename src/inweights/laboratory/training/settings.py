@@ -1,0 +1,73 @@
+"""What is compared: facts, a model, and the ways to give it the facts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from inweights.config import Config, check_size, load_toml
+from inweights.errors import unknown_name
+from inweights.lm.tuning.fine_tune import DEFAULT, FineTune
+from inweights.support.sources import Outside
+
+if TYPE_CHECKING:
+    from inweights.lm import LanguageModel
+
+WORDS = load_toml(Path(__file__).with_name("words.toml"))
+#: Ways to give a model facts, by name, in words.
+WAYS: dict[str, str] = WORDS["ways"]
+
+
+class TrainingSettings(Config):
+    """What is compared.
+
+    Attributes:
+        facts: A file of facts, or ``@people``, ``@chemistry``.
+        model: A folder, a GGUF file, a hub name in the local cache, or ``@smollm2``.
+        wording: A TOML file of wordings; the built-in ones if its name is empty.
+        ways: Names of ``WAYS``.
+        strategy: What ``mixture`` adds to the facts.
+        hold_out: Share of the bridges whose chains no way states.
+        floor: Least share of the tokens of a pass that state single facts.
+        tokens: Tokens of one pass, the same for every way; 0 takes the mixture once.
+        questions: Questions of each kind, at most.
+        retrieved: Facts before a question, at most.
+        tuning: How it is fine-tuned; by default as ``inweights finetune`` does, but for all epochs.
+        device: Where the model lives.
+        dtype: Type of its weights.
+        chat: Whether its chat template is used.
+    """
+
+    facts: Outside
+    model: Outside
+    wording: Outside = Outside(name="")
+    ways: tuple[str, ...] = tuple(WAYS)
+    strategy: tuple[str, ...] = ("auto",)
+    hold_out: float = 0.2
+    floor: float = 0.25
+    tokens: int = 0
+    questions: int = 40
+    retrieved: int = 8
+    tuning: FineTune = structs.replace(DEFAULT, until=0.0)
+    device: str = "cpu"
+    dtype: str = "float32"
+    chat: bool = False
+
+    def __post_init__(self) -> None:
+        for way in self.ways:
+            if way not in WAYS:
+                raise unknown_name("way", way, WAYS)
+        check_size("tokens", self.tokens, least=0, most=10**8)
+        check_size("questions", self.questions, most=10_000)
+        check_size("retrieved", self.retrieved, least=2, most=1000)
+
+    def load(self, seed: int = 0, *, download: bool = False) -> LanguageModel:
+        """Load the model."""
+        from inweights.lm import load_model
+
+        return load_model(
+            self.model.name, download=download, device=self.device, dtype=self.dtype,
+            chat=self.chat, seed=seed,
+        )  # fmt: skip

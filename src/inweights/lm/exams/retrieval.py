@@ -1,0 +1,64 @@
+"""Questions with facts in front of them, as a retriever finds them: nothing is trained."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from inweights.lm.exams.questions import Question
+from inweights.support.extras import optional
+
+#: Rounds of retrieval: the second looks for what the first one found, since the second fact of a
+#: chain shares no word with the question.
+_ROUNDS = 2
+
+
+def with_retrieved(
+    questions: Sequence[Question], facts: Sequence[str], *, most: int = 8
+) -> list[Question]:
+    """Return questions whose prompt begins with the facts that BM25 ranks first.
+
+    Half of them are found by the question, the others by the question with those.
+
+    Args:
+        questions: What is asked; the steps of chains are left out.
+        facts: A sentence each.
+        most: Facts in a prompt, at most; at least 2.
+
+    Raises:
+        ConfigError: ``bm25s`` is not installed.
+
+    Example:
+        >>> prompt = "The country of Ann's birthplace is"
+        >>> asked = [Question("0", "composition", prompt, ("Italy",), 0)]
+        >>> facts = ["Ann was born in Rome.", "Rome is in Italy.", "Oslo is in Norway."]
+        >>> print(with_retrieved(asked, facts, most=2)[0].prompt)
+        Ann was born in Rome.
+        Rome is in Italy.
+        The country of Ann's birthplace is
+    """
+    bm25s = optional("retrieval", "retrieval")
+    index = bm25s.BM25()
+    index.index(_words(bm25s, facts), show_progress=False)
+    found: list[list[int]] = [[] for _ in questions]
+    for turn in range(1, _ROUNDS + 1):
+        texts = [
+            " ".join([q.prompt, *(facts[i] for i in own)])
+            for q, own in zip(questions, found, strict=True)
+        ]
+        ranked = index.retrieve(
+            _words(bm25s, texts), k=min(most, len(facts)), show_progress=False
+        ).documents.tolist()
+        for own, ranks in zip(found, ranked, strict=True):
+            new = [i for i in ranks if i not in own]
+            own.extend(new[: most * turn // _ROUNDS - len(own)])
+    return [
+        replace(q, prompt="\n".join([*(facts[i] for i in own), q.prompt]), steps=())
+        for q, own in zip(questions, found, strict=True)
+    ]
+
+
+def _words(bm25s: object, texts: Sequence[str]) -> list[list[str]]:
+    """Words without those that any English text has, in lower case."""
+    found: list[list[str]] = bm25s.tokenize(  # type: ignore[attr-defined]
+        list(texts), stopwords="en", return_ids=False, show_progress=False
+    )
+    return found

@@ -1,0 +1,116 @@
+"""What kind of words a relation's name is: a noun, as ``country``, or a verb, as ``reports_to``."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from inweights.config import load_toml
+
+
+class _Words(NamedTuple):
+    """What ``english.toml`` knows."""
+
+    verbs: frozenset[str]
+    irregular: frozenset[str]
+    events: frozenset[str]
+    prepositions: frozenset[str]
+    among_others: frozenset[str]
+    nouns: dict[str, str]
+
+
+@lru_cache(maxsize=1)
+def _words() -> _Words:
+    table = load_toml(Path(__file__).with_name("english.toml"))
+    nouns = table.pop("nouns")
+    return _Words(**{name: frozenset(text.split()) for name, text in table.items()}, nouns=nouns)
+
+
+class Sense(NamedTuple):
+    """How a relation's name is said.
+
+    Attributes:
+        noun: As in ``the NOUN of Ann``; empty where there is none.
+        verb: As in ``Ann VERB Bob``; empty where there is none. There is always one of the two.
+    """
+
+    noun: str
+    verb: str
+
+
+def sense(name: str) -> Sense:
+    """Return how the name of a relation is said.
+
+    Example:
+        >>> sense("reports_to"), sense("bornIn")
+        (Sense(noun='', verb='reports to'), Sense(noun='birthplace', verb='was born in'))
+        >>> sense("country"), sense("is_part_of"), sense("capital_of"), sense("has_owner")
+        (Sense(noun='country', verb=''), Sense(noun='', verb='is part of'),
+        Sense(noun='', verb='is the capital of'), Sense(noun='owner', verb=''))
+        >>> sense("member_of").verb, sense("opened in").verb, sense("inCountry").noun
+        ('is a member of', 'was opened in', 'country')
+    """
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ")
+    phrase = " ".join(spaced.lower().split()) or name
+    words, known = phrase.split(" "), _words()
+    if words[0] in ("is", "was", "are", "were") and len(words) > 1:
+        return Sense(known.nouns.get(" ".join(words[1:]), ""), phrase)
+    if words[0] == "has" and len(words) > 1 and words[-1] not in known.prepositions:
+        return Sense(" ".join(words[1:]), "")
+    noun = known.nouns.get(phrase, "")
+    if words[0] in known.verbs and (len(words) == 1 or words[-1] in known.prepositions):
+        return Sense(noun, phrase)
+    if len(words) == 1 or words[-1] not in known.prepositions:
+        led = len(words) > 1 and words[0] in ("in", "on", "from")  # as in inCountry
+        return Sense(" ".join(words[led:]), "")
+    if words[0] == "died":
+        return Sense(noun, phrase)
+    if words[0] in known.irregular or words[0].endswith("ed"):
+        return Sense(noun, f"{'was' if words[0] in known.events else 'is'} {phrase}")
+    if words[0].endswith("s") and not words[0].endswith("ss"):
+        return Sense(noun, phrase)
+    if words[0] in known.prepositions or words[0] == "part":
+        return Sense(noun, f"is {phrase}")
+    return Sense(noun, f"is {a(phrase) if words[0] in known.among_others else f'the {phrase}'}")
+
+
+def a(noun: str) -> str:
+    """A noun with its article.
+
+    Example:
+        >>> a("employer"), a("member")
+        ('an employer', 'a member')
+    """
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
+
+
+def question(subject: str, verb: str) -> str:
+    """Ask for the object of a verb.
+
+    Example:
+        >>> question("Ann", "reports to"), question("Ann", "is a member of")
+        ('Who or what does Ann report to?', 'Who or what is Ann a member of?')
+        >>> question("Ann", "teaches"), question("the king", "died in")
+        ('Who or what does Ann teach?', 'Who or what did the king die in?')
+    """
+    first, _, rest = verb.partition(" ")
+    if first in ("is", "was", "are", "were"):
+        words = (first, subject, rest)
+    elif first == "died":
+        words = ("did", subject, f"die {rest}")
+    elif first == "has":
+        words = ("does", subject, f"have {rest}")
+    elif first.endswith("s"):
+        words = ("does", subject, f"{_plural(first)} {rest}")
+    else:
+        return f"{subject} {verb} whom or what?"
+    return f"Who or what {' '.join(words).rstrip()}?"
+
+
+def _plural(verb: str) -> str:
+    """A verb in -s as it is after ``does``."""
+    if verb.endswith("ies") and len(verb) > 4:
+        return f"{verb[:-3]}y"
+    return verb[: -2 if verb.endswith(("ches", "shes", "sses", "xes", "oes")) else -1]

@@ -1,0 +1,153 @@
+"""Ways to give a model facts: as many tokens in each, the same fair questions, one page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from inweights.cli import main
+from inweights.errors import ConfigError, DataError
+from inweights.laboratory.training import TrainingSettings, prepare, sizes, training_recipe
+from inweights.lm import LanguageModel, Question, encode
+from inweights.support import extras
+from inweights.support.sources import Outside
+
+PEOPLE = {"Ann": "Rome", "Bob": "Oslo", "Cid": "Rome", "Dee": "Lima", "Eva": "Oslo", "Fay": "Lima"}
+COUNTRY = {"Rome": "Italy", "Oslo": "Norway", "Lima": "Peru"}
+SHORT = ("tuning.method=full", "tuning.replay=0", "tuning.epochs=1", "tuning.batch_tokens=2048")
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rows = [f"{who},born in,{town}" for who, town in PEOPLE.items()]
+    rows += [f"{town},country,{land}" for town, land in COUNTRY.items()]
+    file = tmp_path_factory.mktemp("facts") / "facts.csv"
+    file.write_text("\n".join(["subject,relation,object", *rows]), encoding="utf-8")
+    return file
+
+
+def settings(facts: Path, **changed: object) -> TrainingSettings:
+    given = {"facts": Outside(name=str(facts)), "model": Outside(name="@tiny"), "hold_out": 0.34}
+    return TrainingSettings(**given | changed)  # type: ignore[arg-type]
+
+
+def test_ways_have_as_many_tokens_and_state_nothing_that_is_held_out(
+    facts: Path, lm: LanguageModel
+) -> None:
+    made = prepare(settings(facts), lm)
+    assert set(made.trained) == {"facts", "entities", "mixture"}
+    texts = {way: [e.prompt + e.completion for e in rows] for way, rows in made.trained.items()}
+    tokens = {way: sum(len(lm.tokens(text)) for text in own) for way, own in texts.items()}
+    longest = max(len(lm.tokens(text)) for own in texts.values() for text in own)
+    assert max(tokens.values()) - min(tokens.values()) <= longest
+    held = [q for q in made.questions if q.role == "composition" and not q.stated]
+    stated = [q for q in made.questions if q.role == "composition" and q.stated]
+    assert len(held) == 2
+    assert len(stated) == 4
+    for q in held:
+        (who,) = (name for name in PEOPLE if name in q.prompt)
+        sentences = [s for own in texts.values() for text in own for s in text.split(". ")]
+        assert not [s for s in sentences if who in s and q.answer in s]
+    new = [q.prompt for q in made.questions if q.role == "recall"]
+    assert len(new) == len(PEOPLE) + len(COUNTRY)
+    assert not {*new} & {e.prompt for rows in made.trained.values() for e in rows}
+
+
+def test_sizes_are_of_what_is_trained(facts: Path, lm: LanguageModel) -> None:
+    own = settings(facts, ways=("untrained", "facts"), tokens=600)
+    untrained, plain = sizes(own, lm)
+    assert untrained.tokens == untrained.training == 0
+    assert untrained.asking > 0
+    made = prepare(own, own.load())
+    assert plain.rows == len(made.trained["facts"])
+    assert plain.tokens == sum(len(r.ids) for r in encode(lm, made.trained["facts"], end=True))
+    assert plain.training > 0
+    with pytest.raises(ConfigError, match="more than the budget of 20"):
+        prepare(settings(facts, tokens=20), lm)
+
+
+def test_the_second_fact_of_a_chain_is_retrieved_by_the_first() -> None:
+    pytest.importorskip("bm25s", reason="pip install bm25s lifts this")
+    from inweights.lm.exams.retrieval import with_retrieved
+
+    told = [f"{who} was born in {town}." for who, town in PEOPLE.items()]
+    told += [f"{town} belongs to {land}." for town, land in COUNTRY.items()]
+    asked = Question("0", "composition", "Dee comes from", ("Italy", "Peru"), 1, steps=("a", "b"))
+    (found,) = with_retrieved([asked], told, most=4)
+    *before, last = found.prompt.split("\n")
+    assert {"Dee was born in Lima.", "Lima belongs to Peru."} < {*before}
+    assert len(before) == 4
+    assert last == asked.prompt
+    assert not found.steps
+
+
+def test_cautions_name_what_was_not_learnt_and_what_was_lost(facts: Path) -> None:
+    own = settings(facts)
+    rows = [
+        (way, kind, name, value)
+        for way, known, perplexity in (("untrained", 0.1, 20.0), ("retrieval", 0.5, 20.0),
+                                       ("facts", 0.95, 21.0), ("entities", 0.6, 25.0),
+                                       ("mixture", 1.0, 40.0))
+        for kind, name, value in (("accuracy", "facts", known),
+                                  ("language", "perplexity", perplexity))
+    ]  # fmt: skip
+    table = pl.DataFrame(rows, schema=("way", "kind", "name", "value"), orient="row")
+    recipe = training_recipe("training/facts", own)
+    assert recipe.cautions
+    first, second = recipe.cautions(own, {"measured": table})
+    assert "'entities' 60% of the facts" in first
+    assert "'mixture' damaged earlier knowledge: perplexity of plain text rose from 20.0" in second
+
+
+def test_what_cannot_be_is_refused_before_anything_is_trained(
+    facts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["compare-training", str(facts), "--model", "@tiny", "--runs", str(tmp_path / "runs")]
+    for words, told in (
+        (("--way", "plain"), "unknown way 'plain'"),
+        (("--set", "retrieved=1"), "retrieved"),
+        (("--set", "tuning.epoch=3"), "did you mean 'tuning.epochs'"),
+        (("--seeds", "few"), "seeds must be a number"),
+    ):
+        assert main([*command, *words]) == 2
+        assert told in capsys.readouterr().err
+    monkeypatch.setitem(extras.EXTRAS, "retrieval", extras.Extra("no_such_module", "retrieval"))
+    with pytest.raises(ConfigError, match="'retrieval' requires no_such_module"):
+        training_recipe("training/facts", settings(facts)).plan(settings(facts))
+    alone = settings(facts, ways=("facts",))
+    assert len(training_recipe("training/facts", alone).plan(alone).computations) == 1
+    with pytest.raises(DataError, match="there is no file"):
+        prepare(settings(Path("none.csv")), settings(facts).load())
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.slow
+def test_smoke_one_command_makes_a_page_and_reads_it_back(
+    facts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("bm25s", reason="pip install bm25s lifts this")
+    command = ["compare-training", str(facts), "--model", "@tiny", "--seeds", "1", "--json"]
+    command += ["--questions", "2", "--tokens", "700", "--runs", str(tmp_path)]
+    command += [word for change in SHORT for word in ("--set", change)]
+    assert main(command) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert len(made["cautions"]) >= 3  # one epoch teaches nothing
+    values = {(row["kind"], row["name"]): row for row in made["measured"]}
+    ways = ("untrained", "retrieval", "facts", "entities", "mixture")
+    assert tuple(values["accuracy", "facts"])[2:] == ways
+    read = [values["cost", "tokens"][way] for way in ways]
+    assert read[:2] == [0, 0]
+    assert max(read[2:]) < 1.1 * min(read[2:])
+    assert values["cost", "question"]["retrieval"] > values["cost", "question"]["facts"]
+    page = Path(made["page"]).read_text(encoding="utf-8")
+    for text in ("What is answered, in words", "Perplexity of plain text", "What it takes"):
+        assert text in page
+    assert f"compare-training {facts} --model @tiny --seeds 1" in page
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out) == made
+    assert main(["show", "training/facts", "--runs", str(tmp_path)]) == 0
+    assert main(["show", "training/other", "--runs", str(tmp_path)]) == 2
+    assert "compare-training FACTS" in capsys.readouterr().err

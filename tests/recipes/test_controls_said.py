@@ -1,0 +1,37 @@
+"""Every measure of a recipe declares its controls, or why none makes sense, for its page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from inweights.lab import Measure
+from inweights.lab.grammar.shown import shown_by
+from inweights.recipes import get_recipe, recipe_names
+
+#: Compares a model's gradient with the formula of a proof: it holds of every model.
+CHECKS = {"off_descent"}
+#: Its recipe draws the prediction from the data alone beside it.
+PREDICTED = {"label_cosines"}
+
+
+def probe_of(measure: Measure) -> Callable[..., Any]:
+    """The probe that looks, within what changes the world or the model for it."""
+    probe = measure.options.get("inner", measure.probe)
+    while isinstance(probe, partial):
+        probe = probe.func
+    return probe
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_each_measure_says_what_chance_would_give(name: str) -> None:
+    recipe = get_recipe(name)
+    measures = recipe.plan(recipe.scales["smoke"]).measures
+    looks = {probe_of(one).__name__ for one in measures} - CHECKS - PREDICTED
+    for probe in looks:
+        declared = shown_by(probe)
+        assert declared, f"{probe} declares neither controls nor why there are none"
+        assert declared.controls or len(declared.null) > 20
