@@ -49,7 +49,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 def _before(app: Sphinx) -> None:
     """Write the pages that Sphinx then reads; an unchanged one is left as it is."""
     source = Path(app.srcdir)
-    pages = {"commands.md": commands.page()}
+    pages = dict(commands.pages())
     for entry in board.entries():
         pages[f"recipes/{entry.recipe.name}.md"] = recipe_page.page(entry)
         pages[f"recipes/{entry.recipe.name}.svg"] = recipe_page.strip(entry)
@@ -58,6 +58,7 @@ def _before(app: Sphinx) -> None:
     for name, text in pages.items():
         _write(source / name, text)
     made = [*(source / "recipes").rglob("*.*"), *(source / "api").glob("*/*.md")]
+    made += (source / "commands").glob("*.md")
     for old in made:
         if str(old.relative_to(source)) not in pages:
             old.unlink()
