@@ -115,8 +115,9 @@ format: $(VENV)/.stamp ## mend what ruff can mend
 
 bench: $(VENV)/.base ## time training, probes and solvers
 	@test -n "$(wildcard benchmarks/*.py)" || { echo "there is no benchmark yet"; exit 1; }
-	@set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
+	@set -e; for file in $(filter-out benchmarks/__main__.py,$(wildcard benchmarks/*.py)); do echo "== $$file"; $(BIN)/python $$file; done
 	@echo "== benchmarks.replicas" && $(BIN)/python -m benchmarks.replicas
+	@$(BIN)/python -m benchmarks
 
 bench-quick: $(VENV)/.base ## ratios of today beside the stored ones, in two minutes; part of the release
 	@$(BIN)/python benchmarks/quick.py

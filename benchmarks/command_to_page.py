@@ -26,7 +26,7 @@ RECIPES = ("identity-bridge/fig3", "identity-bridge/fig2")
 #: What is counted as which part: module, and a function or method in it, as it is called.
 PARTS = {
     "planning": ("lab.engine.collect:asked_of", "lab.engine.collect:tasks_of"),
-    "training": ("lab.engine.task:train_runs",),
+    "training": ("lab.engine.task:train_block",),
     "measuring": ("lab.engine.task:look", "lab.engine.task:_derive"),
     "storing": ("lab.engine.task:_share_out", "lab.engine.collect:_assemble"),
     "judging": ("lab.engine.engine:judge_all",),

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from inweights.laboratory import compare_models as compare_models
     from inweights.laboratory import find as find
     from inweights.laboratory import from_dict as from_dict
+    from inweights.laboratory import league as league
     from inweights.laboratory import load as load
     from inweights.laboratory import run as run
     from inweights.laboratory import to_dict as to_dict

@@ -11,7 +11,6 @@ from tests.fuzz.drawn import toml
 from tests.fuzz.holds import accepted
 
 import inweights as iw
-from inweights.lab.engine.plan import measure_key
 from inweights.lab.studies.study import open_study
 from inweights.training import Curriculum, Optimizer, Phase, train
 from inweights.worlds import Reversal
@@ -50,10 +49,7 @@ def study_file(here: Path, case: dict[str, Any]) -> None:
         recipe = open_study(path)
         settings: Any = recipe.scales["cpu"]
         assert settings.study.trials == expected
-        keys = [
-            [measure_key(look) for look in study.plan.measures]
-            for study in (settings.study, called)
-        ]
+        keys = [[look.key for look in study.plan.measures] for study in (settings.study, called)]
         assert keys[0] == keys[1]
         seeds = case["seeds"]
         wanted = tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)

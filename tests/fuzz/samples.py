@@ -16,9 +16,9 @@ from tests.worlds.test_sources import DUMP, TURTLE
 from inweights.audit import augment
 from inweights.audit.write import write_augmented
 from inweights.lab.engine.engine import execute
-from inweights.lab.engine.plan_files import write_plan
 from inweights.laboratory.ledger import stating
 from inweights.laboratory.ledger.lines import LEDGER, Ledger
+from inweights.laboratory.plans import write_plan
 from inweights.recipes import get_recipe, recipe_names
 from inweights.runs import RunStore
 from inweights.worlds import TwoHop, read_knowledge, save_world

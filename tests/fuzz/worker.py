@@ -96,7 +96,7 @@ def preload() -> None:
 
     from inweights import recipes
     from inweights.lab.engine import collect as collecting
-    from inweights.lab.engine import plan_files
+    from inweights.laboratory import plans
     from inweights.lm.tuning import job
     from inweights.theory.prediction import predict as prediction
     from inweights.theory.programs.nuclear_norm import solve
@@ -111,7 +111,7 @@ def preload() -> None:
         raise PlannedError
 
     collecting.collect = tiny_only
-    vars(plan_files)["choose_executor"] = stop
+    vars(plans)["choose_executor"] = stop
     vars(job).update(finetune=stop, replayed=stop)
     vars(prediction)["solve"] = partial(solve, iterations=20)
     recipes._registered[RECIPE.name] = RECIPE

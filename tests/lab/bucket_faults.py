@@ -34,7 +34,7 @@ from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
 from inweights.errors import WriteError
 from inweights.lab import Plan
 from inweights.lab.engine.collect import collect
-from inweights.lab.engine.plan_files import Planned, work, write_plan
+from inweights.laboratory.plans import Planned, work, write_plan
 from inweights.runs.tables import files
 from inweights.runs.tables.store import Store
 

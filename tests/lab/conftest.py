@@ -16,13 +16,13 @@ def trained(monkeypatch) -> list[int]:
     from inweights.lab.engine import task
 
     sizes: list[int] = []
-    train_runs = task.train_runs  # type: ignore[attr-defined]
+    train_block = task.train_block  # type: ignore[attr-defined]
 
     def counted(model, *args, **kwargs):
         sizes.append(model.replicas)
-        return train_runs(model, *args, **kwargs)
+        return train_block(model, *args, **kwargs)
 
-    monkeypatch.setattr(task, "train_runs", counted)
+    monkeypatch.setattr(task, "train_block", counted)
     return sizes
 
 

@@ -11,7 +11,7 @@ import pytest
 import inweights as iw
 from inweights.errors import CautionWarning
 from inweights.lab import Trial
-from inweights.lab.studies.cautions import cautions
+from inweights.lab.grammar.controls import cautions
 from inweights.training import learners
 from inweights.worlds import Graph
 

@@ -27,8 +27,8 @@ from inweights.lab import Plan
 from inweights.lab.engine.cluster import Ray
 from inweights.lab.engine.collect import Effort, collect
 from inweights.lab.engine.executors import Executor, Leased, Processes, SameProcess
-from inweights.lab.engine.plan_files import Planned, work, write_plan
 from inweights.lab.engine.ranks import Leader, joined
+from inweights.laboratory.plans import Planned, work, write_plan
 from inweights.runs.tables.store import Store
 from inweights.training import Observer
 
@@ -252,7 +252,7 @@ class TestLeased(ExecutorCase):
 
 def test_every_way_of_running_tasks_is_held_to_the_contract() -> None:
     modules = [import_module(f"inweights.lab.engine.{name}")
-               for name in ("executors", "cluster", "ranks", "plan_files")]  # fmt: skip
+               for name in ("executors", "cluster", "ranks")]  # fmt: skip
     ways = {
         one
         for module in modules

@@ -17,7 +17,7 @@ from tests.lab.test_ranks import two_ranks
 import inweights as iw
 from inweights.lab.engine.cluster import bare
 from inweights.lab.engine.collect import collect
-from inweights.lab.engine.plan_files import write_plan
+from inweights.laboratory.plans import write_plan
 from inweights.runs.tables.store import Store
 
 WORLD = iw.TwoHop(n=3)

@@ -20,7 +20,7 @@ from inweights.errors import ConfigError
 from inweights.lab import Computation, Measure, Plan, Trial
 from inweights.lab.engine import together
 from inweights.lab.engine.job import from_wire, sendable, to_wire
-from inweights.lab.engine.plan import LearnTask, Run, asked_of, measure_key, tasks_of
+from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
 from inweights.lab.engine.together import build_model
 from inweights.models import EmbMLPConfig, GPTConfig, Node2VecConfig
 from inweights.models.model_config import Init
@@ -28,7 +28,6 @@ from inweights.probes import accuracy, graph_recall, margins
 from inweights.support.sources import plain
 from inweights.training import Curriculum, Descent, Optimizer, Optimum, Phase
 from inweights.worlds import Graph, TwoHop
-from inweights.worlds.world import World
 
 ACCURACY = Measure(name="accuracy", probe=accuracy)
 EVERYTHING = lambda owner, part: True  # noqa: E731
@@ -67,9 +66,10 @@ def test_runs_train_together_where_scales_and_rates_alone_differ(changes, togeth
     assert len(tasks_of(work, EVERYTHING)) == 2 - together
 
 
-def four() -> list[tuple[Run, World]]:
-    runs = asked_of(Plan(trials=[trial("a")], measures=[ACCURACY]), range(4)).runs
-    return [(run, run.trial.world.build(run.seed)) for run in runs.values()]
+def four() -> LearnTask:
+    (task,) = tasks_of(asked_of(Plan(trials=[trial("a")]), range(4)), EVERYTHING)
+    assert isinstance(task, LearnTask)
+    return task
 
 
 @pytest.mark.parametrize(("room", "sizes"), [(1e9, [1, 2, 4]), (2000.0, [1])])
@@ -77,9 +77,9 @@ def test_groups_are_measured_where_there_is_a_gpu(room, sizes, monkeypatch) -> N
     """A CPU answers in its place, with steps that all take a second: the way is tried here."""
     built: list[int] = []
 
-    def build(runs: Any, worlds: Any, device: str) -> Any:
-        built.append(len(runs))
-        return build_model(runs, worlds, "cpu")
+    def build(block: LearnTask, device: str) -> Any:
+        built.append(len(block.runs))
+        return build_model(block, "cpu")
 
     answers: dict[str, Callable[[str], Any]] = {
         "mem_get_info": lambda _: (room, 0),
@@ -105,7 +105,7 @@ def test_only_what_is_missing_is_a_task() -> None:
     looks = [ACCURACY, Measure(name="margins", probe=margins)]
     work = asked_of(Plan(trials=[trial("a")], measures=looks), [0, 1])
     _, second = work.runs
-    part = measure_key(looks[1])
+    part = looks[1].key
     (task,) = tasks_of(work, lambda owner, one: owner == second and one == part)
     assert isinstance(task, LearnTask)
     assert task.wanted == [(second, part)]
@@ -123,13 +123,13 @@ def test_the_first_seed_trains_with_the_others() -> None:
 
 def test_measures_go_by_what_they_do() -> None:
     same = Measure(name="other", probe=accuracy)
-    assert measure_key(ACCURACY) == measure_key(same)
+    assert ACCURACY.key == same.key
     for changed in (
         Measure(name="accuracy", probe=margins),
         Measure(name="accuracy", probe=accuracy, every=5),
         Measure(name="accuracy", probe=accuracy, options={"draws": 3}),
     ):
-        assert measure_key(changed) != measure_key(ACCURACY)
+        assert changed.key != ACCURACY.key
     assert plain({"look": accuracy, "at": (1, 2)}) == {"look": "inweights:accuracy", "at": [1, 2]}
 
 
@@ -197,7 +197,7 @@ def test_tasks_come_back_from_json_as_they_were(place: int) -> None:
     assert again.wanted == task.wanted
     if isinstance(task, LearnTask):
         assert [run.trial for run in again.runs] == [run.trial for run in task.runs]
-        assert [measure_key(m) for m in again.measures] == [measure_key(m) for m in task.measures]
+        assert [m.key for m in again.measures] == [m.key for m in task.measures]
 
 
 @pytest.mark.parametrize(

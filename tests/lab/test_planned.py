@@ -20,11 +20,12 @@ from tests.counting import lines_of
 from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
 
 from inweights.cli import main
-from inweights.lab.engine import plan_files, task
+from inweights.lab.engine import task
 from inweights.lab.engine.collect import Effort, collect
 from inweights.lab.engine.job import Job, to_wire
-from inweights.lab.engine.plan_files import Planned, work, write_plan
 from inweights.lab.engine.schedule import Schedule
+from inweights.laboratory import plans
+from inweights.laboratory.plans import Planned, work, write_plan
 from inweights.runs.tables.files import Folder
 from inweights.runs.tables.store import Store
 from inweights.training.checkpoint import Checkpoint
@@ -45,7 +46,7 @@ def stored_once(store: Store, runs: int) -> None:
 
 
 def test_what_is_planned_and_done_is_what_one_process_makes(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(plan_files, "PART", 2)
+    monkeypatch.setattr(plans, "PART", 2)
     made = write(tmp_path / "p", TRAININGS)
     assert made.status().waiting == made.status().tasks == 1
     write(tmp_path / "q", seeds=5)
@@ -115,7 +116,7 @@ def test_a_dead_worker_is_taken_over_by_one_that_has_processes(tmp_path, monkeyp
                 else:
                     time.sleep(0.02)
 
-    monkeypatch.setattr(plan_files, "choose_executor", lambda *_: Others())
+    monkeypatch.setattr(plans, "choose_executor", lambda *_: Others())
     assert work(Planned(made.place, lease=0.6)).done == 2
     assert not made.store.files.names("leases")
 
@@ -368,8 +369,8 @@ def operations(place: Path, tasks: int) -> dict[str, int]:
         return call
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plan_files, "PART", 2)
-        patch.setattr(plan_files, "LISTED", 2)
+        patch.setattr(plans, "PART", 2)
+        patch.setattr(plans, "LISTED", 2)
         for name in ("names", "read", "_publish", "remove"):
             patch.setattr(Folder, name, counted(getattr(Folder, name)))
         step = "plan"

@@ -14,7 +14,7 @@ from tests.lab.small import Trainings, trainings
 
 from inweights.cli import main
 from inweights.lab.engine.collect import collect
-from inweights.lab.engine.plan_files import write_plan
+from inweights.laboratory.plans import write_plan
 from inweights.runs.tables.store import Store
 
 

@@ -14,8 +14,9 @@ from scipy import stats
 from inweights.config import decode, to_plain
 from inweights.errors import ConfigError, DataError
 from inweights.lab import Judged, Stating, computed, cosine, interval, judge, number, share
-from inweights.lab.grammar.claim import Statement, Target
-from inweights.lab.grammar.verdict import ClaimResult, first_seeds, is_open, tally, unjudged
+from inweights.lab.grammar.claim import ClaimResult, Statement
+from inweights.lab.grammar.score import Target
+from inweights.lab.grammar.verdict import first_seeds, is_open, tally, unjudged
 from inweights.support.intervals import (
     alpha_of,
     bounded_interval,

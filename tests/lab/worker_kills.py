@@ -23,8 +23,8 @@ from tests.forks import end, forked, start
 from tests.lab.small import TRAININGS, Trainings
 
 from inweights.lab.engine.collect import collect
-from inweights.lab.engine.plan_files import Planned, work, write_plan
 from inweights.lab.grammar.trial import Plan
+from inweights.laboratory.plans import Planned, work, write_plan
 from inweights.runs.tables.store import Store
 
 SEEDS, WORKERS, LEASE = 4, 3, 3.0

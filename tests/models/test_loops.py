@@ -60,13 +60,31 @@ def test_injection_adds_the_embedding_where_a_further_loop_begins() -> None:
     assert not torch.allclose(patterns, plain.attention_patterns(TOKENS)["block.1"])
 
 
+def test_a_memory_adds_the_values_whose_keys_fit() -> None:
+    config = GPTConfig(layers=1, loops=2, width=16, memory=5)
+    model, plain = built(config), built(GPTConfig(layers=1, loops=2, width=16))
+    batch = pack([TOKENS])
+    torch.testing.assert_close(model(batch, at=batch.last), model(TOKENS)[:, :, -1])
+    alone = built(config, seeds=(1,))
+    assert torch.equal(alone(TOKENS)[0], model(TOKENS)[1])
+    assert model.memory is not None
+    value = torch.randn(2, 1, 16)
+    with torch.no_grad():
+        model.memory.values.weight.copy_(value.expand(-1, 5, -1))
+        plain.load_state_dict(model.state_dict(), strict=False)
+    seen = plain.hidden(TOKENS, layers=["block.0"])["block.0"] + value[:, 0, None]
+    torch.testing.assert_close(model.hidden(TOKENS, layers=["block.0"])["block.0"], seen)
+
+
 def test_runs_of_before_keep_their_identity_and_loops_have_another() -> None:
-    assert {"loops", "inject"}.isdisjoint(identity(GPTConfig()))
+    assert {"loops", "inject", "memory"}.isdisjoint(identity(GPTConfig()))
     assert identity(LOOPED)["loops"] == 3
     with pytest.raises(ConfigError, match=r"gpt\.inject has no effect with one loop"):
         GPTConfig(inject=True)
     with pytest.raises(ConfigError, match=r"GPT-2 cannot express gpt\.loops = 3"):
         to_transformers(built(LOOPED))
+    with pytest.raises(ConfigError, match=r"GPT-2 cannot express gpt\.memory = 4"):
+        to_transformers(built(GPTConfig(memory=4)))
 
 
 def test_a_trained_model_is_evaluated_with_other_numbers_of_loops() -> None:

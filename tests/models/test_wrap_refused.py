@@ -212,7 +212,7 @@ def test_a_file_names_a_factory_that_is_loaded_and_unchanged(
             decode_model(content)
         file.write_text(FACTORY.replace("WIDTH = 8", "WIDTH = 16"))
         load_plugins(["./own_factory.py"])
-        with pytest.raises(ConfigError, match="source of own_factory:make is not what it was"):
+        with pytest.raises(ConfigError, match="source of own_factory:make has changed"):
             decode_model(content)
     finally:
         sys.modules.pop("own_factory", None)

@@ -10,7 +10,7 @@ from tests.coins import PAPER, Settings, of_coins
 
 from inweights import laboratory
 from inweights.lab import share
-from inweights.lab.grammar.verdict import ClaimResult
+from inweights.lab.grammar.claim import ClaimResult
 from inweights.laboratory import finished, results
 
 COINS = {"fair": 0.5, "false": 0.95}

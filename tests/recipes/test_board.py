@@ -16,9 +16,9 @@ from inweights.cli import entry as cli
 from inweights.cli.console.claims import counts
 from inweights.errors import ConfigError
 from inweights.lab import number, share
-from inweights.lab.grammar.claim import Claim
-from inweights.lab.grammar.numbers import Numbers
-from inweights.lab.grammar.verdict import ClaimResult, decide
+from inweights.lab.grammar.claim import Claim, ClaimResult
+from inweights.lab.grammar.score import Numbers
+from inweights.lab.grammar.verdict import decide
 from inweights.laboratory.ledger.board import holm, least_alpha
 from inweights.laboratory.ledger.lines import (
     Earlier,

@@ -9,10 +9,9 @@ from msgspec import structs
 
 from inweights.errors import ConfigError
 from inweights.lab import Stating, share
-from inweights.lab.grammar.claim import Claim, Target
-from inweights.lab.grammar.numbers import Numbers
-from inweights.lab.grammar.published import check_sources, closeness, printed_number
-from inweights.lab.grammar.verdict import ClaimResult, decide
+from inweights.lab.grammar.claim import Claim, ClaimResult
+from inweights.lab.grammar.score import Numbers, Target
+from inweights.lab.grammar.verdict import closeness, decide, printed_number
 from inweights.recipes import get_recipe, recipe_names
 from inweights.report.pages.claims import headline
 
@@ -35,7 +34,7 @@ def test_every_claim_of_a_paper_has_quote_number_and_protocol() -> None:
     papers = [claim for claim in claims if not claim.ours]
     assert papers
     for claim in papers:
-        check_sources(claim, "")
+        claim.check_sources("")
     for claim in claims:
         assert not claim.ours or claim.protocol is None, f"{claim.id} is ours and has a protocol"
         if claim.close:
@@ -44,16 +43,16 @@ def test_every_claim_of_a_paper_has_quote_number_and_protocol() -> None:
 
 @pytest.mark.parametrize("name", ["quote", "published", "protocol"])
 def test_a_claim_without_its_source_does_not_load(name: str) -> None:
-    check_sources(stated(), "one.toml")
+    stated().check_sources("one.toml")
     with pytest.raises(ConfigError, match=f"one.toml: claim toy/one/works has no '{name}'; give"):
-        check_sources(
-            structs.replace(stated(), **{name: "" if name == "quote" else None}), "one.toml"
+        structs.replace(stated(), **{name: "" if name == "quote" else None}).check_sources(
+            "one.toml"
         )
 
 
 def test_a_long_quote_does_not_load() -> None:
     with pytest.raises(ConfigError, match="has 26 words; give 25 at most"):
-        check_sources(stated(quote="word " * 26), "one.toml")
+        stated(quote="word " * 26).check_sources("one.toml")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from inweights.errors import ConfigError, FolderError
 from inweights.lab.engine.collect import Effort
 from inweights.lab.engine.engine import execute
 from inweights.lab.engine.outcome import load
-from inweights.lab.engine.plan_files import Planned, write_plan
+from inweights.laboratory.plans import Planned, write_plan
 from inweights.recipes import get_recipe
 from inweights.report.pages.publish import command_of
 from inweights.runs import RunStore

@@ -13,6 +13,7 @@ threads would not survive that.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import io
 import json
 import os
@@ -27,19 +28,20 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import torch._dynamo  # noqa: F401  # what a training imports late, so that forks need not
 from tests.forks import forked
 from tests.lab.small import Trainings, recipe, trainings
 
 from inweights import cli
 from inweights.audit import trained_prediction
 from inweights.lab import Paper, share
-from inweights.lab.engine.plan_files import write_plan
 from inweights.lab.studies import settle
+from inweights.laboratory.plans import write_plan
 from inweights.recipes import register
 from inweights.training.checkpoint import StateFile
 
 NAME, PLUGIN = "tests/undecided", "tests.lab.small"
+#: What a training imports late, so that forks need not.
+LATE = "torch._dynamo"
 SOURCE = f"{os.sep}inweights{os.sep}"
 #: Operations that change files: functions of the system, and methods of open files.
 OPERATIONS = {"replace", "rename", "unlink", "rmdir", "mkdir", "link", "write", "fsync"}
@@ -212,6 +214,7 @@ def trial(name: str, here: Path, base: Path, counts: list[int], draw: random.Ran
 
 
 def main(root: str, kills: str, seed: str = "0", *names: str) -> None:
+    importlib.import_module(LATE)
     share_of = partial(trained_prediction.replicas_for, share=0.01)
     vars(trained_prediction)["replicas_for"] = share_of
     vars(settle)["MOST"] = 4

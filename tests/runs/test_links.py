@@ -19,7 +19,7 @@ from inweights.errors import ConfigError, FolderError
 from inweights.lab.engine.collect import Effort
 from inweights.lab.engine.engine import execute
 from inweights.lab.engine.outcome import refresh
-from inweights.lab.engine.plan_files import Planned, work, write_plan
+from inweights.laboratory.plans import Planned, work, write_plan
 from inweights.runs import RunFolder, RunStore, about
 from inweights.runs.tables.store import Store
 

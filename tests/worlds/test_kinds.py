@@ -30,7 +30,11 @@ class TestImplication(WorldCase):
 
 
 class TestHops(WorldCase):
-    configs = [Hops(n=4, hops=3, identity=0.5), Hops(n=3, hops=4)]
+    configs = [
+        Hops(n=4, hops=3, identity=0.5),
+        Hops(n=3, hops=4),
+        Hops(n=3, hops=3, relations=2, trained=0.5, longest=2),
+    ]
 
 
 class TestRandomFacts(WorldCase):
@@ -116,14 +120,31 @@ def test_two_hops_are_the_two_hop_world() -> None:
         assert len(mine) == len(theirs)
 
 
-def test_chains_end_where_their_facts_lead() -> None:
-    world = Hops(n=4, hops=3).build(2)
+@pytest.mark.parametrize("several", [1, 3])
+def test_chains_end_where_their_facts_lead(several: int) -> None:
+    world = Hops(n=4, hops=3, relations=several).build(2)
     step = dict(told(world, world.facts, "edge"))
-    for prompt, answer in told(world, world.queries, "chain"):
+    chains = [*told(world, world.queries, "composition"), *told(world, world.queries, "chain")]
+    assert len(set(chains)) == len(chains) == 4 * (several**2 + several**3)
+    for prompt, answer in chains:
         at, *relations = prompt.split()
         for relation in relations:
             at = step[f"{at} {relation}"]
         assert at == answer
+
+
+def test_a_share_of_the_chains_of_some_lengths_is_trained() -> None:
+    config = Hops(n=4, hops=3, relations=2, trained=0.75, shortest=3)
+    world, plain = config.build(1), Hops(n=4, hops=3, relations=2).build(1)
+    assert told(world, world.facts, "edge") == told(plain, plain.facts, "edge")
+    trained, asked = told(world, world.facts, "chain"), told(world, world.queries, "chain")
+    assert (len(trained), len(asked)) == (24, 8)
+    assert {*trained, *asked} == {*told(plain, plain.queries, "chain")}
+    out = dict(zip(world.queries.role_names, ([True] * 16, [False] * 8), strict=True))
+    for role, expected in out.items():
+        rows = world.queries.with_role(role)
+        assert world.queries.out_of_distribution[rows].tolist() == expected
+    assert "two_hop" not in world.facts.role_names
 
 
 @pytest.mark.parametrize(
@@ -135,6 +156,9 @@ def test_chains_end_where_their_facts_lead() -> None:
         (lambda: Implication(members=3, told=2, denied=1), "at least 1 is a query"),
         (lambda: Hops(hops=1), "n and hops must be at least 2"),
         (lambda: Hops(identity=2.0), "fraction from 0 to 1"),
+        (lambda: Hops(trained=1.0), "trained must be a fraction from 0 up to below 1, got 1.0"),
+        (lambda: Hops(longest=2), "no effect without trained chains"),
+        (lambda: Hops(trained=0.5, longest=4), "longest = 4 hops, which must be from 2 to hops"),
         (lambda: RandomFacts(hops=1), "hops must be from 2 to 8"),
         (lambda: RandomFacts(told=0.0), "told must be above 0"),
         (lambda: RandomFacts(pairs=9), "8 pairs fit"),

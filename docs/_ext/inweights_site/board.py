@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 
 from inweights.lab import Recipe
-from inweights.lab.grammar.verdict import ClaimResult, unjudged
+from inweights.lab.grammar.claim import ClaimResult
+from inweights.lab.grammar.verdict import unjudged
 from inweights.laboratory.ledger.board import Board, read_board
 from inweights.recipes import get_recipe, recipe_names
 from inweights.report.pages.claims import headline

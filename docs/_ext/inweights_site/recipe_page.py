@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from inweights.lab.engine.outcome import figures_asked
-from inweights.lab.grammar.published import NO_TEXT, NO_WORDS, SIGNS, closeness
+from inweights.lab.grammar.claim import NO_TEXT, NO_WORDS, SIGNS, ClaimResult
 from inweights.lab.grammar.recipe import split_ours
-from inweights.lab.grammar.verdict import ClaimResult
+from inweights.lab.grammar.verdict import closeness
 from inweights.recipes.catalogue.citations import citations
 from inweights.recipes.catalogue.minutes import cost_of
 from inweights.recipes.catalogue.settings import OWN, settings

@@ -10,7 +10,7 @@ from inweights.runs import written
 
 if TYPE_CHECKING:
     from inweights.lab.engine.outcome import Outcome
-    from inweights.lab.grammar.verdict import ClaimResult
+    from inweights.lab.grammar.claim import ClaimResult
 
 
 @dataclass(frozen=True)

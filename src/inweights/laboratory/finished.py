@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from inweights.errors import ConfigError, InweightsError, unknown_name
-from inweights.lab.grammar.verdict import ClaimResult, unjudged
+from inweights.lab.grammar.claim import ClaimResult
+from inweights.lab.grammar.verdict import unjudged
 from inweights.laboratory.results import board, has_board, stated
 from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
 from inweights.recipes.catalogue.index import entry_of

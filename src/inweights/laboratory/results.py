@@ -175,7 +175,7 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     """The scores of a recipe's runs, those with the most seeds first."""
     from inweights.lab.engine.outcome import load
-    from inweights.lab.grammar.numbers import numbers_of
+    from inweights.lab.grammar.score import numbers_of
     from inweights.lab.studies.settle import of_folder, own_folders
     from inweights.laboratory.ledger.lines import BLOCK
     from inweights.laboratory.ledger.scores import rows_of
@@ -205,7 +205,8 @@ def _rows(
                     continue
                 known = before.entry(claim.id, scale).stated if before else None
                 if known and (known.hash, known.block) == (line.hash, line.block):
-                    yield from rows_of(line, numbers_of(claim, tables), folder.seeds, where)
+                    found = numbers_of(claim.score, tables, claim.id)
+                    yield from rows_of(line, found, folder.seeds, where)
                 else:
                     warnings.warn(
                         f"{claim.id} is left out: it was stated after the commit of its run",

@@ -53,6 +53,7 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         layers: Number of blocks.
         loops: How often a sequence passes through all of them, with the same weights.
         inject: Whether the embedding is added again before each further pass.
+        memory: Slots of a key-value memory that every block reads, the same for all; 0 for none.
         width: Width ``D`` of the residual stream.
         heads: Attention heads; they divide the width.
         positions: Learned, sinusoidal, or no position embeddings.
@@ -75,12 +76,14 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         "dropout": 0.0,
         "loops": 1,
         "inject": False,
+        "memory": 0,
     }
-    newer = ("loops", "inject")
+    newer = ("loops", "inject", "memory")
 
     layers: int = 8
     loops: int = 1
     inject: bool = False
+    memory: int = 0
     width: int = 64
     heads: int = 2
     positions: Positions = "learned"
@@ -97,6 +100,7 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
     def __post_init__(self) -> None:
         for name in ("layers", "loops", "width", "heads", "context"):
             check_size(f"gpt.{name}", getattr(self, name))
+        check_size("gpt.memory", self.memory, least=0)
         if self.inject and self.loops == 1:
             raise ConfigError("gpt.inject has no effect with one loop; leave it out")
         if self.width % self.heads:

@@ -163,6 +163,7 @@ def _refuse_what_gpt2_lacks(config: GPTConfig) -> None:
         ("residual", config.residual, True),
         ("norm", config.norm, True),
         ("loops", config.loops, 1),
+        ("memory", config.memory, 0),
     ):
         if given != wanted:
             raise ConfigError(

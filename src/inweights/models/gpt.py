@@ -61,6 +61,7 @@ class GPT(Model):
             waves = _sinusoids(config.context, config.width)
             self.register_buffer("waves", waves, persistent=False)
         self.blocks = nn.ModuleList(Block(config, replicas) for _ in range(config.layers))
+        self.memory = Memory(config, replicas) if config.memory else None
         self.norm = LayerNorm(replicas, config.width) if config.norm else nn.Identity()
         self.head = None if config.tied else Linear(replicas, config.width, vocabulary, bias=False)
 
@@ -84,7 +85,8 @@ class GPT(Model):
         states = {"embedding": (x := self.hook("embedding", self._embed(batch)))}
         for i, block in enumerate(self.passes):
             x = self._injected(i, x, states["embedding"])
-            x = self.hook(f"block.{i}", block(x, batch.shapes, hook=partial(self._part, i)))
+            x = self._recalled(block(x, batch.shapes, hook=partial(self._part, i)))
+            x = self.hook(f"block.{i}", x)
             states[f"block.{i}"] = x
         states["final"] = self.hook("final", self.norm(x))
         return states
@@ -93,6 +95,10 @@ class GPT(Model):
         """The input of pass ``i``: with the embedding once more where a further loop begins."""
         again = self.config.inject and i and i % len(self.blocks) == 0
         return x + embedding if again else x
+
+    def _recalled(self, x: Tensor) -> Tensor:
+        """The state after a block: with what it finds in the memory, if there is one."""
+        return x if self.memory is None else x + self.memory(x)
 
     def _part(self, block: int, name: str, state: Tensor) -> Tensor:
         return self.hook(f"block.{block}.{name}", state)
@@ -105,7 +111,7 @@ class GPT(Model):
         for i, block in enumerate(passes):
             # What the last block adds elsewhere is read by nobody.
             x = self._injected(i, x, embedding)
-            x = block(x, batch.shapes, at if i + 1 == len(passes) else None)
+            x = self._recalled(block(x, batch.shapes, at if i + 1 == len(passes) else None))
         return self.norm(x)
 
     def _embed(self, batch: Packed) -> Tensor:
@@ -133,6 +139,21 @@ class GPT(Model):
             f"block.{i}": block.pattern(self._injected(i, x, before[0]), *tokens.shape[-2:])
             for i, (block, x) in enumerate(zip(blocks, before, strict=False))
         }
+
+
+class Memory(nn.Module):
+    """Keys and values of ``M`` slots, which a state reads by attention."""
+
+    def __init__(self, config: GPTConfig, replicas: int) -> None:
+        super().__init__()
+        slots, width = config.memory, config.width
+        self.norm = LayerNorm(replicas, width) if config.norm else nn.Identity()
+        self.keys = Linear(replicas, width, slots, bias=False)
+        self.values = Linear(replicas, slots, width, bias=False)
+
+    def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
+        """Return what a state finds: the mean of the values, by the softmax of its keys."""
+        return self.values(self.keys(self.norm(x)).softmax(-1))
 
 
 class Block(nn.Module):

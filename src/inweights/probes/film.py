@@ -200,7 +200,8 @@ def render_frames(film: pl.DataFrame, world: World, *, frames: int = 40) -> pl.D
     chosen = film.filter(pl.col("step").is_in(moments(film["step"].to_list(), frames))).sort("step")
     picture = _large_pictures(count, u, v) if count > DRAWN else _pictures(adjacency(world))
     rows, where = [], []
-    for frame in chosen.iter_rows(named=True):
+    for at in range(chosen.height):
+        frame = {name: chosen[name][at] for name in chosen.columns}
         place, numbers = picture(frame)
         where.append(place)
         rows.append({"step": frame["step"], "recall": frame["recall_others"]} | numbers)
@@ -248,7 +249,8 @@ def _large_pictures(
     sketch = Streams(0).numpy(EVALUATION, "sketch").normal(size=(_WIDEST, _SKETCH))
 
     def picture(frame: dict[str, Any]) -> tuple[Floats, dict[str, Any]]:
-        flat = np.array(frame.get("vectors") or [], dtype=np.float64)
+        given = frame.get("vectors")
+        flat = np.array([] if given is None else given, dtype=np.float64)
         if not len(flat) or len(flat) % count:
             raise DataError(
                 f"the film at step {frame['step']} is not one of {count} nodes: it has {len(flat)} "

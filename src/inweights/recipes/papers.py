@@ -12,7 +12,6 @@ from typing import Any
 
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError
-from inweights.lab.grammar.published import check_sources
 from inweights.lab.grammar.recipe import SCALES, Paper, Recipe, Tables
 from inweights.lab.grammar.recipe_file import read_recipe
 from inweights.lab.grammar.trial import Plan
@@ -99,7 +98,7 @@ def recipe(
     )
     for claim in made.claims:
         if not claim.ours:
-            check_sources(claim, f"{folder}/{name}.toml")
+            claim.check_sources(f"{folder}/{name}.toml")
     return made
 
 

@@ -98,8 +98,8 @@ class Code(Config):
         known = _CHECKED.get((self.at, self.source)) is found
         if self.source and not known and _source(found) != self.source:
             raise ConfigError(
-                f"the source of {self.at} is not what it was when this was written; restore it, "
-                "or make it again with the new one"
+                f"the source of {self.at} has changed since this was written; restore it, or "
+                "create this again with the new one"
             )
         _CHECKED[self.at, self.source] = found
         return partial(found, **self.options) if self.options else found

@@ -141,7 +141,8 @@ def _found(value: Any) -> Iterator[tuple[str, str]]:
             yield from _found(one)
     elif isinstance(value, list | tuple):
         for one in value:
-            yield from _found(one)
+            if type(one) not in _PLAIN:  # such as the thousand names in a graph of one's own
+                yield from _found(one)
 
 
 def _code(thing: type | types.FunctionType) -> Iterator[tuple[str, str]]:

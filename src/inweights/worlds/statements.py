@@ -15,9 +15,9 @@ from inweights.worlds.vocabulary import Ids, counted
 
 #: Roles that facts of the built-in worlds have. A world of one's own may use others.
 FACT_ROLES = (
-    "first_hop", "second_hop", "identity", "two_hop", "category", "similarity", "attribution",
-    "edge", "reverse_edge", "self_edge", "moved_edge", "moved_reverse_edge", "path", "triple",
-    "turned", "counter_example",
+    "first_hop", "second_hop", "identity", "two_hop", "chain", "category", "similarity",
+    "attribution", "edge", "reverse_edge", "self_edge", "moved_edge", "moved_reverse_edge", "path",
+    "triple", "turned", "counter_example",
 )  # fmt: skip
 #: Roles that queries of the built-in worlds have.
 QUERY_ROLES = (

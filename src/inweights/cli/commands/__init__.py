@@ -9,6 +9,7 @@ from inweights.cli.commands import (  # noqa: F401 - each registers its commands
     first,
     graphs,
     language,
+    league,
     machines,
     results,
     sweeps,

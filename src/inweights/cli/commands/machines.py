@@ -37,7 +37,7 @@ def plan(
         choice.set: Change a setting, as in --set gpt.model.width=128; may be repeated.
         store: Folder or address of the results; by default in the plan.
     """
-    from inweights.lab.engine.plan_files import write_plan
+    from inweights.laboratory.plans import write_plan
 
     common.load()
     chosen = laboratory.asked_for(recipe, scale, choice.numbers, choice.set)
@@ -82,8 +82,8 @@ def work(
     """
     from inweights.config import check_size
     from inweights.lab.engine.collect import Effort
-    from inweights.lab.engine.plan_files import Planned
-    from inweights.lab.engine.plan_files import work as do
+    from inweights.laboratory.plans import Planned
+    from inweights.laboratory.plans import work as do
     from inweights.support.plugins import load_plugins
 
     check_size("lease", lease, least=1)
@@ -112,7 +112,7 @@ def status(plan: str, /, *, json: Json = False) -> None:
     Args:
         plan: Folder or address of the plan.
     """
-    from inweights.lab.engine.plan_files import Planned
+    from inweights.laboratory.plans import Planned
 
     planned = Planned(plan)
     console.status(planned, planned.status(), json=json)

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from inweights.cli.console.language import finetuned as finetuned
     from inweights.cli.console.language import mask as mask
     from inweights.cli.console.language import requests as requests
+    from inweights.cli.console.league import replayed as replayed
+    from inweights.cli.console.league import standings as standings
     from inweights.cli.console.ledger import history as history
     from inweights.cli.console.ledger import markdown as markdown
     from inweights.cli.console.ledger import recorded as recorded

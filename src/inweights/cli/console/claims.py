@@ -10,8 +10,8 @@ from rich.text import Text
 
 from inweights.cli.console.base import WIDTH, cut, err, out, print_json, say, table
 from inweights.config import to_plain
-from inweights.lab.grammar.published import closeness, sizes
-from inweights.lab.grammar.verdict import VERDICTS, ClaimResult, Verdict, tally
+from inweights.lab.grammar.claim import VERDICTS, ClaimResult, Verdict
+from inweights.lab.grammar.verdict import closeness, sizes, tally
 from inweights.runs.environment import environment
 from inweights.support.progress import plural
 

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from inweights.cli.console.base import err, out, say, table
 from inweights.cli.console.claims import MARKS, counts, no_run, span
-from inweights.lab.grammar.published import SIGNS, closeness
-from inweights.lab.grammar.verdict import ClaimResult
+from inweights.lab.grammar.claim import SIGNS, ClaimResult
+from inweights.lab.grammar.verdict import closeness
 from inweights.laboratory.ledger.lines import (
     Earlier,
     JudgedLine,

@@ -11,7 +11,7 @@ import msgspec
 from inweights.cli.console.base import out, print_json, say, table
 
 if TYPE_CHECKING:
-    from inweights.lab.engine.plan_files import Planned, Status
+    from inweights.laboratory.plans import Planned, Status
 
 
 def status(planned: Planned, now: Status, *, json: bool) -> None:

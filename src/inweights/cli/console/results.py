@@ -17,7 +17,7 @@ from inweights.support.progress import plural
 
 if TYPE_CHECKING:
     from inweights.lab.engine.outcome import Outcome
-    from inweights.lab.grammar.verdict import ClaimResult
+    from inweights.lab.grammar.claim import ClaimResult
     from inweights.laboratory.comparison import Comparison
     from inweights.runs import RunFolder
 

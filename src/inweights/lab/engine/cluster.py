@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -52,51 +52,47 @@ class Ray:
     gpus: float = 1.0
 
     def run(self, job: Job, schedule: Schedule) -> None:
-        ray = _import()
+        ray = optional("cluster", "running on a cluster")
         address = f"ray://{self.address}" if self.address else os.environ.get("RAY_ADDRESS", "")
         if address:  # other machines: no lock of a file tells whether their processes live
             job = msgspec.structs.replace(job, lease=job.lease or LEASE)
-        with _Connection(ray, address, self.jobs * job.threads):
+        with _connected(ray, address, self.jobs * job.threads):
             _Driver(ray, job, schedule, self.gpus if job.device != "cpu" else 0).watch()
 
 
-class _Connection:
-    """Joins a cluster, or begins one that ends with the block."""
-
-    def __init__(self, ray: Any, address: str, cpus: int) -> None:
-        self.ray, self.address, self.cpus = ray, address, cpus
-
-    def __enter__(self) -> None:
-        options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
-        if self.address:
-            options |= {"address": self.address}
-        else:  # nobody else can reach it
-            options |= {"address": "local", "num_cpus": self.cpus, "include_dashboard": False}
-            options |= {"_node_ip_address": "127.0.0.1"}
+@contextmanager
+def _connected(ray: Any, address: str, cpus: int) -> Iterator[None]:
+    """Join a cluster, or begin one that ends with the block."""
+    if ray.is_initialized():
+        yield
+        return
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
+    options["address"] = address or "local"
+    if not address:  # nobody else can reach it
+        options |= {
+            "num_cpus": cpus,
+            "include_dashboard": False,
+            "_node_ip_address": "127.0.0.1",
             # Processes that work are no nicer than those of a local run, and nobody reads metrics.
-            options |= {
-                "_system_config": {
-                    "worker_niceness": 0,
-                    "enable_metrics_collection": False,
-                    "worker_register_timeout_seconds": 200,
-                }
-            }
-        self.mine = not self.ray.is_initialized()
-        if not self.mine:
-            return
-        try:
-            # Its processes import from where this one does.
-            with _as_path(sys.path), bare() if not self.address else nullcontext():
-                self.ray.init(**options)
-        except Exception as error:  # Ray raises bare ones, too
-            why = str(error).partition("\n")[0]
-            raise RunError(
-                f"no Ray cluster responds at '{self.address or 'this machine'}': {why}"
-            ) from error
-
-    def __exit__(self, *_: object) -> None:
-        if self.mine:
-            self.ray.shutdown()
+            "_system_config": {
+                "worker_niceness": 0,
+                "enable_metrics_collection": False,
+                "worker_register_timeout_seconds": 200,
+            },
+        }
+    # Its processes import from where this one does.
+    path = mock.patch.dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
+    try:
+        with path, nullcontext() if address else bare():
+            ray.init(**options)
+    except Exception as error:  # Ray raises bare ones, too
+        raise RunError(
+            f"no Ray cluster responds at '{address or 'this machine'}': {_first_line(error)}"
+        ) from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
 
 
 @contextmanager
@@ -111,14 +107,10 @@ def bare() -> Iterator[None]:
     with ExitStack() as stack:
         for name in _NEEDLESS:
             if hasattr(node.Node, name):
-                stack.enter_context(mock.patch.object(node.Node, name, _nothing))
+                stack.enter_context(mock.patch.object(node.Node, name, return_value=None))
         if own := getattr(services, "get_node", None):
             stack.enter_context(mock.patch.object(services, "get_node", partial(_patiently, own)))
         yield
-
-
-def _nothing(*_: Any, **__: Any) -> None:
-    """Begin nothing."""
 
 
 def _patiently(look: Callable[..., Any], *words: Any) -> Any:
@@ -130,19 +122,6 @@ def _patiently(look: Callable[..., Any], *words: Any) -> Any:
         except RuntimeError:
             if time.monotonic() > deadline:
                 raise
-
-
-@contextmanager
-def _as_path(folders: Iterable[str]) -> Iterator[None]:
-    """Let processes that begin in the block, and their own, import from these folders."""
-    before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
-    try:
-        yield
-    finally:
-        del os.environ["PYTHONPATH"]
-        if before is not None:
-            os.environ["PYTHONPATH"] = before
 
 
 class _Driver:
@@ -217,10 +196,6 @@ def _attempt(job: str, line: str, key: str, steps: str) -> str:
 
     end = attempt_sent(msgspec.json.decode(job, type=Job), line, seldom(report, _EVERY))
     return msgspec.json.encode(end).decode()
-
-
-def _import() -> Any:
-    return optional("cluster", "running on a cluster")
 
 
 def _first_line(error: Exception) -> str:

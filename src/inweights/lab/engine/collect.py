@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,10 +16,10 @@ import polars as pl
 from inweights.config import check_size, to_plain
 from inweights.errors import CautionWarning, ConfigError, DataError, FolderError, unknown_name
 from inweights.lab.engine.executors import Executor, Processes, SameProcess
-from inweights.lab.engine.job import Job, check_sendable, open_store, sendable
-from inweights.lab.engine.plan import MODEL, Asked, Run, Task, Work, asked_of, in_words, tasks_of
+from inweights.lab.engine.job import Job, check_sendable, sendable
+from inweights.lab.engine.plan import Asked, Run, Task, Work, asked_of, in_words, tasks_of
 from inweights.lab.engine.schedule import BUSY, Schedule
-from inweights.lab.grammar.numbers import tell_divergence
+from inweights.lab.grammar.score import tell_divergence
 from inweights.lab.grammar.trial import Plan, Trial
 from inweights.runs.tables.store import MODEL_PART, Store, store_below
 from inweights.support.limits import launched_by_torchrun
@@ -27,7 +27,7 @@ from inweights.support.progress import Progress, plural
 from inweights.training.observers import Observer, Shown, Step, telling
 
 if TYPE_CHECKING:
-    from inweights.lab.grammar.claim import Value
+    from inweights.lab.grammar.score import Value
     from inweights.models.base import Model
     from inweights.worlds.world import World
 
@@ -47,9 +47,9 @@ class Effort:
     device: str = "cpu"
     jobs: int = 1
     threads: int = 1
-    plugins: tuple[str, ...] = ()
+    plugins: Sequence[str] = ()
     progress: Progress | None = None
-    observers: tuple[Observer, ...] = ()
+    observers: Sequence[Observer] = ()
     on: str = ""
     store: str = ""
     executor: Executor | None = None
@@ -122,14 +122,7 @@ def collect(
     """Make what is missing of a plan, and return its tables, by name.
 
     A row has the labels of its trial, its ``seed`` and what the measure says. What the store holds
-    is not made again, whichever recipe or sweep asked for it first.
-
-    Args:
-        plan: Trials, measures and computations.
-        seeds: Root seeds of every trial.
-        store: Where the tables of single runs are kept.
-        effort: Who does the work, and with what.
-        version: The recipe's.
+    is not made again, whichever recipe or sweep asked for it first. ``version`` is the recipe's.
     """
     effort = effort or Effort()
     work = asked_of(plan, seeds, version, keep_models=effort.keep_models)
@@ -137,7 +130,7 @@ def collect(
         _forget(work, store)
     tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), effort.device)
     made = {one for task in tasks for one in task.wanted}
-    tell_stored([a for a in work.asked if (a.owner, a.part) not in made], store, effort)
+    tell_stored([one for one in work.asked if one.place not in made], store, effort)
     _do(tasks, work, store, effort)
     uniform = {one.name for one in plan.computations if one.uniform}
     tables = _assemble(work.asked, store, uniform)
@@ -151,25 +144,17 @@ def watched(
 ) -> Iterator[dict[str, pl.DataFrame]]:
     """Tell the observers of an effort of a plan: what it is, and how it ends.
 
-    Args:
-        plan: Trials, measures and computations.
-        seeds: Root seeds of every trial.
-        effort: Who watches.
-        name: Of the sweep or recipe.
-        about: Further settings to tell.
-
-    Yields:
-        Where the tables are put that the plan leaves.
+    ``name`` is that of the sweep or recipe, ``about`` further settings. Yields where the tables are
+    put that the plan leaves.
     """
     settings: dict[str, Any] = {"name": name, "seeds": list(seeds), **about}
     settings["steps"] = len(seeds) * sum(trial.learner.steps for trial in plan.trials)
     if effort.observers:
         named = [*(t.labels for t in plan.trials), *(c.labels for c in plan.computations)]
         settings["labels"] = [*dict.fromkeys(key for labels in named for key in labels)]
+        parts = ("world", "model", "learner")
         settings["trials"] = [
-            {**t.labels, "world": _plain(t.world), "model": _plain(t.model)}
-            | {"learner": _plain(t.learner)}
-            for t in plan.trials
+            {**t.labels, **{part: _plain(getattr(t, part)) for part in parts}} for t in plan.trials
         ]
     with telling(effort.observers, settings) as tables:
         yield tables
@@ -188,9 +173,9 @@ def tell_stored(asked: Sequence[Asked], store: Store, effort: Effort) -> None:
 
 
 def _forget(work: Work, store: Store) -> None:
-    for key, parts in work.measures.items():
+    for key, parts in work.parts.items():
         if store.has(key, MODEL_PART):
-            parts[MODEL_PART] = MODEL
+            parts[MODEL_PART] = None
         for part in parts:
             store.forget(key, part)
     for key in work.computations:
@@ -207,20 +192,20 @@ def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None
         store=str(store.root),
         device=effort.device,
         threads=effort.threads,
-        plugins=effort.plugins,
+        plugins=tuple(effort.plugins),
         lease=store.lease,
     )
     before = total - sum(task.steps for task in tasks)
     # A lease only expires for who looks at it several times while it runs.
     busy = min(BUSY, job.lease / 10) if job.lease else BUSY
-    free = open_store(job).leases.free
+    free = job.open_store().leases.free
     tell = effort.tell if effort.watching else None
     schedule = Schedule(tasks, tell, before, busy=busy, free=free)
     if effort.observers:
 
         def show(task: Task) -> None:
             made = set(task.wanted)
-            tell_stored([a for a in work.asked if (a.owner, a.part) in made], store, effort)
+            tell_stored([one for one in work.asked if one.place in made], store, effort)
 
         schedule.on_done = show
     executor = effort.executor or choose_executor(effort.on, effort.jobs, tasks, effort.plugins)
@@ -238,53 +223,49 @@ def _assemble(
         named.setdefault(one.name, []).append(one)
     tables = {}
     for name, group in named.items():
-        stored = {(a.owner, a.part): i for i, a in enumerate(group)}
-        frames = [store.read(*key) for key in stored]
+        numbers = {one.place: number for number, one in enumerate(group)}
+        frames = {number: store.read(*place) for place, number in numbers.items()}
         if name in uniform:
-            _check_alike([group[i] for i in stored.values()], frames)
-        rows = pl.concat(
-            [
-                f.with_columns(_table=pl.lit(i))
-                for f, i in zip(frames, stored.values(), strict=True)
-            ],
-            how="diagonal_relaxed",
-        )
-        labels = _labels(group).with_columns(
-            _table=pl.Series([stored[a.owner, a.part] for a in group], dtype=rows["_table"].dtype)
-        )
-        tables[name] = labels.join(
-            rows, on="_table", how="inner", maintain_order="left_right"
-        ).drop("_table")
+            _check_alike([(group[number], frame) for number, frame in frames.items()])
+        numbered = [frame.with_columns(_table=pl.lit(n)) for n, frame in frames.items()]
+        rows = pl.concat(numbered, how="diagonal_relaxed")
+        about = [pl.DataFrame([{**one.labels, "seed": one.seed}]) for one in group]
+        which = pl.Series([numbers[one.place] for one in group], dtype=rows["_table"].dtype)
+        labels = pl.concat(about, how="diagonal_relaxed").with_columns(_table=which)
+        joined = labels.join(rows, on="_table", how="inner", maintain_order="left_right")
+        tables[name] = joined.drop("_table")
     return tables
 
 
-def _check_alike(runs: Sequence[Asked], frames: Sequence[pl.DataFrame]) -> None:
+def _check_alike(runs: Sequence[tuple[Asked, pl.DataFrame]]) -> None:
     """Refuse runs with other columns, or kinds of values, than the first one; warn of NaN."""
-    about = [in_words({**one.labels, "seed": one.seed}) for one in runs]
-    kinds = [{name: _kind(dtype) for name, dtype in frame.schema.items()} for frame in frames]
-    for run, found in zip(about, kinds, strict=True):
-        pairs = [(kind, found.get(name)) for name, kind in kinds[0].items()]
+    name = runs[0][0].name
+    found = [(in_words({**one.labels, "seed": one.seed}), table) for one, table in runs]
+    kinds = [(where, {c: _kind(d) for c, d in table.schema.items()}) for where, table in found]
+    first = kinds[0][1]
+    for where, own in kinds:
+        pairs = [(kind, own.get(column)) for column, kind in first.items()]
         alike = all(one == other or "nothing" in (one, other) for one, other in pairs)
-        if not alike or found.keys() != kinds[0].keys():
-            first, other = (
-                f"{', '.join(f'{name} ({kind})' for name, kind in those.items())} for {where}"
-                for where, those in ((about[0], kinds[0]), (run, found))
+        if not alike or own.keys() != first.keys():
+            one, other = (
+                f"{', '.join(f'{column} ({kind})' for column, kind in those.items())} for {place}"
+                for place, those in (kinds[0], (where, own))
             )
             raise DataError(
-                f"{runs[0].name} returned the columns {first}, and {other}; return the same ones "
-                "in every run, None where there is no value"
+                f"{name} returned the columns {one}, and {other}; return the same ones in every "
+                "run, None where there is no value"
             )
     is_nan = pl.selectors.float().is_nan().any()
     bad = [
-        (run, column.name)
-        for run, frame in zip(about, frames, strict=True)
-        for column in frame.select(is_nan)
+        (where, column.name)
+        for where, table in found
+        for column in table.select(is_nan)
         if column.any()
     ]
     if bad:
-        run, column = bad[0]
+        where, column = bad[0]
         warnings.warn(
-            f"{runs[0].name} returned NaN in '{column}' for {run} ({len({r for r, _ in bad})} of "
+            f"{name} returned NaN in '{column}' for {where} ({len(dict(bad))} of "
             f"{plural(len(runs), 'run')}); return a number, or None where there is no value, "
             f"{{'{column}': None}}. Claims about NaN are not judged",
             CautionWarning,
@@ -295,14 +276,8 @@ def _check_alike(runs: Sequence[Asked], frames: Sequence[pl.DataFrame]) -> None:
 def _kind(dtype: pl.DataType) -> str:
     if dtype.is_numeric():
         return "number"
-    return {pl.String: "text", pl.Boolean: "truth value", pl.Null: "nothing"}.get(
-        dtype.base_type(), "other"
-    )
-
-
-def _labels(group: Iterable[Asked]) -> pl.DataFrame:
-    frames = [pl.DataFrame([{**one.labels, "seed": one.seed}]) for one in group]
-    return pl.concat(frames, how="diagonal_relaxed")
+    known = {pl.String: "text", pl.Boolean: "truth value", pl.Null: "nothing"}
+    return known.get(dtype.base_type(), "other")
 
 
 @dataclass(frozen=True)
@@ -312,19 +287,25 @@ class KeptModel:
     Attributes:
         labels: Those of its trial.
         seed: Its root seed.
+        world: The world that it learnt, with its seed.
         run: Its run.
         store: Where its weights are.
     """
 
-    labels: Mapping[str, Value]
-    seed: int
     run: Run
     store: Store
 
-    @cached_property
+    @property
+    def labels(self) -> Mapping[str, Value]:
+        return self.run.trial.labels
+
+    @property
+    def seed(self) -> int:
+        return self.run.seed
+
+    @property
     def world(self) -> World:
-        """The world that it learnt, with its seed."""
-        return self.run.trial.world.build(self.seed)
+        return self.run.world
 
     @cached_property
     def model(self) -> Model:
@@ -346,17 +327,17 @@ def kept_models(
     where: Mapping[str, Value] | None = None,
 ) -> list[KeptModel]:
     """Return the kept models of trials, in their order, seed by seed."""
+    wanted = where or {}
     labels = dict.fromkeys([*(name for trial in trials for name in trial.labels), "seed"])
-    for name in where or {}:
+    for name in wanted:
         if name not in labels:
             raise unknown_name("label", name, labels)
-    found: list[KeptModel] = []
-    for trial in trials:
-        runs = asked_of(Plan(trials=[trial]), seeds, version).runs.values()
-        for run in runs:
-            about = {**trial.labels, "seed": run.seed}
-            if all(about.get(name) == value for name, value in (where or {}).items()):
-                found.append(KeptModel(trial.labels, run.seed, run, store))
+    found = [
+        KeptModel(run, store)
+        for trial in trials
+        for run in asked_of(Plan(trials=[trial]), seeds, version).runs.values()
+        if wanted.items() <= {**trial.labels, "seed": run.seed}.items()
+    ]
     lacking = sum(not store.has(kept.run.key, MODEL_PART) for kept in found)
     if lacking:
         raise FolderError(

@@ -17,7 +17,6 @@ from inweights.errors import ConfigError, DataError, FolderError, InweightsError
 from inweights.lab.engine.outcome import Outcome, Publish, judge_all, load, write_outcome
 from inweights.lab.grammar.recipe import Recipe, Tables
 from inweights.runs import (
-    RunFolder,
     RunStore,
     environment,
     read_json,
@@ -71,7 +70,7 @@ def execute(
         settings, chosen, config = recipe.resolve(scale, seeds, changes)
     folder = store.folder(recipe.name, config)
     if folder.complete and not (folder.leftovers or effort.fresh or effort.keep_models):
-        return replace(load(recipe, folder), store=effort.store)
+        return load(recipe, folder, effort.store)
 
     _tell_changes(store, recipe.name, config)
     _check_writable(store.root, effort.store)
@@ -81,7 +80,7 @@ def execute(
             folder.discard()
         folder.recover()
         if folder.complete and not effort.keep_models:
-            return replace(load(recipe, folder), store=effort.store)
+            return load(recipe, folder, effort.store)
         with _fitting(recipe, changes):
             plan = recipe.plan(settings)
         plan.check()
@@ -89,35 +88,24 @@ def execute(
         make = partial(collect, plan, chosen, place, effort, version=recipe.version)
         if folder.complete:
             make()  # the weights, where they are not there
-            return replace(load(recipe, folder), store=effort.store)
-        blank = _blank(recipe, config, changes, folder, effort)
+            return load(recipe, folder, effort.store)
+        blank = Outcome(
+            recipe=recipe,
+            scale=scale,
+            seeds=chosen,
+            settings=config["settings"],
+            overrides=changes,
+            folder=folder,
+            plugins=tuple(effort.plugins),
+            command=effort.command,
+            store=effort.store,
+        )
         with watched(
             plan, chosen, effort, recipe.name, settings=config["settings"], folder=str(folder.path)
         ) as tables:
             outcome = _fill(blank, make, publish)
             tables.update(outcome.tables)
         return outcome
-
-
-def _blank(
-    recipe: Recipe,
-    config: Mapping[str, Any],
-    changes: tuple[str, ...],
-    folder: RunFolder,
-    effort: Effort,
-) -> Outcome:
-    return Outcome(
-        recipe=recipe,
-        scale=config["scale"],
-        seeds=tuple(config["seeds"]),
-        settings=config["settings"],
-        overrides=changes,
-        folder=folder,
-        environment={},
-        plugins=effort.plugins,
-        command=effort.command,
-        store=effort.store,
-    )
 
 
 def _fill(blank: Outcome, make: Callable[[], Tables], publish: Publish | None) -> Outcome:

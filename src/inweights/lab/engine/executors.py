@@ -28,7 +28,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from inweights.errors import InweightsError
-from inweights.lab.engine.job import Job, open_store, to_wire
+from inweights.lab.engine.job import Job, to_wire
 from inweights.lab.engine.plan import Task
 from inweights.lab.engine.schedule import End, Schedule
 
@@ -59,18 +59,14 @@ class Executor(Protocol):
 
 @dataclass(frozen=True)
 class SameProcess:
-    """One task after another, in this process.
-
-    Attributes:
-        joint: Has other processes train what this one trains; none if left out.
-    """
+    """One task after another, in this process; ``joint`` has others train what it trains."""
 
     joint: Joint | None = None
 
     def run(self, job: Job, schedule: Schedule) -> None:
         from inweights.lab.engine.task import attempt, use_threads
 
-        store = open_store(job)
+        store = job.open_store()
         with use_threads(job.threads):
             while schedule.left:
                 if task := schedule.take():
@@ -82,11 +78,7 @@ class SameProcess:
 
 @dataclass(frozen=True)
 class Processes:
-    """Several tasks at a time, each in a process of its own.
-
-    Attributes:
-        jobs: How many processes.
-    """
+    """Several tasks at a time, each in a process of its own."""
 
     jobs: int
 
@@ -105,12 +97,7 @@ class Processes:
 
 @dataclass(frozen=True)
 class Leased:
-    """Tasks under leases, beside workers on other machines that do the same.
-
-    Attributes:
-        executor: Tries those tasks that this worker holds.
-        store: Where the leases are.
-    """
+    """Tasks under the leases of a store, beside workers on other machines that do the same."""
 
     executor: Executor
     store: Store

@@ -12,29 +12,26 @@ import logging
 import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from inspect import isfunction
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from inweights.config import Config, decode, to_plain
 from inweights.errors import ConfigError
-from inweights.lab.engine.plan import RECORDS, ComputeTask, LearnTask, Run, Task
+from inweights.lab.engine.plan import ComputeTask, LearnTask, Run, Task
 from inweights.lab.grammar.trial import Computation, Measure, Trial
 from inweights.runs.environment import version_of
 from inweights.runs.tables.store import Store
-from inweights.support.plugins import module_of
+from inweights.support.plugins import load_plugins, module_of
 
+T = TypeVar("T")
 _CONFIG, _FUNCTION = "$config", "$function"
 #: What is sent of a computation.
 _COMPUTATION = ("name", "labels", "compute", "options", "seeded", "together", "effort")
 #: The module of everything that a line names.
 _NAMED = re.compile(r'"(?:\$config|\$function|at)":"([^":]+):')
-
-
-def installed_version() -> str:
-    """Return the version of the library on this machine."""
-    return version_of("inweights")
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,13 +56,27 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     plugins: tuple[str, ...] = ()
     lease: float = 0.0
     owner: str = msgspec.field(default_factory=lambda: secrets.token_hex(8))
-    version: str = msgspec.field(default_factory=installed_version)
+    version: str = msgspec.field(default_factory=partial(version_of, "inweights"))
     log: int = msgspec.field(default_factory=logging.getLogger("inweights").getEffectiveLevel)
 
+    def open_store(self) -> Store:
+        """Return the store that it fills."""
+        return Store(self.store, lease=self.lease, owner=self.owner)
 
-def open_store(job: Job) -> Store:
-    """Return the store that a job fills."""
-    return Store(job.store, lease=job.lease, owner=job.owner)
+    def check_version(self) -> None:
+        """Refuse to work with another version than the tasks were made by."""
+        if self.version != (here := version_of("inweights")):
+            raise ConfigError(
+                f"this machine has inweights {here}, but the tasks were made by {self.version}; "
+                "install that version everywhere"
+            )
+
+
+def task_of(job: Job, line: bytes | str) -> Task:
+    """Return a task that another process sent as JSON, ready to be done here."""
+    job.check_version()
+    load_plugins(job.plugins)
+    return from_wire(msgspec.json.decode(line), job.plugins)
 
 
 def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
@@ -82,12 +93,11 @@ def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
 
 def check_sendable(tasks: Iterable[Task], plugins: Sequence[str] | None = None) -> None:
     """Refuse tasks that other machines cannot do; see :func:`sendable`."""
-    for task in tasks:
-        if not sendable(task, plugins):
-            raise ConfigError(
-                f"{task.title}: other machines cannot import what a script or a notebook "
-                "defines; move it to a module and give that with --plugin"
-            )
+    if lost := next((task for task in tasks if not sendable(task, plugins)), None):
+        raise ConfigError(
+            f"{lost.title}: other machines cannot import what a script or a notebook defines; move "
+            "it to a module and give that with --plugin"
+        )
 
 
 def to_wire(task: Task) -> dict[str, Any]:
@@ -101,10 +111,7 @@ def to_wire(task: Task) -> dict[str, Any]:
     return {
         "trials": [_named(trial, ("labels", "world", "model", "learner")) for trial in trials],
         "runs": [[run.key, place[id(run.trial)], run.seed] for run in task.runs],
-        "measures": [
-            m.name if m in RECORDS.values() else _named(m, ("name", "probe", "options", "every"))
-            for m in task.measures
-        ],
+        "measures": [_named(m, ("name", "probe", "options", "every")) for m in task.measures],
         "parts": task.parts,
         "sources": dict(task.sources),
     }
@@ -132,14 +139,12 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
         computation = Computation(**{name: read(values[name]) for name in _COMPUTATION})
         others = tuple((key, seed) for key, seed in values["others"])
         return ComputeTask(values["key"], computation, values["seed"], values["sources"], others)
-    trials = [Trial(**{name: read(v) for name, v in one.items()}) for one in values["trials"]]
+
+    def several(name: str, kind: type[T]) -> list[T]:
+        return [kind(**{key: read(v) for key, v in one.items()}) for one in values[name]]
+
+    trials, measures = several("trials", Trial), tuple(several("measures", Measure))
     runs = tuple(Run(key, trials[place], seed) for key, place, seed in values["runs"])
-    measures = tuple(
-        RECORDS[one]
-        if isinstance(one, str)
-        else Measure(**{name: read(v) for name, v in one.items()})
-        for one in values["measures"]
-    )
     parts = tuple(tuple(one) for one in values["parts"])
     if len(parts) != len(runs):
         raise ValueError(f"{len(parts)} lists of parts for {len(runs)} runs")

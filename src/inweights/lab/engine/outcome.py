@@ -11,17 +11,11 @@ import msgspec
 
 from inweights.config import decode, to_plain
 from inweights.errors import FolderError, InweightsError
-from inweights.lab.grammar.claim import Claim, Value
-from inweights.lab.grammar.numbers import tell_divergence
+from inweights.lab.grammar.claim import Claim, ClaimResult
 from inweights.lab.grammar.recipe import Recipe
-from inweights.lab.grammar.verdict import ClaimResult, first_seeds, judge, unjudged
-from inweights.runs import (
-    RunFolder,
-    read_json,
-    told,
-    write_json,
-    write_tables,
-)
+from inweights.lab.grammar.score import Value, tell_divergence
+from inweights.lab.grammar.verdict import first_seeds, judge, unjudged
+from inweights.runs import RunFolder, read_json, told, write_json, write_tables
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
 from inweights.support.showing import Card
 
@@ -53,7 +47,7 @@ class Outcome:
     settings: Mapping[str, Any]
     overrides: tuple[str, ...]
     folder: RunFolder
-    environment: Mapping[str, Any]
+    environment: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
     cached: bool = False
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
@@ -67,7 +61,7 @@ class Outcome:
         """The recipe's title; in question until every claim that counts is reproduced."""
         title = self.recipe.title
         counted = [claim for claim in self.claims if not claim.check] or self.claims
-        shown = all(claim.verdict in ("reproduced", "consistent") for claim in counted)
+        shown = all(claim.agrees for claim in counted)
         return title if shown or title.endswith("?") else f"{IN_QUESTION}{title}"
 
     @property
@@ -124,7 +118,7 @@ class Outcome:
 
 def figures_asked(recipe: Recipe, results: Sequence[ClaimResult]) -> tuple[Figure, ...]:
     """Return the figures of a recipe, in question where results on their tables leave it open."""
-    shown = {claim.id: claim.verdict in ("reproduced", "consistent") for claim in results}
+    shown = {claim.id: claim.agrees for claim in results}
     of_tables = {c.id: c.score.table for c in recipe.claims if c.id in shown and not c.check}
     figures = []
     for figure in recipe.figures:
@@ -159,10 +153,11 @@ def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) 
             publish(outcome, work)
 
 
-def load(recipe: Recipe, folder: RunFolder) -> Outcome:
+def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
     """Read a complete run back, after checking that nothing in it was changed.
 
-    Verdicts are not read but computed, from the tables.
+    Verdicts are not read but computed, from the tables. ``store`` is where single runs are, if the
+    caller named a place.
 
     Raises:
         FolderError: The run is damaged.
@@ -180,7 +175,7 @@ def load(recipe: Recipe, folder: RunFolder) -> Outcome:
             f"{folder.path} cannot be judged ({type(error).__name__}: {error}); run it again with "
             "--fresh"
         ) from error
-    return replace(outcome, claims=claims)
+    return replace(outcome, claims=claims, store=store)
 
 
 def _read(recipe: Recipe, folder: RunFolder) -> Outcome:
@@ -231,8 +226,20 @@ def judge_all(
     and say so: a long run is not lost over a name. (The tests judge each claim strictly, at
     ``smoke``.)
     """
-    own = tuple(seeds[:1]) == (recipe.first_seed,)
-    return tuple(_judge(recipe, c, tables, scale, len(seeds), own=own) for c in recipe.claims)
+    results = []
+    for claim in recipe.claims:
+        version = _version(recipe, claim)
+        counts = version > 0 and tuple(seeds[:1]) == (recipe.first_seed,)
+        alpha = version_alpha(version) if counts else ALPHA
+        first = first_seeds(claim, recipe.seeds[scale], alpha)
+        alpha = alpha_of(len(seeds), first, version) if counts else alpha
+        judged = scale != "smoke"
+        result = judge(claim, tables, alpha=alpha, minimum=first, targets=judged, strict=False)
+        if not version and result.verdict != "not judged":
+            results.append(unjudged(claim, NOT_STATED))
+        else:
+            results.append(msgspec.structs.replace(result, version=version or 1))
+    return tuple(results)
 
 
 def seeds_to_judge(recipe: Recipe, scale: str) -> int:
@@ -252,28 +259,3 @@ def seeds_to_judge(recipe: Recipe, scale: str) -> int:
 def _version(recipe: Recipe, claim: Claim) -> int:
     """A claim's version; 0 where the ledger does not hold it as it is."""
     return 1 if recipe.versions is None else recipe.versions.get(claim.id, 0)
-
-
-def _judge(
-    recipe: Recipe,
-    claim: Claim,
-    tables: Mapping[str, pl.DataFrame],
-    scale: str,
-    seeds: int,
-    *,
-    own: bool,
-) -> ClaimResult:
-    version = _version(recipe, claim)
-    alpha = version_alpha(version) if own and version else ALPHA
-    first = first_seeds(claim, recipe.seeds[scale], alpha)
-    result = judge(
-        claim,
-        tables,
-        alpha=alpha_of(seeds, first, version) if own and version else alpha,
-        minimum=first,
-        targets=scale != "smoke",
-        strict=False,
-    )
-    if not version and result.verdict != "not judged":
-        return unjudged(claim, NOT_STATED)
-    return msgspec.structs.replace(result, version=version or 1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inweights.config import digest, identity
 from inweights.lab.grammar.trial import Computation, Measure, Plan, Trial
@@ -20,6 +20,9 @@ from inweights.support.progress import plural
 from inweights.support.sources import plain, public_name, sources_of
 from inweights.training.learner import Curriculum, Learner
 
+if TYPE_CHECKING:
+    from inweights.worlds.world import World
+
 #: Raised by hand when the same run would give other numbers: stored results are then made again.
 VERSION = 1
 #: Replicas that train as one program at most. Beyond this nothing is gained on a CPU: measured at
@@ -28,12 +31,8 @@ MAX_REPLICAS = 24
 #: The same on an accelerator, where a step of small models is bound by launching kernels, whose
 #: number does not grow with the replicas. Whoever does a task measures how many go together.
 MAX_REPLICAS_ACCELERATED = 512
-#: The table of every training: its loss over time.
-LOSSES = Measure(name="losses", probe=len)  # the probe is never called: training records it
-#: The weights that a training ends with, where they are to be kept.
-MODEL = Measure(name=MODEL_PART, probe=len)
-#: What training leaves by itself, by key.
-RECORDS = {measure.name: measure for measure in (LOSSES, MODEL)}
+#: The table that training leaves by itself: the loss over time.
+LOSSES = "losses"
 _KEY = 20
 
 
@@ -44,6 +43,11 @@ class Run:
     key: str
     trial: Trial
     seed: int
+
+    @cached_property
+    def world(self) -> World:
+        """The world that is learnt."""
+        return self.trial.world.build(self.seed)
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,11 @@ class Asked:
     labels: Mapping[str, Any]
     seed: int
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """Where the store has it."""
+        return self.owner, self.part
+
 
 @dataclass(frozen=True)
 class LearnTask:
@@ -64,7 +73,7 @@ class LearnTask:
     Attributes:
         runs: They differ in seeds, initial scales, rates and decays only.
         measures: All that is measured.
-        parts: Keys of the measures that are stored of each run.
+        parts: What is stored of each run: keys of measures, losses, weights.
         sources: Files and modules that they stand on, as they were when the task was planned.
     """
 
@@ -97,7 +106,7 @@ class LearnTask:
     @property
     def asked(self) -> list[Asked]:
         """Its tables, under the labels of its runs."""
-        names = {measure_key(m): m.name for m in self.measures if m is not MODEL}
+        names = {LOSSES: LOSSES, **{m.key: m.name for m in self.measures}}
         runs = zip(self.runs, self.parts, strict=True)
         return [
             Asked(names[part], run.key, part, run.trial.labels, run.seed)
@@ -111,8 +120,19 @@ class LearnTask:
         places = list(places)
         parts = tuple(self.parts[i] for i in places)
         kept = set().union(*parts)
-        measures = tuple(m for m in self.measures if measure_key(m) in kept)
+        measures = tuple(m for m in self.measures if m.key in kept)
         return LearnTask(tuple(self.runs[i] for i in places), measures, parts, self.sources)
+
+    @property
+    def worlds(self) -> list[World]:
+        """The world of each run."""
+        return [run.world for run in self.runs]
+
+    @property
+    def only_measures(self) -> bool:
+        """Whether finished models are enough: nothing is recorded, or measured on the way."""
+        recorded = any(part in (LOSSES, MODEL_PART) for _, part in self.wanted)
+        return not recorded and not any(m.every for m in self.measures)
 
     @property
     def title(self) -> str:
@@ -183,13 +203,17 @@ def in_words(labels: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
+#: What is stored of a run, by key; no measure makes its losses and its weights.
+Parts = dict[str, Measure | None]
+
+
 @dataclass(frozen=True)
 class Work:
     """Everything that a plan asks for, and what makes it."""
 
     asked: tuple[Asked, ...]
     runs: Mapping[str, Run]
-    measures: Mapping[str, dict[str, Measure]]
+    parts: Mapping[str, Parts]
     computations: Mapping[str, ComputeTask]
 
 
@@ -199,27 +223,24 @@ def asked_of(
     """Multiply a plan by its seeds; runs that differ in their labels only are one run."""
     asked: list[Asked] = []
     runs: dict[str, Run] = {}
-    wanted: dict[str, dict[str, Measure]] = {}
-    keys = {id(m): measure_key(m) for m in plan.measures}
+    wanted: dict[str, Parts] = {}
     content = _once(plain)
     for trial in plan.trials:
         about = [content(part) for part in (trial.world, trial.model, trial.learner)]
         looks = [m for m in plan.measures if m.fits(trial)]
         for place, seed in enumerate(seeds):
             key = digest([VERSION, version, *about, seed], _KEY)
-            run = runs.setdefault(key, Run(key, trial, seed))
+            runs.setdefault(key, Run(key, trial, seed))
             parts = wanted.setdefault(key, {})
             if keep_models:
-                parts[MODEL_PART] = MODEL
+                parts[MODEL_PART] = None
             if isinstance(trial.learner, Curriculum):
-                parts["losses"] = LOSSES
-                asked.append(Asked("losses", run.key, "losses", trial.labels, seed))
+                parts[LOSSES] = None
+                asked.append(Asked(LOSSES, key, LOSSES, trial.labels, seed))
             for measure in looks:
-                if place and measure.first_seed:
-                    continue
-                part = keys[id(measure)]
-                parts[part] = measure
-                asked.append(Asked(measure.name, run.key, part, trial.labels, seed))
+                if not (place and measure.first_seed):
+                    parts[measure.key] = measure
+                    asked.append(Asked(measure.name, key, measure.key, trial.labels, seed))
     computations: dict[str, ComputeTask] = {}
     for one in plan.computations:
         about = [plain(one.compute), plain(dict(one.options))]
@@ -242,22 +263,23 @@ def tasks_of(work: Work, missing: Callable[[str, str], bool], device: str = "cpu
     tasks: list[Task] = [
         replace(task, sources=sources_of(task.stands_on)) for task in _together(computed)
     ]
-    groups: dict[str, list[tuple[Run, dict[str, Measure]]]] = {}
+    groups: dict[str, list[tuple[Run, Parts]]] = {}
     world, how = _once(plain), _once(_how)
     shape = _once(lambda trial: [world(trial.world), _model_shape(trial.model), how(trial.learner)])
     for key, run in work.runs.items():
-        left = {part: m for part, m in work.measures[key].items() if missing(key, part)}
+        left = {part: m for part, m in work.parts[key].items() if missing(key, part)}
         if not left:
             continue
         # The first seed trains with the others, though more may be measured of it.
-        everywhere = sorted(part for part, m in left.items() if not m.first_seed)
-        measured = at_the_end(left.values()) and not missing(key, MODEL_PART)
+        everywhere = sorted(part for part, m in left.items() if not (m and m.first_seed))
+        at_the_end = all(m and not m.every for m in left.values())
+        measured = at_the_end and not missing(key, MODEL_PART)
         group = digest([shape(run.trial), everywhere, measured], _KEY)
         groups.setdefault(group, []).append((run, left))
     for members in groups.values():
         for start in range(0, len(members), most):
             block = members[start : start + most]
-            measures = {part: m for _, left in block for part, m in left.items()}
+            measures = {part: m for _, left in block for part, m in left.items() if m}
             parts = tuple(tuple(left) for _, left in block)
             runs = tuple(run for run, _ in block)
             task = LearnTask(runs, tuple(measures.values()), parts)
@@ -278,17 +300,11 @@ def _together(tasks: Iterable[ComputeTask]) -> Iterable[ComputeTask]:
     return joined.values()
 
 
-def at_the_end(measures: Iterable[Measure]) -> bool:
-    """Whether measures look at the finished model alone, so that kept weights are enough."""
-    return all(not m.every and m not in RECORDS.values() for m in measures)
-
-
 def _model_shape(model: ModelConfig | None) -> Any:
     """What the models of runs that train together have in common: all but the initial scale."""
-    about = identity(model)
-    if isinstance(about, dict):
-        return [public_name(type(model)), {k: v for k, v in about.items() if k != "init"}]
-    return about
+    if model is None:
+        return None
+    return [public_name(type(model)), {k: v for k, v in identity(model).items() if k != "init"}]
 
 
 def _how(learner: Learner) -> Any:
@@ -306,10 +322,3 @@ def _once(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return known[id(thing)]
 
     return get
-
-
-def measure_key(measure: Measure) -> str:
-    """Return what a measure is stored under: its probe and options, not its name."""
-    if measure in RECORDS.values():
-        return measure.name
-    return digest([plain(measure.probe), plain(dict(measure.options)), measure.every], _KEY)

@@ -9,7 +9,7 @@ ends with the error, ``torchrun`` ends the others, and the same command goes on 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -20,11 +20,10 @@ import torch.distributed as dist
 
 from inweights.errors import InweightsError, RunError
 from inweights.lab.engine.executors import SameProcess
-from inweights.lab.engine.job import Job, check_sendable, from_wire, to_wire
-from inweights.lab.engine.plan import LearnTask, Run
+from inweights.lab.engine.job import Job, check_sendable, task_of, to_wire
+from inweights.lab.engine.plan import LearnTask
 from inweights.lab.engine.task import use_threads
-from inweights.lab.engine.together import build_model, train_runs
-from inweights.support.plugins import load_plugins
+from inweights.lab.engine.together import build_model, train_block
 from inweights.training.shards import Shards
 
 if TYPE_CHECKING:
@@ -37,10 +36,8 @@ PATIENCE = timedelta(days=7)
 class _Order(msgspec.Struct):
     """What the others are told to train."""
 
+    job: Job
     task: msgspec.Raw
-    device: str
-    threads: int
-    plugins: tuple[str, ...]
 
 
 class Leader:
@@ -54,18 +51,16 @@ class Leader:
         SameProcess(self.training).run(job, schedule)
 
     @contextmanager
-    def training(self, runs: Sequence[Run]) -> Iterator[Shards]:
+    def training(self, block: LearnTask) -> Iterator[Shards]:
         """Have the other ranks train the runs that this one trains in the block."""
         if self.apart:
             raise RunError(
                 "not trained, as the processes of torchrun are out of step after an error"
             )
-        task = LearnTask(tuple(runs), (), ((),) * len(runs))
-        job = self._job
-        check_sendable([task], job.plugins)
+        task = LearnTask(block.runs, (), ((),) * len(block.runs))
+        check_sendable([task], self._job.plugins)
         line = msgspec.Raw(msgspec.json.encode(to_wire(task)))
-        order = _Order(line, job.device, job.threads, job.plugins)
-        self._shards.tell(msgspec.json.encode(order))
+        self._shards.tell(msgspec.json.encode(_Order(self._job, line)))
         self.apart = True
         yield self._shards
         self.apart = False
@@ -110,15 +105,12 @@ def _follow(shards: Shards) -> None:
     """Train what the first rank trains, until it says no more."""
     while words := shards.tell():
         order = msgspec.json.decode(words, type=_Order)
-        load_plugins(order.plugins)
-        task = from_wire(msgspec.json.decode(order.task), order.plugins)
+        task = task_of(order.job, order.task)
         assert isinstance(task, LearnTask)
-        runs = task.runs
-        device = order.device
+        device = order.job.device
         if device == "cuda":
             device = f"cuda:{os.environ['LOCAL_RANK']}"
             torch.cuda.set_device(device)
-        worlds = [run.trial.world.build(run.seed) for run in runs]
         # What is wrong with the runs is told by the first rank, which meets it, too.
-        with suppress(InweightsError), use_threads(order.threads):
-            train_runs(build_model(runs, worlds, device), runs, worlds, shards=shards)
+        with suppress(InweightsError), use_threads(order.job.threads):
+            train_block(build_model(task, device), task, shards=shards)

@@ -128,17 +128,16 @@ class Schedule:
         more: Iterator[Sequence[Task]] | None = None,
         on_failure: Callable[[Failure], None] | None = None,
     ) -> None:
+        self._progress, self._busy, self._free = progress, busy, free
+        self._more, self._on_failure = more, on_failure
         self._waiting: deque[tuple[float, Task]] = deque()
+        self._held: set[str] = set()
         self._tries: dict[str, _Tries] = {}
         self._steps: dict[str, int] = {}
-        self._done = before  # the sum of them, and of what was done before
-        self._more = more
-        self._total, self.left, self.done = before, int(more is not None), 0
-        self._progress, self._busy, self._free = progress, busy, free
-        self._held: set[str] = set()
+        self._done = self._total = before  # the sum of all steps, and of what was done before
+        self.left, self.done = int(more is not None), 0
         self.failures: list[Failure] = []
         self.on_done: Callable[[Task], None] | None = None
-        self._on_failure = on_failure
         self._add(tasks)
 
     def take(self) -> Task | None:

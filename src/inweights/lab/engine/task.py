@@ -16,25 +16,16 @@ from threadpoolctl import threadpool_limits
 
 from inweights.config import digest, identity
 from inweights.errors import ConfigError, InweightsError, RunError
-from inweights.lab.engine.job import Job, from_wire, installed_version, open_store
-from inweights.lab.engine.plan import (
-    MODEL,
-    RECORDS,
-    ComputeTask,
-    Run,
-    Task,
-    at_the_end,
-    measure_key,
-)
+from inweights.lab.engine.job import Job, task_of
+from inweights.lab.engine.plan import LOSSES, ComputeTask, LearnTask, Run, Task
 from inweights.lab.engine.schedule import End, kept_log
-from inweights.lab.engine.together import Member, blocks_of, build_model, open_model, train_runs
+from inweights.lab.engine.together import blocks_of, build_model, open_model, train_block
 from inweights.lab.grammar.trial import Measure
 from inweights.models.base import Model
 from inweights.models.save import check_savable, encode_model, join_replicas
 from inweights.probes.needs import check_probe
 from inweights.runs.tables.lease import LostError
 from inweights.runs.tables.store import MODEL_PART, Store
-from inweights.support.plugins import load_plugins
 from inweights.support.sources import check_sources, sources_of
 from inweights.training import Checkpoint, Observer
 from inweights.training.learner import Curriculum, Optimum
@@ -43,7 +34,7 @@ from inweights.worlds.world import World
 
 Progress = Callable[[int], None]
 #: Has other processes train runs that this one trains meanwhile, each its share.
-Joint = Callable[[Sequence[Run]], AbstractContextManager[Shards]]
+Joint = Callable[[LearnTask], AbstractContextManager[Shards]]
 
 
 def attempt(
@@ -77,17 +68,11 @@ def attempt(
 def attempt_sent(job: Job, line: str, progress: Progress) -> End:
     """Try a task that another process sent as JSON; see :func:`attempt`."""
     try:
-        if job.version != (here := installed_version()):
-            raise ConfigError(
-                f"this machine has inweights {here}, but the task was sent by {job.version}; "
-                "install that version everywhere"
-            )
-        load_plugins(job.plugins)
-        task = from_wire(msgspec.json.decode(line), job.plugins)
+        task = task_of(job, line)
     except InweightsError as error:
         return End("failed", type(error).__name__, str(error))
     with use_threads(job.threads), kept_log(job.log) as lines:
-        end = attempt(task, open_store(job), job.device, progress)
+        end = attempt(task, job.open_store(), job.device, progress)
     return msgspec.structs.replace(end, log=tuple(lines))
 
 
@@ -104,31 +89,33 @@ def work_on(
     if _stored(task, store):
         return  # by who held it until just now
     if isinstance(task, ComputeTask):
-        one = task.computation
-        if one.together:
-            table = one.compute(**one.options, seeds=[seed for _, seed in task.members])
-            made = [(k, table.filter(seed=seed).drop("seed")) for k, seed in task.members]
-        else:
-            options = {**one.options, "seed": task.seed} if one.seeded else one.options
-            made = [(task.key, one.compute(**options))]
-        _check(task)
-        for key, rows in made:
-            store.write(key, "table", rows)
+        _compute(task, store)
         return
     done = 0
-    for members in blocks_of(task, device):
+    for block in blocks_of(task, device):
         _check(task)  # by now all worlds are built
-        learner = members[0][0].trial.learner
-        if at_the_end(task.measures) and all(store.has(m[0].key, MODEL_PART) for m in members):
-            _measure(members, task.measures, store, device)
-        elif isinstance(learner, Curriculum):
-            _train(members, task.measures, store, device, partial(_add, progress, done), joint)
+        if block.only_measures and all(store.has(run.key, MODEL_PART) for run in block.runs):
+            _measure(block, store, device)
+        elif isinstance(block.learner, Curriculum):
+            _train(block, store, device, partial(_add, progress, done), joint)
         else:
-            for run, parts, world in members:
-                asked = [m for m in task.measures if measure_key(m) in parts]
-                _derive(run, world, learner, asked, store)
-        done += learner.steps * len(members)
+            for place in range(len(block.runs)):
+                _derive(block.part([place]), store)
+        done += block.steps
         progress(done)
+
+
+def _compute(task: ComputeTask, store: Store) -> None:
+    one = task.computation
+    if one.together:
+        table = one.compute(**one.options, seeds=[seed for _, seed in task.members])
+        made = [(key, table.filter(seed=seed).drop("seed")) for key, seed in task.members]
+    else:
+        options = {**one.options, "seed": task.seed} if one.seeded else one.options
+        made = [(task.key, one.compute(**options))]
+    _check(task)
+    for key, rows in made:
+        store.write(key, "table", rows)
 
 
 def _check(task: Task) -> None:
@@ -146,78 +133,65 @@ def _add(progress: Progress, before: int, done: int) -> None:
 
 
 def _train(
-    members: Sequence[Member],
-    measures: Sequence[Measure],
-    store: Store,
-    device: str,
-    progress: Progress,
-    joint: Joint | None,
+    block: LearnTask, store: Store, device: str, progress: Progress, joint: Joint | None
 ) -> None:
     """Train runs as one program; an interrupted training goes on from its checkpoint."""
-    runs, worlds = [run for run, _, _ in members], [world for _, _, world in members]
-    model = build_model(runs, worlds, device)
-    if MODEL in measures:
+    model = build_model(block, device)
+    if any(part == MODEL_PART for _, part in block.wanted):
         check_savable(model)  # before it trains, not after
-    looks = [m for m in measures if m not in RECORDS.values()]
-    for measure in looks:
-        check_probe(measure.probe, model, worlds)
+    for measure in block.measures:
+        check_probe(measure.probe, model, block.worlds)
     observers = [
-        Observer(measure_key(m), partial(_look_at_wanted, m, members), m.every)
-        for m in looks
+        Observer(m.key, partial(_look_at_wanted, m, block), m.every)
+        for m in block.measures
         if m.every
     ]
-    wanted = [(run.key, part) for run, parts, _ in members for part in parts]
     # The last part says what the columns of a checkpoint are: an earlier one had another order.
-    key = digest(
-        [wanted, [measure_key(m) for m in measures], "matrices first, state as matrices"], 20
-    )
-    with store.unfinished(key, wanted) as (file, saved):
+    key = digest([block.wanted, "matrices first, state as matrices"], 20)
+    with store.unfinished(key, block.wanted) as (file, saved):
         checkpoint = Checkpoint(file, key=key, saved=saved)
         checkpoint.clear_if_damaged()
-        with joint(runs) if joint else nullcontext() as shards:
-            result = train_runs(
+        with joint(block) if joint else nullcontext() as shards:
+            result = train_block(
                 model,
-                runs,
-                worlds,
+                block,
                 observers=observers,
                 checkpoint=checkpoint,
-                progress=lambda step: progress(step * len(runs)),
+                progress=lambda step: progress(step * len(block.runs)),
                 shards=shards,
             )
-        tables = {"losses": result.losses, **result.observed}
-        for measure in looks:
+        tables = {LOSSES: result.losses, **result.observed}
+        for measure in block.measures:
             if not measure.every:
-                tables[measure_key(measure)] = _look_at_wanted(measure, members, model)
-        for replica, (run, parts, _) in enumerate(members):
+                tables[measure.key] = _look_at_wanted(measure, block, model)
+        for replica, (run, parts) in enumerate(zip(block.runs, block.parts, strict=True)):
             if MODEL_PART in parts:
                 _keep(store, run, model, replica)
-        _share_out(tables, members, store)
+        _share_out(tables, block, store)
 
 
-def _measure(
-    members: Sequence[Member], measures: Sequence[Measure], store: Store, device: str
-) -> None:
-    models = [open_model(store, run) for run, _, _ in members]
-    blocks = [(model, [one]) for model, one in zip(models, members, strict=True)]
+def _measure(block: LearnTask, store: Store, device: str) -> None:
+    """Look at weights that are kept, those of all runs at once where they have one shape."""
+    models = [open_model(store, run) for run in block.runs]
+    several = [(model, block.part([place])) for place, model in enumerate(models)]
     with suppress(ConfigError):  # optima of one shape may differ in rank
-        blocks = [(join_replicas(models), list(members))]
-    for model, those in blocks:
+        several = [(join_replicas(models), block)]
+    for model, runs in several:
         model.to(device)
-        tables = {measure_key(m): _look_at_wanted(m, those, model) for m in measures}
-        _share_out(tables, those, store)
+        tables = {m.key: _look_at_wanted(m, runs, model) for m in runs.measures}
+        _share_out(tables, runs, store)
 
 
-def _look_at_wanted(measure: Measure, members: Sequence[Member], model: Model) -> pl.DataFrame:
+def _look_at_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.DataFrame:
     """Measure the runs of which it is asked: what is filmed of a first seed is not of all."""
-    worlds, part = [world for _, _, world in members], measure_key(measure)
-    rows = [row for row, (_, parts, _) in enumerate(members) if part in parts]
-    if rows and len(rows) < len(members):
+    rows = [row for row, parts in enumerate(block.parts) if measure.key in parts]
+    if len(rows) < len(block.runs):
         with suppress(ConfigError):  # a model of one's own may have no config
             few = model.select(rows)
-            table = look(measure, [worlds[row] for row in rows], few)
+            table = look(measure, block.part(rows).worlds, few)
             whose = pl.Series(rows, dtype=table["replica"].dtype)
             return table.with_columns(whose.gather(table["replica"]).alias("replica"))
-    return look(measure, worlds, model)
+    return look(measure, block.worlds, model)
 
 
 def look(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFrame:
@@ -234,44 +208,44 @@ def look(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFram
     return table
 
 
-def _share_out(tables: Mapping[str, pl.DataFrame], members: Sequence[Member], store: Store) -> None:
-    for replica, (run, parts, _) in enumerate(members):
+def _share_out(tables: Mapping[str, pl.DataFrame], block: LearnTask, store: Store) -> None:
+    for replica, (run, parts) in enumerate(zip(block.runs, block.parts, strict=True)):
         for part in parts:
             if part != MODEL_PART:
                 own = tables[part].filter(pl.col("replica") == replica).drop("replica")
                 _store(store, run, part, own)
 
 
-def _derive(
-    run: Run, world: World, learner: Any, measures: Sequence[Measure], store: Store
-) -> None:
+def _derive(task: LearnTask, store: Store) -> None:
     """Look at a model that a descent or a program leads to; one way serves all that look alike."""
-    for every in dict.fromkeys(measure.every for measure in measures):
-        looks = [m for m in measures if m.every == every]
+    (run,), (parts,) = task.runs, task.parts
+    finished = [0] if MODEL_PART in parts else []
+    for every in dict.fromkeys([*finished, *(measure.every for measure in task.measures)]):
+        looks = [m for m in task.measures if m.every == every]
         frames: dict[str, list[pl.DataFrame]] = {}
-        for step, model in _models(run, world, learner, every):
+        for step, model in _models(run, every):
+            if not every and MODEL_PART in parts:
+                _keep(store, run, model, 0)
             for measure in looks:
-                if measure == MODEL:
-                    _keep(store, run, model, 0)
-                    continue
-                table = measure.probe(model, world, **measure.options).drop("replica")
+                table = measure.probe(model, run.world, **measure.options).drop("replica")
                 stamped = table.with_columns(step=pl.lit(step)) if every else table
-                frames.setdefault(measure_key(measure), []).append(stamped)
+                frames.setdefault(measure.key, []).append(stamped)
         for part, tables in frames.items():
             _store(store, run, part, pl.concat(tables))
 
 
-def _models(run: Run, world: World, learner: Any, every: int) -> Iterator[tuple[int, Model]]:
+def _models(run: Run, every: int) -> Iterator[tuple[int, Model]]:
+    learner: Any = run.trial.learner
     if isinstance(learner, Optimum):
-        yield 0, learner.learn(world)
+        yield 0, learner.learn(run.world)
     elif hasattr(learner, "models"):
-        yield from learner.models(world, run.trial.model, run.seed, every)
+        yield from learner.models(run.world, run.trial.model, run.seed, every)
     elif every:
         raise ConfigError(
             f"{type(learner).__name__} gives its finished model alone; measure without 'every'"
         )
     else:
-        yield 0, learner.learn(world, run.trial.model, run.seed)
+        yield 0, learner.learn(run.world, run.trial.model, run.seed)
 
 
 def _store(store: Store, run: Run, part: str, table: pl.DataFrame) -> None:

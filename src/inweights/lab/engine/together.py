@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
-from msgspec.structs import replace
+from msgspec import structs
 from torch.nn import Parameter
 
 from inweights.config import digest
@@ -35,49 +37,51 @@ SHARE = 0.8
 GAIN = 0.9
 #: Steps that are measured, after as many that are not.
 STEPS = 5
-#: A run, the keys of what is stored of it, and its world.
-Member = tuple[Run, tuple[str, ...], World]
 
 
-def build_model(runs: Sequence[Run], worlds: Sequence[World], device: str) -> Model:
+def build_model(block: LearnTask, device: str) -> Model:
     """Return the model of runs that train together, a replica a run, at its start."""
-    config = _model_of(runs[0])
-    return config.build(
-        vocabulary=len(worlds[0].vocabulary),
-        seeds=[run.seed for run in runs],
-        inits=[getattr(run.trial.model, "init", Init()) for run in runs],
-        candidates=worlds[0].outputs.tolist(),
-    ).to(device)
+    world = block.runs[0].world
+    return (
+        _config_of(block.runs[0])
+        .build(
+            vocabulary=len(world.vocabulary),
+            seeds=[run.seed for run in block.runs],
+            inits=[getattr(run.trial.model, "init", Init()) for run in block.runs],
+            candidates=world.outputs.tolist(),
+        )
+        .to(device)
+    )
 
 
-def parameters_of(run: Run, world: World) -> list[Parameter]:
+def parameters_of(run: Run) -> list[Parameter]:
     """Return the parameters of one replica, to be counted: most have shapes and no numbers."""
-    config, tokens = _model_of(run), len(world.vocabulary)
+    build = partial(_config_of(run).build, vocabulary=len(run.world.vocabulary), seeds=[0])
     try:
         with torch.device("meta"):  # nothing is drawn, and no memory taken
-            return list(config.build(vocabulary=tokens, seeds=[0]).parameters())
+            return list(build().parameters())
     except (NotImplementedError, RuntimeError):  # a model of one's own may look at its numbers
-        return list(config.build(vocabulary=tokens, seeds=[0]).parameters())
+        return list(build().parameters())
 
 
-def train_runs(model: Model, runs: Sequence[Run], worlds: Sequence[World], **how: Any) -> Result:
+def train_block(
+    model: Model,
+    block: LearnTask,
+    curricula: Curriculum | Sequence[Curriculum] | None = None,
+    **how: Any,
+) -> Result:
     """Train runs, whether by this process alone or by several, of which each one calls this.
 
     That all of them diverged is no error: a verdict tells it, as where only some of them do.
     """
-    return train(
-        model,
-        worlds,
-        [run.trial.learner for run in runs],  # type: ignore[misc]  # all are curricula
-        seeds=[run.seed for run in runs],
-        keep_diverged=True,
-        **how,
-    )
+    own: list[Any] = [run.trial.learner for run in block.runs]  # all are curricula
+    seeds = [run.seed for run in block.runs]
+    return train(model, block.worlds, curricula or own, seeds=seeds, keep_diverged=True, **how)
 
 
 def brief(phase: Phase, steps: int) -> Phase:
     """Return so many steps of a phase, to be timed: none is left out, and the rate is constant."""
-    return replace(phase, steps=steps, schedule=Schedule(), stop=Stop(), observers=())
+    return structs.replace(phase, steps=steps, schedule=Schedule(), stop=Stop(), observers=())
 
 
 def open_model(store: Store, run: Run) -> Model:
@@ -88,16 +92,17 @@ def open_model(store: Store, run: Run) -> Model:
     return decode_model(store.read_model(run.key), str(store.folder(run.key)), kind)
 
 
-def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[list[Member]]:
+def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[LearnTask]:
     """Build the worlds; runs of one shape of world are a block, as large as the device allows."""
-    shapes: dict[str, list[Member]] = {}
-    for run, parts in zip(task.runs, task.parts, strict=True):
-        world = run.trial.world.build(run.seed)
-        shapes.setdefault(digest(_shape(world)), []).append((run, parts, world))
-    for members in shapes.values():
-        size = group_size([(run, world) for run, _, world in members], device)
-        for start in range(0, len(members), size):
-            yield members[start : start + size]
+    # Copies of the runs, so that their worlds go when the task is done.
+    task = replace(task, runs=tuple(replace(run) for run in task.runs))
+    shapes: dict[str, list[int]] = {}
+    for place, run in enumerate(task.runs):
+        shapes.setdefault(digest(_shape(run.world)), []).append(place)
+    for places in shapes.values():
+        size = group_size(task.part(places), device)
+        for start in range(0, len(places), size):
+            yield task.part(places[start : start + size])
 
 
 def _shape(world: World) -> list[Any]:
@@ -111,13 +116,12 @@ def _shape(world: World) -> list[Any]:
     ]
 
 
-def group_size(members: Sequence[tuple[Run, World]], device: str) -> int:
+def group_size(block: LearnTask, device: str) -> int:
     """Return how many of some runs of one shape train together on a device."""
-    run, world = members[0]
-    if not device.startswith("cuda") or not isinstance(run.trial.learner, Curriculum):
-        return capacity(run, world)
+    if not device.startswith("cuda") or not isinstance(block.learner, Curriculum):
+        return capacity(block.runs[0])
     room = SHARE * torch.cuda.mem_get_info(device)[0]
-    return best_size(lambda size: _measured(members[:size], device), len(members), room)
+    return best_size(lambda n: _measured(block.part(range(n)), device), len(block.runs), room)
 
 
 def best_size(measure: Callable[[int], tuple[float, float]], most: int, room: float) -> int:
@@ -145,8 +149,7 @@ def best_size(measure: Callable[[int], tuple[float, float]], most: int, room: fl
     return size
 
 
-def _measured(members: Sequence[tuple[Run, World]], device: str) -> tuple[float, float]:
-    runs, worlds = [run for run, _ in members], [world for _, world in members]
+def _measured(block: LearnTask, device: str) -> tuple[float, float]:
     torch.cuda.reset_peak_memory_stats(device)
     before, ends = torch.cuda.memory_allocated(device), []
 
@@ -154,24 +157,18 @@ def _measured(members: Sequence[tuple[Run, World]], device: str) -> tuple[float,
         torch.cuda.synchronize(device)
         ends.append(time.perf_counter())
 
-    model = build_model(runs, worlds, device)
-    curricula = [_shortened(run.trial.learner) for run in runs]
-    seeds = [run.seed for run in runs]
-    train(model, worlds, curricula, seeds=seeds, progress=clock, keep_diverged=True)
+    learners: list[Any] = [run.trial.learner for run in block.runs]  # all are curricula
+    short = [Curriculum(phases=(brief(one.phases[0], 2 * STEPS),)) for one in learners]
+    train_block(build_model(block, device), block, short, progress=clock)
     taken = torch.cuda.max_memory_allocated(device) - before
     return taken, (ends[-1] - ends[STEPS - 1]) / STEPS
 
 
-def _shortened(curriculum: object) -> Curriculum:
-    assert isinstance(curriculum, Curriculum)
-    return Curriculum(phases=(brief(curriculum.phases[0], 2 * STEPS),))
-
-
-def capacity(run: Run, world: World) -> int:
+def capacity(run: Run) -> int:
     """How many runs like this one train together in the memory of a CPU."""
     if run.trial.model is None or not isinstance(run.trial.learner, Curriculum):
         return 1
-    parameters = parameters_of(run, world)
+    parameters = parameters_of(run)
     count = sum(p.numel() for p in parameters)
     # Values, gradients and the two moments of Adam.
     state = 4 * sum(p.numel() * p.element_size() for p in parameters)
@@ -179,7 +176,7 @@ def capacity(run: Run, world: World) -> int:
     return max(1, min(MAX_BYTES, memory_limit() // 2) // max(1, state))
 
 
-def _model_of(run: Run) -> ModelConfig:
+def _config_of(run: Run) -> ModelConfig:
     if run.trial.model is None:
         raise ConfigError("a curriculum trains a model; give its config, such as GPTConfig()")
     return run.trial.model

@@ -2,7 +2,7 @@
 
 Everything here is about paths such as ``world.n`` and ``learner.phases.0.optimizer.rate``, which
 begin with one of the three parts of a trial. A wrong one is refused before anything runs, with the
-nearest that exists.
+nearest that exists. A whole part may also be given several times, as a list or by names.
 """
 
 from __future__ import annotations
@@ -15,14 +15,11 @@ import msgspec
 
 from inweights.config import replace_at, to_plain
 from inweights.errors import ConfigError, unknown_name
-from inweights.lab.grammar.claim import Value
-from inweights.lab.grammar.trial import Trial
-from inweights.support.progress import plural
+from inweights.lab.grammar.score import Value
+from inweights.lab.grammar.trial import Change, Trial
 
 #: Values by path (a grid), or a list of points, each a value by path.
 Over = Mapping[Any, Any] | Sequence[Mapping[str, Any]]
-#: What is set at a path, and what it is called in the tables.
-Change = tuple[str, Any, Value]
 
 #: What each part of a trial must be.
 _PARTS = {
@@ -96,6 +93,9 @@ def _parts(
     whole: Mapping[str, Any], point: list[Change], known: dict[tuple[int | str, ...], Any]
 ) -> dict[str, Any]:
     """The three parts at a point. Points with the same changes of a part share one object of it."""
+    for path, _, _ in point:
+        if path.partition(".")[0] not in whole:
+            raise _unknown(path, [p for n in whole for p in _below(whole[n], n)])
     parts: dict[str, Any] = {}
     for name, part in whole.items():
         changes = [one for one in point if one[0].partition(".")[0] == name]
@@ -107,35 +107,19 @@ def _parts(
                 part = _replaced(part, path, rest, value) if rest else value  # noqa: PLW2901
             known[key] = part
         parts[name] = known[key]
-    for path, _, _ in point:
-        if path.partition(".")[0] not in whole:
-            raise _unknown(path, [p for n in whole for p in _below(whole[n], n)])
     return parts
 
 
-def points_of(over: Over, whole: Mapping[str, Any] | None = None) -> list[list[Change]]:
-    """Return all points of what is varied: a grid's, or those that are listed.
-
-    Args:
-        over: Values by path, or a list of points.
-        whole: The parts whose values are set, if it is a trial that is varied.
-    """
-    if _is_list(over):
+def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Change]]:
+    """Return all points of what is varied; ``whole`` are the parts of a trial that is varied."""
+    if isinstance(over, Sequence) and not isinstance(over, str):
         return [*_points(over)]
-    return [*_combinations(whole or {}, _mapping(over))]
-
-
-def _mapping(over: Any) -> Mapping[Any, Any]:
-    if not isinstance(over, Mapping):
-        raise ConfigError(
-            'over must map paths to values, {"world.n": [10, 20]}, or a list of points, '
-            f'[{{"world.n": 10}}], got {over!r}'
-        )
-    return over
-
-
-def _is_list(over: Any) -> bool:
-    return isinstance(over, Sequence) and not isinstance(over, str)
+    if isinstance(over, Mapping):
+        return [*_combinations(whole or {}, over)]
+    raise ConfigError(
+        'over must map paths to values, {"world.n": [10, 20]}, or a list of points, '
+        f'[{{"world.n": 10}}], got {over!r}'
+    )
 
 
 def _points(over: Any) -> Iterator[list[Change]]:
@@ -193,24 +177,22 @@ def _choices(key: str, values: Any) -> list[list[Change]]:
     paths = [path.strip() for path in key.split(",")]
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         raise ConfigError(f"'{key}' must be varied over a list of values, got {values!r}")
-    if not isinstance(values, Mapping):
-        values = list(values)  # an array, a range
+    values = values if isinstance(values, Mapping) else list(values)  # an array, a range
     if not values:
         raise ConfigError(f"'{key}' is varied over an empty list; give at least one value")
     if isinstance(values, Mapping):
         if len(paths) > 1:
             raise ConfigError(f"'{key}' move together; give a list of tuples, not names")
         return [[(paths[0], value, str(name))] for name, value in values.items()]
-    choices = []
+    if len(paths) == 1:
+        return [[(paths[0], value, _label(value))] for value in values]
     for value in values:
-        together = (value,) if len(paths) == 1 else value
-        if not isinstance(together, Sequence) or len(together) != len(paths):
+        if not isinstance(value, Sequence) or len(value) != len(paths):
             raise ConfigError(
                 f"'{key}' move together, so each value must have {len(paths)} entries, got "
                 f"{value!r}"
             )
-        choices.append([(p, v, _label(v)) for p, v in zip(paths, together, strict=True)])
-    return choices
+    return [[(p, v, _label(v)) for p, v in zip(paths, value, strict=True)] for value in values]
 
 
 def _label(value: Any) -> Value:
@@ -235,23 +217,12 @@ def _replaced(part: Any, path: str, rest: str, value: Any) -> Any:
     if not isinstance(part, msgspec.Struct):
         what = "there is none; give its config" if part is None else f"it is {part!r}, no config"
         raise ConfigError(f"'{path}' is varied, but of the {name} {what}")
-    inner: Any = to_plain(part)
-    walked = name
-    for step in rest.split("."):
-        if isinstance(inner, Mapping):
-            if step not in inner:
-                raise _unknown(path, _below(part, name))
-            inner = inner[step]
-        elif isinstance(inner, list | tuple):
-            if not step.isdigit() or int(step) >= len(inner):
-                items = plural(len(inner), "item")
-                raise ConfigError(
-                    f"path '{path}': '{walked}' has {items}, from 0; there is no {step}"
-                )
-            inner = inner[int(step)]
-        else:
-            raise ConfigError(f"path '{path}': '{walked}' is a value and has no keys")
-        walked = f"{walked}.{step}"
+    plain = to_plain(part)
+    known, found = {name: plain, **dict(_walk(plain, name))}, path
+    while found not in known:
+        found = found.rpartition(".")[0]
+    if found != path and isinstance(known[found], Mapping):
+        raise _unknown(path, _below(part, name))
     value = value.item() if hasattr(value, "item") else value
     try:
         return replace_at(part, {rest: value})
@@ -270,16 +241,76 @@ def _unknown(path: str, known: list[str]) -> Exception:
 
 def _below(part: Any, prefix: str) -> list[str]:
     """A part and every path below it, as the nearest one may be deeper than the wrong one."""
+    found = [prefix]
+    for path, value in _walk(to_plain(part), prefix) if isinstance(part, msgspec.Struct) else ():
+        last = path.rpartition(".")[2]
+        if last != "kind" and (isinstance(value, Mapping) or not last.isdigit()):
+            found.append(path)
+    return found
 
-    def walk(value: Any, at: str) -> Iterator[str]:
-        items: Any = ()
-        if isinstance(value, Mapping):
-            items = value.items()
-        elif isinstance(value, list | tuple) and any(isinstance(v, Mapping) for v in value):
-            items = enumerate(value)
-        for key, inner in items:
-            yield f"{at}.{key}"
-            yield from walk(inner, f"{at}.{key}")
 
-    plain = to_plain(part) if isinstance(part, msgspec.Struct) else None
-    return [prefix, *(path for path in walk(plain, prefix) if not path.endswith(".kind"))]
+def _walk(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
+    """Every path below plain values, and what stands there."""
+    items: Any = value.items() if isinstance(value, Mapping) else ()
+    for key, inner in enumerate(value) if isinstance(value, list | tuple) else items:
+        path = f"{at}.{key}" if at else str(key)
+        yield path, inner
+        yield from _walk(inner, path)
+
+
+def is_several(part: Any) -> bool:
+    """Whether a part of a study is given several times: as a list, or by names."""
+    return isinstance(part, Mapping | list | tuple)
+
+
+def named(part: str, configs: Any) -> dict[str, Any]:
+    """Return several configs of a part by name: their own, or what tells them apart.
+
+    Example:
+        >>> from inweights.models import EmbMLPConfig, GPTConfig
+        >>> list(named("model", [GPTConfig(), EmbMLPConfig()]))
+        ['gpt', 'emb-mlp']
+        >>> list(named("model", [GPTConfig(width=32), GPTConfig(width=64)]))
+        ['width=32', 'width=64']
+    """
+    if not configs:
+        raise ConfigError(f"the list of the {part} is empty; give at least one config")
+    if isinstance(configs, Mapping):
+        return {str(name): config for name, config in configs.items()}
+    kinds = [_kind(config) for config in configs]
+    if len(set(kinds)) < len(kinds):
+        flat = [_leaves(config) for config in configs]
+        differ = [path for path in flat[0] if any(one.get(path) != flat[0][path] for one in flat)]
+        kinds = [", ".join(f"{p}={one[p]}" for p in differ if p in one) for one in flat]
+    if len(set(kinds)) < len(kinds):
+        raise ConfigError(f"give the {part}s names, {{'one': …, 'other': …}}: some are alike")
+    return dict(zip(kinds, configs, strict=True))
+
+
+def _kind(config: Any) -> str:
+    """What a config is called in tables."""
+    about = getattr(config, "__struct_config__", None)
+    name = getattr(config, "label", None) or (about and about.tag) or type(config).__name__
+    return str(name).lower()
+
+
+def _leaves(config: Any) -> dict[str, Any]:
+    """The single values of a config, by path."""
+    plain = to_plain(config) if isinstance(config, msgspec.Struct) else config
+    return {path: one for path, one in _walk(plain) if not is_several(one)}
+
+
+def with_parts(several: Mapping[str, Mapping[str, Any]], over: Over) -> Over:
+    """Return what is varied, with the parts that are given several times as axes."""
+    if not several:
+        return over
+    if not isinstance(over, Mapping) and over:
+        raise ConfigError(
+            f"of the {' and '.join(several)} there are several; in a list of points set it in "
+            'each, {"model": GPTConfig()}'
+        )
+    varied = over if isinstance(over, Mapping) else {}
+    for name in several:
+        if name in varied:
+            raise ConfigError(f"'{name}' is varied by two axes; remove it from one")
+    return {**several, **varied}

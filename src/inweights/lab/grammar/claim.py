@@ -1,189 +1,50 @@
-"""Claims: a sentence with its score (which numbers of which table), and where that should lie."""
+"""Claims: a sentence, what the paper says, a score with its target, and what came of it."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, TypedDict, Unpack
-
-import msgspec
-from msgspec import structs
+from typing import Any, Literal, get_args
 
 from inweights.config import Config
 from inweights.errors import ConfigError
+from inweights.lab.grammar.score import Judged, Score, Target
+from inweights.support.intervals import ALPHA
+from inweights.support.showing import Card
 
-#: A label of a trial, and what a column of labels is compared with.
-Value = str | float | bool
 #: What of the seeds' numbers is judged: their median (a *typical* seed), the share of seeds that
 #: meet the target by themselves (*reliable*), or their mean.
 Rule = Literal["typical", "reliable", "mean"]
 #: How near to the paper's protocol a claim is judged: with the paper's settings and sizes, with its
 #: settings at a smaller size, or with another model, data or measure.
 Protocol = Literal["exact", "scaled", "substitute"]
+#: Signs of the protocols on pages and boards.
+SIGNS: dict[Protocol, str] = {"exact": "=", "scaled": "<", "substitute": "~"}
+Verdict = Literal["reproduced", "consistent", "not reproduced", "undecided", "not judged"]
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 #: The share of seeds that has to meet the target where a claim says *always*, *never* or *fails*.
 RELIABLE = 0.75
+#: Instead of a quote, where a table, a picture or a formula says it.
+NO_WORDS = "none in words"
+#: Instead of a published number, where there is none.
+NONE_PRINTED = "none printed"
+#: The same, where the paper prints one and the text at hand lost it.
+LOST = "lost in the text at hand"
+#: Instead of either, where the paper's text was not at hand.
+NO_TEXT = "text not at hand"
+#: Words that a quote has at most.
+_WORDS = 25
 
 
-class Target(Config):
-    """The range of a score: from ``least`` to ``most``; either may be open.
-
-    Example:
-        >>> Target(least=0.9).text, Target(most=0.15).text, Target(least=0.35, most=0.75).text
-        ('≥ 0.9', '≤ 0.15', '0.35 to 0.75')
-    """
-
-    least: float | None = None
-    most: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.least is None and self.most is None:
-            raise ConfigError("a target needs a least or a most value")
-        if self.least is not None and self.most is not None and self.least > self.most:
-            raise ConfigError(f"a target from {self.least:g} to {self.most:g} is empty")
-
-    @property
-    def text(self) -> str:
-        """The target in words."""
-        if self.least is None:
-            return f"≤ {self.most:g}"
-        if self.most is None:
-            return f"≥ {self.least:g}"
-        return f"{self.least:g} to {self.most:g}"
-
-    def distance(self, value: float) -> float:
-        """How far inside the target ``value`` lies; negative outside."""
-        low = math.inf if self.least is None else value - self.least
-        high = math.inf if self.most is None else self.most - value
-        return float(min(low, high))
-
-
-class Score(Config):
-    """Numbers of one column of a table, one for each seed (their mean where a seed has several).
-
-    Made by :func:`number`, :func:`share`, :func:`cosine` or :func:`computed`; narrowed by
-    :meth:`at`, spread by :meth:`over`, subtracted by ``-``, and judged by ``>=``, ``<=`` or
-    :meth:`within`.
-
-    Attributes:
-        table: Name of a table of the recipe, measured or derived.
-        column: The column.
-        where: Values that columns have in the rows.
-        minus: Values in the rows that are subtracted, seed by seed; empty for none.
-        each: Columns over all of whose values the claim has to hold.
-        bounds: Least and largest value that the score can have, if it has any.
-        exact: Whether the numbers are computed, not sampled: there is nothing to replicate.
-
-    Example:
-        >>> accuracy = share("compositions", "accuracy", identity=True)
-        >>> gpt = accuracy.at(model="gpt")
-        >>> falls = gpt.at(complexity=1) - gpt.at(complexity=5) >= 0.5
-        >>> falls.target.text, falls.score.where["complexity"], falls.score.minus["complexity"]
-        ('≥ 0.5', 1, 5)
-        >>> falls.score.bounds
-        (-1.0, 1.0)
-    """
-
-    table: str
-    column: str
-    where: dict[str, Value] = {}
-    minus: dict[str, Value] = {}
-    each: tuple[str, ...] = ()
-    bounds: tuple[float, float] | None = None
-    exact: bool = False
-
-    def at(self, **where: Value) -> Score:
-        """Return the score in the rows where columns have these values, too."""
-        return structs.replace(self, where={**self.where, **where})
-
-    def of(self, column: str) -> Score:
-        """Return the same of another column, in the same rows and with the same bounds."""
-        return structs.replace(self, column=column)
-
-    def over(self, *columns: str) -> Score:
-        """Return the score in every case: for each value of these columns."""
-        return structs.replace(self, each=columns)
-
-    def __sub__(self, other: Score) -> Score:
-        """Return the difference, seed by seed, to the same column in other rows.
-
-        Raises:
-            ConfigError: The other is of another table or column, is a difference itself, or is not
-                narrowed, so that nothing would be left.
-        """
-        if self.minus or other.minus:
-            raise ConfigError(
-                "a difference of differences cannot be judged; derive a column for it"
-            )
-        if (self.table, self.column) != (other.table, other.column):
-            raise ConfigError(
-                f"{self.table}.{self.column} minus {other.table}.{other.column}: a difference is "
-                "taken within one column; derive one"
-            )
-        if not other.where or self.where == other.where:
-            raise ConfigError(f"{self.table}.{self.column} minus itself; select the rows with 'at'")
-        low, high = self.bounds or (-math.inf, math.inf)
-        return structs.replace(
-            self,
-            minus=other.where,
-            each=self.each or other.each,
-            bounds=(low - high, high - low) if self.bounds else None,
-        )
-
-    def __ge__(self, least: float) -> Judged:
-        return Judged(self, Target(least=least))
-
-    def __le__(self, most: float) -> Judged:
-        return Judged(self, Target(most=most))
-
-    def within(self, least: float, most: float) -> Judged:
-        """Judge whether it lies from ``least`` to ``most``."""
-        return Judged(self, Target(least=least, most=most))
-
-    @property
-    def columns(self) -> set[str]:
-        """Every column that the table needs."""
-        return {*self.where, *self.minus, *self.each, self.column, "seed"}
-
-
-@dataclass(frozen=True)
-class Judged:
-    """A score and its target: what a claim asserts."""
-
-    score: Score
-    target: Target
-
-
-def number(table: str, column: str, **where: Value) -> Score:
-    """Return a score without bounds: a loss, a logit, a number of steps."""
-    return Score(table=table, column=column, where=where)
-
-
-def share(table: str, column: str, **where: Value) -> Score:
-    """Return a score from 0 to 1: an accuracy, a recall, a share of seeds."""
-    return Score(table=table, column=column, where=where, bounds=(0.0, 1.0))
-
-
-def cosine(table: str, column: str, **where: Value) -> Score:
-    """Return a score from -1 to 1: a cosine, a correlation, a difference of shares."""
-    return Score(table=table, column=column, where=where, bounds=(-1.0, 1.0))
-
-
-def computed(table: str, column: str, **where: Value) -> Score:
-    """Return a score that no seed decides: a step of a proof at a given size."""
-    return Score(table=table, column=column, where=where, exact=True)
-
-
-class Claim(Config):
-    """One claim, as data: which numbers are judged, and against what.
+class Said(Config, kw_only=True):
+    """What a claim says and where, whatever became of it.
 
     Attributes:
         id: ``<recipe>/<short-name>``.
         text: The sentence.
         place: Where in the paper.
         source: Short name of the paper, or ``ours`` for a claim that is not a paper's.
-        score: The numbers that are judged.
-        target: Where they have to lie.
-        judged: What of them has to lie there: ``typical``, ``reliable`` or ``mean``.
+        target: Where its numbers have to lie.
         published: The number or relation that the paper prints; or that it prints none, or that
             the text at hand lost it.
         check: Whether it holds by construction (frozen vectors stay as drawn): a test of the code
@@ -198,15 +59,37 @@ class Claim(Config):
     text: str
     place: str
     source: str
-    score: Score
     target: Target
-    judged: Rule = "typical"
     published: str | None = None
     check: bool = False
     condition: str = ""
     quote: str = ""
     protocol: Protocol | None = None
     close: tuple[float, float] | None = None
+
+    def about(self) -> dict[str, Any]:
+        """What is said, for another state of the same claim."""
+        return {name: getattr(self, name) for name in Said.__struct_fields__}
+
+
+class Statement(Said, kw_only=True, omit_defaults=True):
+    """A claim without its score: what is shown of it as long as nothing has run."""
+
+    judged: Rule = "typical"
+
+
+class Claim(Said, kw_only=True):
+    """One claim, as data: which numbers are judged, and against what.
+
+    Attributes:
+        score: The numbers that are judged.
+        judged: What of them has to lie there: ``typical``, ``reliable`` or ``mean``.
+
+    The others are those of :class:`Said`.
+    """
+
+    score: Score
+    judged: Rule = "typical"
 
     def __post_init__(self) -> None:
         low, high = self.score.bounds or (-math.inf, math.inf)
@@ -224,32 +107,20 @@ class Claim(Config):
         """Whether no paper states it."""
         return self.source == "ours"
 
-
-class Statement(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A claim without its score: what is shown of it as long as nothing has run."""
-
-    id: str
-    text: str
-    place: str
-    source: str
-    target: Target
-    judged: Rule = "typical"
-    published: str | None = None
-    check: bool = False
-    condition: str = ""
-    quote: str = ""
-    protocol: Protocol | None = None
-    close: tuple[float, float] | None = None
-
-
-class Said(TypedDict, total=False):
-    """What a claim may say beside its sentence; see :class:`Claim`."""
-
-    published: str | None
-    check: bool
-    quote: str
-    protocol: Protocol | None
-    close: tuple[float, float] | None
+    def check_sources(self, file: str) -> None:
+        """Refuse a claim of a paper that does not say what the paper says, or how near it is."""
+        wanted = {
+            "quote": f"the paper's own words, '{NO_WORDS}' or '{NO_TEXT}'",
+            "published": f"the paper's number, '{NONE_PRINTED}', '{LOST}' or '{NO_TEXT}'",
+            "protocol": "'exact', 'scaled' or 'substitute', here or for all claims",
+        }
+        for name, what in wanted.items():
+            if not getattr(self, name):
+                raise ConfigError(f"{file}: claim {self.id} has no '{name}'; give {what}")
+        if (words := len(self.quote.split())) > _WORDS:
+            raise ConfigError(
+                f"{file}: the quote of claim {self.id} has {words} words; give {_WORDS} at most"
+            )
 
 
 @dataclass(frozen=True)
@@ -284,9 +155,12 @@ class Stating:
         source: str = "",
         rule: Rule = "typical",
         condition: str | None = None,
-        **said: Unpack[Said],
+        **said: Any,
     ) -> Claim:
-        """Return a claim; ``place``, ``source``, ``condition`` are the recipe's own if left out."""
+        """Return a claim; ``place``, ``source``, ``condition`` are the recipe's own if left out.
+
+        ``said`` are further attributes of :class:`Claim`.
+        """
         return Claim(
             id=f"{self.recipe}/{name}",
             text=text,
@@ -306,3 +180,80 @@ def _condition(score: Score, otherwise: str) -> str:
         return "each"
     one, other = (str(rows.get("condition", "")) for rows in (score.where, score.minus))
     return f"{one}, minus {other}" if one and other and one != other else one or otherwise
+
+
+class ClaimResult(Said, kw_only=True):
+    """A claim with its verdict, as in the results table.
+
+    Attributes:
+        verdict: Whether it is reproduced.
+        rule: What was judged over the seeds: ``typical``, ``reliable`` or ``mean``.
+        measured: Median of the seeds' numbers, or their mean; of the deciding case where the claim
+            has several.
+        low: Lower end of its confidence interval; none for what is computed, and for few seeds.
+        high: Upper end.
+        replicates: How many seeds were judged.
+        hits: How many of them meet the target by themselves.
+        share_low: Lower end of the confidence interval of the share of all seeds that would.
+        share_high: Upper end.
+        case: Which case decided: the one that is farthest from reproducing.
+        why: Why there is no verdict, where there is none.
+        needed: About how many seeds would decide an open claim, if they are like those so far.
+        level: Confidence of the intervals.
+        version: Of the claim, by the ledger.
+        earlier: What became of its earlier versions, in words.
+        p: The smallest error probability with which it would have this verdict, on the scale of
+            one analysis at .05.
+        together: Whether the verdict also holds with those of all papers' claims together (Holm).
+
+    The others are those of :class:`Said`.
+    """
+
+    verdict: Verdict
+    rule: Rule = "typical"
+    measured: float | None = None
+    low: float | None = None
+    high: float | None = None
+    replicates: int = 0
+    hits: int | None = None
+    share_low: float | None = None
+    share_high: float | None = None
+    case: str = ""
+    why: str = ""
+    needed: int | None = None
+    level: float = 1 - ALPHA
+    version: int = 1
+    earlier: tuple[str, ...] = ()
+    p: float | None = None
+    together: bool = False
+
+    def __repr__(self) -> str:
+        number = "" if self.measured is None else f" {self.measured:.3g}"
+        return f"ClaimResult({self.id}: {self.verdict},{number} for {self.target.text})"
+
+    def _repr_html_(self) -> str:
+        between = "" if None in (self.low, self.high) else f"{self.low:.3g} to {self.high:.3g}"
+        measured = {"measured": self.measured, "interval": between, "target": self.target.text}
+        seeds = {"seeds": self.met or self.replicates, "version": self.version}
+        row = (self.verdict, self.text)
+        return Card(self.id, {**measured, **seeds}, ("verdict", "claim"), [row]).html
+
+    @property
+    def agrees(self) -> bool:
+        """Whether what was measured is what the claim says."""
+        return self.verdict in ("reproduced", "consistent")
+
+    @property
+    def met(self) -> str:
+        """How many seeds meet the target, with the interval of their share; "" for computed ones.
+
+        Example:
+            >>> about = {"id": "a/b/c", "text": "", "place": "", "source": "", "published": None}
+            >>> found = {"replicates": 16, "hits": 16, "share_low": 0.76, "share_high": 1.0}
+            >>> ClaimResult(**about, target=Target(least=0.9), verdict="reproduced", **found).met
+            '16 of 16 seeds (76% to 100%)'
+        """
+        if self.hits is None or self.share_low is None or self.share_high is None:
+            return ""
+        between = f"{self.share_low:.0%} to {self.share_high:.0%}"
+        return f"{self.hits} of {self.replicates} seeds ({between})"

@@ -148,15 +148,7 @@ class Recipe:
 
 
 class Code(TypedDict):
-    """What the code of a recipe says, in keyword arguments.
-
-    Attributes:
-        scales: Settings of each scale, all of one config class.
-        seeds: Number of replicates of each scale, or of all.
-        plan: Makes the plan from the settings.
-        derive: Computes further tables from the measured ones, for claims and figures.
-        version: Raised by hand when the recipe's results change; part of a run's identity.
-    """
+    """Attributes of a :class:`Recipe` that its code gives; ``seeds`` may be one number."""
 
     scales: Mapping[str, Config]
     seeds: int | Mapping[str, int]
@@ -208,15 +200,12 @@ class Paper:
         **code: Unpack[Code],
     ) -> Recipe:
         """Return a recipe of the paper; ``code`` are ``scales``, ``seeds``, ``plan`` and so on."""
-        about: dict[str, Any] = {**code}
+        about: dict[str, Any] = {**code, "title": title, "place": place, "summary": summary}
         if isinstance(code["seeds"], int):
             about["seeds"] = dict.fromkeys(code["scales"], code["seeds"])
         return Recipe(
             name=f"{self.source}/{name}",
-            title=title,
             paper=self.title,
-            place=place,
-            summary=summary,
             claims=tuple(claims),
             figures=tuple(figures),
             ours=tuple(ours or self.ours),

@@ -6,16 +6,17 @@ code has the settings, the plan and a score for each claim. Both sides name the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError, unknown_name
-from inweights.lab.grammar.claim import Claim, Judged, Protocol, Rule
+from inweights.lab.grammar.claim import Claim, Protocol, Rule, Stating
 from inweights.lab.grammar.figure import Figure
 from inweights.lab.grammar.recipe import Code, Paper, Recipe
+from inweights.lab.grammar.score import Judged
 
 C = TypeVar("C", bound=Config)
 
@@ -122,37 +123,36 @@ def read_recipe(
     Raises:
         ConfigError: The file is not a recipe file, or a claim lacks its score or its sentence.
     """
-    file = _decoded(RecipeFile, load_toml(path), str(path))
-    claims = _entries(StatedClaim, file.claims, f"{path}: claims")
-    figures = _entries(StatedFigure, file.figures, f"{path}: figures")
-    name = path.stem.replace("_", "-")
-    _check_ids(path, claims, scores)
-    state = paper.stating(name, file.cited or file.place, file.condition)
+    file = _decoded(RecipeFile, load_toml(path), f"{path}")
+    said = {
+        id_: _decoded(StatedClaim, one, f"{path}: claims.{id_}") for id_, one in file.claims.items()
+    }
+    drawn = {
+        id_: _decoded(StatedFigure, one, f"{path}: figures.{id_}")
+        for id_, one in file.figures.items()
+    }
     known = notes or {}
-    for note in file.notes:
-        if note not in known:
-            raise unknown_name("note", note, known, hint=f"{path.name}.")
     fields = next(iter(code["scales"].values())).__struct_fields__
-    for setting in file.settings:
-        if setting not in fields:
-            raise unknown_name("setting", setting, fields, hint=f"{path.name} says what it means.")
+    for id_ in said:
+        if id_ not in scores:
+            raise ConfigError(f"{path.name}: claim '{id_}' has no score in the recipe's code")
+    _check_known("claim", scores, said, f"It has a score; {path.name} has no words.")
+    _check_known("note", file.notes, known, f"{path.name}.")
+    _check_known("setting", file.settings, fields, f"{path.name} says what it means.")
+    name = path.stem.replace("_", "-")
+    state = paper.stating(name, file.cited or file.place, file.condition)
+    ours = [*file.ours, *(text for note in file.notes for text in known[note])]
     made = paper.recipe(
         name,
         title=file.title,
         place=file.place,
         summary=_folded(file.summary),
-        claims=tuple(
-            _claim(state, id_, said, scores[id_], file.protocol) for id_, said in claims.items()
-        ),
-        figures=tuple(_figure(id_, said) for id_, said in figures.items()),
-        ours=_all_folded((*file.ours, *(text for note in file.notes for text in known[note]))),
+        claims=[_claim(state, id_, one, scores[id_], file.protocol) for id_, one in said.items()],
+        figures=[_figure(id_, one) for id_, one in drawn.items()],
+        ours=[_folded(text) for text in ours],
         **code,
     )
     return replace(made, meanings={name: _folded(text) for name, text in file.settings.items()})
-
-
-def _entries(kind: type[C], values: Mapping[str, Mapping[str, Any]], where: str) -> dict[str, C]:
-    return {id_: _decoded(kind, entry, f"{where}.{id_}") for id_, entry in values.items()}
 
 
 def _decoded(kind: type[C], values: Mapping[str, Any], where: str) -> C:
@@ -162,38 +162,27 @@ def _decoded(kind: type[C], values: Mapping[str, Any], where: str) -> C:
         raise ConfigError(f"{where}: {error}") from None
 
 
-def _check_ids(path: Path, said: Mapping[str, StatedClaim], scores: Mapping[str, Judged]) -> None:
-    for id_ in said:
-        if id_ not in scores:
-            raise ConfigError(f"{path.name}: claim '{id_}' has no score in the recipe's code")
-    for id_ in scores:
-        if id_ not in said:
-            raise unknown_name(
-                "claim", id_, said, hint=f"It has a score; {path.name} has no words."
-            )
+def _check_known(what: str, names: Iterable[str], known: Collection[str], hint: str) -> None:
+    for name in names:
+        if name not in known:
+            raise unknown_name(what, name, known, hint=hint)
 
 
 def _claim(
-    state: Callable[..., Claim],
-    id_: str,
-    said: StatedClaim,
-    judged: Judged,
-    protocol: Protocol | None,
+    state: Stating, id_: str, said: StatedClaim, judged: Judged, protocol: Protocol | None
 ) -> Claim:
     published, ours = said.published, said.source == "ours"
     return state(
         id_,
         _folded(said.says),
         judged,
-        place=said.place,
-        source=said.source,
         rule=said.judged,
         published=f"{published:g}" if isinstance(published, float | int) else published,
-        check=said.check,
-        condition=said.condition,
         quote=_folded(said.quote),
         protocol=said.protocol or (None if ours else protocol),
-        close=said.close,
+        **{
+            name: getattr(said, name) for name in ("place", "source", "check", "condition", "close")
+        },
     )
 
 
@@ -212,7 +201,3 @@ def _figure(id_: str, said: StatedFigure) -> Figure:
 def _folded(text: str) -> str:
     """A paragraph: the lines of a file are joined by spaces."""
     return " ".join(text.split())
-
-
-def _all_folded(texts: Sequence[str]) -> tuple[str, ...]:
-    return tuple(map(_folded, texts))

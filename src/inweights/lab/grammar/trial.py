@@ -1,31 +1,37 @@
-"""Trials and measures: worlds, models and learners, and what is measured.
+"""Trials and measures: worlds, models and learners, and what is measured; and computations.
 
-No seed stands here: the engine multiplies a plan by its seeds.
+A computation is a function that makes a table without a model, also one of one's own, varied,
+seeded and stored like any other. No seed stands here: the engine multiplies a plan by its seeds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from inweights.config import check_size
-from inweights.errors import ConfigError
+from inweights.config import check_size, digest
+from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.lab.grammar.score import Value
 from inweights.support.extras import check_extra
 from inweights.support.progress import plural
 from inweights.support.showing import Card
+from inweights.support.sources import plain
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from inweights.lab.grammar.claim import Value
     from inweights.models.model_config import ModelConfig
     from inweights.training.learner import Learner
     from inweights.worlds.registry import WorldConfig
 
 #: ``probe(model, worlds, **options)`` returns a table with a column ``replica``.
 Probe = Callable[..., Any]
+#: What is set at a path, and what it is called in the tables; a point is several of these.
+Change = tuple[str, Any, Value]
+Point = Sequence[Change]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +77,11 @@ class Measure:
 
     def __post_init__(self) -> None:
         check_size(f"measure '{self.name}': every", self.every, least=0, most=10**9)
+
+    @cached_property
+    def key(self) -> str:
+        """What its tables are stored under: probe, options and cadence, not its name."""
+        return digest([plain(self.probe), plain(dict(self.options)), self.every], 20)
 
     def fits(self, trial: Trial) -> bool:
         """Whether a trial is measured."""
@@ -168,3 +179,130 @@ def _name(probe: Probe) -> str:
     while isinstance(probe, partial):
         probe = probe.func
     return getattr(probe, "__name__", type(probe).__name__)
+
+
+def computations_of(
+    function: Callable[..., Any], points: Iterable[Point], *, replicated: bool = False
+) -> list[Computation]:
+    """Return a computation for each condition of a function ``function(seed, **settings)``.
+
+    Example:
+        >>> def squares(seed, size):
+        ...     return {"value": seed + size**2}
+        >>> points = [[("size", 2, "two")], [("size", 3, "three")]]
+        >>> [one.labels for one in computations_of(squares, points)]
+        [{'size': 'two'}, {'size': 'three'}]
+    """
+    found = []
+    for point in points:
+        settings = {path: value for path, value, _ in point}
+        _check(function, settings, "seeds" if replicated else "seed")
+        found.append(
+            Computation(
+                name=function.__name__.strip("<>"),
+                labels={path: label for path, _, label in point},
+                compute=rows_together if replicated else rows_of,
+                options={"function": function, "settings": settings},
+                seeded=True,
+                together=replicated,
+                uniform=True,
+            )
+        )
+    return found
+
+
+def rows_of(function: Callable[..., Any], settings: Mapping[str, Any], seed: int) -> pl.DataFrame:
+    """Return what a function gives for one seed, as a table.
+
+    Example:
+        >>> rows_of(lambda seed: {"value": seed}, {}, seed=3).rows()
+        [(3,)]
+    """
+    table = _table(function, function(seed=seed, **settings), settings)
+    if "seed" in table.columns:
+        raise DataError(
+            f"{function.__name__} returned the column 'seed', which the sweep adds; leave it out"
+        )
+    return table
+
+
+def rows_together(
+    function: Callable[..., Any], settings: Mapping[str, Any], seeds: Sequence[int]
+) -> pl.DataFrame:
+    """Return what a function gives for several seeds at once, as a table with a column ``seed``."""
+    table = _table(function, function(seeds=list(seeds), **settings), settings)
+    told = set(table["seed"].to_list()) if "seed" in table.columns else set()
+    if told != set(seeds):
+        raise DataError(
+            f"{function.__name__} must return rows for every seed, in a column 'seed': "
+            f"{sorted(seeds)}, got {sorted(told)}"
+        )
+    return table
+
+
+def takes_all_seeds(function: Callable[..., Any]) -> bool:
+    """Whether a function takes ``seeds``, all at once."""
+    return "seeds" in inspect.signature(function).parameters
+
+
+def _table(function: Callable[..., Any], result: Any, settings: Mapping[str, Any]) -> pl.DataFrame:
+    """Rows as a table: of a mapping, whose lists are columns; of mappings; of a frame."""
+    import polars as pl
+
+    name, table, why = function.__name__, result, ""
+    try:
+        if isinstance(result, Mapping):
+            columns = any(isinstance(one, list | tuple) for one in result.values())
+            table = pl.DataFrame(dict(result) if columns else [dict(result)])
+        elif not isinstance(result, pl.DataFrame):
+            rows = list(result)
+            other = [repr(row) for row in rows if not isinstance(row, Mapping)]
+            why = f"a row of it is {other[0]}" if other else ""
+            table = pl.DataFrame(rows, infer_schema_length=None)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        why = why or str(error)
+    what = "nothing" if result is None else f"a {type(result).__name__}, which is no table ({why})"
+    what = what if why else "" if table.width and table.height else "no row"
+    if what:
+        raise DataError(
+            f"{name} returned {what}; return a mapping such as {{'score': 0.9}}, a list of them, "
+            "or a polars frame"
+        )
+    if held := [column for column, kind in table.schema.items() if kind == pl.Object]:
+        raise DataError(
+            f"{name} returned in '{held[0]}' a {type(table[held[0]][0]).__name__}, which no table "
+            "keeps; return numbers, texts or lists of them"
+        )
+    if taken := sorted({*settings} & {*table.columns}):
+        raise DataError(
+            f"{name} returned the column '{taken[0]}', which the sweep adds; leave it out"
+        )
+    return table
+
+
+def _check(function: Callable[..., Any], settings: Mapping[str, Any], seed: str) -> None:
+    parameters = inspect.signature(function).parameters
+    if any(one.kind == inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
+        return
+    name = function.__name__
+    if seed not in parameters:
+        all_at_once = "seeds" in parameters
+        hint = "; replicated=True gives it all of them as 'seeds'" if all_at_once else ""
+        raise ConfigError(
+            f"{name} must take an argument '{seed}', as every run has one: def {name}({seed}, ...)"
+            + hint
+        )
+    for path in settings:
+        if path not in parameters:
+            known = [one for one in parameters if one != seed]
+            raise unknown_name(f"argument of {name}", path, known)
+    lacking = [
+        one.name
+        for one in parameters.values()
+        if one.default is inspect.Parameter.empty and one.name not in {*settings, seed}
+    ]
+    if lacking:
+        raise ConfigError(
+            f"{name} needs a value of '{lacking[0]}'; give it, over={{'{lacking[0]}': [...]}}, or "
+            "a default"
+        )

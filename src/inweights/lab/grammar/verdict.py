@@ -4,19 +4,24 @@ A claim is *reproduced* when the whole interval lies in the target, in every cas
 when all of it lies outside, in one case; *undecided* when it crosses the edge. What the interval is
 of, the claim says: the median over seeds (*typical*), the share of seeds that meet the target by
 themselves (*reliable*), or the mean.
+
+Where the paper prints a number and the target has one edge, that says the direction alone, and
+:func:`closeness` is a second verdict: whether what was measured has the published size.
 """
 
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import NormalDist, fmean, stdev
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
-from inweights.config import Config
 from inweights.errors import DataError
-from inweights.lab.grammar.claim import RELIABLE, Claim, Protocol, Rule, Statement, Target
-from inweights.lab.grammar.numbers import Numbers, numbers_of
+from inweights.lab.grammar.claim import RELIABLE, VERDICTS, Claim, ClaimResult, Statement, Verdict
+from inweights.lab.grammar.score import Numbers, Target, numbers_of
 from inweights.support.intervals import (
     ALPHA,
     bounded_interval,
@@ -25,102 +30,19 @@ from inweights.support.intervals import (
     median_interval,
     share_interval,
 )
-from inweights.support.showing import Card
 
 if TYPE_CHECKING:
     import polars as pl
 
-Verdict = Literal["reproduced", "consistent", "not reproduced", "undecided", "not judged"]
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-
+#: Whether a measured number has the published size.
+Size = Literal["close", "not close", "undecided"]
+#: A number has the published size if it is within this factor of it, where ``close`` is not given.
+FACTOR = 1.5
 #: Fewer seeds than this give no verdict.
 MIN_SEEDS = 8
 #: As many seeds, or more, are not proposed.
 _MANY = 10_000
-
-
-class ClaimResult(Config):
-    """A claim with its verdict, as in the results table.
-
-    Attributes:
-        rule: What was judged over the seeds: ``typical``, ``reliable`` or ``mean``.
-        measured: Median of the seeds' numbers, or their mean; of the deciding case where the claim
-            has several.
-        low: Lower end of its confidence interval; none for what is computed, and for few seeds.
-        high: Upper end.
-        replicates: How many seeds were judged.
-        hits: How many of them meet the target by themselves.
-        share_low: Lower end of the confidence interval of the share of all seeds that would.
-        share_high: Upper end.
-        case: Which case decided: the one that is farthest from reproducing.
-        why: Why there is no verdict, where there is none.
-        needed: About how many seeds would decide an open claim, if they are like those so far.
-        level: Confidence of the intervals.
-        condition: Under which of its recipe's conditions it was judged, where there are several.
-        quote: The paper's own words.
-        protocol: How near to the paper's protocol it was judged.
-        close: Smallest and largest number that has the published size.
-        version: Of the claim, by the ledger.
-        earlier: What became of its earlier versions, in words.
-        p: The smallest error probability with which it would have this verdict, on the scale of
-            one analysis at .05.
-        together: Whether the verdict also holds with those of all papers' claims together (Holm).
-    """
-
-    id: str
-    text: str
-    place: str
-    source: str
-    published: str | None
-    target: Target
-    verdict: Verdict
-    rule: Rule = "typical"
-    measured: float | None = None
-    low: float | None = None
-    high: float | None = None
-    replicates: int = 0
-    hits: int | None = None
-    share_low: float | None = None
-    share_high: float | None = None
-    case: str = ""
-    why: str = ""
-    needed: int | None = None
-    level: float = 1 - ALPHA
-    check: bool = False
-    condition: str = ""
-    quote: str = ""
-    protocol: Protocol | None = None
-    close: tuple[float, float] | None = None
-    version: int = 1
-    earlier: tuple[str, ...] = ()
-    p: float | None = None
-    together: bool = False
-
-    def __repr__(self) -> str:
-        number = "" if self.measured is None else f" {self.measured:.3g}"
-        return f"ClaimResult({self.id}: {self.verdict},{number} for {self.target.text})"
-
-    def _repr_html_(self) -> str:
-        between = "" if None in (self.low, self.high) else f"{self.low:.3g} to {self.high:.3g}"
-        measured = {"measured": self.measured, "interval": between, "target": self.target.text}
-        seeds = {"seeds": self.met or self.replicates, "version": self.version}
-        row = (self.verdict, self.text)
-        return Card(self.id, {**measured, **seeds}, ("verdict", "claim"), [row]).html
-
-    @property
-    def met(self) -> str:
-        """How many seeds meet the target, with the interval of their share; "" for computed ones.
-
-        Example:
-            >>> about = {"id": "a/b/c", "text": "", "place": "", "source": "", "published": None}
-            >>> found = {"replicates": 16, "hits": 16, "share_low": 0.76, "share_high": 1.0}
-            >>> ClaimResult(**about, target=Target(least=0.9), verdict="reproduced", **found).met
-            '16 of 16 seeds (76% to 100%)'
-        """
-        if self.hits is None or self.share_low is None or self.share_high is None:
-            return ""
-        between = f"{self.share_low:.0%} to {self.share_high:.0%}"
-        return f"{self.hits} of {self.replicates} seeds ({between})"
+_NUMBER = r"-?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?"
 
 
 def judge(
@@ -148,7 +70,7 @@ def judge(
         DataError: The claim names a table, a column or a value that is not there.
     """
     try:
-        numbers = numbers_of(claim, tables)
+        numbers = numbers_of(claim.score, tables, claim.id)
     except DataError as error:
         if strict:
             raise
@@ -271,15 +193,8 @@ def unjudged(claim: Claim | Statement, why: str, **result: Any) -> ClaimResult:
     return _result(claim, "not judged", why=why, **result)
 
 
-_ABOUT = (
-    "id", "text", "place", "source", "published", "target", "check", "condition", "quote",
-    "protocol", "close",
-)  # fmt: skip
-
-
 def _result(claim: Claim | Statement, verdict: Verdict, **result: Any) -> ClaimResult:
-    about = {name: getattr(claim, name) for name in _ABOUT}
-    return ClaimResult(**about, rule=claim.judged, verdict=verdict, **result)
+    return ClaimResult(**claim.about(), rule=claim.judged, verdict=verdict, **result)
 
 
 #: Order in which cases decide: one failure fails the claim, one open case leaves it open.
@@ -313,3 +228,80 @@ def _needed(claim: Claim, values: Sequence[float], alpha: float) -> int | None:
         return None
     needed = max(fewest, math.ceil((z * spread / gap) ** 2))
     return needed if needed < _MANY else None
+
+
+@dataclass(frozen=True)
+class Closeness:
+    """Whether a measured number has the published size.
+
+    Attributes:
+        published: The printed number.
+        ratio: Measured over published; none where the paper prints 0.
+        span: The ratio's interval; none for what is computed.
+        close: Smallest and largest measured number that has the published size.
+        verdict: Whether it has.
+    """
+
+    published: float
+    ratio: float | None
+    span: tuple[float, float] | None
+    close: tuple[float, float]
+    verdict: Size
+
+    @property
+    def text(self) -> str:
+        """The ratio in words.
+
+        Example:
+            >>> Closeness(0.0194, 0.16, (0.12, 0.2), (0.013, 0.029), "not close").text
+            'not close: 0.16 of the published 0.0194 (0.12 to 0.2; close is 0.013 to 0.029)'
+        """
+        spread = "{:.2g} to {:.2g}; ".format(*self.span) if self.span else ""
+        within = f"({spread}close is {self.close[0]:.3g} to {self.close[1]:.3g})"
+        measured = "beside" if self.ratio is None else f"{self.ratio:.2g} of"
+        return f"{self.verdict}: {measured} the published {self.published:g} {within}"
+
+
+def closeness(claim: ClaimResult) -> Closeness | None:
+    """Return whether a result has the published size.
+
+    None where the paper prints no number, where nothing was measured, or where the target is an
+    interval about the number, so that its verdict says it. The interval of what was measured has
+    to lie in ``close``, or within a factor of :data:`FACTOR` of the number.
+    """
+    printed, target = printed_number(claim.published), claim.target
+    two_sided = target.least is not None and target.most is not None
+    if printed is None or claim.measured is None or (two_sided and claim.close is None):
+        return None
+    if printed == 0 and claim.close is None:
+        return None
+    least, most = claim.close or sorted((printed / FACTOR, printed * FACTOR))
+    low = claim.measured if claim.low is None else claim.low
+    high = claim.measured if claim.high is None else claim.high
+    verdict: Size = "not close" if high < least or low > most else "undecided"
+    if least <= low and high <= most:
+        verdict = "close"
+    ratio: float | None = None
+    span: tuple[float, float] | None = None
+    if printed:
+        ratio = claim.measured / printed
+        ends = sorted((low / printed, high / printed))
+        span = None if claim.low is None else (ends[0], ends[1])
+    return Closeness(printed, ratio, span, (least, most), verdict)
+
+
+def sizes(claims: Iterable[ClaimResult]) -> Counter[Size]:
+    """Count the verdicts on sizes, of the claims that are judged.
+
+    Example:
+        >>> sizes([])
+        Counter()
+    """
+    found = (closeness(claim) for claim in claims if claim.verdict != "not judged")
+    return Counter(size.verdict for size in found if size)
+
+
+def printed_number(text: str | None) -> float | None:
+    """Return what a paper prints where it is one number."""
+    found = re.fullmatch(rf"[≈~]?\s*({_NUMBER})\s*(%?)", (text or "").strip(), re.IGNORECASE)
+    return float(found[1]) / (100 if found[2] else 1) if found else None

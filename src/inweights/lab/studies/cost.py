@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from math import prod
@@ -16,14 +16,7 @@ import numpy as np
 
 from inweights.errors import InweightsError
 from inweights.lab.engine.collect import Effort
-from inweights.lab.engine.plan import (
-    RECORDS,
-    LearnTask,
-    asked_of,
-    at_the_end,
-    measure_key,
-    tasks_of,
-)
+from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
 from inweights.lab.grammar.trial import Plan
 from inweights.runs.tables.store import MODEL_PART, Store
 from inweights.support.progress import plural, roughly
@@ -118,11 +111,8 @@ def forecast(
     work = asked_of(plan, seeds, version, keep_models=effort.keep_models)
     tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), device)
     learning = [task for task in tasks if isinstance(task, LearnTask)]
-    looks = [
-        task
-        for task in learning
-        if at_the_end(task.measures) and all(store.has(r.key, MODEL_PART) for r in task.runs)
-    ]
+    kept = {r.key for task in learning for r in task.runs if store.has(r.key, MODEL_PART)}
+    looks = [t for t in learning if t.only_measures and all(r.key in kept for r in t.runs)]
     training = [task for task in learning if task not in looks]
     descents = [task for task in training if isinstance(task.learner, Curriculum)]
     seconds, memory = _tried(descents, effort, budget)
@@ -171,9 +161,8 @@ def _sizes(task: LearnTask) -> tuple[int, int]:
     """How large a training is, beside others: its parameters, and its facts."""
     from inweights.lab.engine.together import parameters_of
 
-    run = task.runs[0]
-    world = run.trial.world.build(run.seed)
-    return sum(p.numel() for p in parameters_of(run, world)), len(world.facts)
+    run = replace(task.runs[0])  # a copy, whose world is not kept
+    return sum(p.numel() for p in parameters_of(run)), len(run.world.facts)
 
 
 def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
@@ -185,13 +174,11 @@ def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
     import torch
 
     from inweights.lab.engine.task import look, use_threads
-    from inweights.lab.engine.together import blocks_of, brief, build_model, capacity
-    from inweights.training import train
+    from inweights.lab.engine.together import blocks_of, brief, build_model, capacity, train_block
 
     few = max(1, NUMBERS // max(1, numbers)) if device == "cpu" else len(task.runs)
-    members = next(blocks_of(task.part(range(min(few, len(task.runs))))))
-    runs, worlds = [run for run, _, _ in members], [world for _, _, world in members]
-    model = build_model(runs, worlds, device)
+    block = next(blocks_of(task.part(range(min(few, len(task.runs))))))
+    model, runs = build_model(block, device), len(block.runs)
     whole = task.learner
     assert isinstance(whole, Curriculum)
     short = [brief(phase, min(phase.steps, STEPS)) for phase in whole.phases]
@@ -213,20 +200,15 @@ def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
         stamps.append(clock())
 
     with use_threads(1), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        train(
-            model,
-            worlds,
-            Curriculum(phases=tuple(short)),
-            seeds=[one.seed for one in runs],
-            every=STEPS * len(short),  # whoever is found to diverge would take no more steps
-            progress=tick,
-            keep_diverged=True,
-        )
+        # Whoever is found to diverge would take no more steps: nobody looks before the last one.
+        few_steps = Curriculum(phases=tuple(short))
+        train_block(model, block, few_steps, every=STEPS * len(short), progress=tick)
         looking = 0.0
-        for measure in (one for one in task.measures if one not in RECORDS.values()):
+        for measure in task.measures:
             times = 1 + whole.steps // measure.every if measure.every else 1
-            wanted = sum(measure_key(measure) in parts for parts in task.parts) / len(task.runs)
-            looking += wanted * times * _seconds(partial(look, measure, worlds, model), clock)
+            wanted = sum(measure.key in parts for parts in task.parts) / len(task.runs)
+            see = partial(look, measure, block.worlds, model)
+            looking += wanted * times * _seconds(see, clock)
     steps = [later - earlier for earlier, later in pairwise(stamps)]
     seconds, first = looking, 0
     for phase, tried in zip(whole.phases, short, strict=True):
@@ -234,8 +216,8 @@ def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
         seconds += phase.steps * median(own[1:] or own)  # the first one makes the batches, too
         first += tried.steps
     state = 4 * sum(p.numel() * p.element_size() for p in model.parameters())
-    together = min(len(task.runs), capacity(runs[0], worlds[0])) / len(runs)
-    return seconds * len(task.runs) / len(runs), round((state + most) * together)
+    together = min(len(task.runs), capacity(block.runs[0])) / runs
+    return seconds * len(task.runs) / runs, round((state + most) * together)
 
 
 def _seconds(look: Callable[[], object], clock: Callable[[], float]) -> float:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import polars as pl
 
 from inweights.errors import ConfigError
-from inweights.lab.grammar.claim import Claim, Judged
-from inweights.lab.grammar.verdict import MIN_SEEDS, ClaimResult, first_seeds, is_open, judge
+from inweights.lab.grammar.claim import Claim, ClaimResult
+from inweights.lab.grammar.score import Judged
+from inweights.lab.grammar.verdict import MIN_SEEDS, first_seeds, is_open, judge
 from inweights.support.intervals import ALPHA, alpha_of
 
 

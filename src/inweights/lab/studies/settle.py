@@ -18,7 +18,7 @@ What is settled is not looked at again.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -31,8 +31,8 @@ from inweights.lab.engine.engine import execute
 from inweights.lab.engine.outcome import Outcome, Publish, judge_all, load
 from inweights.lab.grammar.claim import Claim
 from inweights.lab.grammar.recipe import Recipe
-from inweights.lab.grammar.trial import Computation, Plan, Trial
-from inweights.lab.grammar.verdict import ClaimResult, is_open
+from inweights.lab.grammar.trial import Plan
+from inweights.lab.grammar.verdict import is_open
 from inweights.runs import RunFolder, RunStore
 from inweights.support.progress import Progress
 
@@ -89,18 +89,18 @@ def settle(
     started = time.monotonic()
     own = recipe.seeds[scale]
     effort = effort or Effort()
-    words = ("verify", recipe.name, "--scale", scale, "--settle")
     timed = replace(effort, progress=partial(_heed, started + seconds, effort.progress))
+    words = ("verify", recipe.name, "--scale", scale, "--settle")
     whole = execute(recipe, scale, store=store, effort=effort, publish=publish)
     now = standing(recipe, scale, store) or whole
     before = left = _undecided(now)
-    count = own
+    count, pace, why = own, 0.0, ""
     while left and 2 * count <= min(c.replicates for c in now.claims if c.id in left):
         count *= 2
-    pace = 0.0
     while left:
         if 2 * count > MOST * own:
-            return Settled(now, count, before, left, f"{count} seeds are the most that are tried")
+            why = f"{count} seeds are the most that are tried"
+            break
         try:
             part = _part(recipe, whole, left, store, timed)
             share = share_of(part, recipe, scale)
@@ -108,19 +108,19 @@ def settle(
             spare = max(0.0, seconds - (time.monotonic() - started))
             if takes > spare:
                 why = f"{count} more seeds take about {takes:.0f} s, {spare:.0f} s left"
-                return Settled(now, count, before, left, why)
+                break
             began = time.monotonic()
             asked = replace(timed, command=words)
             look = execute(part, scale, seeds=2 * count, store=store, effort=asked, publish=publish)
         except _SpentError:
             why = f"{2 * count} seeds took longer; they go on where they were"
-            return Settled(now, count, before, left, why)
+            break
         if not look.cached:
             pace = max(pace, (time.monotonic() - began) / count / (share or 1.0))
         count *= 2
         now = standing(recipe, scale, store) or now
         left = _undecided(now)
-    return Settled(now, count, before, left)
+    return Settled(now, count, before, left, why)
 
 
 def _heed(ends: float, told: Progress | None, done: int, total: int, what: str) -> None:
@@ -212,14 +212,19 @@ def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
         return None
     folders = list(own_folders(recipe, scale, store, recipe.resolve(scale)[1][0]))
     whole = [folder for folder in folders if "claims" not in folder.config]
-    looks = [folder for folder in folders if "claims" in folder.config]
     if not whole:
         return None
     outcome = load(recipe, max(whole, key=lambda folder: len(folder.seeds)))
     best = {claim.id: claim for claim in outcome.claims}
-    for claim in _judged(recipe, looks):
-        if claim.id in best and claim.replicates > best[claim.id].replicates:
-            best[claim.id] = claim
+    for folder in (one for one in folders if "claims" in one.config):
+        try:
+            look = load(of_folder(recipe, folder), folder)
+        except InweightsError:
+            continue  # a damaged look, or one at a claim that is gone: the others stand
+        for claim in look.claims:
+            known = best.get(claim.id) if claim.verdict != "not judged" else None
+            if known and claim.replicates > known.replicates:
+                best[claim.id] = claim
     return replace(outcome, claims=tuple(best.values()))
 
 
@@ -234,15 +239,6 @@ def own_folders(recipe: Recipe, scale: str, store: RunStore, first: int) -> Iter
             yield folder
 
 
-def _judged(recipe: Recipe, looks: Sequence[RunFolder]) -> Iterator[ClaimResult]:
-    for folder in looks:
-        try:
-            outcome = load(of_folder(recipe, folder), folder)
-        except InweightsError:
-            continue  # a damaged look, or one at a claim that is gone: the others stand
-        yield from (claim for claim in outcome.claims if claim.verdict != "not judged")
-
-
 @dataclass(frozen=True)
 class _Part:
     """Makes the plan of a recipe without what its claims do not ask for."""
@@ -254,12 +250,8 @@ class _Part:
         plan = self.recipe.plan(settings)
         scores = [claim.score for claim in self.claims]
         rows = [score.where for score in scores] + [score.minus for score in scores if score.minus]
-
-        def asked(one: Trial | Computation) -> bool:
-            return any(_agree(one.labels, where) for where in rows)
-
-        trials = [trial for trial in plan.trials if asked(trial)]
-        computations = [one for one in plan.computations if asked(one)]
+        trials = [one for one in plan.trials if _asked(one.labels, rows)]
+        computations = [one for one in plan.computations if _asked(one.labels, rows)]
         if not trials and not computations:
             return plan
         # Tables are derived from tables: each keeps rows, were it those of its quickest trial.
@@ -268,16 +260,19 @@ class _Part:
             if not any(m.fits(trial) for m in looks for trial in trials):
                 seen = [trial for trial in plan.trials if any(m.fits(trial) for m in looks)]
                 trials += sorted(seen, key=lambda trial: trial.learner.steps)[:1]
-        for name in dict.fromkeys(one.name for one in plan.computations):
-            if name not in {one.name for one in computations}:
-                same = [one for one in plan.computations if one.name == name]
-                computations += sorted(same, key=lambda one: one.effort)[:1]
+        kept = {one.name for one in computations}
+        for name in dict.fromkeys(one.name for one in plan.computations if one.name not in kept):
+            same = [one for one in plan.computations if one.name == name]
+            computations.append(min(same, key=lambda one: one.effort))
         measures = [m for m in plan.measures if any(m.fits(trial) for trial in trials)]
         return Plan(trials=trials, measures=measures, computations=computations)
 
 
-def _agree(labels: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
-    return all(labels.get(name, value) == value for name, value in where.items())
+def _asked(labels: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether labels may be those of one of some rows: none of them has another value."""
+    return any(
+        all(labels.get(name, value) == value for name, value in where.items()) for where in rows
+    )
 
 
 def _work(plan: Plan) -> int:

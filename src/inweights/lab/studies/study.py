@@ -18,13 +18,12 @@ from msgspec import structs
 
 from inweights.config import Config, decode, identity, load_toml, to_plain
 from inweights.errors import ConfigError, unknown_name
-from inweights.lab.grammar.claim import Claim, Score, Target, Value
-from inweights.lab.grammar.figure import Figure, auto
+from inweights.lab.grammar.claim import Claim
+from inweights.lab.grammar.controls import cautions
+from inweights.lab.grammar.figure import Figure, auto, shown_by
 from inweights.lab.grammar.recipe import Recipe, choose_seeds
-from inweights.lab.grammar.shown import shown_by
-from inweights.lab.grammar.trial import Measure, Plan, Probe
-from inweights.lab.studies.cautions import cautions
-from inweights.lab.studies.functions import takes_all_seeds
+from inweights.lab.grammar.score import Score, Target, Value
+from inweights.lab.grammar.trial import Measure, Plan, Probe, takes_all_seeds
 from inweights.lab.studies.sweep import Study
 from inweights.models.outside.wrapping import wrap_named
 from inweights.support.code import Code
@@ -36,14 +35,9 @@ _HOME = "study"
 
 
 class MeasureEntry(Config):
-    """A measure in a file.
+    """A :class:`Measure` in a file: its probe by name, of the library or ``module:function``.
 
-    Attributes:
-        probe: Name of a probe of the library, or ``module:function`` of a plugin.
-        name: Name of its table; the probe's if left out.
-        options: Keyword arguments of the probe.
-        every: Steps between measurements while the model learns; 0 measures at the end.
-        where: Only conditions with these labels are measured.
+    ``name`` is that of its table; the probe's if left out.
     """
 
     probe: str
@@ -51,6 +45,17 @@ class MeasureEntry(Config):
     options: dict[str, Any] = {}
     every: int = 0
     where: dict[str, Value] = {}
+
+    @property
+    def measure(self) -> Measure:
+        """The measure, with its probe."""
+        return Measure(
+            name=self.table,
+            probe=_probe(self.probe),
+            options=self.options,
+            every=self.every,
+            where=self.where,
+        )
 
     @property
     def table(self) -> str:
@@ -77,19 +82,15 @@ class FigureEntry(Config):
 
 
 class ClaimEntry(Config):
-    """A claim in a file: the target of the mean of a column.
+    """A claim in a file: the target of the mean of a column; most is as of :class:`Score`.
 
     Attributes:
         name: Short name.
         text: The sentence.
-        table: Name of a measure.
-        column: Its column.
         at: Values of columns in the rows that count.
         minus: Values in the rows that are subtracted, where they differ from ``at``.
         each: Columns over all of whose values it has to hold.
-        least: Least value of the target.
-        most: Largest value of the target.
-        bounds: Least and largest value that the number can have, such as 0 and 1 for an accuracy.
+        least: Least value of the target; ``most`` is its largest.
     """
 
     name: str
@@ -142,26 +143,36 @@ class StudyFile(Config):
     claims: tuple[ClaimEntry, ...] = ()
     controls: tuple[str, ...] = ()
 
+    @property
+    def parts(self) -> dict[str, dict[str, Any]]:
+        """The tables of world, model and learner that are given; a function needs no world."""
+        world = None if self.function else self.world
+        tables = {"world": world, "model": self.model, "learner": self.learner}
+        return {name: table for name, table in tables.items() if table is not None}
+
+    @property
+    def looks(self) -> list[MeasureEntry]:
+        """What is measured; a function is its own measure."""
+        given = (self.function,) if self.function else self.measures
+        return [MeasureEntry(probe=one) if isinstance(one, str) else one for one in given]
+
     def named(self) -> Self:
         """Parts without the options that were added after version 0.1.0 and change nothing."""
-        parts = {"world": self.world, "model": self.model, "learner": self.learner}
-        plain = {n: identity(_part(n, v), newer=True) for n, v in parts.items() if v}
+        plain = {name: identity(_part(name, v), newer=True) for name, v in self.parts.items()}
         return structs.replace(self, **plain)
 
     @property
     def study(self) -> Study:
         """The study, with its configs."""
+        over: Any = self.over
         if self.function:
             function = Code(at=self.function).load("seed", "seeds")
-            return Study(
-                function, over=self.over, seeds=self.seeds, replicated=takes_all_seeds(function)
-            )
-        parts = {"world": self.world, "model": self.model, "learner": self.learner}
-        configs = {name: _part(name, values) for name, values in parts.items() if values}
-        over: Any = self.over
+            together = takes_all_seeds(function)
+            return Study(function, over=over, seeds=self.seeds, replicated=together)
+        configs = {name: _part(name, values) for name, values in self.parts.items()}
         if isinstance(over, Mapping):
             over = {key: _values(key, values, configs) for key, values in over.items()}
-        measures = [_measure(entry) for entry in _entries(self)]
+        measures = [look.measure for look in self.looks]
         return Study(
             **configs, over=over, seeds=self.seeds, measures=measures, controls=self.controls
         )
@@ -179,10 +190,8 @@ def open_study(path: str | Path) -> Recipe:
     try:
         file = decode(StudyFile, values)
         # With every value that the file leaves out, so that each can be changed by its name.
-        parts = {"world": file.world, "model": file.model, "learner": file.learner}
-        needless = ("world",) if file.function else ()
-        given = {n: v for n, v in parts.items() if v is not None and n not in needless}
-        file = structs.replace(file, **{n: to_plain(_part(n, v)) for n, v in given.items()})
+        parts = {name: to_plain(_part(name, table)) for name, table in file.parts.items()}
+        file = structs.replace(file, **parts)
         plan = file.study.plan
         labels = (plan.trials[0] if plan.trials else plan.computations[0]).labels
         if labels and not file.summary:
@@ -258,22 +267,6 @@ def _values(key: str, values: Any, configs: Mapping[str, Any]) -> Any:
     return {**values, **{name: _part(key, one) for name, one in whole.items()}}
 
 
-def _entries(file: StudyFile) -> list[MeasureEntry]:
-    if file.function:
-        return [MeasureEntry(probe=file.function)]
-    return [MeasureEntry(probe=one) if isinstance(one, str) else one for one in file.measures]
-
-
-def _measure(entry: MeasureEntry) -> Measure:
-    return Measure(
-        name=entry.table,
-        probe=_probe(entry.probe),
-        options=entry.options,
-        every=entry.every,
-        where=entry.where,
-    )
-
-
 def _probe(name: str) -> Probe:
     """A probe by its name; of another's module only where that is loaded already."""
     from inweights import probes
@@ -286,12 +279,10 @@ def _probe(name: str) -> Probe:
             raise ConfigError(f"there is no probe {name}; load its module with --plugin {module}")
         return found
     known = {one: getattr(probes, one) for one in probes.__all__}
-    looks = {one: found for one, found in known.items() if _takes_a_model(found)}
+    looks: dict[str, Probe] = {one: p for one, p in known.items() if _takes_a_model(p)}
     if name not in looks:
-        hint = "A probe of your own is module:function."
-        raise unknown_name("probe", name, looks, hint=hint)
-    probe: Probe = looks[name]
-    return probe
+        raise unknown_name("probe", name, looks, hint="A probe of your own is module:function.")
+    return looks[name]
 
 
 def _takes_a_model(function: Callable[..., Any]) -> bool:
@@ -299,17 +290,11 @@ def _takes_a_model(function: Callable[..., Any]) -> bool:
 
 
 def _claim(recipe: str, entry: ClaimEntry) -> Claim:
-    bounds = entry.bounds
-    if bounds and entry.minus:
-        bounds = (bounds[0] - bounds[1], bounds[1] - bounds[0])
     score = Score(
-        table=entry.table,
-        column=entry.column,
-        where=entry.at,
-        minus={**entry.at, **entry.minus} if entry.minus else {},
-        each=entry.each,
-        bounds=bounds,
+        table=entry.table, column=entry.column, where=entry.at, each=entry.each, bounds=entry.bounds
     )
+    if entry.minus:
+        score -= score.at(**entry.minus)
     return Claim(
         id=f"{recipe}/{entry.name}",
         text=entry.text,
@@ -328,26 +313,26 @@ def _captioned(name: str) -> str:
 
 
 def _figures(file: StudyFile) -> list[Figure]:
-    captions = {entry.table: _captioned(entry.probe) for entry in _entries(file)}
-    captions["losses"] = auto("losses").caption
+    captions = {look.table: _captioned(look.probe) for look in file.looks}
     if not file.figures:
         return [
             auto(name, title=f"{name} by what was varied", caption=caption)
             for name, caption in captions.items()
-            if name != "losses"
         ]
+    captions.setdefault("losses", auto("losses").caption)
     figures = []
     for place, entry in enumerate(file.figures):
-        if entry.table not in captions:
-            raise unknown_name("table", entry.table, captions, hint="A figure draws it.")
+        name = entry.table
+        if name not in captions:
+            raise unknown_name("table", name, captions, hint="A figure draws it.")
+        words = {"title": entry.title or name, "caption": entry.caption or captions[name]}
         figures.append(
             Figure(
-                id=f"{entry.table}-{place + 1}",
+                id=f"{name}-{place + 1}",
                 kind=entry.kind,
-                title=entry.title or entry.table,
-                caption=entry.caption or captions[entry.table],
-                sources=(entry.table,),
+                sources=(name,),
                 options=entry.options,
+                **words,
             )
         )
     return figures

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import isfunction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import polars as pl
 
 from inweights.errors import CautionWarning, ConfigError
 from inweights.lab.engine.collect import Effort, KeptModel, collect, kept_models, watched
-from inweights.lab.grammar.axes import Over, check_part, grid
-from inweights.lab.grammar.claim import Value
-from inweights.lab.grammar.controls import with_controls
+from inweights.lab.grammar.axes import (
+    Over,
+    check_part,
+    grid,
+    is_several,
+    named,
+    points_of,
+    with_parts,
+)
+from inweights.lab.grammar.controls import cautions, with_controls
 from inweights.lab.grammar.recipe import choose_seeds
-from inweights.lab.grammar.several import is_several, named, with_parts
-from inweights.lab.grammar.trial import Measure, Plan, Probe, Trial
-from inweights.lab.studies.cautions import cautions
+from inweights.lab.grammar.score import Value
+from inweights.lab.grammar.trial import Computation, Measure, Plan, Probe, Trial, computations_of
 from inweights.lab.studies.cost import Forecast, forecast
-from inweights.lab.studies.functions import computations_of
 from inweights.models.configs import GPTConfig, Node2VecConfig
 from inweights.runs import default_root
 from inweights.runs.tables.store import Store, store_below
@@ -32,7 +37,6 @@ from inweights.support.progress import Progress, shown
 from inweights.training.learner import Curriculum, Descent, Learner
 from inweights.training.learners import named_for
 from inweights.training.observers import Observer
-from inweights.worlds.world import World
 
 __all__ = ["Study", "grid", "sweep"]
 
@@ -40,6 +44,16 @@ __all__ = ["Study", "grid", "sweep"]
 MAX_WIDTH = 256
 #: Updates that make another process worth its start.
 UPDATES_A_PROCESS = 10_000
+
+
+class How(TypedDict, total=False):
+    """Who does the work, and what is stored: fields of :class:`Effort`; see :func:`sweep`."""
+
+    device: str
+    plugins: Sequence[str]
+    observers: Sequence[Observer]
+    keep_models: bool
+    on: str
 
 
 @dataclass(frozen=True)
@@ -96,15 +110,15 @@ class Study:
         """
         measures = self.measures
         if isfunction(self.world):
-            others = (self.model, self.learner, measures)
-            if any(one is not None for one in others) or self.controls:
+            others = (self.model, self.learner, measures, self.controls or None)
+            if any(one is not None for one in others):
                 raise ConfigError(
                     "a function makes its own table: leave model, learner, measures and controls "
                     "out, or give the config of a world"
                 )
-            return Plan(
-                computations=computations_of(self.world, self.over, replicated=self.replicated)
-            )
+            points = points_of(self.over)
+            made = computations_of(self.world, points, replicated=self.replicated)
+            return Plan(computations=made)
         if self.replicated:
             raise ConfigError(
                 "replicated is for a function that takes all seeds at once; the seeds of a world "
@@ -126,49 +140,33 @@ class Study:
         return Store(self.place or store_below(self.runs or default_root()))
 
     def run(
-        self,
-        *,
-        device: str = "cpu",
-        jobs: int = 0,
-        plugins: Sequence[str] = (),
-        progress: Progress | bool = True,
-        observers: Sequence[Observer] = (),
-        keep_models: bool = False,
-        on: str = "",
+        self, *, jobs: int = 0, progress: Progress | bool = True, **how: Unpack[How]
     ) -> pl.DataFrame:
         """Train what is not stored, and return the table; see :func:`sweep`."""
         seeds = choose_seeds(self.seeds, 0)
-        jobs = jobs or worth(self.plan, len(seeds), device)
         with shown(progress) as told:
-            effort = Effort(
-                device=device,
-                jobs=jobs,
-                plugins=tuple(plugins),
-                progress=told,
-                observers=tuple(observers),
-                on=on,
-                keep_models=keep_models,
-            )
+            effort = replace(self._effort(jobs, how), progress=told)
             with watched(self.plan, seeds, effort, "sweep") as left:
                 tables = collect(self.plan, seeds, self.store, effort)
                 left.update(tables)
         for text in cautions(self.trials, tables):
             warnings.warn(text, CautionWarning, stacklevel=3)
-        names = [look.name for look in self.plan.measures]
-        names = list(dict.fromkeys([*names, *(one.name for one in self.plan.computations)]))
-        if len(names) == 1:
-            return tables[names[0]]
-        named = [tables[name].select(pl.lit(name).alias("measure"), pl.all()) for name in names]
-        return pl.concat(named, how="diagonal_relaxed")
+        made: list[Measure | Computation] = [*self.plan.measures, *self.plan.computations]
+        asked = {one.name: tables[one.name] for one in made}
+        if len(asked) == 1:
+            return next(iter(asked.values()))
+        several = [t.select(pl.lit(name).alias("measure"), pl.all()) for name, t in asked.items()]
+        return pl.concat(several, how="diagonal_relaxed")
 
-    def forecast(
-        self, *, device: str = "cpu", jobs: int = 0, keep_models: bool = False
-    ) -> Forecast:
+    def forecast(self, *, jobs: int = 0, **how: Unpack[How]) -> Forecast:
         """Return what :meth:`run` would do: runs, steps, minutes, memory. Nothing is stored."""
         seeds = choose_seeds(self.seeds, 0)
-        jobs = jobs or worth(self.plan, len(seeds), device)
-        effort = Effort(device=device, jobs=jobs, keep_models=keep_models)
-        return forecast(self.plan, seeds, self.store, effort)
+        return forecast(self.plan, seeds, self.store, self._effort(jobs, how))
+
+    def _effort(self, jobs: int, how: How) -> Effort:
+        """Who does the work; as many processes as the plan is worth, if that is not said."""
+        count = len(choose_seeds(self.seeds, 0))
+        return Effort(jobs=jobs or worth(self.plan, count, how.get("device", "cpu")), **how)
 
     def models(self, **where: Value) -> list[KeptModel]:
         """Return the models of a study that was run with ``keep_models=True``.
@@ -191,16 +189,12 @@ def sweep(
     seeds: int | Sequence[int] = 3,
     measures: Sequence[Probe | Measure] | None = None,
     runs: str | Path | None = None,
-    device: str = "cpu",
-    jobs: int = 0,
-    plugins: Sequence[str] = (),
-    progress: Progress | bool = True,
-    observers: Sequence[Observer] = (),
-    keep_models: bool = False,
-    on: str = "",
     store: str = "",
     controls: Sequence[str] = (),
     replicated: bool = False,
+    jobs: int = 0,
+    progress: Progress | bool = True,
+    **how: Unpack[How],
 ) -> pl.DataFrame:
     """Train and measure every combination of settings, for every seed.
 
@@ -273,15 +267,7 @@ def sweep(
     study = Study(
         world, model, learner, over or {}, seeds, measures, runs, store, controls, replicated
     )
-    return study.run(
-        device=device,
-        jobs=jobs,
-        plugins=plugins,
-        progress=progress,
-        observers=observers,
-        keep_models=keep_models,
-        on=on,
-    )
+    return study.run(jobs=jobs, progress=progress, **how)
 
 
 def learnt(world: Any, model: Any, learner: Learner | None, over: Over) -> list[Trial]:
@@ -315,18 +301,15 @@ def sized(world: Any, over: Over) -> GPTConfig:
     worlds = [built.build(0) for built in {repr(t.world): t.world for t in first}.values()]
     tokens = max(len(one.vocabulary) for one in worlds)
     width = min(MAX_WIDTH, max(32, 1 << (tokens - 1).bit_length()))
-    context = max(8, *(_longest(one) for one in worlds))
+    lengths = [
+        np.diff(part.prompt_ends, prepend=0) + np.diff(part.answer_ends, prepend=0)
+        for one in worlds
+        for part in (one.facts, one.queries)
+    ]
+    context = int(max(8, *(length.max(initial=1) for length in lengths)))
     graph = any("edge" in one.facts.role_names for one in worlds)
     layers, tied = (2, True) if graph else (4, False)
     return GPTConfig(layers=layers, width=width, context=context, tied=tied)
-
-
-def _longest(world: World) -> int:
-    lengths = [
-        np.diff(part.prompt_ends, prepend=0) + np.diff(part.answer_ends, prepend=0)
-        for part in (world.facts, world.queries)
-    ]
-    return int(max(length.max(initial=1) for length in lengths))
 
 
 def worth(plan: Plan, seeds: int, device: str) -> int:

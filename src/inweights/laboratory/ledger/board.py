@@ -9,16 +9,9 @@ from pathlib import Path
 import polars as pl
 from msgspec import structs
 
-from inweights.lab.grammar.claim import RELIABLE, Claim
-from inweights.lab.grammar.numbers import Numbers
-from inweights.lab.grammar.published import closeness
-from inweights.lab.grammar.verdict import (
-    ClaimResult,
-    decide,
-    first_seeds,
-    span_of,
-    unjudged,
-)
+from inweights.lab.grammar.claim import RELIABLE, Claim, ClaimResult
+from inweights.lab.grammar.score import Numbers
+from inweights.lab.grammar.verdict import closeness, decide, first_seeds, span_of, unjudged
 from inweights.laboratory.ledger.lines import (
     LEDGER,
     Earlier,

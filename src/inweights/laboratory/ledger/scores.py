@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from inweights.errors import DataError
-from inweights.lab.grammar.numbers import Numbers
+from inweights.lab.grammar.score import Numbers
 from inweights.laboratory.ledger.lines import BLOCK, Stated
 from inweights.support.limits import check_file
 from inweights.support.publish import publish_file

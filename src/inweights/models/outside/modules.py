@@ -231,7 +231,7 @@ def place(root: nn.Module, name: str, value: Tensor, *, stored: bool) -> None:
         root._parameters[last] = value
         return
     if last in root._buffers:
-        raise ConfigError(f"the name '{last}' is taken by the library; give it another")
+        raise ConfigError(f"the name '{last}' is reserved by the library; choose another")
     root._buffers[last] = value
     if not stored:
         root._non_persistent_buffers_set.add(last)

@@ -162,7 +162,9 @@ class Wrapped(Model):
     def _states(self, batch: Packed, names: Sequence[str]) -> dict[str, Tensor]:
         """Return some states, and the logits, at all packed tokens."""
         if self._edits and len(batch.shapes) > 1:
-            raise ConfigError("states of a wrapped module are replaced in prompts of one length")
+            raise ConfigError(
+                "states of a wrapped module can only be replaced in prompts of one length"
+            )
         ramps = [torch.arange(t, device=batch.tokens.device).repeat(b) for b, t in batch.shapes]
         counted = torch.cat(ramps)
         if not (counted.is_meta or counted.equal(batch.positions)):

@@ -18,7 +18,13 @@ import polars as pl
 
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
-from inweights.probes.geometry.cosines import graph_edges, node_vectors, prefix_of, random_blocks
+from inweights.probes.geometry.cosines import (
+    graph_edges,
+    node_vectors,
+    once_each,
+    prefix_of,
+    random_blocks,
+)
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.support.extras import optional
@@ -44,7 +50,7 @@ def procrustes_align(
 
     if points.ndim != 2 or onto.ndim != 2 or len(points) != len(onto):
         raise DataError(
-            f"points have shape [N, D], with as many points as the reference, got "
+            f"points must have shape [N, D], with as many points as the reference, got "
             f"{points.shape} and {onto.shape}"
         )
     width = max(points.shape[1], onto.shape[1])
@@ -142,9 +148,9 @@ def agreement(
 def _nodes(model: Model, worlds: World | Sequence[World]) -> int:
     """Number of nodes of the one graph of all replicas."""
     graphs = graph_edges(model, worlds)
-    edges = {id(graph): np.unique(np.stack(graph[1:]), axis=1) for graph in graphs}
-    count, first = graphs[0][0], next(iter(edges.values()))
-    if any(not np.array_equal(own, first) for own in edges.values()):
+    edges = [np.unique(np.stack(graph[1:]), axis=1) for graph in once_each(graphs).values()]
+    count, first = graphs[0][0], edges[0]
+    if any(not np.array_equal(own, first) for own in edges):
         raise DataError(
             "the replicas' graphs differ in their labels; build one world for all, or a Graph "
             "with shuffled=False"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
@@ -33,6 +33,7 @@ _BYTES = 150
 _AT_ONCE = 2**22
 #: The number of nodes, and where each edge starts and ends.
 Edges = tuple[int, Ids, Ids]
+T = TypeVar("T")
 
 
 def adjacencies(model: Model, worlds: World | Sequence[World]) -> list[Float[Floats, "N N"]]:
@@ -45,6 +46,11 @@ def graph_edges(model: Model, worlds: World | Sequence[World]) -> list[Edges]:
     """Return nodes, and ends of edges, of every replica's world: less than a matrix."""
     each = [edge_ends(world) for world in _graphs(model, worlds)]
     return each * model.replicas if len(each) == 1 else each
+
+
+def once_each(graphs: Sequence[T]) -> dict[int, T]:
+    """Return the graphs by their identity: what is made of them is made once of one world."""
+    return {id(graph): graph for graph in graphs}
 
 
 def _graphs(model: Model, worlds: World | Sequence[World]) -> tuple[World, ...]:
@@ -139,7 +145,7 @@ def graph_recall(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     if (column < 0).any():
         raise DataError("the model's head does not cover every node of the graph")
     prompts = _prompts(nodes, prefix_of(worlds), model)
-    edges = {id(graph): np.unique(np.stack(graph[1:], 1), axis=0) for graph in graphs}
+    edges = {i: np.unique(np.stack(g[1:], 1), axis=0) for i, g in once_each(graphs).items()}
     found: list[list[dict[str, Floats]]] = [[] for _ in graphs]
     step = max(1, MOST_LOGITS // max(nodes, len(model.candidates)))
     for start in range(0, nodes, step):

@@ -15,7 +15,7 @@ import polars as pl
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.models.tiny_nn import TinyNN
-from inweights.probes.geometry.cosines import graph_edges, node_vectors, random_blocks
+from inweights.probes.geometry.cosines import graph_edges, node_vectors, once_each, random_blocks
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import EXACT
@@ -72,7 +72,7 @@ def geometric_margin(
     assert isinstance(model, TinyNN)
     assert model.middle.bias is not None
     bias = model.middle.bias.detach().cpu().double().numpy()[:, None]
-    rows_of = {id(graph): _Rows.of(*graph, seed) for graph in graphs}
+    rows_of = {i: _Rows.of(*graph, seed) for i, graph in once_each(graphs).items()}
     chance: dict[int, tuple[Floats, ...]] = {}
     rows: list[dict[str, object]] = []
     for replica, graph in enumerate(graphs):
@@ -136,10 +136,16 @@ def edge_margin(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     graphs = graph_edges(model, worlds)
     w, nodes = _middle(model), graphs[0][0]
     table, rows = node_vectors(model, model.vocabulary), []
-    for replica, (_, u, v) in enumerate(graphs):
+    counts = {"nodes": nodes, "vocabulary": model.vocabulary}
+    rows_of = {
+        (i, rivals): _Rows.of(count, u, v, 0)
+        for i, (_, u, v) in once_each(graphs).items()
+        for rivals, count in counts.items()
+    }
+    for replica, graph in enumerate(graphs):
         one = slice(replica, replica + 1)
-        for rivals, count in (("nodes", nodes), ("vocabulary", model.vocabulary)):
-            asked = _Rows.of(count, u, v, 0)
+        for rivals, count in counts.items():
+            asked = rows_of[id(graph), rivals]
             logits = _geometric(table[one, :count], w[one], np.zeros(1), asked.nodes)
             margins = asked.margins(logits, itself=False)
             for over, own in zip(("max", "min"), margins, strict=True):

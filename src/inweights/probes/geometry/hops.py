@@ -23,6 +23,7 @@ from inweights.probes.geometry.cosines import (
     cosine_matrix,
     graph_edges,
     node_vectors,
+    once_each,
     prefix_of,
     random_blocks,
     unit,
@@ -105,30 +106,30 @@ def hop_correlation(
     vectors = node_vectors(model, count, layer, prefix_of(worlds))
     if centred:
         vectors = vectors - vectors.mean(1, keepdims=True)
-    each = {id(g): asked_pairs(*g, least, seed).at(_HOPS[pairs]) for g in graphs}
-    random: dict[int, Floats] = {}
+    single = once_each(graphs).items()
+    each = {i: asked_pairs(*g, least, seed).at(_HOPS[pairs]) for i, g in single}
+    random: dict[int, tuple[Floats, dict[str, float]]] = {}
     if null == "random":
         chances = _chances([*each.values()], draws, vectors.shape[1:], seed, centred=centred)
-        random = dict(zip(each, chances, strict=True))
+        random = dict(zip(each, map(_with_limits, chances), strict=True))
     rows = []
     for replica, graph in enumerate(graphs):
         asked = each[id(graph)]
         angles = asked.cosines(vectors[replica])
         found = float(asked.correlation(cosine_ranks(angles)))
-        chance = random.get(id(graph))
-        if chance is None:
-            chance = _shuffled(asked, vectors[replica], draws, seed)
-        low, high = np.quantile(chance, [0.025, 0.975])
-        row = {
-            "replica": replica,
-            "spearman": found,
-            "null_mean": chance.mean(),
-            "null_low": low,
-            "null_high": high,
-            "p": (1 + (chance <= found).sum()) / (1 + draws),
-        }
+        chance, limits = random.get(id(graph)) or _with_limits(
+            _shuffled(asked, vectors[replica], draws, seed)
+        )
+        row = {"replica": replica, "spearman": found, **limits}
+        row["p"] = (1 + (chance <= found).sum()) / (1 + draws)
         rows.append(row | ({"error": asked.error(angles)} if count > EXACT else {}))
     return pl.DataFrame(rows)
+
+
+def _with_limits(chance: Float[Floats, " K"]) -> tuple[Float[Floats, " K"], dict[str, float]]:
+    """A null distribution, and what a row says of it."""
+    low, high = np.quantile(chance, [0.025, 0.975])
+    return chance, {"null_mean": chance.mean(), "null_low": low, "null_high": high}
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,8 +246,9 @@ def _chances(
             every = ssyrk(1.0, one.T, trans=1, lower=1).T if shape[0] <= EXACT else None
             for parts, pairs in zip(found, asked, strict=True):
                 angles = pairs.angles(one) if every is None else every.take(pairs.places)
-                steps = ((angles + 1) * ((_STEPS - 2) / 2)).astype(np.uint16)
-                parts.append(np.array([pairs.counted(steps)]))
+                angles += 1
+                angles *= (_STEPS - 2) / 2
+                parts.append(np.array([pairs.counted(angles.astype(np.intp))]))
     return [np.concatenate(parts) for parts in found]
 
 

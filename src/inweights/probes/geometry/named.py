@@ -20,6 +20,7 @@ from inweights.probes.geometry.cosines import (
     cosine_matrix,
     graph_edges,
     node_vectors,
+    once_each,
     prefix_of,
     unit,
 )
@@ -91,12 +92,12 @@ def named_geometry(
     orders = np.stack([np.arange(count), *(rng.permutation(count) for _ in range(draws))])
     errors: list[dict[str, float]] = []
     if count > EXACT:
-        drawn = {id(graph): _Sample(*graph, seed) for graph in edges}
+        drawn = {i: _Sample(*graph, seed) for i, graph in once_each(edges).items()}
         found = [drawn[id(g)].measured(v, orders) for v, g in zip(vectors, edges, strict=True)]
         errors = [drawn[id(g)].errors(v) for v, g in zip(vectors, edges, strict=True)]
     else:
         graphs = adjacencies(model, worlds)
-        shapes = {id(a): _Shape(a) for a in {id(a): a for a in graphs}.values()}
+        shapes = {i: _Shape(a) for i, a in once_each(graphs).items()}
         found = [_measured(v, shapes[id(a)], orders) for v, a in zip(vectors, graphs, strict=True)]
     rows = []
     for replica, each in enumerate(found):

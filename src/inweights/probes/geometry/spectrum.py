@@ -21,6 +21,7 @@ from inweights.probes.geometry.cosines import (
     adjacencies,
     graph_edges,
     node_vectors,
+    once_each,
     prefix_of,
     random_blocks,
 )
@@ -177,7 +178,7 @@ def _shares(
     if count > EXACT:
         return _banded(graphs, vectors, kind, draws, seed, cut)
     dense = adjacencies(model, worlds)
-    spectra = {id(a): eigenspaces(operator(a, kind)) for a in {id(a): a for a in dense}.values()}
+    spectra = {i: eigenspaces(operator(a, kind)) for i, a in once_each(dense).items()}
     found: dict[int, list[Floats]] = {place: [] for place in spectra}
     for null in random_blocks(draws, vectors.shape[1:], seed):
         for place, spectrum in spectra.items():
@@ -205,7 +206,7 @@ def _banded(
     The energy of normal vectors in a band of ``k`` dimensions is χ² of ``k D`` degrees.
     """
     rng = Streams(seed).numpy(EVALUATION, "null")
-    bands = {id(graph): Bands.of(*graph, kind) for graph in graphs}
+    bands = {i: Bands.of(*graph, kind) for i, graph in once_each(graphs).items()}
     sizes = {place: one.sizes(seed, cut) for place, one in bands.items()}
     shares = []
     for graph, own in zip(graphs, vectors, strict=True):

@@ -23,6 +23,7 @@ from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.models.base import Model
 from inweights.models.gpt import GPT, Block
 from inweights.models.packing import pack
+from inweights.probes.needs import holds
 from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Bool, Float, Int
@@ -34,6 +35,7 @@ _PENALTY = 1e-2
 _HELD = 0.9
 
 
+@holds(kept=95, whole=2)
 def edits(
     model: Model,
     worlds: World | Sequence[World],
@@ -92,8 +94,7 @@ def edits(
         if given not in known:
             raise unknown_name(name, given, known)
     parts = [_Hops.of(world, role) for world in as_worlds(worlds, model)]
-    with torch.no_grad():
-        before = _State(model, parts)
+    before = _State(model, parts)
     found: list[dict[str, Tensor]] = []
     for place in range(min(most, before.facts.shape[1])):
         new, through, expected = before.asked(parts, place)
@@ -102,8 +103,7 @@ def edits(
             edited = _trained(model, before.facts[:, place], new, steps, rate)
         else:
             edited = before.moved(place, direction)
-        with torch.no_grad():
-            facts, queries = _answers(edited, before.facts), _answers(edited, before.queries)
+        facts, queries = _answers(edited, before.facts), _answers(edited, before.queries)
         kept_facts = (facts == before.said).float()
         kept_facts[:, place] = torch.nan
         kept, overlap = queries == before.composed, before.overlap(direction)
@@ -229,6 +229,7 @@ def _keys(model: GPT, prompts: Int[Tensor, "R N T"]) -> Float[Tensor, "R N H"]:
     return caught[0]
 
 
+@torch.enable_grad()
 def _trained(
     model: GPT, prompt: Int[Tensor, "R T"], new: Int[Tensor, " R"], steps: int, rate: float
 ) -> GPT:

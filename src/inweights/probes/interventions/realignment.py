@@ -19,6 +19,7 @@ from torch.nn.functional import normalize
 from inweights.errors import DataError, unknown_name
 from inweights.models.base import Model
 from inweights.probes.interventions.patching import patch
+from inweights.probes.needs import holds
 from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Float, Int
@@ -29,7 +30,7 @@ METHODS = ("none", "decoded", "ridge", "true")
 _FOLDS = 5
 
 
-@torch.no_grad()
+@holds(kept=38, whole=7.5)
 def realignment(
     model: Model,
     worlds: World | Sequence[World],

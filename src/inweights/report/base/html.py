@@ -139,7 +139,7 @@ def _grid(
 ) -> str:
     kinds = ["num" if dtype.is_numeric() else None for dtype in table.dtypes]
     named = (tag("th", name, scope="col", class_=k) for name, k in zip(head, kinds, strict=True))
-    rows = (tag("tr", *map(cell, row, kinds)) for row in table.iter_rows())
+    rows = (tag("tr", *map(cell, row, kinds)) for row in zip(*table, strict=True))
     inside = tag("thead", tag("tr", *named)), tag("tbody", *rows)
     return tag("table", *inside, class_=class_)
 
@@ -152,6 +152,9 @@ def _framed(name: str, grid: str, note: str, link: str) -> str:
 
 def _csv_link(name: str, table: pl.DataFrame) -> str:
     """All of a table to download, where that is small."""
+    lists = (column.list.len().sum() for column in table if column.dtype == pl.List)
+    if 2 * sum(lists) > CSV_BYTES:  # a value takes at least two characters
+        return ""
     content = _csv(table)
     if len(content) > CSV_BYTES:
         return ""
@@ -164,13 +167,13 @@ def _is_missing(value: Any) -> bool:
 
 
 def _plain_cell(value: Any, class_: str | None) -> str:
+    if isinstance(value, pl.Series):  # a list, which may be long
+        value = f"{len(value):,} values" if len(value) > LIST_SHOWN else value.to_list()
     text = plain(value)
     if _is_missing(value):
         text = "–"
     elif isinstance(value, float):
         text = f"{value:.4g}".replace("-", "−")
-    elif isinstance(value, list | pl.Series) and len(value) > LIST_SHOWN:
-        text = f"{len(value):,} values"
     return tag("td", escape(text), class_=class_)
 
 

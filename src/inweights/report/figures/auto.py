@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from inweights.errors import DataError
 from inweights.lab.grammar.controls import CONTROL
-from inweights.lab.grammar.shown import shown_in
+from inweights.lab.grammar.figure import shown_in
 from inweights.report.base import tidy
 from inweights.report.base.registry import drawing
 from inweights.report.figures.lines import Lines

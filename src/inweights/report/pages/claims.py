@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from inweights.lab.grammar.claim import RELIABLE
-from inweights.lab.grammar.published import NO_TEXT, NO_WORDS, closeness, printed_number
+from inweights.lab.grammar.claim import NO_TEXT, NO_WORDS, RELIABLE
+from inweights.lab.grammar.verdict import closeness, printed_number
 from inweights.report.base.html import disclosure, escape, prose, tag
 from inweights.support.progress import plural
 
 if TYPE_CHECKING:
-    from inweights.lab.grammar.claim import Protocol, Rule
-    from inweights.lab.grammar.verdict import ClaimResult, Verdict
+    from inweights.lab.grammar.claim import ClaimResult, Protocol, Rule, Verdict
 
 _CLASS: dict[Verdict, str] = {
     "reproduced": "yes",

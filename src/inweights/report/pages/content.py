@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from inweights.lab.grammar.verdict import ClaimResult
+from inweights.lab.grammar.claim import ClaimResult
 
 if TYPE_CHECKING:
     from inweights.lab.grammar.figure import Figure

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure as Picture
 
 from inweights.errors import ConfigError, WriteError
 from inweights.lab.engine.outcome import Outcome
-from inweights.lab.grammar.verdict import ClaimResult
+from inweights.lab.grammar.claim import ClaimResult
 from inweights.report.base import style
 from inweights.report.base.tidy import csv_text
 from inweights.report.figures.draw import draw

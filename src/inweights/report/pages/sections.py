@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from inweights.lab.grammar.controls import CONTROL, beyond_control
+from inweights.lab.grammar.figure import shown_in
 from inweights.lab.grammar.recipe import split_ours
-from inweights.lab.grammar.shown import shown_in
 from inweights.report.base.html import disclosure, escape, meta, nav, preview, prose, tag, tree
 from inweights.report.base.save import Still, inline
 from inweights.report.figures.draw import draw_for_phone

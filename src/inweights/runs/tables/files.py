@@ -205,8 +205,8 @@ class ObjectStore:
     def _unreachable(self, name: str, error: Exception) -> WriteError:
         why = str(error).strip().partition("\n")[0]
         return WriteError(
-            f"{self.address} does not give or take {name}: {why}; nothing is lost, the same "
-            "command goes on from here"
+            f"{self.address}: cannot read or write {name}: {why}; nothing is lost, repeat the "
+            "command to continue"
         )
 
 

@@ -152,8 +152,8 @@ def descend(
     """
     if start.ndim != 3 or (targets is not None and targets.shape != start.shape):
         raise DataError(
-            f"vectors have shape [R, N, D], those of an untied model's targets the same one; given "
-            f"{start.shape} and {None if targets is None else targets.shape}"
+            f"vectors must have shape [R, N, D], those of an untied model's targets the same one; "
+            f"got {start.shape} and {None if targets is None else targets.shape}"
         )
     _check(start, a, targets)
     wanted = sorted({*record, steps})

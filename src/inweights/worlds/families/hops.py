@@ -1,10 +1,12 @@
-"""Chains of any number of hops, one entity and one relation a level."""
+"""Chains of any number of hops through levels of entities."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
-from inweights.config import Config, to_plain
+from inweights.config import MOST, Config, check_size, to_plain
 from inweights.errors import ConfigError, unknown_name
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_fraction, check_world
@@ -15,14 +17,20 @@ from inweights.worlds.world import Ids, Statements, Vocabulary, World
 class Hops(Config, tag_field="kind", tag="hops"):
     """``n`` chains of ``hops`` facts; queries ask for the end of two, three, … hops.
 
-    At two hops it is the two-hop world of complexity one.
+    At two hops it is the two-hop world of complexity one. With several relations a level each of
+    them is a bijection of its own onto the next level, so that chains share entities and facts:
+    there are ``n · relations^k`` chains of ``k`` hops.
 
     Attributes:
-        n: Number of chains, at least 2.
+        n: Entities of a level, at least 2: with one relation a level, the number of chains.
         hops: Facts of a chain, at least 2.
         identity: Whether identities of the entities in between are trained, or for which fraction.
             Or levels: ``bridge`` (the second entity of a chain), ``second bridge``, ``third
             bridge``, ….
+        relations: From a level to the next.
+        trained: Share of the chains that are facts, below 1; the others are asked.
+        shortest: Hops of the shortest chains of which that share is trained, at least 2.
+        longest: Hops of the longest ones; :attr:`hops` if left out.
 
     Example:
         >>> world = Hops(n=4, hops=3).build()
@@ -30,13 +38,33 @@ class Hops(Config, tag_field="kind", tag="hops"):
         (World('hops', 19 tokens, 20 facts, 8 queries, seed=0), 'e1_1 r1 r2 r3')
     """
 
+    later = {"relations": 1, "trained": 0.0, "shortest": 2, "longest": None}
+    newer = ("relations", "trained", "shortest", "longest")
+
     n: int = 20
     hops: int = 3
     identity: bool | float | tuple[str, ...] = True
+    relations: int = 1
+    trained: float = 0.0
+    shortest: int = 2
+    longest: int | None = None
 
     def __post_init__(self) -> None:
         if self.n < 2 or self.hops < 2:
             raise ConfigError(f"hops: n and hops must be at least 2, got {self.n} and {self.hops}")
+        check_size("hops: relations", self.relations)
+        if not 0 <= self.trained < 1:
+            raise ConfigError(
+                f"hops: trained must be a fraction from 0 up to below 1, got {self.trained}"
+            )
+        longest = self.hops if self.longest is None else self.longest
+        if not 2 <= self.shortest <= longest <= self.hops:
+            raise ConfigError(
+                f"hops: trained chains have from shortest = {self.shortest} to longest = {longest} "
+                f"hops, which must be from 2 to hops = {self.hops}"
+            )
+        if not self.trained and (self.shortest > 2 or self.longest is not None):
+            raise ConfigError("hops: shortest and longest have no effect without trained chains")
         if isinstance(self.identity, tuple):
             for level in self.identity:
                 if level not in self.bridges:
@@ -51,35 +79,73 @@ class Hops(Config, tag_field="kind", tag="hops"):
         return tuple(f"{ordinal}bridge" for ordinal in ordinals[: self.hops - 1])
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; which entities follow each other, and the fraction, follow the seed."""
-        n, hops = self.n, self.hops
-        check_world("hops", tokens=n * (hops + 1), statements=3 * n * hops, length=3 + hops / 2)
+        """Make the world; which entities follow each other, and the fractions, follow the seed."""
+        n, hops, several = self.n, self.hops, self.relations
+        chains = sum(several**k for k in range(2, min(hops, MOST) + 1))
+        statements = n * (2 * hops * several + chains)
+        check_world("hops", tokens=n * (hops + 1), statements=statements, length=3 + hops / 2)
         rng = Streams(seed).numpy(WORLD, "hops")
         levels = {f"level_{k + 1}": numbered(f"e{k + 1}_", n) for k in range(hops + 1)}
-        vocabulary = Vocabulary({**levels, "relation": numbered("r", hops)})
-        chains = [vocabulary["level_1"]]
-        chains += [rng.permutation(vocabulary[f"level_{k + 2}"]) for k in range(hops)]
-        path, relations = np.stack(chains, axis=1), vocabulary["relation"]
-        bridges = self._chosen(path[:, 1:-1], rng)[:, None]
-        prompts = np.concatenate(
-            [np.stack([path[:, k], np.full(n, relations[k])], axis=1) for k in range(hops)]
+        names = numbered("r", hops)
+        if several > 1:
+            names = [one for name in names for one in numbered(f"{name}_", several)]
+        vocabulary = Vocabulary({**levels, "relation": names})
+        relations = vocabulary["relation"].reshape(hops, several)
+        # Entities of each level in the order of the chains by first relations; steps [several, n]
+        # lead from places in one level to places in the next.
+        path, steps = [vocabulary["level_1"]], []
+        for k in range(hops):
+            ends = np.stack([rng.permutation(vocabulary[f"level_{k + 2}"]) for _ in relations[k]])
+            path.append(ends[0])
+            steps.append(np.argsort(ends[0])[ends - ends.min()])
+        bridges = self._chosen(np.stack(path[1:-1], axis=1), rng)[:, None]
+        edges = [
+            (np.column_stack([np.tile(path[k], several), np.repeat(relations[k], n)]), step.ravel())
+            for k, step in enumerate(steps)
+        ]
+        facts = Statements.build(
+            {
+                "edge": (
+                    np.concatenate([prompts for prompts, _ in edges]),
+                    np.concatenate([path[k + 1][to] for k, (_, to) in enumerate(edges)])[:, None],
+                ),
+                "identity": (bridges, bridges),
+            }
         )
-        facts = {"edge": (prompts, path[:, 1:].T.reshape(-1, 1)), "identity": (bridges, bridges)}
-        queries = Statements.build({})
-        for depth in range(2, hops + 1):
-            asked = np.hstack([path[:, :1], np.tile(relations[:depth], (n, 1))])
-            role = "composition" if depth == 2 else "chain"
-            part = Statements.build({role: (asked, path[:, depth : depth + 1])}, True)
-            queries = queries.joined(part)
+        trained, queries = self._chains(_walks(path, steps, relations), rng)
         return World(
             name="hops",
             vocabulary=vocabulary,
-            facts=Statements.build(facts),
+            facts=facts.joined(trained),
             queries=queries,
             settings=to_plain(self),
             seed=seed,
-            why_out_of_distribution="no chain of two facts is trained",
+            why_out_of_distribution=(
+                "no chain of so many facts is trained"
+                if self.trained
+                else "no chain of two facts is trained"
+            ),
         )
+
+    def _chains(
+        self, walks: Iterator[tuple[Ids, Ids]], rng: np.random.Generator
+    ) -> tuple[Statements, Statements]:
+        """Chains that are trained, and those that are asked; walks of one hop are no chains."""
+        facts = queries = Statements.build({})
+        for depth, (prompts, answers) in enumerate(walks, start=1):
+            if depth == 1:
+                continue
+            told = self.shortest <= depth <= (self.longest or self.hops)
+            seen = np.zeros(len(prompts), dtype=bool)
+            if told and self.trained:
+                seen[rng.permutation(len(prompts))[: round(self.trained * len(prompts))]] = True
+            as_fact, as_query = ("two_hop", "composition") if depth == 2 else ("chain", "chain")
+            new = not (told and self.trained)
+            facts = facts.joined(Statements.build({as_fact: (prompts[seen], answers[seen])}))
+            queries = queries.joined(
+                Statements.build({as_query: (prompts[~seen], answers[~seen])}, new)
+            )
+        return facts, queries
 
     def _chosen(self, between: Ids, rng: np.random.Generator) -> Ids:
         """Entities in between, ``[n, hops - 1]``, that get an identity; sorted."""
@@ -89,3 +155,13 @@ class Hops(Config, tag_field="kind", tag="hops"):
         middle = np.sort(between.ravel())
         chosen = rng.permutation(len(middle))[: round(float(self.identity) * len(middle))]
         return middle[np.sort(chosen)]
+
+
+def _walks(path: Sequence[Ids], steps: Sequence[Ids], relations: Ids) -> Iterator[tuple[Ids, Ids]]:
+    """All chains from the first level on, of one hop, of two, …: prompts and answers."""
+    asked, here = path[0][:, None], np.arange(len(path[0]))
+    for k, step in enumerate(steps):
+        told = np.tile(relations[k], len(asked))[:, None]
+        asked = np.hstack([np.repeat(asked, len(step), axis=0), told])
+        here = step[:, here].T.ravel()
+        yield asked, path[k + 1][here][:, None]

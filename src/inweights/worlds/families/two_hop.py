@@ -82,7 +82,7 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
                 "a subject cannot reach more objects than exist"
             )
         if not 1 <= self.second_relations <= MOST or not 1 <= self.slices <= MOST:
-            raise ConfigError(f"two-hop: first and second relations are from 1 to {MOST}")
+            raise ConfigError(f"two-hop: first and second relations must be from 1 to {MOST}")
         if self.slices + self.second_relations - 1 < self.complexity:
             raise ConfigError(
                 f"two-hop: {self.slices} first and {self.second_relations} second relations reach "

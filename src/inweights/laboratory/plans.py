@@ -23,17 +23,11 @@ import msgspec
 from inweights.errors import ConfigError, FolderError, InweightsError
 from inweights.lab.engine.collect import Effort, choose_executor, tell_stored
 from inweights.lab.engine.executors import Leased
-from inweights.lab.engine.job import (
-    Job,
-    check_sendable,
-    from_wire,
-    installed_version,
-    open_store,
-    to_wire,
-)
+from inweights.lab.engine.job import Job, check_sendable, from_wire, to_wire
 from inweights.lab.engine.plan import LearnTask, Task, asked_of, tasks_of
 from inweights.lab.engine.schedule import Failure, Schedule
 from inweights.lab.grammar.trial import Plan
+from inweights.runs.environment import version_of
 from inweights.runs.tables.files import open_files
 from inweights.runs.tables.store import LEASE, Store, store_below
 from inweights.training.observers import telling
@@ -117,8 +111,13 @@ class Planned:
     def __init__(self, place: str, lease: float = LEASE) -> None:
         self.place, self.files = place.rstrip("/"), open_files(place)
         self.about = self._read(ABOUT, About)
-        self.job = Job(store=self.about.store or store_below(self.place), lease=lease)
-        self.store = open_store(self.job)
+        self.job = Job(
+            store=self.about.store or store_below(self.place),
+            lease=lease,
+            plugins=self.about.plugins,
+            version=self.about.version,
+        )
+        self.store = self.job.open_store()
 
     def status(self) -> Status:
         """Look how far it is; nothing but names is read of the results."""
@@ -238,7 +237,7 @@ def write_plan(
     about = About(
         store=store,
         plugins=tuple(plugins),
-        version=installed_version(),
+        version=version_of("inweights"),
         collect=tuple(collect),
         parts=len(parts),
         labels=tuple(dict.fromkeys(key for one in work.asked for key in one.labels)),
@@ -255,14 +254,8 @@ def work(planned: Planned, effort: Effort | None = None) -> Status:
     worker stores.
     """
     effort = effort or Effort()
-    if planned.about.version != (here := installed_version()):
-        raise ConfigError(
-            f"{planned.place} was planned with inweights {planned.about.version}, but this "
-            f"machine has {here}; install that version everywhere"
-        )
-    job = msgspec.structs.replace(
-        planned.job, device=effort.device, threads=effort.threads, plugins=planned.about.plugins
-    )
+    planned.job.check_version()
+    job = msgspec.structs.replace(planned.job, device=effort.device, threads=effort.threads)
     schedule = Schedule(
         (),
         effort.tell if effort.watching else None,

@@ -1,0 +1,317 @@
+"""Scores: which numbers of which table a claim is about, where they should lie, and what they are.
+
+A score is one number for each seed. It is stated before anything has run, and taken from the tables
+of a run afterwards.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
+
+from inweights.config import Config
+from inweights.errors import ConfigError, DataError, unknown_name
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: A label of a trial, and what a column of labels is compared with.
+Value = str | float | bool
+_MEASURED = ("phase", "step", "loss")
+
+
+class Target(Config):
+    """The range of a score: from ``least`` to ``most``; either may be open.
+
+    Example:
+        >>> Target(least=0.9).text, Target(most=0.15).text, Target(least=0.35, most=0.75).text
+        ('≥ 0.9', '≤ 0.15', '0.35 to 0.75')
+    """
+
+    least: float | None = None
+    most: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.least is None and self.most is None:
+            raise ConfigError("a target needs a least or a most value")
+        if self.least is not None and self.most is not None and self.least > self.most:
+            raise ConfigError(f"a target from {self.least:g} to {self.most:g} is empty")
+
+    @property
+    def text(self) -> str:
+        """The target in words."""
+        if self.least is None:
+            return f"≤ {self.most:g}"
+        if self.most is None:
+            return f"≥ {self.least:g}"
+        return f"{self.least:g} to {self.most:g}"
+
+    def distance(self, value: float) -> float:
+        """How far inside the target ``value`` lies; negative outside."""
+        low = math.inf if self.least is None else value - self.least
+        high = math.inf if self.most is None else self.most - value
+        return float(min(low, high))
+
+
+class Score(Config):
+    """Numbers of one column of a table, one for each seed (their mean where a seed has several).
+
+    Made by :func:`number`, :func:`share`, :func:`cosine` or :func:`computed`; narrowed by
+    :meth:`at`, spread by :meth:`over`, subtracted by ``-``, and judged by ``>=``, ``<=`` or
+    :meth:`within`.
+
+    Attributes:
+        table: Name of a table of the recipe, measured or derived.
+        column: The column.
+        where: Values that columns have in the rows.
+        minus: Values in the rows that are subtracted, seed by seed; empty for none.
+        each: Columns over all of whose values the claim has to hold.
+        bounds: Least and largest value that the score can have, if it has any.
+        exact: Whether the numbers are computed, not sampled: there is nothing to replicate.
+
+    Example:
+        >>> accuracy = share("compositions", "accuracy", identity=True)
+        >>> gpt = accuracy.at(model="gpt")
+        >>> falls = gpt.at(complexity=1) - gpt.at(complexity=5) >= 0.5
+        >>> falls.target.text, falls.score.where["complexity"], falls.score.minus["complexity"]
+        ('≥ 0.5', 1, 5)
+        >>> falls.score.bounds
+        (-1.0, 1.0)
+    """
+
+    table: str
+    column: str
+    where: dict[str, Value] = {}
+    minus: dict[str, Value] = {}
+    each: tuple[str, ...] = ()
+    bounds: tuple[float, float] | None = None
+    exact: bool = False
+
+    def at(self, **where: Value) -> Score:
+        """Return the score in the rows where columns have these values, too."""
+        return structs.replace(self, where={**self.where, **where})
+
+    def of(self, column: str) -> Score:
+        """Return the same of another column, in the same rows and with the same bounds."""
+        return structs.replace(self, column=column)
+
+    def over(self, *columns: str) -> Score:
+        """Return the score in every case: for each value of these columns."""
+        return structs.replace(self, each=columns)
+
+    def __sub__(self, other: Score) -> Score:
+        """Return the difference, seed by seed, to the same column in other rows.
+
+        Raises:
+            ConfigError: The other is of another table or column, is a difference itself, or is not
+                narrowed, so that nothing would be left.
+        """
+        if self.minus or other.minus:
+            raise ConfigError(
+                "a difference of differences cannot be judged; derive a column for it"
+            )
+        if (self.table, self.column) != (other.table, other.column):
+            raise ConfigError(
+                f"{self.table}.{self.column} minus {other.table}.{other.column}: a difference is "
+                "taken within one column; derive one"
+            )
+        if not other.where or self.where == other.where:
+            raise ConfigError(f"{self.table}.{self.column} minus itself; select the rows with 'at'")
+        low, high = self.bounds or (-math.inf, math.inf)
+        return structs.replace(
+            self,
+            minus=other.where,
+            each=self.each or other.each,
+            bounds=(low - high, high - low) if self.bounds else None,
+        )
+
+    def __ge__(self, least: float) -> Judged:
+        return Judged(self, Target(least=least))
+
+    def __le__(self, most: float) -> Judged:
+        return Judged(self, Target(most=most))
+
+    def within(self, least: float, most: float) -> Judged:
+        """Judge whether it lies from ``least`` to ``most``."""
+        return Judged(self, Target(least=least, most=most))
+
+    @property
+    def columns(self) -> set[str]:
+        """Every column that the table needs."""
+        return {*self.where, *self.minus, *self.each, self.column, "seed"}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A score and its target: what a claim asserts."""
+
+    score: Score
+    target: Target
+
+
+def number(table: str, column: str, **where: Value) -> Score:
+    """Return a score without bounds: a loss, a logit, a number of steps."""
+    return Score(table=table, column=column, where=where)
+
+
+def share(table: str, column: str, **where: Value) -> Score:
+    """Return a score from 0 to 1: an accuracy, a recall, a share of seeds."""
+    return Score(table=table, column=column, where=where, bounds=(0.0, 1.0))
+
+
+def cosine(table: str, column: str, **where: Value) -> Score:
+    """Return a score from -1 to 1: a cosine, a correlation, a difference of shares."""
+    return Score(table=table, column=column, where=where, bounds=(-1.0, 1.0))
+
+
+def computed(table: str, column: str, **where: Value) -> Score:
+    """Return a score that no seed decides: a step of a proof at a given size."""
+    return Score(table=table, column=column, where=where, exact=True)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What is judged."""
+
+    cases: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    why: str = ""
+
+    @property
+    def fewest(self) -> int:
+        """Seeds of the case that has the fewest."""
+        return min((len(numbers) for numbers in self.cases.values()), default=0)
+
+
+def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> Numbers:
+    """Return the numbers of a claim's score, with the reason where they cannot be judged.
+
+    Raises:
+        DataError: A table, column or value is not there; says which claim asks for it.
+    """
+    cases = _cases(score, tables, f"Claim {claim}.")
+    if not cases:
+        return Numbers(why="no row of the table matches the claim")
+    if diverged := _diverged(score, tables):
+        return Numbers(why=f"{diverged} of its runs diverged: their numbers mean nothing")
+    for case, numbers in cases.items():
+        if any(math.isnan(number) for number in numbers.values()):
+            return Numbers(why=f"not a number for {case or 'it'}")
+    return Numbers(cases)
+
+
+def tell_divergence(tables: Mapping[str, pl.DataFrame]) -> None:
+    """Warn of runs whose loss became infinite or not a number: their other numbers mean nothing.
+
+    Claims about them are not judged: see :func:`judge`.
+    """
+    runs = diverged_runs(tables)
+    if runs.is_empty():
+        return
+    whole = tables["losses"].n_unique(runs.columns)
+    first = ", ".join(f"{name} {value}" for name, value in runs.row(0, named=True).items())
+    if _bad(tables["losses"]).filter(step=0).is_empty():
+        when, what = "", "lower the rate"
+    else:
+        when = " before the first update"
+        what = "make the logits finite: torch.isfinite(model(prompts)).all() of an untrained model"
+    warnings.warn(
+        f"{runs.height} of {whole} runs diverged: their loss is infinite or not a number{when}, "
+        f"and their measurements are meaningless; {what}. The first: {first}",
+        stacklevel=3,
+    )
+
+
+def diverged_runs(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return labels and seeds of the runs whose loss became infinite or not a number."""
+    import polars as pl
+
+    losses = tables.get("losses", pl.DataFrame())
+    if "loss" not in losses.columns:
+        return pl.DataFrame()
+    return _bad(losses).drop(_MEASURED, strict=False).unique(maintain_order=True)
+
+
+def _bad(losses: pl.DataFrame) -> pl.DataFrame:
+    import polars as pl
+
+    return losses.filter(~pl.col("loss").is_finite().fill_null(False))
+
+
+def _cases(
+    score: Score, tables: Mapping[str, pl.DataFrame], hint: str
+) -> dict[str, dict[int, float]]:
+    import polars as pl
+
+    if score.table not in tables:
+        raise unknown_name("table", score.table, tables, error=DataError, hint=hint)
+    table = tables[score.table]
+    for column in score.columns - set(table.columns):
+        raise unknown_name("column", column, table.columns, error=DataError, hint=hint)
+    judged = _per_seed(table, score, score.where, hint)
+    keys = [*score.each, "seed"]
+    if score.minus:
+        other = _per_seed(table, score, score.minus, hint)
+        judged = judged.join(
+            other.rename({score.column: "_other"}), on=keys, how="inner"
+        ).with_columns(pl.col(score.column) - pl.col("_other"))
+    groups: dict[str, dict[int, float]] = {}
+    for row in judged.sort(keys).iter_rows(named=True):
+        case = ", ".join(f"{column} = {_plain(row[column])}" for column in score.each)
+        value = row[score.column]
+        number = math.nan if value is None else float(value)
+        groups.setdefault(case, {})[row["seed"]] = number
+    return groups
+
+
+def _diverged(score: Score, tables: Mapping[str, pl.DataFrame]) -> int:
+    """How many of the runs that a score is about diverged, where its table tells runs apart."""
+    import polars as pl
+
+    runs, table = diverged_runs(tables), tables[score.table]
+    if runs.is_empty():
+        return 0
+    every = tables["losses"]
+    keys = [name for name in runs.columns if name == "seed" or every[name].n_unique() > 1]
+    if any(table.schema.get(name) != runs.schema[name] for name in keys):
+        return 0  # its rows are of many runs, or of none
+    found = [runs.clear()]
+    for where in (score.where, score.minus) if score.minus else (score.where,):
+        rows = table.filter(*(pl.col(column) == value for column, value in where.items()))
+        found.append(runs.join(rows, on=keys, how="semi", nulls_equal=True))
+    return pl.concat(found).n_unique()
+
+
+def _per_seed(
+    table: pl.DataFrame, score: Score, where: Mapping[str, Any], hint: str
+) -> pl.DataFrame:
+    import polars as pl
+
+    for column, value in where.items():
+        try:
+            left = table.filter(pl.col(column) == value)
+        except pl.exceptions.PolarsError:
+            kind = table.schema[column]
+            raise DataError(
+                f"{column} holds {kind}, and is compared with {value!r}. {hint}"
+            ) from None
+        if not len(left):
+            known = [_plain(one) for one in table[column].unique(maintain_order=True)]
+            raise unknown_name(
+                f"value of {column}", _plain(value), known, error=DataError, hint=hint
+            )
+        table = left
+    keys = [*score.each, "seed"]
+    return (
+        table.group_by(keys)
+        .agg(pl.col(score.column).cast(pl.Float64).mean())
+        .select([*keys, score.column])
+    )
+
+
+def _plain(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,242 @@
+"""One table for any architecture: what it composes, taught which facts, at what cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+
+import inweights as iw
+from inweights.config import Config, replace_at
+from inweights.errors import ConfigError, unknown_name
+from inweights.lab import Curriculum, Measure, Plan, Trial, share
+from inweights.models.configs import EmbMLPConfig, GPTConfig, MambaConfig
+from inweights.models.outside.wrapping import WrapConfig, causal_lm
+from inweights.recipes.papers import recipe
+from inweights.recipes.shared.derived import memorised
+from inweights.training.curriculum import Optimizer, Phase, Schedule
+from inweights.worlds.families.two_hop import TwoHop
+
+Entrant = GPTConfig | EmbMLPConfig | MambaConfig | WrapConfig
+ARM = ["model", "identity", "trained"]
+SLOTS = 128
+#: Least share of two-hop facts, where some are trained.
+LEAST = 0.25
+#: Roles of queries, in words.
+HOPS = {
+    "composition": "both hops seen",
+    "first_unseen": "first unseen",
+    "second_unseen": "second unseen",
+    "both_unseen": "both unseen",
+}
+
+
+def lstm(vocabulary: int, width: int = 32) -> Any:
+    """Return two layers of an LSTM, written out so that its replicas are one tensor program."""
+    import torch
+    from torch import nn
+
+    class LSTM(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.head = nn.Embedding(vocabulary, width), nn.Linear(width, vocabulary)
+            self.gates = nn.ModuleList(nn.Linear(2 * width, 4 * width) for _ in range(2))
+
+        def forward(self, ids: torch.Tensor) -> torch.Tensor:
+            x = self.embed(ids)
+            for gates in self.gates:
+                out, cell, states = torch.zeros_like(x[:, 0]), torch.zeros_like(x[:, 0]), []
+                for t in range(x.shape[1]):
+                    keep, take, show, new = gates(torch.cat([x[:, t], out], -1)).chunk(4, -1)
+                    cell = keep.sigmoid() * cell + take.sigmoid() * new.tanh()
+                    out = show.sigmoid() * cell.tanh()
+                    states.append(out)
+                x = torch.stack(states, 1)
+            return self.head(x)
+
+    return LSTM()
+
+
+def _outside(kind: str, width: int, **options: Any) -> WrapConfig:
+    return iw.wrap(causal_lm, model_type=kind, hidden_size=width, num_hidden_layers=4, **options)
+
+
+#: The standing models by name, each of a width.
+STANDING: dict[str, Callable[[int], Entrant]] = {
+    "GPT": lambda width: GPTConfig(layers=4, width=width, tied=False),
+    "looped GPT": lambda width: GPTConfig(layers=2, loops=2, width=width, tied=False),
+    "looped GPT, injected": lambda width: GPTConfig(
+        layers=2, loops=2, inject=True, width=width, tied=False
+    ),
+    "GPT, memory": lambda width: GPTConfig(layers=4, memory=SLOTS, width=width, tied=False),
+    "looped GPT, memory": lambda width: GPTConfig(
+        layers=2, loops=2, memory=SLOTS, width=width, tied=False
+    ),
+    "Emb-MLP": lambda width: EmbMLPConfig(width=width),
+    "Mamba": lambda width: MambaConfig(layers=4, width=width),
+    "Llama": lambda width: _outside(
+        "llama", width, intermediate_size=4 * width, num_attention_heads=2, num_key_value_heads=2
+    ),
+    "RWKV": lambda width: _outside("rwkv", width, attention_hidden_size=width, context_length=8),
+    "LSTM": lambda width: iw.wrap(lstm, width=width),
+}
+
+
+class Settings(Config):
+    """Settings of the recipe."""
+
+    models: tuple[str, ...] = tuple(STANDING)
+    entrant: Entrant | None = None
+    name: str = "entrant"
+    world: TwoHop = TwoHop(
+        n=20, first_relations=2, second_relations=4, maps="sampled", bridges=6, unseen=0.3,
+        trained=0.75,
+    )  # fmt: skip
+    shares: tuple[float, ...] = (0.0, LEAST, 0.5, 0.75)
+    width: int = 32
+    steps: int = 600
+    rate: float = 2e-3
+    decay: float = 0.1
+
+    def __post_init__(self) -> None:
+        for model in self.models:
+            if model not in STANDING:
+                raise unknown_name("model of the league", model, STANDING)
+        if self.entrant is not None and self.name in self.models:
+            raise ConfigError(f"the league has a model '{self.name}' already; choose another name")
+
+
+def plan(settings: Settings) -> Plan:
+    """Each model with and without identities, and each share of the two-hop facts in training."""
+    models = {name: STANDING[name](settings.width) for name in settings.models}
+    if settings.entrant is not None:
+        models[settings.name] = settings.entrant
+    trials = [
+        _trial(settings, model, {"model": name, "identity": identity, "trained": trained})
+        for name, model in models.items()
+        for identity in (False, True)
+        for trained in settings.shares
+    ]
+    needs = "hf" if {"Llama", "RWKV"} & {*models} else ""
+    measures = [
+        Measure(name="accuracy", probe=iw.probes.accuracy, needs=needs),
+        Measure(name="cost", probe=cost, first_seed=True),
+    ]
+    return Plan(trials=trials, measures=measures)
+
+
+def _trial(settings: Settings, model: Entrant, labels: dict[str, Any]) -> Trial:
+    trained = labels["trained"]
+    told = {"identity": labels["identity"], "trained": trained}
+    told |= {} if trained else {"unseen": 0.0}
+    places = isinstance(model, GPTConfig) and model.positions == "learned"
+    phase = Phase(
+        steps=settings.steps,
+        random_offset=places,
+        schedule=Schedule(warmup=20),
+        optimizer=Optimizer(rate=settings.rate, weight_decay=settings.decay),
+    )
+    return Trial(
+        labels=labels,
+        world=replace_at(settings.world, told),
+        model=model,
+        learner=Curriculum(phases=(phase,)),
+    )
+
+
+def cost(model: Any, worlds: Any) -> pl.DataFrame:
+    """Parameters of a model, and what it computes for one question of three tokens.
+
+    Returns:
+        A row for each replica: ``parameters``, and ``operations``: floating-point operations of
+        matrix products and attention, as PyTorch counts them.
+    """
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+
+    del worlds
+    # Two, as a wrapped module computes for two where there is one.
+    pair = model.config.build(vocabulary=model.vocabulary, seeds=[0, 1])
+    counter = FlopCounterMode(display=False)
+    with torch.no_grad(), counter:
+        pair(torch.zeros(1, 3, dtype=torch.long))
+    return pl.DataFrame({"replica": range(model.replicas)}).with_columns(
+        parameters=pl.lit(sum(parameter.numel() for parameter in pair.parameters()) // 2),
+        operations=pl.lit(counter.get_total_flops() // 2),
+    )
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Accuracy on queries by which hop is in no trained two-hop fact, and over all of them."""
+    accuracy = tables["accuracy"].filter(pl.col("role") != "two_hop")
+    untaught = (pl.col("role") == "composition") & (pl.col("trained") == 0)
+    hops = pl.when(untaught).then(pl.lit("both_unseen")).otherwise("role").alias("hops")
+    queries = accuracy.filter(part="queries").with_columns(hops)
+    weighted = (pl.col("accuracy") * pl.col("statements")).sum() / pl.col("statements").sum()
+    facts = memorised(accuracy, ARM)
+    rows = queries.group_by([*ARM, "seed"], maintain_order=True).agg(weighted)
+    return {
+        "known": facts.filter(pl.col("model") != "Emb-MLP"),
+        "league": pl.concat(
+            [
+                rows.with_columns(hops=pl.lit("all")),
+                facts.with_columns(hops=pl.lit("facts")),
+                queries.select(*ARM, "seed", "accuracy", "hops"),
+            ],
+            how="diagonal",
+        ),
+        "drawn": queries.with_columns(
+            panel=pl.format(
+                "{}, {}",
+                pl.col("hops").replace_strict(HOPS),
+                pl.when("identity").then(pl.lit("identities")).otherwise(pl.lit("none")),
+            )
+        ).sort("identity", pl.col("hops").replace_strict({h: i for i, h in enumerate(HOPS)})),
+    }
+
+
+rows = share("league", "accuracy")
+gpt = rows.at(model="GPT", identity=False)
+most = rows.at(trained=0.75, hops="both_unseen")
+few = gpt.at(trained=LEAST, hops="both_unseen")
+
+SCORES = {
+    "facts-are-known": share("known", "accuracy").over(*ARM) >= 0.99,
+    "facts-do-not-tell": gpt.at(trained=0.75, hops="composition") - gpt.at(trained=0.0, hops="all")
+    >= 0.4,
+    "exposed-hops-compose": gpt.at(trained=0.75, hops="composition") >= 0.8,
+    "others-do-not": gpt.at(trained=0.75, hops="both_unseen") <= 0.3,
+    "identities-are-exposure": few.at(identity=True) - few >= 0.2,
+    "more-two-hop-facts-undo-it": few.at(identity=True) - few.at(identity=True, trained=0.75)
+    >= 0.1,
+    "loops-cross": most.at(model="looped GPT", identity=False)
+    - most.at(model="GPT", identity=False)
+    >= 0.1,
+    "memory-crosses": most.at(model="GPT, memory", identity=False)
+    - most.at(model="GPT", identity=False)
+    >= 0.1,
+    "lstm-composes": most.at(model="LSTM", identity=True) - most.at(model="GPT", identity=True)
+    >= 0.2,
+}
+
+RECIPE = recipe(
+    __name__,
+    smoke=Settings(
+        models=("GPT", "looped GPT", "GPT, memory", "LSTM"),
+        world=TwoHop(
+            n=6,
+            first_relations=2,
+            second_relations=3,
+            maps="sampled",
+            bridges=3,
+            trained=0.5,
+            unseen=0.3,
+        ),
+        shares=(0.0, LEAST, 0.75),
+        width=16,
+        steps=6,
+    ),
+    cpu=Settings(),
+    paper=Settings(width=128, steps=20_000, rate=5e-4),
+)
