@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import filecmp
+import inspect
 import json
 import time
 from collections.abc import Sequence
@@ -13,8 +14,10 @@ import polars as pl
 import pytest
 
 from inweights.audit import augment, write_augmented
-from inweights.audit.questions import QUESTIONS
+from inweights.audit.questions import QUESTIONS, _of_one_each
 from inweights.audit.strategies import STRATEGIES
+from inweights.audit.strategies.telling import Telling
+from inweights.cli.commands.augment import Added, Text
 from inweights.errors import ConfigError, DataError
 from inweights.worlds import Knowledge, Wording, read_knowledge
 
@@ -46,6 +49,34 @@ def test_facts_are_told_in_three_wordings_unless_asked() -> None:
     asked = augment(PEOPLE, strategies=["paraphrases"], wordings=2)
     assert asked.train.height == 2 * 90
     assert augment(PEOPLE, strategies=["paraphrases"]).train.height == 3 * 90
+
+
+def test_what_is_left_out_is_the_same_on_the_command_line() -> None:
+    """But for single facts, which the command states again and the function where asked."""
+    options = inspect.signature(augment).parameters
+    for group in (Added(), Text(), Telling):
+        given = {name: getattr(group, name) for name in options if hasattr(group, name)}
+        assert "wordings" in given or "budget" in given
+        for name in set(given) - {"floor", "want", "wording"}:
+            assert given[name] == options[name].default, name
+
+
+@pytest.mark.parametrize(
+    ("relation", "values", "one_each"),
+    [
+        ("hue", "red blue green", True),
+        ("hue", "red blue", False),  # too few to say
+        ("hue", "red blue green green", False),
+        ("mentor", "ann bob", True),
+        ("mentor", "ann bob eve eve", False),  # half of them
+        ("mentor", "ann bob dan eve eve", True),
+        ("nickname", "red red", True),
+    ],
+)
+def test_values_that_tell_one_subject_from_the_others(tmp_path, relation, values, one_each) -> None:
+    """Nearly all of them do, or most persons; names always."""
+    rows = [f"s{i},{relation},{value}" for i, value in enumerate(values.split())]
+    assert _of_one_each(facts(tmp_path, *rows), Wording()) == ({0} if one_each else set())
 
 
 def test_no_other_candidate_is_right(tmp_path: Path) -> None:

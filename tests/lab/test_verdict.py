@@ -130,6 +130,16 @@ def test_an_undecided_claim_says_how_many_seeds_would_settle_it() -> None:
     assert result(ACCURACY.at(model="a") >= 0.5).needed is None
 
 
+def test_ten_thousand_seeds_are_not_proposed() -> None:
+    """Where the mean lies so far from the edge that exactly so many seeds would decide."""
+    values = TABLE["accuracy"][:8].to_numpy()
+    for count, proposed in ((9_999, 9_999), (10_000, None)):
+        gap = stats.norm.ppf(0.975) * values.std(ddof=1) / math.sqrt(count - 0.5)
+        judged = number("t", "accuracy", model="a") >= values.mean() - gap
+        found = result(judged, rule="mean")
+        assert (found.verdict, found.needed) == ("undecided", proposed)
+
+
 @pytest.mark.parametrize(
     ("judged", "values"),
     [(ACCURACY <= 0.1, [0.1] + [0.3] * 7), (ACCURACY >= 0.9, [0.9] + [0.7] * 7)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from functools import partial
 from typing import Any
@@ -76,6 +77,16 @@ def in_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_probe_says_what_it_holds() -> None:
     says = {name for name, probe in ALL.items() if hasattr(getattr(probe, "func", probe), "holds")}
     assert says == set(ALL) - TABLES
+
+
+def test_what_is_said_is_of_as_many_statements_as_are_looked_at_by_default() -> None:
+    limits = {}
+    for name in set(ALL) - TABLES:
+        probe = getattr(ALL[name], "func", ALL[name])
+        if option := inspect.signature(probe).parameters.get("most"):
+            limits[name] = (probe.holds[1], option.default)
+    assert len(limits) > 4
+    assert [name for name, (said, default) in limits.items() if said != default] == []
 
 
 @pytest.mark.parametrize("name", sorted(set(ALL) - TABLES))

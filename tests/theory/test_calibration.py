@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -11,11 +13,102 @@ from inweights.theory.prediction.calibration.features import (
     FEATURES,
     PROPERTIES,
     columns,
+    properties,
     query_features,
 )
 from inweights.theory.prediction.calibration.fitted import MODELS, calibration, fit
 from inweights.theory.prediction.trust import propose_training, trust
-from inweights.worlds import RandomFacts, TwoHop
+from inweights.worlds import RandomFacts, Statements, Triples, TwoHop, World
+
+#: Three live in Rome, one in Oslo, where ann was born; ``in`` has two answers for Rome.
+TOWNS = """ann,home,rome
+bob,home,rome
+dan,home,rome
+cat,home,oslo
+ann,born,oslo
+rome,in,italy
+rome,in,europe
+oslo,in,norway
+rome,near,oslo
+oslo,near,rome
+"""
+
+
+@pytest.fixture
+def towns(tmp_path) -> World:
+    """The towns with the identity of Oslo, the object of ``born``, among the facts."""
+    path = tmp_path / "towns.csv"
+    path.write_text(TOWNS)
+    return Triples(path=str(path), identity=("born",), questions="composition,chain").build()
+
+
+def test_features_are_what_one_counts(towns: World) -> None:
+    texts = [towns.vocabulary.text(towns.queries.prompt(q)) for q in range(len(towns.queries))]
+    roles = [towns.queries.role_names[role] for role in towns.queries.roles]
+    rows = pl.DataFrame({"query": range(len(texts)), "role": roles, "margin": 0.25})
+    table = query_features(towns, rows)
+    found = {texts[row["query"]]: row for row in table.iter_rows(named=True)}
+    identity, reached, rivals, complexity, steps = (
+        {text: row[name] for text, row in found.items()}
+        for name in ("identity", "reached", "rivals", "complexity", "steps")
+    )
+    assert set(table["margin"]) == {0.25}
+    assert set(table["identities"]) == {0.5}  # of Oslo, and of Rome not
+    chains = ("bob home in", "cat home in", "bob home near in")
+    assert [identity[text] for text in chains] == [0.0, 1.0, 0.5]
+    assert [steps[text] for text in chains] == [2, 2, 3]
+    # 'in' has three answers, and bob two in two steps; four facts end in Rome and three in Oslo.
+    for feature, counts in ((rivals, [3, 3, 3]), (complexity, [2, 1, 3])):
+        np.testing.assert_allclose([feature[text] for text in chains], np.log(counts))
+    np.testing.assert_allclose([reached[text] for text in chains], np.log([1 + 4, 1 + 3, 1 + 7]))
+    common = {texts[q][-4:].split()[-1]: value for q, value in table[["query", "common"]].rows()}
+    assert common == {"in": pytest.approx(1 / 3), "near": 0.5}
+
+
+def test_features_of_a_query_that_no_fact_supports(towns: World) -> None:
+    """A share of nothing is 0, and so is the logarithm of a number that is 0 at least."""
+    bare = replace(towns, facts=Statements.build({}))
+    table = query_features(bare, pl.DataFrame({"query": [0], "role": "chain", "margin": 0.0}))
+    assert table.drop("query").row(0) == (*[0.0] * 7, 2.0)
+    empty = {"evenness": 1.0, "steps": properties(towns)["steps"]}
+    assert properties(bare) == dict.fromkeys(PROPERTIES, 0.0) | empty
+    assert properties(replace(towns, queries=bare.facts))["steps"] == 2
+
+
+def test_properties_are_what_one_counts(towns: World) -> None:
+    three_to_one = -(0.75 * np.log(0.75) + 0.25 * np.log(0.25)) / np.log(2)
+    roles = [towns.queries.role_names[role] for role in towns.queries.roles]
+    assert properties(towns) == pytest.approx(
+        {
+            "facts": np.log(10),
+            "identities": 1 / 2,  # of Rome and Oslo
+            "evenness": (three_to_one + 1 + 1 + 1) / 4,  # home; born, in, near
+            "shared": 2 / 5,  # of Rome, Oslo, Italy, Europe, Norway
+            "symmetric": 2 / 10,  # Rome and Oslo are near each other
+            "several": 1 / 9,  # Rome is in Italy and in Europe
+            "steps": 2 + roles.count("chain") / len(roles),
+        }
+    )
+
+
+def test_the_effect_of_a_margin_is_cut_at_its_knots() -> None:
+    margins = [-2.0, -0.75, 0.05, 0.4, 2.0]
+    rows = pl.DataFrame({"margin": margins}).with_columns(
+        **{name: pl.lit(3.0) for name in FEATURES if name != "margin"}
+    )
+    matrix, names = columns(rows)
+    cut = np.array([name.startswith("margin") for name in names])
+    np.testing.assert_allclose(
+        matrix[:, cut].tolist(),
+        [
+            [0.0, 0.0, 0.0, 0.0, 0.0],
+            [0.5, 0.0, 0.0, 0.0, 0.0],
+            [1.0, 1.0, 1.0, 0.5, 0.0],
+            [1.0, 1.0, 1.0, 1.0, 1 / 3],
+            [1.0, 1.0, 1.0, 1.0, 1.0],
+        ],
+    )
+    assert (matrix[:, ~cut] == 3).all()
 
 
 @pytest.mark.parametrize("model", MODELS)

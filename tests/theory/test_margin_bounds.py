@@ -118,6 +118,27 @@ def test_a_tie_is_proved() -> None:
     assert -0.03 <= row["lower"] <= row["upper"] <= 0.03
 
 
+@pytest.mark.parametrize(
+    ("lower", "upper", "proved"),
+    [
+        (-0.03, 0.03, "tied"),
+        (-0.04, 0.03, "open"),
+        (-0.03, 0.04, "open"),
+        (0.03, 0.5, "open"),
+        (0.04, 0.5, "follows"),
+        (-0.5, -0.03, "open"),
+        (-0.5, -0.04, "fails"),
+    ],
+)
+def test_margins_up_to_the_tie_are_ties(monkeypatch, lower, upper, proved) -> None:
+    """Whatever the solver finds: what it found is written down here."""
+    monkeypatch.setattr(
+        "inweights.theory.prediction.margin_bounds._interval", lambda *_: (lower, upper)
+    )
+    table = margin_bounds(solve(TwoHop(n=2).build()), queries=[0], tie=0.03)
+    assert table.select("lower", "upper", "proved").row(0) == (lower, upper, proved)
+
+
 def test_time_and_progress() -> None:
     solution = solve(TwoHop(n=4).build())
     told: list[tuple[int, int]] = []

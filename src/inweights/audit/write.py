@@ -44,7 +44,7 @@ def write_augmented(augmented: Augmented, folder: str | Path) -> Path:
         tasks = work / "lm_eval"
         tasks.mkdir()
         told = pl.when(pl.col("told").list.len() > 0).then(pl.lit("_told")).otherwise(pl.lit(""))
-        kinds = augmented.questions.group_by(pl.col("role") + told, maintain_order=True)
+        kinds = augmented.questions.group_by(pl.col("role") + told)
         for (role,), table in kinds:
             _jsonl(table, tasks / f"questions_{role}.jsonl")
             task = _TASK.format(name=f"inweights_{role}", role=role)

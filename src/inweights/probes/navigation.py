@@ -103,7 +103,7 @@ def navigation(
     return pl.DataFrame(rows)
 
 
-@holds(logits=5, states=18)
+@holds(most=2000, logits=5, states=18)
 def stepwise(
     model: Model,
     worlds: World | Sequence[World],

@@ -23,7 +23,7 @@ from inweights.training.scoring import answer_ranks
 from inweights.worlds.world import World
 
 
-@holds(logits=3, states=15)
+@holds(most=2000, logits=3, states=15)
 def path_accuracy(
     model: Model,
     worlds: World | Sequence[World],
