@@ -30,7 +30,7 @@ def fill(cache: Path, folder: Path) -> None:
     A notebook that this build did not execute, as for a quick build of the tests, stays as it is.
     """
     import nbformat
-    from jupyter_cache import get_cache
+    from jupyter_cache import get_cache  # type: ignore[import-untyped]
 
     executed = get_cache(cache)
     for file in sorted(folder.glob("*.ipynb")):
