@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.runs.tiny import RECIPE
 
-from inweights.cli.console.machines import status
+from inweights.cli.console.results import status
 from inweights.config import apply_overrides
 from inweights.errors import ConfigError, FolderError
 from inweights.lab.engine.collect import Effort

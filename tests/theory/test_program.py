@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from inweights.errors import ConfigError, DataError
 from inweights.theory import Program
-from inweights.theory.programs.anderson import Anderson
 from inweights.theory.programs.operators import MarginProjection, operator_norm, shrink
+from inweights.theory.programs.splitting import Anderson
 from inweights.worlds import Statements, TwoHop, Vocabulary, World
 
 VOCABULARY = Vocabulary({"entity": ["a", "b", "x", "y", "z"], "relation": ["r", "s"]})

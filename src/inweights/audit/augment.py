@@ -163,13 +163,11 @@ def augment(
     chosen = strategies_of([*(name for name in strategies if name != "auto"), *found])
     check_names("curriculum", [curriculum], ("joint", "sa"))
     words = (wording or Wording()).over(knowledge)
-    _validate(knowledge, words, wordings, hops, most, hold_out, floor, budget)
     if replay is not None and "replay" not in chosen:
         raise ConfigError("a replay file needs the strategy 'replay'; add it")
     if rewrite is not None and "paraphrases" not in chosen:
         raise ConfigError("a paraphraser needs the strategy 'paraphrases'; add it")
     tell = watch or (lambda *_: None)
-    tell(0, 3, "statements")
     telling = Telling(
         facts=knowledge,
         words=words,
@@ -183,6 +181,8 @@ def augment(
         first=first,
         rewrite=rewrite,
     )
+    _validate(telling, floor, budget)
+    tell(0, 3, "statements")
     count = tokens or words_of
     facts = list(plain(telling))
     added = [row for name, way in chosen.items() if name != "replay" for row in way.tell(telling)]
@@ -221,28 +221,21 @@ def augment(
     )
 
 
-def _validate(
-    facts: Knowledge,
-    words: Wording,
-    wordings: int,
-    hops: int,
-    most: int,
-    hold_out: float,
-    floor: float,
-    budget: int,
-) -> None:
-    there = max(len(words.templates(r)) for r in facts.relations)
-    if not 1 <= wordings <= there:
+def _validate(told: Telling, floor: float, budget: int) -> None:
+    there = max(len(told.words.templates(r)) for r in told.facts.relations)
+    if not 1 <= told.wordings <= there:
         raise ConfigError(
-            f"wordings must be from 1 to {there}, the number of wordings, got {wordings}; add "
+            f"wordings must be from 1 to {there}, the number of wordings, got {told.wordings}; add "
             "more with --wording"
         )
-    if not 2 <= hops <= 6:
-        raise ConfigError(f"hops must be from 2 to 6, got {hops}")
-    if most < 1 or budget < 0:
-        raise ConfigError(f"most must be at least 1 and budget at least 0, got {most} and {budget}")
-    if not 0 <= hold_out <= 1:
-        raise ConfigError(f"hold_out must be a fraction from 0 to 1, got {hold_out:g}")
+    if not 2 <= told.hops <= 6:
+        raise ConfigError(f"hops must be from 2 to 6, got {told.hops}")
+    if told.most < 1 or budget < 0:
+        raise ConfigError(
+            f"most must be at least 1 and budget at least 0, got {told.most} and {budget}"
+        )
+    if not 0 <= told.hold_out <= 1:
+        raise ConfigError(f"hold_out must be a fraction from 0 to 1, got {told.hold_out:g}")
     if not 0 <= floor < 0.9:
         raise ConfigError(f"floor must be a fraction from 0 to 0.9, got {floor:g}")
 

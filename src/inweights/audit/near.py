@@ -57,12 +57,6 @@ def near_spellings(names: Sequence[str], triples: Ids) -> list[Near]:
     Args:
         names: Of the entities.
         triples: Subject, relation and object of each fact, as numbers, ``[M, 3]``.
-
-    Example:
-        >>> names = ("Lindqvist", "Lindquist", "Ada", "Oslo", "Bob")
-        >>> facts = np.array([[0, 0, 3], [2, 0, 3], [4, 0, 3], [2, 1, 0], [4, 1, 0], [0, 1, 1]])
-        >>> [(names[n.name], names[n.other]) for n in near_spellings(names, facts)]
-        [('Lindquist', 'Lindqvist')]
     """
     kinds = _Kinds(triples)
     found: list[Near] = []
@@ -84,13 +78,7 @@ def near_spellings(names: Sequence[str], triples: Ids) -> list[Near]:
 
 
 def missing_rows(triples: Ids) -> list[tuple[tuple[int, int, int], int]]:
-    """Return facts that a symmetric relation or an inverse lacks, with what implies each.
-
-    Example:
-        >>> pairs = [[0, 9, 1], [1, 9, 0], [2, 9, 3], [3, 9, 2], [4, 9, 5]]
-        >>> missing_rows(np.array(pairs))
-        [((5, 9, 4), 4)]
-    """
+    """Return facts that a symmetric relation or an inverse lacks, with what implies each."""
     said: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
     size: Counter[int] = Counter()
     for s, r, o in triples.tolist():

@@ -121,11 +121,6 @@ def worded(facts: Knowledge, words: Wording, shown: int = 3) -> pl.DataFrame:
     """Return how some facts and questions are worded: ``role``, ``text``, ``answer``.
 
     Of each relation and role so many at most; questions are those of up to 1,000 facts.
-
-    Example:
-        >>> from inweights.worlds import read_knowledge
-        >>> worded(read_knowledge("@people"), Wording(), shown=1)["text"].to_list()[-2:]
-        ['What is the country of the birthplace of Mozart?', 'What has the birthplace Salzburg?']
     """
     part = facts.take(facts.part(_WORDED)) if len(facts) > _WORDED else facts
     words = words.over(part)
@@ -167,14 +162,7 @@ def _compositions(
 
 
 def chains_of(facts: Knowledge, most: int) -> tuple[Ids, int]:
-    """Return pairs of facts that meet, spread evenly where there are more, and how many there are.
-
-    Example:
-        >>> from inweights.worlds import read_knowledge
-        >>> pairs, total = chains_of(read_knowledge("@people"), 3)
-        >>> pairs.tolist(), total
-        ([[0, 35], [23, 58], [46, 76]], 70)
-    """
+    """Return pairs of facts that meet, spread evenly if there are more, and how many there are."""
     real = np.flatnonzero(facts.triples[:, 0] != facts.triples[:, 2])
     pairs, total = spread_chains(facts.triples[real], most)
     return real[pairs], total

@@ -28,14 +28,7 @@ MOST_POSITIONS = 2**14
 def last_states(
     model: Model, prompts: Sequence[Int[Ids, "m T"]], layers: Sequence[str] | None = None
 ) -> dict[str, Float[Tensor, "R m D"]]:
-    """Return the hidden state of every prompt at its last position, by layer.
-
-    Example:
-        >>> from inweights.models import EmbMLPConfig
-        >>> model = EmbMLPConfig(width=8).build(vocabulary=5, seeds=[0])
-        >>> last_states(model, [np.array([[0, 1], [2, 3]])], ["sum"])["sum"].shape
-        torch.Size([1, 2, 8])
-    """
+    """Return the hidden state of every prompt at its last position, by layer."""
     tokens = torch.from_numpy(np.stack(prompts) if len(prompts) > 1 else prompts[0])
     blocks = tokens.to(model.column.device).split(max(1, MOST_POSITIONS // tokens.shape[-1]), -2)
     found = [model.hidden(pack([block]), layers=layers) for block in blocks]
@@ -45,12 +38,7 @@ def last_states(
 
 
 def by_replica(replicas: int, **columns: object) -> list[dict[str, object]]:
-    """Return a row for each replica: its number of each tensor ``[R]``, and what all share.
-
-    Example:
-        >>> by_replica(2, layer="sum", cosine=torch.tensor([0.5, 1.0]))[1]
-        {'replica': 1, 'layer': 'sum', 'cosine': 1.0}
-    """
+    """Return a row for each replica: its number of each tensor ``[R]``, and what all share."""
     each = {n: v.tolist() if isinstance(v, Tensor) else [v] * replicas for n, v in columns.items()}
     return [{"replica": r} | {n: one[r] for n, one in each.items()} for r in range(replicas)]
 
@@ -73,12 +61,6 @@ def cosine_blocks(
         Which rows these are, their cosines, and which pairs are of one group. Put what
         outlasts a block into an array that was there before: a view keeps the block, and small
         arrays between blocks keep the allocator from using their room again.
-
-    Example:
-        >>> states = torch.eye(3).unsqueeze(0)
-        >>> ((_, cosines, same),) = cosine_blocks(states, states, np.array([[0, 0, 1]]))
-        >>> cosines[0, 0].tolist(), same[0, 0].tolist()
-        ([1.0, 0.0, 0.0], [True, True, False])
     """
     ours, theirs = F.normalize(one, dim=-1), F.normalize(two, dim=-1).mT
     label = torch.from_numpy(groups).to(one.device)

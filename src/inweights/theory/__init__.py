@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
-    from inweights.theory.feature_resemblance.transfer import transfer_margin as transfer_margin
     from inweights.theory.prediction.advice import Advice as Advice
     from inweights.theory.prediction.advice import bridges as bridges
     from inweights.theory.prediction.largest_part import largest_part as largest_part
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from inweights.theory.programs.closed_form import MARGIN_LIMIT as MARGIN_LIMIT
     from inweights.theory.programs.closed_form import ClosedForm as ClosedForm
     from inweights.theory.programs.closed_form import closed_form as closed_form
+    from inweights.theory.programs.closed_form import transfer_margin as transfer_margin
     from inweights.theory.programs.nuclear_norm import Solution as Solution
     from inweights.theory.programs.nuclear_norm import solve as solve
     from inweights.theory.programs.program import Program as Program

@@ -3,19 +3,21 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from inweights.audit.strategies.derive import derive
-from inweights.audit.strategies.entities import entities
-from inweights.audit.strategies.identities import identities
-from inweights.audit.strategies.passages import passages
-from inweights.audit.strategies.replay import replay
 from inweights.audit.strategies.statements import (
     paraphrases,
     plain,
     questions_and_answers,
     reversals,
 )
-from inweights.audit.strategies.steps import steps
 from inweights.audit.strategies.telling import Row, Telling
+from inweights.audit.strategies.texts import (
+    derive,
+    entities,
+    identities,
+    passages,
+    replay,
+    steps,
+)
 from inweights.errors import unknown_name
 
 __all__ = ["STRATEGIES", "Row", "Strategy", "Telling", "plain", "strategies_of"]

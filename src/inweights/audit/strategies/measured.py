@@ -97,12 +97,7 @@ def choose(wanted: Sequence[str]) -> list[Choice]:
 
 
 def evidence(strategy: str) -> str:
-    """What was measured of a strategy, in words.
-
-    Example:
-        >>> evidence("passages")[:60]
-        'facts in new words: -.10 (-.33 to .13, 5 seeds); facts from '
-    """
+    """What was measured of a strategy, in words."""
     rows = (row for row in MEASURED if row.strategy == strategy)
     told = "; ".join(f"{ASKED[row.asked]}: {_gain(row)} ({_within(row)})" for row in rows)
     return told or "not measured there; 'inweights compare-training' measures it on your facts"

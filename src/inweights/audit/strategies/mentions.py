@@ -8,12 +8,7 @@ _PART = re.compile(r"\w+|[^\w\s]")
 
 
 class Mentions:
-    """Finds names in text, whole words of it; of names that begin at one place, the longest.
-
-    Example:
-        >>> Mentions(["Rome", "New Rome", "Dr. Lee"])("Dr. Lee left New Rome for Rome.")
-        [2, 1, 0]
-    """
+    """Finds names in text, whole words of it; of names that begin at one place, the longest."""
 
     def __init__(self, names: Sequence[str]) -> None:
         found: defaultdict[str, list[tuple[tuple[str, ...], int]]] = defaultdict(list)

@@ -3,17 +3,14 @@
 from inweights.cli.commands import (  # noqa: F401 - each registers its commands
     augment,
     catalogue,
-    claims,
+    comparisons,
     experiments,
     facts,
     first,
     graphs,
     language,
-    league,
     machines,
     results,
-    sweeps,
-    training,
 )  # fmt: skip
 from inweights.cli.commands.base import app
 

@@ -78,12 +78,7 @@ Strict = Annotated[Flag, Parameter(help="Exit code 1 if a claim did not reproduc
 
 
 def choices(seeds: str | None, changes: Iterable[str], plugins: Iterable[str]) -> list[str]:
-    """Return the arguments that repeat the same choices in a printed command.
-
-    Example:
-        >>> choices("8", ["n=5"], ["my_lab"])
-        ['--seeds', '8', '--set', 'n=5', '--plugin', 'my_lab']
-    """
+    """Return the arguments that repeat the same choices in a printed command."""
     words = ["--seeds", seeds] if seeds else []
     words += [word for change in changes for word in ("--set", change)]
     return words + [word for module in plugins for word in ("--plugin", module)]

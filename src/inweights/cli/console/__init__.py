@@ -25,8 +25,13 @@ if TYPE_CHECKING:
     from inweights.cli.console.catalogue import recipes as recipes
     from inweights.cli.console.claims import board as board
     from inweights.cli.console.claims import settled as settled
+    from inweights.cli.console.comparisons import replayed as replayed
+    from inweights.cli.console.comparisons import sizes as sizes
+    from inweights.cli.console.comparisons import standings as standings
+    from inweights.cli.console.comparisons import ways as ways
     from inweights.cli.console.first import answers as answers
     from inweights.cli.console.first import doctor as doctor
+    from inweights.cli.console.first import world as world
     from inweights.cli.console.forecast import prediction as prediction
     from inweights.cli.console.language import answered as answered
     from inweights.cli.console.language import epoch as epoch
@@ -34,18 +39,13 @@ if TYPE_CHECKING:
     from inweights.cli.console.language import finetuned as finetuned
     from inweights.cli.console.language import mask as mask
     from inweights.cli.console.language import requests as requests
-    from inweights.cli.console.league import replayed as replayed
-    from inweights.cli.console.league import standings as standings
     from inweights.cli.console.ledger import history as history
     from inweights.cli.console.ledger import markdown as markdown
     from inweights.cli.console.ledger import recorded as recorded
-    from inweights.cli.console.machines import status as status
     from inweights.cli.console.results import compared as compared
     from inweights.cli.console.results import exported as exported
     from inweights.cli.console.results import outcome as outcome
     from inweights.cli.console.results import runs as runs
-    from inweights.cli.console.training import sizes as sizes
-    from inweights.cli.console.training import ways as ways
-    from inweights.cli.console.worlds import world as world
+    from inweights.cli.console.results import status as status
 
 lazily(__name__)

@@ -182,12 +182,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> list[str]:
 
 
 def cut(text: str, width: int) -> str:
-    """Return a text on one line of at most ``width`` characters.
-
-    Example:
-        >>> cut("Identity unlocks unseen compositions", 16)
-        'Identity unlock…'
-    """
+    """Return a text on one line of at most ``width`` characters."""
     text = " ".join(text.split()) if "\n" in text else text
     return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"
 

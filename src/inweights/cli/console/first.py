@@ -1,4 +1,4 @@
-"""What the command line prints on the first day: what is installed, and answers to one question."""
+"""What the command line prints on the first day: what is installed, a world, and answers."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from inweights.cli.console.base import out, print_json, table
+from inweights.cli.console.base import out, print_json, say, table
+from inweights.support.progress import plural
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import polars as pl
 
     from inweights.laboratory.installed import Finding
+    from inweights.worlds import World
 
 _MARKS = {True: ("✓", "green"), None: ("·", "dim"), False: ("✗", "red")}
 
@@ -29,6 +33,47 @@ def doctor(found: Sequence[Finding], *, json: bool) -> None:
         if finding.hint:
             listed.add_row("", "", Text(finding.hint, style="dim"))
     out.print(listed)
+
+
+def world(made: World, folder: Path | None, *, json: bool) -> None:
+    """Print what a world holds."""
+    statements = [
+        (part, role, len(column.with_role(role)), column)
+        for part, column in (("facts", made.facts), ("queries", made.queries))
+        for role in column.role_names
+    ]
+    if json:
+        print_json(
+            {
+                "name": made.name,
+                "seed": made.seed,
+                "settings": made.settings,
+                "tokens": {group: len(names) for group, names in made.vocabulary.groups.items()},
+                "facts": {role: n for part, role, n, _ in statements if part == "facts"},
+                "queries": {role: n for part, role, n, _ in statements if part == "queries"},
+                "out_of_distribution": int(made.queries.out_of_distribution.sum()),
+                "complexity": made.complexity,
+                "folder": str(folder) if folder else None,
+            }
+        )
+        return
+    listed = table("part", "role", "number", "first one")
+    for part, role, count, column in statements:
+        first = int(column.with_role(role)[0])
+        words = made.vocabulary.text
+        listed.add_row(
+            part, role, str(count), f"{words(column.prompt(first))} → {words(column.answer(first))}"
+        )
+    say((made.name, "bold"), f", {plural(len(made.vocabulary), 'token')}, seed {made.seed}\n")
+    out.print(listed)
+    outside = int(made.queries.out_of_distribution.sum())
+    out.print(
+        f"\n{outside} of {plural(len(made.queries), 'query', 'queries')} out of distribution",
+        end="",
+    )
+    out.print(f": {made.why_out_of_distribution}" if outside else "")
+    if folder:
+        out.print(f"written to {folder}", soft_wrap=True)
 
 
 def answers(asked: pl.DataFrame, *, json: bool) -> None:

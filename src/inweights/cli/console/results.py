@@ -1,12 +1,15 @@
-"""What the command line prints of runs: what was found, what is on the disk, two side by side."""
+"""What the command line prints of runs: what was found, those on the disk, two, those of a plan."""
 
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from rich.text import Text
 
 from inweights.cli.console.base import WIDTH, cut, out, print_json, say, table
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from inweights.lab.engine.outcome import Outcome
     from inweights.lab.grammar.claim import ClaimResult
     from inweights.laboratory.comparison import Comparison
+    from inweights.laboratory.plans import Planned, Status
     from inweights.runs import RunFolder
 
 #: Runs that are listed unless all are asked for.
@@ -138,6 +142,34 @@ def compared(both: Comparison, *, json: bool) -> None:
     say((told, "dim"))
 
 
+def status(planned: Planned, now: Status, *, json: bool) -> None:
+    """Print how far a plan is, and what to do next.
+
+    What is to be pasted is a command of this library, whatever the plan's files say.
+    """
+    collect = shlex.join(["inweights", *planned.about.collect[1:]])
+    work = shlex.join(["inweights", "work", planned.place])
+    if json:
+        about = {"plan": planned.place, "store": planned.job.store, "collect": collect}
+        failures = {run: msgspec.to_builtins(why) for run, why in now.failures.items()}
+        print_json({**about, **asdict(now), "waiting": now.waiting, "failures": failures})
+        return
+    listed = table("tasks", "done", "in work", "waiting", "failed", "runs stored")
+    counts = (now.tasks, now.done, now.held, now.waiting, now.failed)
+    listed.add_row(*map(str, counts), "{} of {}".format(*now.runs))
+    out.print(listed)
+    for host, number in now.workers.items():
+        say((f"{host} holds {number}", "dim"))
+    for why in dict.fromkeys((f.title, f.message) for f in now.failures.values()):
+        say(("✗ ", "red"), f"{why[0]}: {why[1]}", soft_wrap=True)
+    if now.failed:
+        out.print(f"to try failed tasks again:\n{work} --retry", soft_wrap=True)
+    if now.waiting:
+        out.print(f"on any number of machines:\n{work}", soft_wrap=True)
+    elif now.done == now.tasks:
+        out.print(f"all tasks are done; collect the results with\n{collect}", soft_wrap=True)
+
+
 def exported(files: Sequence[Path], *, json: bool) -> None:
     """Print where files were written."""
     if json:
@@ -159,8 +191,6 @@ def _scored(claim: ClaimResult | None) -> Text:
 
 
 def _value(value: Any) -> str:
-    import msgspec
-
     return "–" if value is None else msgspec.json.encode(value).decode()
 
 

@@ -244,12 +244,7 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
 
 
 def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
-    """Return the seeds: a number of them from ``first`` on, or the given ones.
-
-    Example:
-        >>> choose_seeds(3, 100), choose_seeds((7, 9), 100)
-        ((100, 101, 102), (7, 9))
-    """
+    """Return the seeds: a number of them from ``first`` on, or the given ones."""
     chosen: Sequence[int] = (
         range(first, first + min(seeds, MAX_SEEDS + 1)) if isinstance(seeds, int) else seeds
     )

@@ -184,15 +184,7 @@ def _name(probe: Probe) -> str:
 def computations_of(
     function: Callable[..., Any], points: Iterable[Point], *, replicated: bool = False
 ) -> list[Computation]:
-    """Return a computation for each condition of a function ``function(seed, **settings)``.
-
-    Example:
-        >>> def squares(seed, size):
-        ...     return {"value": seed + size**2}
-        >>> points = [[("size", 2, "two")], [("size", 3, "three")]]
-        >>> [one.labels for one in computations_of(squares, points)]
-        [{'size': 'two'}, {'size': 'three'}]
-    """
+    """Return a computation for each condition of a function ``function(seed, **settings)``."""
     found = []
     for point in points:
         settings = {path: value for path, value, _ in point}
@@ -212,12 +204,7 @@ def computations_of(
 
 
 def rows_of(function: Callable[..., Any], settings: Mapping[str, Any], seed: int) -> pl.DataFrame:
-    """Return what a function gives for one seed, as a table.
-
-    Example:
-        >>> rows_of(lambda seed: {"value": seed}, {}, seed=3).rows()
-        [(3,)]
-    """
+    """Return what a function gives for one seed, as a table."""
     table = _table(function, function(seed=seed, **settings), settings)
     if "seed" in table.columns:
         raise DataError(

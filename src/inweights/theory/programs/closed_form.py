@@ -11,6 +11,7 @@ Shapes: ``M`` prompts (``2n``, with identity ``3n``), ``P`` inputs (``2n + 2``),
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -183,3 +184,27 @@ def _pull(n: int, b: float) -> tuple[float, float, float]:
     mean = (1 + (n - 1) * (2 - b)) / 2
     size = np.sqrt(2 * ((n + 1) * e**2 + mean**2 + n))
     return e, mean, float((mean + e / b**2) / size)
+
+
+def transfer_margin(members: int, told: int) -> float:
+    """Return the margin at the optimum of program (2) of a member's untrained fact.
+
+    Of ``members`` of a group, who share a value, a second value is told of ``told``. For the others
+    it follows, rightly or not, with a margin of ``min(1, √(told / (members - told)))``, whatever
+    the number of groups: one example is enough for any group, and half of the group makes what was
+    not told as sure as what was. Counter-examples that name another group's value turn the sign
+    where they are more than the examples. Ours, found on certified optima and tested against them;
+    there is no proof. The world is :class:`~inweights.worlds.Implication` without counter-examples.
+
+    Raises:
+        ConfigError: Not between one and all but one of the members are told.
+
+    Example:
+        >>> transfer_margin(4, 2), round(transfer_margin(10, 1), 4)
+        (1.0, 0.3333)
+    """
+    if not 1 <= told < members:
+        raise ConfigError(
+            f"transfer_margin.told must be at least 1 and below members = {members}, got {told}"
+        )
+    return min(1.0, math.sqrt(told / (members - told)))

@@ -20,15 +20,7 @@ def in_lockstep(
     steps: Sequence[Callable[[Callable[[], Tensor]], None]],
     compute: Callable[[], Float[Tensor, " R"]],
 ) -> None:
-    """Run a step of each replica, given a ``closure`` that returns its loss, computed for all.
-
-    Example:
-        >>> seen, losses = [], torch.tensor([5.0, 7.0])
-        >>> in_lockstep([lambda ask: seen.append(ask() + ask()), lambda ask: seen.append(ask())],
-        ...             lambda: losses.mul_(2).clone())
-        >>> sorted(one.item() for one in seen)
-        [14.0, 30.0]
-    """
+    """Run a step of each replica, given a ``closure`` that returns its loss, computed for all."""
     told: list[Tensor] = []
     rows = [_Row(step, row, told) for row, step in enumerate(steps)]
     try:

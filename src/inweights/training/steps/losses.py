@@ -128,12 +128,7 @@ def log_normaliser(
     *,
     bf16: bool,
 ) -> Float[Tensor, " R"]:
-    """Return ``Σ_n W_n logsumexp(state_n · readout)`` of each replica; products may be in ``bf16``.
-
-    Example:
-        >>> log_normaliser(torch.ones(1, 1, 2), torch.zeros(1, 2, 4), torch.ones(1, 1), bf16=False)
-        tensor([1.3863])
-    """
+    """Return ``Σ_n W_n logsumexp(state_n · readout)`` of each replica; products may be bf16."""
     total: Tensor = _LogNormaliser.apply(state, readout, weights, bf16)  # type: ignore[no-untyped-call]
     return total
 
