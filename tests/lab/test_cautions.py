@@ -99,6 +99,18 @@ def test_the_page_of_a_study_says_it(tmp_path) -> None:
     assert "random_offset (False, not True)" in page
 
 
+def test_so_does_the_page_of_a_recipe(tmp_path) -> None:
+    outcome = iw.run("demo/two-hop", scale="smoke", runs=tmp_path)
+    page = (outcome.folder.path / "page.html").read_text()
+    assert any("Facts are not known" in text for text in outcome.cautions)
+    assert "Facts are not known" in page.partition("Before you conclude")[2]
+
+
+def test_no_statements_are_no_reason_to_warn() -> None:
+    nothing = float("nan")
+    assert cautions([], {"accuracy": table(nothing, [nothing, nothing])}) == []
+
+
 def test_chains_of_own_facts_that_nothing_asks(tmp_path) -> None:
     """Three-hop questions are not left out silently: the world and the study say so."""
     path = tmp_path / "facts.csv"

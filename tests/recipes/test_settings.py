@@ -16,8 +16,8 @@ from inweights.recipes.catalogue.minutes import timings
 from inweights.recipes.catalogue.settings import extras, settings
 from inweights.runs import RunStore
 
-#: What the user calls something: no name is wrong.
-LABELS = ("phase.name",)
+#: What the user calls something, a phase or a model of the league: no name is wrong.
+LABELS = ("phase.name", "league.name")
 #: Names of devices, models, files, parameters and tokens: refused when a run begins.
 LATE = {"device", "model", "knowledge", "moves", "teacherless"}
 WRONG = "gtp"
@@ -55,7 +55,7 @@ CASES = [
     (name, path, value)
     for name in recipe_names()
     for path, value in strings(get_recipe(name).scales["smoke"])
-    if not path.endswith(LABELS) and (name, path) != ("beyond/league", "name")
+    if not f"{name}.{path}".endswith(LABELS)
 ]
 EARLY = [case for case in CASES if not is_late(*case[:2])]
 #: One recipe for each late setting: who reads it is the same in all of them.

@@ -12,7 +12,15 @@ from inweights.recipes.geometric_memory.common import training
 from inweights.recipes.geometric_memory.paths import PathStarTraining
 from inweights.recipes.identity_bridge.common import EmbMLPTraining, GPTTraining
 from inweights.training import learners
-from inweights.worlds import AnalogicalTwoHop, Analogy, Graph, PathStar
+from inweights.worlds import (
+    AnalogicalTwoHop,
+    Analogy,
+    Graph,
+    Hops,
+    InContextStar,
+    PathStar,
+    Reversal,
+)
 from inweights.worlds.registry import Altered
 
 #: Studies of tests are too small to know their facts.
@@ -39,11 +47,22 @@ def test_named_learners_are_those_of_the_recipes() -> None:
         (Graph(), GPT, learners.edges()),
         (Graph(), Node2VecConfig(), learners.edges(falls=False)),
         (Analogy(n=4), GPT, learners.analogy()),
+        (InContextStar(trained=9, asked=3), GPT, learners.in_context_star()),
     ],
 )
 def test_the_default_is_that_of_the_family(world, model, named) -> None:
     assert learners.named_for(world, model) == named
     assert learners.named_for(world.build(0), model) == named
+
+
+@pytest.mark.parametrize(
+    ("world", "layers"),
+    [(Hops(n=3), 4), (Reversal(n=3), 4), (Graph(), 2), (PathStar(arms=3), 2)],
+)
+def test_the_default_model_is_that_of_the_family(world, layers) -> None:
+    """Facts of chains and pairs are called edges, too, and are learnt as facts."""
+    (trial,) = Study(world).trials
+    assert (trial.model.layers, trial.model.tied) == (layers, layers == 2)
 
 
 @pytest.mark.parametrize("world", [AnalogicalTwoHop(n=4, identity=False), PathStar(arms=3)])

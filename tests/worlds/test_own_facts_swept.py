@@ -43,6 +43,17 @@ def test_identities_by_relation(file) -> None:
         iw.Facts(file, identity=("mothers",)).build()
 
 
+def test_identities_of_own_facts_by_level(file) -> None:
+    """Levels count facts from entities that no fact leads to, as those of a generated chain."""
+    first = iw.Facts(file, identity=("bridge",)).build()
+    assert words(first) == {"beth", "dora"}
+    assert words(iw.Facts(file, identity=("second bridge",)).build()) == {"rome"}
+    mixed = iw.Facts(file, identity=("mother", "second bridge")).build()
+    assert words(mixed) == {"beth", "dora", "rome"}
+    with pytest.raises(ConfigError, match="Known: born in, bridge, in, mother, second bridge"):
+        iw.Facts(file, identity=("third bridge",)).build()
+
+
 def test_identities_by_level() -> None:
     both, first = Hops(n=3, hops=3), Hops(n=3, hops=3, identity=("bridge",))
     assert words(first.build()) == {"e2_1", "e2_2", "e2_3"}

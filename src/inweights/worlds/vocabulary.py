@@ -81,6 +81,12 @@ def numbered(stem: str, count: int) -> list[str]:
     return [f"{stem}{i + 1}" for i in range(count)]
 
 
+def bridge_levels(count: int) -> tuple[str, ...]:
+    """Return names of the levels between the ends of a chain: ``bridge``, ``second bridge``, …."""
+    ordinals = ("", "second ", "third ", *(f"{n}th " for n in range(4, count + 1)))
+    return tuple(f"{ordinal}bridge" for ordinal in ordinals[:count])
+
+
 def counted(count: int, name: str) -> str:
     """Return how many there are of what."""
     return f"{count:,} {name}"

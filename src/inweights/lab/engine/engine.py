@@ -134,6 +134,7 @@ def _fill(blank: Outcome, make: Callable[[], Tables], publish: Publish | None) -
         claims=judge_all(recipe, tables, blank.scale, seeds=blank.seeds),
         environment=environment(commits),
     )
+    outcome = outcome.with_cautions()
     write_outcome(outcome, work, publish)
     folder.seal()
     return outcome

@@ -54,6 +54,7 @@ class Outcome:
     claims: tuple[ClaimResult, ...] = ()
     plugins: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
     store: str = ""
 
     @property
@@ -72,11 +73,17 @@ class Outcome:
         """
         return figures_asked(self.recipe, self.claims)
 
-    @property
-    def cautions(self) -> Sequence[str]:
-        """What a reader has to know of the numbers, in sentences."""
-        said = self.recipe.cautions
-        return said(self._settings, dict(self.tables)) if said else ()
+    def with_cautions(self) -> Outcome:
+        """Return the run with what a reader has to know of its numbers, in sentences."""
+        from inweights.lab.grammar.controls import cautions
+
+        if self.recipe.cautions:
+            said = self.recipe.cautions(self._settings, dict(self.tables))
+        else:
+            plan = self.recipe.plan(self._settings)
+            names = {measure.name for measure in plan.measures} & set(self.tables)
+            said = cautions(plan.trials, {name: self.tables[name] for name in sorted(names)})
+        return replace(self, cautions=tuple(said))
 
     @property
     def _settings(self) -> Any:
@@ -138,6 +145,7 @@ class _About(msgspec.Struct):
     overrides: tuple[str, ...] = ()
     plugins: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
 
 
 def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) -> None:
@@ -206,7 +214,7 @@ def refresh(recipe: Recipe, folder: RunFolder, publish: Publish | None = None) -
         if recipe.derive:
             tables |= recipe.derive(tables)
         claims = judge_all(recipe, tables, old.scale, seeds=old.seeds)
-        new = replace(old, tables=tables, claims=claims)
+        new = replace(old, tables=tables, claims=claims).with_cautions()
         write_outcome(new, folder.reopen(), publish)
         folder.seal()
     return new

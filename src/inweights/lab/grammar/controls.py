@@ -223,7 +223,8 @@ def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> lis
     found = _of_learners(trials) + _of_facts(trials)
     for table in tables.values():
         if {"part", "role", "seed", "accuracy"} <= set(table.columns):
-            found += _of_accuracy(table, [one for one in labels if one in table.columns])
+            known = table.with_columns(pl.col("accuracy").fill_nan(None))  # of no statements
+            found += _of_accuracy(known, [one for one in labels if one in table.columns])
     return list(dict.fromkeys(found))
 
 

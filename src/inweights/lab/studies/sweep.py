@@ -35,7 +35,7 @@ from inweights.runs.tables.store import Store, store_below
 from inweights.support.limits import usable_cores
 from inweights.support.progress import Progress, shown
 from inweights.training.learner import Curriculum, Descent, Learner
-from inweights.training.learners import named_for
+from inweights.training.learners import GRAPHS, family_of, named_for
 from inweights.training.observers import Observer
 
 __all__ = ["Study", "grid", "sweep"]
@@ -307,7 +307,7 @@ def sized(world: Any, over: Over) -> GPTConfig:
         for part in (one.facts, one.queries)
     ]
     context = int(max(8, *(length.max(initial=1) for length in lengths)))
-    graph = any("edge" in one.facts.role_names for one in worlds)
+    graph = any(family_of(one) in GRAPHS for one in worlds)
     layers, tied = (2, True) if graph else (4, False)
     return GPTConfig(layers=layers, width=width, context=context, tied=tied)
 

@@ -145,6 +145,14 @@ def _trial(settings: Settings, model: Entrant, labels: dict[str, Any]) -> Trial:
     )
 
 
+@iw.lab.shows(
+    value="operations",
+    columns="parameters operations",
+    label="floating-point operations",
+    null="The cost follows from the architecture alone, so no control makes sense.",
+    caption="What a model computes for one question of three tokens.",
+    low=0.0,
+)
 def cost(model: Any, worlds: Any) -> pl.DataFrame:
     """Parameters of a model, and what it computes for one question of three tokens.
 

@@ -19,6 +19,7 @@ BLANK = "<blank>"
 KEYS = ["graph", "condition", "seed"]
 #: Accuracy at which a token counts as learnt: well above 1/d, what a guess gets.
 LEARNT = 0.9
+_PHASE = iw.learners.in_context_star().phases[0]
 
 
 class InContextTraining(iw.Config):
@@ -40,8 +41,8 @@ class InContextTraining(iw.Config):
     )
     steps: int = 1000
     batch: int = 64
-    optimizer: iw.Optimizer = iw.Optimizer(rate=3e-3, decayed="all")
-    schedule: iw.Schedule = iw.Schedule(kind="linear", warmup=50, hold=0.8)
+    optimizer: iw.Optimizer = _PHASE.optimizer
+    schedule: iw.Schedule = _PHASE.schedule
     precision: Literal["fp32", "bf16"] = "fp32"
 
     @property

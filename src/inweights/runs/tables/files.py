@@ -130,6 +130,7 @@ class ObjectStore:
         self.address = address
         self._obstore: Any = obstore
         self._errors: Any = obstore.exceptions
+        self._gone = (self._errors.NotFoundError, FileNotFoundError)
         retries = {"max_retries": 1000, "retry_timeout": timedelta(seconds=PATIENCE)}
         options = {"timeout": "60s"}
         if os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):
@@ -142,12 +143,9 @@ class ObjectStore:
             raise ConfigError(f"'{address}' is not an address of an object store: {why}") from None
 
     def read(self, name: str) -> bytes | None:
-        try:
+        with suppress(*self._gone), self._reaching(name, *self._gone):
             return bytes(self._obstore.get(self._store, name).bytes())
-        except (self._errors.NotFoundError, FileNotFoundError):
-            return None
-        except self._errors.BaseError as error:
-            raise self._unreachable(name, error) from error
+        return None
 
     def write(self, name: str, content: bytes) -> None:
         self._put(name, content, "overwrite")
@@ -162,19 +160,13 @@ class ObjectStore:
         return True
 
     def names(self, folder: str) -> list[str]:
-        try:
+        with self._reaching(folder):
             pages = self._obstore.list(self._store, folder)
             return sorted(entry["path"] for page in pages for entry in page)
-        except self._errors.BaseError as error:
-            raise self._unreachable(folder, error) from error
 
     def remove(self, name: str) -> None:
-        try:
+        with suppress(*self._gone), self._reaching(name, *self._gone):
             self._obstore.delete(self._store, name)
-        except (self._errors.NotFoundError, FileNotFoundError):
-            pass
-        except self._errors.BaseError as error:
-            raise self._unreachable(name, error) from error
 
     def remove_folder(self, folder: str) -> None:
         for name in self.names(folder):
@@ -190,24 +182,27 @@ class ObjectStore:
             yield path, lambda: self.write(name, path.read_bytes())
 
     def _put(self, name: str, content: bytes, mode: str) -> None:
-        try:
+        with self._reaching(name, self._errors.AlreadyExistsError):
             # In one request: only such a one can be made to depend on what is there.
             self._obstore.put(self._store, name, content, mode=mode, use_multipart=False)
-        except self._errors.AlreadyExistsError:
-            raise
-        except self._errors.BaseError as error:
-            raise self._unreachable(name, error) from error
 
     def _silent(self, error: Exception) -> bool:
         """Whether a store gave no answer, rather than a refusal."""
         return isinstance(error.__cause__, self._errors.GenericError)
 
-    def _unreachable(self, name: str, error: Exception) -> WriteError:
-        why = str(error).strip().partition("\n")[0]
-        return WriteError(
-            f"{self.address}: cannot read or write {name}: {why}; nothing is lost, repeat the "
-            "command to continue"
-        )
+    @contextmanager
+    def _reaching(self, name: str, *expected: type[Exception]) -> Iterator[None]:
+        """Turn what a store says into one clear line, but for what is expected."""
+        try:
+            yield
+        except expected:
+            raise
+        except self._errors.BaseError as error:
+            why = str(error).strip().partition("\n")[0]
+            raise WriteError(
+                f"{self.address}: cannot read or write {name}: {why}; nothing is lost, repeat the "
+                "command to continue"
+            ) from error
 
 
 def open_files(place: str | Path) -> Files:

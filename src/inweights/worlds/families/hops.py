@@ -10,7 +10,7 @@ from inweights.config import MOST, Config, check_size, to_plain
 from inweights.errors import ConfigError, unknown_name
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_fraction, check_world
-from inweights.worlds.vocabulary import numbered
+from inweights.worlds.vocabulary import bridge_levels, numbered
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
 
@@ -75,8 +75,7 @@ class Hops(Config, tag_field="kind", tag="hops"):
     @property
     def bridges(self) -> tuple[str, ...]:
         """Names of the levels in between, from the start of a chain."""
-        ordinals = ("", "second ", "third ", *(f"{n}th " for n in range(4, self.hops)))
-        return tuple(f"{ordinal}bridge" for ordinal in ordinals[: self.hops - 1])
+        return bridge_levels(self.hops - 1)
 
     def build(self, seed: int = 0) -> World:
         """Make the world; which entities follow each other, and the fractions, follow the seed."""

@@ -20,6 +20,7 @@ from inweights.support.content import fingerprint
 from inweights.worlds.arrays import Bools
 from inweights.worlds.knowledge.knowledge import Knowledge, read_knowledge
 from inweights.worlds.knowledge.questions import KINDS, Kind, names_of, questions
+from inweights.worlds.vocabulary import bridge_levels
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
 
@@ -31,9 +32,10 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
             objects of three fields: ``subject``, ``relation``, ``object``. ``@people`` and
             ``@chemistry`` are small sets of real facts that come with the package.
         identity: Whether identities ``b → b`` of bridges are facts, or for which fraction of them.
-            A bridge is the object of a triple and the subject of another. Or names of relations:
-            identities of the bridges that they lead to. Those that the file states are facts
-            anyway.
+            A bridge is the object of a triple and the subject of another. Or names: of relations,
+            for the bridges that they lead to; or of levels, ``bridge``, ``second bridge``, …, by
+            the least number of facts (one, two, …) from an entity that no fact leads to. Those that
+            the file states are facts anyway.
         questions: Kinds of questions, with commas between: ``composition``, ``chain``,
             ``reversal``, ``implication``, ``unstated``; or ``all``.
         query: What to ask, where the path is a database's address.
@@ -103,7 +105,7 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         """Build the world of facts that are read already, or of a part of them."""
         bridges = bridges_of(facts)
         if isinstance(self.identity, tuple):
-            kept = np.intersect1d(bridges, _ends(facts, self.identity))
+            kept = _named_bridges(facts, self.identity)
         else:
             chosen = Streams(seed).numpy(WORLD, "triples").permutation(len(bridges))
             kept = bridges[np.sort(chosen[: round(float(self.identity) * len(bridges))])]
@@ -115,14 +117,30 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
 Facts = Triples
 
 
-def _ends(facts: Knowledge, relations: Sequence[str]) -> Ids:
-    """Entities to which the relations lead."""
-    known = list(facts.relations)
-    for relation in relations:
-        if relation not in known:
-            raise unknown_name("relation in identity", relation, known)
+def _named_bridges(facts: Knowledge, names: Sequence[str]) -> Ids:
+    """Bridges to which the named relations lead, or that stand at the named levels."""
     _, relation, thing = facts.triples.T
-    return thing[np.isin(relation, [known.index(name) for name in relations])]
+    levels = {} if set(names) <= set(facts.relations) else _levels(facts)
+    found = []
+    for name in names:
+        if name in facts.relations:
+            found.append(thing[relation == facts.relations.index(name)])
+        elif name in levels:
+            found.append(levels[name])
+        else:
+            known = (*facts.relations, *levels)
+            raise unknown_name("relation or level in identity", name, known)
+    return np.intersect1d(bridges_of(facts), np.concatenate([thing[:0], *found]))
+
+
+def _levels(facts: Knowledge) -> dict[str, Ids]:
+    """Bridges by the least number of facts from an entity that no fact leads to."""
+    subject, _, thing = facts.triples[~identities_of(facts)].T
+    left, here, found = bridges_of(facts), np.setdiff1d(subject, thing), []
+    while len(here := np.intersect1d(left, thing[np.isin(subject, here)])):
+        left = np.setdiff1d(left, here)
+        found.append(here)
+    return dict(zip(bridge_levels(len(found)), found, strict=True))
 
 
 def identities_of(facts: Knowledge) -> Bools:
