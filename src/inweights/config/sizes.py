@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from inweights.errors import ConfigError
 
 #: The largest number that a size may be, unless something else is said.
@@ -37,4 +39,5 @@ def check_size(
     if not value >= (least if above is None else above):
         raise ConfigError(f"{name} must be at least {least:g}, got {value}")
     if not value <= most:
-        raise ConfigError(f"{name} must be at most {most:.10g}, got {value}")
+        limit = "finite" if math.isinf(value) else f"at most {most:.10g}"
+        raise ConfigError(f"{name} must be {limit}, got {value}")
