@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from inweights.errors import ConfigError
 
 #: The largest number that a size may be, unless something else is said.
@@ -39,5 +37,4 @@ def check_size(
     if not value >= (least if above is None else above):
         raise ConfigError(f"{name} must be at least {least:g}, got {value}")
     if not value <= most:
-        limit = "finite" if math.isinf(value) else f"at most {most:.10g}"
-        raise ConfigError(f"{name} must be {limit}, got {value}")
+        raise ConfigError(f"{name} must be at most {most:.10g}, got {value}")
