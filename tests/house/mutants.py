@@ -121,7 +121,7 @@ def first_failure(tree: Path, *words: str, patience: float) -> str:
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         return "takes too long"
-    failed = re.search(r"^(?:FAILED|ERROR) (\S+\.py\S*)", done.stdout, re.MULTILINE)
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+\.py[^\s[]*)", done.stdout, re.MULTILINE)
     return "" if done.returncode == 0 else failed[1] if failed else "cannot be loaded"
 
 
