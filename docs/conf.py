@@ -44,6 +44,7 @@ myst_enable_extensions = ["attrs_block", "attrs_inline", "colon_fence", "deflist
 myst_heading_anchors = 3
 
 # A page whose code did not change is not run again; a cell that fails ends the build.
+html_use_index = False  # one page of all names; the search finds them
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(HERE / "_build" / "notebooks")
 nb_execution_raise_on_error = True

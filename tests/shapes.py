@@ -11,6 +11,7 @@ each test are checked: the steps of a training have one shape.
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import itertools
 import re
@@ -87,7 +88,7 @@ def checked(function: F) -> F:
             own = inspect.unwrap(function).__globals__
             names = {name: _class(thing) for name, thing in own.items()} | KINDS
             if "Tensor" not in names:  # of a module that imports torch for type checkers only
-                names["Tensor"] = sys.modules["torch"].Tensor
+                names["Tensor"] = importlib.import_module("torch").Tensor
             hints.update({name: eval(str(text), names) for name, text in said.items()})
         with jaxtyping.jaxtyped("context"):
             try:

@@ -2,7 +2,7 @@
 (() => {
   "use strict";
   const COLUMNS = ["verdict", "claim", "measured", "target", "protocol", "version"];
-  const STEP = 15;
+  const STEP = 12;
   const plain = (text) => text.replaceAll("&lt;", "<");
   const rows = JSON.parse(document.getElementById("board-data").textContent).map((row) =>
     Object.fromEntries(Object.entries(row).map(([name, value]) => [name, plain(value)])));

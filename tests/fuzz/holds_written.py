@@ -80,6 +80,8 @@ def augment_true(here: Path, case: tuple[Facts, dict[str, Any]]) -> None:
 
 def _said(role: str, text: str) -> list[tuple[str, tuple[str, ...], str]]:
     """What a text says: subjects, chains of relations, and what these lead to."""
+    # What the text of an entity is about.
+    text = re.sub(r"^(About [^:]+|How [^:]+ are related): ", "", text)
     parts = [_NAMES.findall(part) for part in re.split(r"\.(?: |$)|Step by step:", text)]
     found: list[tuple[str, tuple[str, ...], str]] = []
     for names in filter(None, parts):

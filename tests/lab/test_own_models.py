@@ -199,7 +199,7 @@ def test_a_registered_model_and_learner_from_python_and_a_file(
         Path("own.toml").write_text(study.replace('"twice"', '"twic"'))
         assert main(["sweep", "own.toml", "--plugin", "named_models"]) == 2
         assert "'twic'; did you mean 'twice'" in capsys.readouterr().err
-        with pytest.raises(ConfigError, match="steps, and a method learn"):
+        with pytest.raises(ConfigError, match="steps and a method learn"):
             register_learner(mine.TableConfig)
         every = iw.Measure(name="accuracy", probe=iw.probes.accuracy, every=2)
         with pytest.raises(InweightsError, match="'every'"):

@@ -322,6 +322,7 @@ def test_what_is_computed_needs_no_replicates() -> None:
     one = TABLE.filter(pl.col("seed") == 0)
     found = result(computed("t", "accuracy", model="a") >= 0.5, one)
     assert (found.verdict, found.low, found.replicates) == ("reproduced", None, 1)
+    assert (found.hits, found.met) == (None, "")
     assert result(computed("t", "accuracy", model="b") >= 0.5, one).verdict == "not reproduced"
 
 

@@ -15,11 +15,11 @@ from safetensors import SafetensorError
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from inweights.errors import ConfigError, DataError
-from inweights.lm import load_model
+from inweights.lm import FineTune, load_model
 from inweights.lm.model import load
-from inweights.lm.model.adapters import adapted
 from inweights.lm.model.load import LanguageModel, cache_folder
 from inweights.lm.model.tiny import byte_tokenizer
+from inweights.lm.tuning.adapters import adapted
 
 LAYERS = {
     "self_attn.q_proj": "attn_q",
@@ -232,7 +232,7 @@ def test_adapters_that_cannot_be_kept_leave_the_model_as_it_was(monkeypatch, tmp
     monkeypatch.setattr("peft.PeftModel.save_pretrained", full)
     with (
         pytest.raises(SafetensorError, match="No space"),
-        adapted(lm.model, "lora", 2, 4.0, 0, keep=tmp_path / "adapter"),
+        adapted(lm.model, FineTune(rank=2, alpha=4.0), 0, keep=tmp_path / "adapter"),
     ):
         pass
     assert [name for name, _ in lm.model.named_parameters()] == names

@@ -80,8 +80,9 @@ def test_every_probe_says_what_it_holds() -> None:
 
 
 def test_what_is_said_is_of_as_many_statements_as_are_looked_at_by_default() -> None:
+    """But for `edits`, whose option says how many facts are edited, while all are looked at."""
     limits = {}
-    for name in set(ALL) - TABLES:
+    for name in set(ALL) - TABLES - {"edits"}:
         probe = getattr(ALL[name], "func", ALL[name])
         if option := inspect.signature(probe).parameters.get("most"):
             limits[name] = (probe.holds[1], option.default)

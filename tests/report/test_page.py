@@ -17,8 +17,8 @@ from inweights.report.base.html import preview, script_json, tree
 from inweights.report.base.save import Still
 from inweights.report.figures.draw import draw
 from inweights.report.pages.claims import claims_section, headline, interval_bar
-from inweights.report.pages.movable import interactive
 from inweights.report.pages.page import build_page
+from inweights.report.pages.sections import interactive
 
 HOSTILE = '<script>alert("x")</script>&\'`'
 

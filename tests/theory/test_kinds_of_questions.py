@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,10 @@ from tests.theory.another_solver import least_norm
 import inweights as iw
 from inweights.errors import ConfigError
 from inweights.theory import Program, bridges, predict, solve, transfer_margin
+from inweights.theory.prediction import advice_by_parts
+from inweights.theory.prediction.remedies import remedies
 from inweights.theory.prediction.trust import trust
-from inweights.worlds import Hops, Implication, RandomFacts, Reversal, World
+from inweights.worlds import Hops, Implication, RandomFacts, Reversal, TwoHop, World
 
 
 def kinds(seed: int) -> World:
@@ -68,6 +72,39 @@ def test_hallucinations_are_asserted_and_nothing_is_expected_of_them() -> None:
     assert remedy.kind == "counter-examples"
     assert remedy.statements[0].endswith("→ unknown")
     assert remedy.flipped > 0
+
+
+@pytest.mark.parametrize(("stays", "denied", "flipped"), [(2, 1, 2), (3, 4, 0)])
+def test_one_counter_example_is_enough_if_half_of_the_others_turn(stays, denied, flipped) -> None:
+    """Of five that are asserted, as many stay so whatever is denied; else twice as many are."""
+    made = Implication(groups=2, members=7, told=2).build()
+    rows = [q for q in range(len(made.queries)) if made.queries.answer(q) == made.queries.answer(0)]
+    assert len(rows) == 5
+    table = pl.DataFrame({"query": rows, "role": "unstated", "predicted": "it", "margin": 1.0})
+    table = table.with_columns(verdict=pl.lit("asserted"))
+    left = pl.col("query").is_in(rows[-stays:])
+    after = table.with_columns(verdict=pl.when(left).then("verdict").otherwise(pl.lit("open")))
+    solution = solve(made)
+    (remedy,) = remedies(made, table, lambda *_: (solution, after, ""), None)
+    assert (len(remedy.statements), remedy.flipped, remedy.of) == (denied, flipped, 5 - denied)
+
+
+def test_parts_share_the_time_and_those_without_get_no_advice(monkeypatch) -> None:
+    """The part with most failing queries comes first; three solutions' time is the least."""
+    clock, takes = [0.0], [6.0, 5.0, 0.0]
+    asked: list[tuple[int, float]] = []
+
+    def advised(_world: World, rows: pl.DataFrame, _solve: Any, until: float, _lost: int) -> None:
+        clock[0] += takes[len(asked)]
+        asked.append((rows["part"][0], until))
+
+    monkeypatch.setattr(advice_by_parts, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    monkeypatch.setattr(advice_by_parts, "advise_identities", advised)
+    monkeypatch.setattr(advice_by_parts, "in_time", lambda _: False)
+    part = replace(solve(TwoHop(n=2).build()), seconds=1.0)
+    queries = pl.DataFrame({"query": [0, 0, 1, 0], "part": [0, 1, 1, 2], "verdict": "fails"})
+    assert advice_by_parts.advise_parts([part] * 3, queries, None, 12.0) == (None, ())  # type: ignore[arg-type]
+    assert asked == [(1, 6.0), (0, 12.0)]
 
 
 @pytest.mark.parametrize(

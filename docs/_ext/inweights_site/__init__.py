@@ -49,7 +49,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 def _before(app: Sphinx) -> None:
     """Write the pages that Sphinx then reads; an unchanged one is left as it is."""
     source = Path(app.srcdir)
-    pages = {"commands.md": commands.page()}
+    pages = dict(commands.pages())
     for entry in board.entries():
         pages[f"recipes/{entry.recipe.name}.md"] = recipe_page.page(entry)
         pages[f"recipes/{entry.recipe.name}.svg"] = recipe_page.strip(entry)
@@ -58,6 +58,7 @@ def _before(app: Sphinx) -> None:
     for name, text in pages.items():
         _write(source / name, text)
     made = [*(source / "recipes").rglob("*.*"), *(source / "api").glob("*/*.md")]
+    made += (source / "commands").glob("*.md")
     for old in made:
         if str(old.relative_to(source)) not in pages:
             old.unlink()
@@ -120,6 +121,8 @@ def _read(app: Sphinx, name: str, source: list[str]) -> None:  # noqa: ARG001
 def _after(app: Sphinx, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
         claims.write(Path(app.outdir) / "claims")
+        cache, built = app.config.nb_execution_cache_path, Path(app.outdir) / "_static"
+        notebooks.fill(Path(cache), built / "notebooks")
 
 
 def _write(file: Path, text: str) -> None:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from inweights.cli.commands import app
+from inweights_site.text import table
 
-__all__ = ["page"]
+__all__ = ["pages"]
 
 _HEAD = """# Commands
 
-What `inweights COMMAND --help` prints. Every command has `--json`; bad input ends with exit code 2
-and one line that says what to do, a failed run with 1.
+What `inweights COMMAND --help` prints, a page for each. Every command has `--json`; bad input ends
+with exit code 2 and one line that says what to do, a failed run with 1.
 
 """
 
 
-def page() -> str:
-    """Return the reference of all commands as Markdown."""
+def pages() -> Iterator[tuple[str, str]]:
+    """Yield the path and the Markdown of the list of commands and of each command's page."""
     text = app.generate_docs(output_format="markdown")
     start = text.index("\n## inweights ")
     text = re.sub(r"^(#+) inweights (.+)$", r"\1 `\2`", text[start:], flags=re.MULTILINE)
@@ -25,4 +27,18 @@ def page() -> str:
     text = re.sub(r"^(inweights \S+) -m \S+", r"\1", text, flags=re.MULTILINE)
     # That a switch is off and a list empty goes without saying.
     text = re.sub(r' \*\[default: (?:False|\(\)|"")\]\*', "", text)
-    return _HEAD + text.lstrip()
+    rows, names = list[list[str]](), list[str]()
+    for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        title, body = part.split("\n", 1)
+        name = title.strip("`-")
+        names.append(name)
+        rows.append([f"{{doc}}`{title.strip('`')} <commands/{name}>`", _first(body)])
+        yield f"commands/{name}.md", f"# {title}\n{body.replace('### ', '## ').rstrip()}\n"
+    tree = ["", "```{toctree}", ":hidden:", "", *(f"commands/{name}" for name in names), "```", ""]
+    yield "commands.md", "\n".join([_HEAD + "\n".join(table(["command", ""], rows)), *tree])
+
+
+def _first(body: str) -> str:
+    """The first paragraph that is no block of code."""
+    plain = re.sub(r"^```.*?^```$", "", body, flags=re.MULTILINE | re.DOTALL)
+    return " ".join(plain.strip().split("\n\n")[0].split())

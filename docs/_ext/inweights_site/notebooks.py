@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["write"]
+__all__ = ["fill", "write"]
 
 
 def write(pages: Path, folder: Path) -> None:
-    """Write every page of a folder as ``.ipynb``, without outputs."""
+    """Write every page of a folder as ``.ipynb``, without outputs: :func:`fill` adds them."""
     import jupytext
     import nbformat
 
@@ -22,3 +22,21 @@ def write(pages: Path, folder: Path) -> None:
         )
         text = nbformat.writes(notebook)  # type: ignore[no-untyped-call]
         (folder / f"{page.stem}.ipynb").write_text(text + "\n", "utf-8")
+
+
+def fill(cache: Path, folder: Path) -> None:
+    """Give the notebooks of a built site the outputs with which its pages were made.
+
+    A notebook that this build did not execute, as for a quick build of the tests, stays as it is.
+    """
+    import nbformat
+    from jupyter_cache import get_cache  # type: ignore[import-untyped]
+
+    executed = get_cache(cache)
+    for file in sorted(folder.glob("*.ipynb")):
+        notebook = nbformat.read(file, as_version=4)  # type: ignore[no-untyped-call]
+        try:
+            _, filled = executed.merge_match_into_notebook(notebook)
+        except KeyError:
+            continue
+        file.write_text(nbformat.writes(filled) + "\n", "utf-8")  # type: ignore[no-untyped-call]

@@ -14,6 +14,7 @@ from inweights.recipes.catalogue.citations import citations
 from inweights.recipes.catalogue.minutes import cost_of
 from inweights.recipes.catalogue.settings import OWN, settings
 from inweights.report.pages.claims import interval_bar
+from inweights.support.progress import plural
 from inweights_site.board import PAPERS, Entry, picture, tally
 from inweights_site.text import code, table, words
 
@@ -21,6 +22,8 @@ __all__ = ["COLOURS", "bibtex", "page", "strip", "took"]
 
 #: Replies of authors, a page for each paper, below the names of their claims.
 REPLIES = Path(__file__).parents[2] / "replies"
+#: Claims that a page shows without being asked.
+_OPEN = 30
 COLOURS = {
     "reproduced": "#00805f",
     "consistent": "#4d9a86",
@@ -106,6 +109,15 @@ def _figure(entry: Entry) -> Iterator[str]:
 
 
 def _claims(claims: tuple[ClaimResult, ...]) -> Iterator[str]:
+    """Claims in boxes; those of a very long page are folded, and a link to one unfolds them."""
+    yield from _boxes(claims[:_OPEN])
+    if rest := claims[_OPEN:]:
+        yield from (f":::::{{dropdown}} {plural(len(rest), 'further claim')}", "")
+        yield from _boxes(rest)
+        yield from (":::::", "")
+
+
+def _boxes(claims: Sequence[ClaimResult]) -> Iterator[str]:
     for claim in claims:
         short = claim.id.rpartition("/")[2]
         own = " · our own claim" if claim.source == "ours" else ""

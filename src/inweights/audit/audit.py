@@ -1,7 +1,7 @@
 """Audit of triples: what a model can conclude from a set of facts, and what prevents it.
 
-Everything here is counted, from the triples alone; only the forecast solves a program. All of it is
-joins and group-bys, so that 100,000 triples take seconds.
+Everything here is counted, from the triples alone; only the prediction solves a program. All of
+it is joins and group-bys, so that 100,000 triples take seconds.
 """
 
 import time
@@ -88,9 +88,9 @@ def audit(
     Args:
         knowledge: The facts, as :func:`inweights.worlds.read_knowledge` reads them.
         forecast: Whether to forecast what follows, from a part where there are many facts.
-        seconds: Time limit of the forecast.
+        seconds: Time limit of the prediction.
         wording: Words of relations, for the samples; those of the file, or plain ones, if left out.
-        progress: Told about the forecast.
+        progress: Told about the prediction.
         watch: Told about the rest: parts done, all parts, and what comes next.
 
     Raises:

@@ -57,16 +57,11 @@ def ask(
 
     check_size("best", best, most=10**6)
     rows: list[tuple[Any, ...]] = []
-    worlds = (
-        as_worlds(world, model)
-        if isinstance(model, torch.nn.Module)
-        else [world]
-        if isinstance(world, World)
-        else list(world)
-    )
-    prompts = [prompt_of(each, question) for each in worlds]
     if not isinstance(model, torch.nn.Module):
-        return _in_words(model, worlds[0], prompts[0], best)
+        own = world if isinstance(world, World) else world[0]
+        return _in_words(model, own, prompt_of(own, question), best)
+    worlds = as_worlds(world, model)
+    prompts = [prompt_of(each, question) for each in worlds]
     if len({len(prompt) for prompt in prompts}) > 1:
         raise ConfigError("the question has more tokens in one world than in another")
     if model.context is not None and len(prompts[0]) > model.context:

@@ -36,16 +36,14 @@ def compare(first: Outcome, second: Outcome) -> Comparison:
         | {"recipe": run.recipe.name, "scale": run.scale, "seeds": written(run.seeds)}
         for run in (first, second)
     ]
-    keys = dict.fromkeys([*own[0], *own[1]])
-    settings = {
-        key: (own[0].get(key), own[1].get(key))
-        for key in keys
-        if own[0].get(key) != own[1].get(key)
-    }
-    by_id = [{claim.id: claim for claim in one.claims} for one in (first, second)]
-    ids = dict.fromkeys([*by_id[0], *by_id[1]])
-    claims = {claim: (by_id[0].get(claim), by_id[1].get(claim)) for claim in ids}
+    settings = {key: both for key, both in _beside(*own).items() if both[0] != both[1]}
+    claims = _beside(*({claim.id: claim for claim in one.claims} for one in (first, second)))
     return Comparison((first, second), settings, claims)
+
+
+def _beside(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """The values that two mappings have for each key of either."""
+    return {key: (one.get(key), other.get(key)) for key in {**one, **other}}
 
 
 def _flat(values: Any, path: str = "") -> dict[str, Any]:

@@ -108,10 +108,17 @@ def open_run(
     from inweights.lab.engine.outcome import refresh
 
     store = RunStore(runs)
+    complete = (folder for folder in store if folder.complete)
     if name == "last":
-        return _open_newest(store, again=again)
+        if newest := next(complete, None):
+            return _open(newest, again=again)
+        raise ConfigError(f"there is no finished run in {store.root}; try 'inweights demo'")
     if name.startswith((_STUDY, _TRAINING)):
-        return _open_study(name, store, again=again)
+        if own := next((one for one in complete if one.config.get("recipe") == name), None):
+            return _open(own, again=again)
+        study = name.startswith(_STUDY)
+        command = "sweep FILE.toml" if study else "compare-training FACTS --model M"
+        raise ConfigError(f"{name} has not been run yet; run it with 'inweights {command}'")
     if name in recipe_names() or not _is_run(name, store):
         outcome = find(name, scale, runs=runs)
         if outcome is None:
@@ -138,36 +145,16 @@ def open_run(
             f"the run {matches[0].path.name} is not finished; run the same command again to "
             "continue"
         )
-    return _open_folder(matches[0], again=again)
+    return _open(matches[0], again=again)
 
 
-def _open_newest(store: RunStore, *, again: bool) -> Outcome:
-    """The newest finished run of all."""
-    folder = next((folder for folder in store if folder.complete), None)
-    if folder is None:
-        raise ConfigError(f"there is no finished run in {store.root}; try 'inweights demo'")
-    return _open_folder(folder, again=again)
-
-
-def _open_folder(folder: RunFolder, *, again: bool) -> Outcome:
-    home = folder.config.get("recipe")
-    if not isinstance(home, str):
-        raise ConfigError(f"{folder.path} does not state its recipe; run it again")
-    return _open(folder, home, again=again)
-
-
-def _open_study(name: str, store: RunStore, *, again: bool) -> Outcome:
-    for folder in store:
-        if folder.config.get("recipe") == name and folder.complete:
-            return _open(folder, name, again=again)
-    command = "sweep FILE.toml" if name.startswith(_STUDY) else "compare-training FACTS --model M"
-    raise ConfigError(f"{name} has not been run yet; run it with 'inweights {command}'")
-
-
-def _open(folder: RunFolder, home: str, *, again: bool) -> Outcome:
+def _open(folder: RunFolder, *, again: bool) -> Outcome:
     from inweights.lab.engine.outcome import load, refresh
     from inweights.lab.studies.settle import of_folder
 
+    home = folder.config.get("recipe")
+    if not isinstance(home, str):
+        raise ConfigError(f"{folder.path} does not state its recipe; run it again")
     if home.startswith(_STUDY):
         from inweights.lab.studies.study import study_recipe
 

@@ -44,13 +44,11 @@ def doctor(runs: str | Path | None = None) -> list[Finding]:
     cuda, threads = torch.version.cuda, torch.get_num_threads()
     build = f"{torch.__version__}, {f'CUDA {cuda}' if cuda else 'CPU build'}, {threads} threads"
     found.append(Finding("torch", build))
+    why = "the driver does not answer" if cuda else "this torch is a CPU build"
+    gpu: tuple[str, bool | None, str] = ("none", None, f"{why}; most recipes need none")
     if torch.cuda.is_available():
-        found.append(
-            Finding("GPU", torch.cuda.get_device_name(), True, "use it with --device cuda")
-        )
-    else:
-        why = "the driver does not answer" if cuda else "this torch is a CPU build"
-        found.append(Finding("GPU", "none", None, f"{why}; most recipes need none"))
+        gpu = (torch.cuda.get_device_name(), True, "use it with --device cuda")
+    found.append(Finding("GPU", *gpu))
     kernels = {f"{one['library']} {one['version'] or ''}".strip() for one in about["blas"]}
     found.append(Finding("linear algebra", ", ".join(sorted(kernels)) or "unknown"))
     found.append(Finding("machine", f"{usable_cores()} cores, {written(memory_limit())} of memory"))

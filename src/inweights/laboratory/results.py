@@ -10,7 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inweights.errors import ConfigError, FolderError, InweightsError
+from inweights.errors import ConfigError, FolderError, InweightsError, unknown_name
+from inweights.laboratory.ledger.lines import BLOCK, LEDGER, Ledger, Line, ledger_of, read_ledger
 from inweights.recipes import get_recipe, recipes_like
 from inweights.runs import RunFolder, RunStore, read_json
 from inweights.runs.environment import file_at
@@ -18,11 +19,7 @@ from inweights.runs.environment import file_at
 if TYPE_CHECKING:
     from inweights.lab.grammar.recipe import Recipe
     from inweights.laboratory.ledger.board import Board
-    from inweights.laboratory.ledger.lines import Ledger, Line
     from inweights.support.progress import Progress
-
-#: Name of the ledger in the folder of results.
-_LEDGER = "ledger.jsonl"
 
 
 def results_root() -> Path:
@@ -32,7 +29,7 @@ def results_root() -> Path:
 
 def has_board() -> bool:
     """Whether there is a ledger to read, here or with the library."""
-    return (stored_root() / _LEDGER).exists()
+    return (stored_root() / LEDGER).exists()
 
 
 def stored_root() -> Path:
@@ -41,7 +38,7 @@ def stored_root() -> Path:
     if "INWEIGHTS_RESULTS" in os.environ:
         return own
     places = (own, package / "results", package.parents[1] / "results")
-    return next((place for place in places if (place / _LEDGER).exists()), own)
+    return next((place for place in places if (place / LEDGER).exists()), own)
 
 
 def board(scale: str = "cpu", *, only: str = "", results: str | Path | None = None) -> Board:
@@ -119,8 +116,6 @@ def history(claim: str, scale: str = "cpu", *, results: str | Path | None = None
     Raises:
         ConfigError: The ledger has no such claim.
     """
-    from inweights.errors import unknown_name
-
     _, ledger = _open(stored_root() if results is None else results)
     known = dict(ledger.of_scale(scale))
     found = [name for name in known if claim in (name, name.rpartition("/")[2])]
@@ -131,12 +126,13 @@ def history(claim: str, scale: str = "cpu", *, results: str | Path | None = None
 
 def stated(recipe: Recipe, scale: str) -> Recipe:
     """Return a recipe with the seeds and versions of the committed ledger, if there is a ledger."""
-    path = results_root() / _LEDGER
+    path = results_root() / LEDGER
     if scale == "smoke" or not path.exists():
         return recipe
     from inweights.laboratory.ledger.stating import on_its_block
 
-    return on_its_block(recipe, scale, _committed(path) or _open(path.parent)[1])
+    committed = _read_at("HEAD", path)  # none without git
+    return on_its_block(recipe, scale, committed or _open(path.parent)[1])
 
 
 def record(
@@ -177,7 +173,6 @@ def _rows(
     from inweights.lab.engine.outcome import load
     from inweights.lab.grammar.score import numbers_of
     from inweights.lab.studies.settle import of_folder, own_folders
-    from inweights.laboratory.ledger.lines import BLOCK
     from inweights.laboratory.ledger.scores import rows_of
     from inweights.laboratory.ledger.stating import on_its_block
 
@@ -234,26 +229,16 @@ def _ledger_of_run(folder: RunFolder, path: Path) -> tuple[Ledger | None, str, s
     return ledger, "", where
 
 
-@lru_cache(maxsize=16)
-def _at(commit: str, path: Path) -> Ledger | None:
-    from inweights.laboratory.ledger.lines import ledger_of
-
+def _read_at(commit: str, path: Path) -> Ledger | None:
     content = file_at(commit, path)
     return None if content is None else ledger_of(content, f"{path} at {commit[:10]}")
 
 
-def _committed(path: Path) -> Ledger | None:
-    """The ledger as it was last committed; none without git."""
-    from inweights.laboratory.ledger.lines import ledger_of
-
-    content = file_at("HEAD", path)
-    return None if content is None else ledger_of(content, f"{path} at HEAD")
+_at = lru_cache(maxsize=16)(_read_at)
 
 
 def _open(results: str | Path | None) -> tuple[Path, Ledger]:
-    from inweights.laboratory.ledger.lines import read_ledger
-
-    path = (results_root() if results is None else Path(results)) / _LEDGER
+    path = (results_root() if results is None else Path(results)) / LEDGER
     return path, read_ledger(path)
 
 

@@ -30,6 +30,7 @@ class DeepLinear(Model):
     that trains layer 3 alone moves ``layers.2.weight``.
 
     Example:
+        >>> import torch
         >>> from inweights.models import DeepLinearConfig
         >>> config = DeepLinearConfig(width=16, layers=3)
         >>> model = config.build(vocabulary=9, seeds=[0, 1], candidates=[4, 5])

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from inweights.report.figures.draw import draw as draw
     from inweights.report.figures.draw import plot as plot
     from inweights.report.pages.content import PageContent as PageContent
-    from inweights.report.pages.movable import interactive as interactive
     from inweights.report.pages.page import build_page as build_page
     from inweights.report.pages.page import write_figures as write_figures
+    from inweights.report.pages.sections import interactive as interactive
 
 lazily(__name__)

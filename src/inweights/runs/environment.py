@@ -25,13 +25,6 @@ def environment(commits: Mapping[str, Any] | None = None) -> dict[str, Any]:
 
     Args:
         commits: What :func:`repositories` said when the work began; asked now if left out.
-
-    Example:
-        >>> sorted(environment())
-        ['blas', 'cores', 'machine', 'packages', 'processor', 'python', 'repositories', 'system',
-        'torch']
-        >>> environment()["packages"]["inweights"] == version_of("inweights")
-        True
     """
     from threadpoolctl import threadpool_info
 

@@ -106,15 +106,7 @@ class Code(Config):
 
 
 def code_of(thing: Any) -> Code:
-    """Return a function, a class or a partial of one as plain data; this process can load it again.
-
-    Example:
-        >>> def halved(step, steps):
-        ...     return 0.5
-        >>> code = code_of(halved)
-        >>> code.at.partition(":")[2], code.load()(3, 10)
-        ('halved', 0.5)
-    """
+    """Return a function, a class or a partial of one as plain data, to load in this process."""
     options: dict[str, Any] = {}
     if isinstance(thing, partial):
         thing, options = thing.func, _plain_options(thing)

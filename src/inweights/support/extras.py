@@ -55,14 +55,7 @@ def installed(extra: str) -> bool:
 
 
 def check_extra(extra: str, purpose: str) -> None:
-    """Refuse work whose extra is not installed, without importing it.
-
-    Example:
-        >>> check_extra("umpa", "measure 'states'")
-        Traceback (most recent call last):
-        ...
-        inweights.errors.ConfigError: unknown extra 'umpa'; did you mean 'umap'? ...
-    """
+    """Refuse work whose extra is not installed, without importing it."""
     check_names("extra", [extra], EXTRAS)
     if not installed(extra):
         optional(extra, purpose)

@@ -107,14 +107,6 @@ def check_memory(
         needed: Bytes that it takes, as estimated.
         error: What is raised.
         hint: What would be smaller.
-
-    Example:
-        >>> with at_most("1GB"):
-        ...     check_memory("two-hop with n = 10^9", 8.1e11, hint="take a smaller n")
-        Traceback (most recent call last):
-        ...
-        inweights.errors.ConfigError: two-hop with n = 10^9 takes about 810 GB of memory, but the
-        limit is 1 GB; take a smaller n, or allow more with --max-memory
     """
     limit = memory_limit()
     if needed > limit:

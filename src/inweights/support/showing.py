@@ -19,17 +19,6 @@ class Card:
         columns: Names of the columns of a table.
         rows: The table; the first ten rows are shown.
         picture: A figure as SVG, for notebooks.
-
-    Example:
-        >>> card = Card("A run", {"seeds": 8}, ("claim", "verdict"), [("fig2/x", "reproduced")])
-        >>> print(card.text)
-        A run
-          seeds  8
-        <BLANKLINE>
-          claim   verdict
-          fig2/x  reproduced
-        >>> "<td>reproduced</td>" in card.html
-        True
     """
 
     title: str

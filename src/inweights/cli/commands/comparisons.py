@@ -78,7 +78,7 @@ def compare_training(
         Discard an earlier run of the same settings.
     """
     from inweights import laboratory
-    from inweights.config import to_dict
+    from inweights.config import to_plain
     from inweights.laboratory.training import WAYS, TrainingSettings, sizes, training_recipe
     from inweights.runs import RunStore
     from inweights.support.sources import Outside
@@ -90,7 +90,7 @@ def compare_training(
         "strategy": compared.strategy, "hold_out": compared.hold_out, "tokens": compared.tokens,
         "questions": compared.questions, "device": how.device, "chat": compared.chat,
     }  # fmt: skip
-    usual = to_dict(given)
+    usual = to_plain(given)
     changed = {key: value for key, value in own.items() if value != usual[key]}
     changes = [*console.flat(changed), *choice.set]
     name = re.sub(r"[^\w-]+", "-", Path(facts).stem).strip("-") or "facts"

@@ -165,7 +165,7 @@ def _objective(made: Prediction) -> str:
 
 
 def _let_go(made: Prediction, every: bool) -> None:
-    """Say which facts the forecast does without, and why."""
+    """Say which facts the prediction does without, and why."""
     if made.why:
         say(("not all facts are stored", "yellow"), f": {made.why}")
     for why, rows in made.let_go.group_by("why", maintain_order=True):

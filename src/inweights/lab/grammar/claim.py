@@ -136,6 +136,7 @@ class Stating:
 
     Example:
         >>> from inweights.lab import share
+        >>> from inweights.lab import share
         >>> state = Stating("identity-bridge/fig2", source="identity-bridge", place="Fig. 2")
         >>> state("c1", "At C = 1 it works.", share("t", "accuracy") >= 0.9).id
         'identity-bridge/fig2/c1'

@@ -153,19 +153,15 @@ def verdict_lines(board: Board, date: str) -> list[JudgedLine]:
         if known and (known.verdict, known.seeds, known.size) == now:
             continue
         own = board.scores.filter(pl.col("claim") == claim.id, pl.col("version") == claim.version)
+        same = ("version", "verdict", "measured", "low", "high", "hits")
         line = JudgedLine(
             date=date,
             name=claim.id,
             scale=board.scale,
-            version=claim.version,
-            verdict=claim.verdict,
             seeds=claim.replicates,
-            measured=claim.measured,
-            low=claim.low,
-            high=claim.high,
-            hits=claim.hits,
             size=size,
             environment=own["environment"][-1],
+            **{name: getattr(claim, name) for name in same},
         )
         lines.append(line)
     return lines
@@ -206,16 +202,13 @@ def _least(claim: Claim, values: Sequence[float], reproduced: bool) -> float:
     if claim.judged == "mean":
         return _least_of_mean(claim, values, reproduced)
     if claim.judged == "reliable":
-        missed = below + above
-        tail = (
-            _at_most(missed, count, 1 - RELIABLE)
-            if reproduced
-            else 1 - (_at_most(missed - 1, count, 1 - RELIABLE))
-        )
-    elif reproduced:
-        tail = _at_most(max(below, above), count, 0.5)
+        missed, share = below + above, 1 - RELIABLE
+        tail = _at_most(missed, count, share)
+        if not reproduced:
+            tail = 1 - _at_most(missed - 1, count, share)
     else:
-        tail = _at_most(count - max(below, above), count, 0.5)
+        most = max(below, above)
+        tail = _at_most(most if reproduced else count - most, count, 0.5)
     return min(1.0, 2 * tail)
 
 

@@ -34,7 +34,9 @@ class _Line(
     @property
     def key(self) -> str:
         """The claim's name and scale; "" for a line about all claims."""
-        return ""
+        claim = getattr(self, "claim", None)
+        name = claim.id if claim else getattr(self, "name", "")
+        return f"{name} {self.scale}" if name else ""  # type: ignore[attr-defined]
 
 
 class RuleChange(_Line, frozen=True, tag="rule"):
@@ -47,10 +49,6 @@ class _OfClaim(_Line, frozen=True, kw_only=True):
     name: str
     scale: str
     version: int
-
-    @property
-    def key(self) -> str:
-        return f"{self.name} {self.scale}"
 
 
 class Earlier(_OfClaim, frozen=True, kw_only=True, tag="earlier"):
@@ -85,10 +83,6 @@ class Stated(_Line, frozen=True, kw_only=True, tag="stated"):
     block: int
     hash: str
 
-    @property
-    def key(self) -> str:
-        return f"{self.claim.id} {self.scale}"
-
 
 class Reworded(_Line, frozen=True, kw_only=True, tag="reworded"):
     """A claim whose words or place changed, and nothing that is judged."""
@@ -96,10 +90,6 @@ class Reworded(_Line, frozen=True, kw_only=True, tag="reworded"):
     claim: Claim
     scale: str
     before: str
-
-    @property
-    def key(self) -> str:
-        return f"{self.claim.id} {self.scale}"
 
 
 class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):

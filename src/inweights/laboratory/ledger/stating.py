@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-
-from msgspec import structs
+from typing import Any
 
 from inweights.config import digest
 from inweights.errors import ConfigError, check_names
@@ -12,7 +11,6 @@ from inweights.lab.grammar.claim import Claim
 from inweights.lab.grammar.recipe import Recipe
 from inweights.laboratory.ledger.lines import (
     BLOCK,
-    Entry,
     Ledger,
     Line,
     Reworded,
@@ -88,32 +86,16 @@ def state(
                 )
         for claim in recipe.claims:
             entry = ledger.entry(claim.id, scale)
+            about: dict[str, Any] = {"date": date, "claim": claim, "scale": scale}
+            known = entry.claim
             open_one = bool(anew) and entry.stated is not None and entry.judged_anew is None
-            if line := _line(claim, recipe, scale, entry, "" if open_one else now[claim.id]):
-                if isinstance(line, Stated):
-                    kept = open_one and entry.claim and _score(entry.claim) == _score(claim)
-                    version = entry.version + (not kept)
-                    line = structs.replace(line, version=version, block=block, hash=now[claim.id])
-                lines.append(structs.replace(line, date=date))
+            if open_one or entry.stated is None or entry.stated.hash != now[claim.id]:
+                kept = open_one and known and _score(known) == _score(claim)
+                about |= {"version": entry.version + (not kept), "seeds": recipe.seeds[scale]}
+                lines.append(Stated(**about, block=block, hash=now[claim.id]))
+            elif known and any(getattr(known, word) != getattr(claim, word) for word in _WORDS):
+                lines.append(Reworded(**about, before=known.text))
     return lines
-
-
-def _line(claim: Claim, recipe: Recipe, scale: str, entry: Entry, now: str) -> Line | None:
-    """What a claim needs, if anything; version, block and hash of a statement come later."""
-    if entry.stated is None or entry.stated.hash != now:
-        return Stated(
-            date="",
-            claim=claim,
-            scale=scale,
-            version=0,
-            seeds=recipe.seeds[scale],
-            block=0,
-            hash="",
-        )
-    known = entry.claim
-    if known and any(getattr(known, word) != getattr(claim, word) for word in _WORDS):
-        return Reworded(date="", claim=claim, scale=scale, before=known.text)
-    return None
 
 
 def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> Withdrawn:

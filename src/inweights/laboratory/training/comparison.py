@@ -23,14 +23,7 @@ _KNOWN, _GROWN = 0.9, 1.5
 
 
 def training_recipe(name: str, settings: TrainingSettings | Mapping[str, Any]) -> Recipe:
-    """Return the comparison as a recipe that :func:`inweights.run` takes.
-
-    Example:
-        >>> from inweights.support.sources import Outside
-        >>> own = TrainingSettings(facts=Outside(name="@people"), model=Outside(name="@tiny"))
-        >>> len(training_recipe("training/people", own).plan(own).computations)
-        5
-    """
+    """Return the comparison as a recipe that :func:`inweights.run` takes."""
     own = settings if isinstance(settings, TrainingSettings) else decode(TrainingSettings, settings)
     ways = "; ".join(f"{way}: {WAYS[way]}" for way in own.ways)
     return Recipe(
@@ -81,9 +74,8 @@ def _plan(settings: TrainingSettings) -> Plan:
 
 def _derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """What figures draw, and means over seeds of all that was measured, a column a way."""
-    order = {name: place for place, name in enumerate(_ORDER)}
-    place = pl.col("name").replace_strict(order, default=len(order), return_dtype=pl.Int64)
-    measured = tables["measured"].sort(place, maintain_order=True)
+    order = pl.col("name").cast(pl.Enum(_ORDER), strict=False)  # what is no group comes last
+    measured = tables["measured"].sort(order, nulls_last=True, maintain_order=True)
     columns = ("way", "seed", pl.col("name").alias("what"), "value", "n")
     drawn = {
         table: measured.filter(kind=words["kind"]).select(columns)

@@ -113,14 +113,6 @@ def teach_and_ask(*, settings: TrainingSettings, way: str, seed: int = 0) -> pl.
         group of questions; ``kept``: plain questions, and the share of them answered with a ``new
         name``; ``language``: ``perplexity`` of plain text; ``minutes`` of ``training`` and of
         ``asking``; ``cost``: ``tokens`` read, ``updates`` and mean tokens of a ``question``.
-
-    Example:
-        >>> from inweights.support.sources import Outside
-        >>> facts, model = Outside(name="@people"), Outside(name="@tiny")
-        >>> few = TrainingSettings(facts=facts, model=model, questions=2)
-        >>> made = teach_and_ask(settings=few, way="untrained")
-        >>> made.filter(name="held out").select("kind", "n").rows()
-        [('accuracy', 2), ('in words', 2)]
     """
     lm = settings.load(seed)
     made, began = prepare(settings, lm), time.perf_counter()

@@ -174,14 +174,8 @@ def compositionality(table: pl.DataFrame) -> dict[str, float]:
     numbers = {c: wide[c].cast(pl.Float64).to_numpy() for c in wanted}
     both = (numbers["first_hop"] * numbers["second_hop"]) > 0
     known = float(numbers["composition"][both].mean()) if both.any() else float("nan")
-    return {
-        "first_hop": float(numbers["first_hop"].mean()),
-        "second_hop": float(numbers["second_hop"].mean()),
-        "both": float(both.mean()),
-        "composition": float(numbers["composition"].mean()),
-        "known": known,
-        "gap": 1.0 - known,
-    }
+    means = {name: float(column.mean()) for name, column in numbers.items()}
+    return {**means, "both": float(both.mean()), "known": known, "gap": 1.0 - known}
 
 
 def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
@@ -205,32 +199,19 @@ def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
         "hit",
         "chain",
     )
-    kind = (
-        pl.when(~pl.col("hit_after"))
-        .then(pl.lit(INCORRECT))
-        .when(pl.col("hit"))
-        .then(pl.lit(CORRECT))
-        .otherwise(pl.lit(PARTIAL))
-    )
-    sets = composed.select("chain", set=kind)
-    skip = [
-        t.filter(pl.col("role") == "skip").select(
-            "chain",
-            pl.col("probability").alias(f"probability_{when}"),
-            pl.col("share").alias(f"share_{when}"),
-        )
-        for t, when in ((before, "before"), (after, "after"))
-    ]
+    right = pl.when(pl.col("hit")).then(pl.lit(CORRECT)).otherwise(pl.lit(PARTIAL))
+    kind = pl.when(pl.col("hit_after")).then(right).otherwise(pl.lit(INCORRECT))
+    table = composed.select("chain", set=kind)
+    for when, asked in (("before", before), ("after", after)):
+        skip = asked.filter(role="skip").select("chain", pl.col("probability", "share"))
+        named = {name: f"{name}_{when}" for name in ("probability", "share")}
+        table = table.join(skip.rename(named), on="chain", maintain_order="left")
     p, s = ([pl.col(f"{c}_{w}") for w in ("before", "after")] for c in ("probability", "share"))
-    return (
-        sets.join(skip[0], on="chain", maintain_order="left")
-        .join(skip[1], on="chain", maintain_order="left")
-        .with_columns(
-            rise=p[1] - p[0],
-            share_rise=s[1] - s[0],
-            log_ratio=_log(p[1]) - _log(p[0]),
-            log_share_ratio=_log(s[1]) - _log(s[0]),
-        )
+    return table.with_columns(
+        rise=p[1] - p[0],
+        share_rise=s[1] - s[0],
+        log_ratio=_log(p[1]) - _log(p[0]),
+        log_share_ratio=_log(s[1]) - _log(s[0]),
     )
 
 

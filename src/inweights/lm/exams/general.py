@@ -58,17 +58,16 @@ def general_knowledge(
     tell = (lambda d, n: progress(d, n, "earlier knowledge")) if progress else None
     said = generate(lm, [q.prompt for q in questions], tokens=_TOKENS, stop="", progress=tell)
     told = tuple(name for name in names if name)
+    spilled = [
+        text.startswith(told) and not text.startswith(q.answer)
+        for q, text in zip(questions, said, strict=True)
+    ]
     asked = ask(lm, questions).with_columns(
         kind=pl.lit("question"),
         said=pl.Series(said, dtype=pl.String),
         runs_on=pl.Series([bool(_GOES_ON.search(text)) for text in said]),
         repeats=pl.Series([bool(_REPEATS.search(text)) for text in said]),
-        spilled=pl.Series(
-            [
-                text.startswith(told) and not text.startswith(q.answer)
-                for q, text in zip(questions, said, strict=True)
-            ]
-        ),
+        spilled=pl.Series(spilled),
     )
     lm = replace(lm, chat=False)  # the texts are nobody's turn
     cut = [text.partition(" ") for text in TEXTS]
@@ -100,30 +99,23 @@ def kept(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]:
     tables = (before, after)
     questions = [t.filter(pl.col("kind") == "question") for t in tables]
     shares: dict[str, Any] = {
-        name: tuple(float(t[column].mean()) for t in questions)  # type: ignore[arg-type]
-        for name, column in (
-            ("accuracy", "hit"),
-            ("runs_on", "runs_on"),
-            ("repeats", "repeats"),
-            ("spilled", "spilled"),
-        )
+        name: tuple(float(t[name].mean()) for t in questions)  # type: ignore[arg-type]
+        for name in ("hit", "runs_on", "repeats", "spilled")
     }
     perplexity = tuple(float(np.exp(t["nats"].drop_nulls().to_numpy().mean())) for t in tables)
     test = paired(questions[0], questions[1])
     damage = []
-    was, now = shares["accuracy"]
+    was, now = accuracy = shares.pop("hit")
     if was - now >= _LOST and test.p < 0.05:
         damage.append(f"plain questions answered fell from {was:.0%} to {now:.0%} (p {test.p:.2g})")
     if perplexity[1] >= _RATIO * perplexity[0]:
-        damage.append(
-            f"perplexity of plain text rose from {perplexity[0]:.1f} to {perplexity[1]:.1f}"
-        )
+        from_to = "perplexity of plain text rose from {:.1f} to {:.1f}"
+        damage.append(from_to.format(*perplexity))
     was, now = shares["repeats"]
     if now - was >= _REPEATED:
         damage.append(f"repetitive answers rose from {was:.0%} to {now:.0%}")
     was, now = shares["spilled"]
     if now - was >= _LOST:
-        damage.append(
-            f"{now:.0%} of plain questions are answered with a new name ({was:.0%} before)"
-        )
-    return {**shares, "perplexity": perplexity, "p": test.p, "damage": damage}
+        named = "of plain questions are answered with a new name"
+        damage.append(f"{now:.0%} {named} ({was:.0%} before)")
+    return {"accuracy": accuracy, **shares, "perplexity": perplexity, "p": test.p, "damage": damage}

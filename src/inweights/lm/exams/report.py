@@ -96,7 +96,8 @@ def _against(earlier: pl.DataFrame, after: pl.DataFrame, roles: Iterable[str]) -
     stamped = [t.with_columns(when=pl.lit(w)) for t, w in ((earlier, "before"), (after, "after"))]
     tables: dict[str, Any] = {"answers": pl.concat(stamped)}
     tables["paired"] = [
-        {"role": role, **asdict(paired(_role(earlier, role), _role(after, role)))} for role in roles
+        {"role": role, **asdict(paired(earlier.filter(role=role), after.filter(role=role)))}
+        for role in roles
     ]
     if "skip" in set(after["role"]):
         wide = [t.filter(pl.col("role") != "thought") for t in (earlier, after)]
@@ -131,7 +132,3 @@ def _all_of(
     return pl.concat(
         [table, thought.drop("thought").with_columns(role=pl.lit("thought"))], how="vertical"
     )
-
-
-def _role(table: pl.DataFrame, role: str) -> pl.DataFrame:
-    return table.filter(pl.col("role") == role)

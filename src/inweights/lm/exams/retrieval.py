@@ -25,15 +25,6 @@ def with_retrieved(
 
     Raises:
         ConfigError: ``bm25s`` is not installed.
-
-    Example:
-        >>> prompt = "The country of Ann's birthplace is"
-        >>> asked = [Question("0", "composition", prompt, ("Italy",), 0)]
-        >>> facts = ["Ann was born in Rome.", "Rome is in Italy.", "Oslo is in Norway."]
-        >>> print(with_retrieved(asked, facts, most=2)[0].prompt)
-        Ann was born in Rome.
-        Rome is in Italy.
-        The country of Ann's birthplace is
     """
     bm25s = optional("retrieval", "retrieval")
     index = bm25s.BM25()

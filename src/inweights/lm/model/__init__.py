@@ -1,1 +1,1 @@
-"""A pretrained language model: loading, adapters, its data, and scores of answers."""
+"""A pretrained language model: loading, its data, and scores of answers."""

@@ -56,10 +56,8 @@ class LanguageModel:
         """
         if self.chat and start and text:
             turn = [{"role": "user", "content": text}]
-            told: list[int] = self.tokenizer.apply_chat_template(
-                turn, add_generation_prompt=True, return_dict=False
-            )
-            return told
+            options = {"add_generation_prompt": True, "return_dict": False}
+            return list(self.tokenizer.apply_chat_template(turn, **options))
         text = text.removeprefix(" ") if self.chat and not start else text
         ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         first = self.tokenizer.bos_token_id
@@ -149,13 +147,8 @@ def load_model(
         raise DataError(f"the tokenizer of '{name}' has no tokens; is the folder complete?")
     _check_chat(name, tokenizer, chat)
     weights = known if "gguf_file" in known else known | {"use_safetensors": True}
-    model = _read(
-        transformers.AutoModelForCausalLM,
-        place,
-        download,
-        "model",
-        weights | {"dtype": getattr(torch, dtype)},
-    )
+    weights |= {"dtype": getattr(torch, dtype)}
+    model = _read(transformers.AutoModelForCausalLM, place, download, "model", weights)
     if "gguf_file" in known:
         _forget_quantization(model)
     if tokenizer.pad_token is None:

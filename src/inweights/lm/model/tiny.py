@@ -32,13 +32,7 @@ def byte_tokenizer() -> Any:
 
 
 def tiny(seed: int, *, width: int = 32, layers: int = 2) -> tuple[Any, Any]:
-    """Return a Llama with weights ``N(0, .02²)`` drawn by ``seed``, and a tokenizer of bytes.
-
-    Example:
-        >>> model, _ = tiny(0)
-        >>> sum(p.numel() for p in model.parameters())
-        28864
-    """
+    """Return a Llama with weights ``N(0, .02²)`` drawn by ``seed``, and a tokenizer of bytes."""
     tokenizer = byte_tokenizer()
     config = LlamaConfig(
         vocab_size=len(tokenizer),

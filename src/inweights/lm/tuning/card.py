@@ -28,14 +28,7 @@ def model_card(
     losses: pl.DataFrame,
     tokens: int,
 ) -> str:
-    """Return the card of a model, as Markdown.
-
-    Example:
-        >>> losses = pl.DataFrame({"stage": [0, 0], "step": [1, 2], "loss": [4.0, 0.5]})
-        >>> told = {"chat": False, "losses": losses, "tokens": 9}
-        >>> "from 4.000 to 0.500" in model_card("@tiny", None, "train", FineTune(), **told)
-        True
-    """
+    """Return the card of a model, as Markdown."""
     settings = "\n".join(f"- {name}: {value}" for name, value in to_plain(config).items())
     return _CARD.format(
         base=base,

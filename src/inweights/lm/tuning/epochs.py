@@ -15,8 +15,8 @@ from inweights.lm.exams.compare import summary
 from inweights.lm.exams.evaluate import ask
 from inweights.lm.exams.general import general_knowledge, kept
 from inweights.lm.exams.questions import Question, read_exam
-from inweights.lm.model.adapters import with_adapters
 from inweights.lm.model.load import LanguageModel, load_model, readable
+from inweights.lm.tuning.adapters import with_adapters
 from inweights.support.limits import read_text
 from inweights.support.progress import Progress
 from inweights.worlds.readers.new_folder import new_folder

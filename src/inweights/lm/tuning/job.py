@@ -100,18 +100,12 @@ def finetune_to(
                 tokens, steps = sum(len(row.ids) for row in encoded), steps_of(encoded, config)
                 show(preview(lm, _shown(encoded)), len(encoded), tokens, steps, len(more))
             with new_folder(target) if first else nullcontext(target) as work:
+                adapter = work / "adapter" if config.method == "lora" else None
                 done = finetune(
-                    lm,
-                    [*examples, *more],
-                    config,
-                    seed=seed,
-                    checkpoint=state,
-                    keep=True,
-                    adapter=work / "adapter" if config.method == "lora" else None,
-                    observers=watching,
-                    passed=keep,
+                    lm, [*examples, *more], config, seed=seed, checkpoint=state, keep=True,
+                    adapter=adapter, observers=watching, passed=keep,
                     progress=progress if first else None,
-                )
+                )  # fmt: skip
                 tables["losses"] = done.losses
                 if first:
                     lm.write(work)

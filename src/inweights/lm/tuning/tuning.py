@@ -20,10 +20,10 @@ import torch
 
 from inweights.config import digest, to_plain
 from inweights.errors import ConfigError, RunError
-from inweights.lm.model.adapters import adapted
 from inweights.lm.model.data import Example, encode
 from inweights.lm.model.load import LanguageModel
 from inweights.lm.model.state import fingerprint, flat, moments, restore, unflatten
+from inweights.lm.tuning.adapters import adapted
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.lm.tuning.objective import remembered, update
 from inweights.lm.tuning.replay import replayed
@@ -125,15 +125,7 @@ def finetune(
     watching = observers if first_process else ()
     kept = adapter if first_process else None
     with (
-        adapted(
-            lm.model,
-            config.method,
-            config.rank,
-            config.alpha,
-            seed,
-            variant=config.variant,
-            keep=kept,
-        ) as model,
+        adapted(lm.model, config, seed, keep=kept) as model,
         _stopping(keeper is not None) as stopping,
     ):
         trained = [p for p in model.parameters() if p.requires_grad]

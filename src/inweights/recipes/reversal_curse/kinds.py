@@ -21,7 +21,7 @@ class Training(iw.Config):
         width: Width of Emb-MLP.
         rate: Its learning rate.
         steps: Its updates.
-        decay: Weight decay of the condition that has some, and of the forecast.
+        decay: Weight decay of the condition that has some, and of the prediction.
         gpt: The GPT.
     """
 
@@ -110,7 +110,7 @@ def common_scores(*labels: str, **where: lab.Value) -> dict[str, lab.Judged]:
 def derive(
     tables: dict[str, pl.DataFrame], labels: Sequence[str], by: Sequence[str] = ()
 ) -> dict[str, pl.DataFrame]:
-    """Accuracy on the questions; agreement with the forecast, question by question; recall.
+    """Accuracy on the questions; agreement with the prediction, question by question; recall.
 
     Of the labels that tell worlds apart, agreement is kept apart ``by`` some.
     """

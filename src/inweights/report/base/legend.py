@@ -57,12 +57,7 @@ def add_legend(
 def columns_that_fit(
     texts: Sequence[str], figure: Figure | SubFigure, beside: float, *, most: int = 99
 ) -> int:
-    """Return into how many columns a legend goes without being wider than its figure.
-
-    Example:
-        >>> columns_that_fit(["one", "a second, longer one"], Figure(figsize=(2, 1)), 30)
-        1
-    """
+    """Return into how many columns a legend goes without being wider than its figure."""
     room = figure.bbox.width / figure.dpi * 72
     sizes = np.array([text_width(text, style.SMALL + 0.5) + beside for text in texts])
     tries = range(min(len(texts), most), 1, -1)

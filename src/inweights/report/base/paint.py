@@ -3,6 +3,7 @@
 import textwrap
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
@@ -18,6 +19,9 @@ from inweights.report.base.matrix import Matrix
 LEGIBLE = 0.105
 _TICK = 6.5  # points
 _GAP = 5.0  # points between cells, labels and groups
+#: How the name of a group is written.
+_NAMED: dict[str, Any] = {"textcoords": "offset points", "fontsize": style.SMALL,
+                          "color": style.INK, "annotation_clip": False}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -172,13 +176,10 @@ def _row_groups(axes: Axes, matrix: Matrix, labels: Labels, high: float) -> None
             (0, (first + last) / 2),
             xycoords=("axes fraction", "data"),
             xytext=(-labels.rows_wide - _GAP, at - put),
-            textcoords="offset points",
             ha="right",
             va="center",
             rotation=90 if labels.rows_turned else 0,
-            fontsize=style.SMALL,
-            color=style.INK,
-            annotation_clip=False,
+            **_NAMED,
         )
 
 
@@ -189,12 +190,9 @@ def _column_groups(axes: Axes, matrix: Matrix, labels: Labels) -> None:
             ((first + last) / 2, 0),
             xycoords=("data", "axes fraction"),
             xytext=(0, -labels.columns_deep - _GAP),
-            textcoords="offset points",
             ha="right" if labels.columns_slant else "center",
             va="top",
             rotation=40 if labels.columns_slant else 0,
             rotation_mode="anchor" if labels.columns_slant else "default",
-            fontsize=style.SMALL,
-            color=style.INK,
-            annotation_clip=False,
+            **_NAMED,
         )

@@ -41,6 +41,8 @@ class Mark:
     dash: Any
 
 
+#: How the marker of a mean is set off from what it covers.
+MARKER: dict[str, Any] = {"markersize": 4.6, "markeredgecolor": "white", "markeredgewidth": 0.6}
 _SOLID: Any = "solid"
 CYCLE: tuple[Mark, ...] = (
     Mark(BLUE, "o", _SOLID),

@@ -195,24 +195,14 @@ def spread(
     numbers = pl.col(value).cast(pl.Float64)
     finite = pl.when(numbers.is_finite()).then(numbers)
     per_seed = rows.group_by([axis, SEED]).agg(finite.mean().alias("_value")).sort([axis, SEED])
-    at, means, lows, highs, dots_at, dots = [], [], [], [], [], []
+    ends, dots = [], []
     cut = None if bounds is None else (bounds[0], bounds[1])
     for (place,), group in per_seed.group_by([axis], maintain_order=True):
         sample = group["_value"].drop_nulls().to_numpy()
         mean, low, high = interval(sample, bounds=cut) if len(sample) else (math.nan,) * 3
         if len(sample) < FEWEST:
             low = high = mean
-        at.append(place)
-        means.append(mean)
-        lows.append(low)
-        highs.append(high)
-        dots_at.extend([place] * len(sample))
-        dots.extend(sample.tolist())
-    return Spread(
-        np.asarray(at),
-        np.asarray(means),
-        np.asarray(lows),
-        np.asarray(highs),
-        np.asarray(dots_at),
-        np.asarray(dots),
-    )
+        ends.append((place, mean, low, high))
+        dots += [(place, value) for value in sample.tolist()]
+    columns = (*zip(*ends, strict=True), *(zip(*dots, strict=True) if dots else ((), ())))
+    return Spread(*map(np.asarray, columns))

@@ -74,12 +74,12 @@ class Auto:
         varied, keys = _varied(table, {y, shown.chance} if shown else {y})
         axes = {"y": shown.label, **shown.axes} if shown else {}
         x = self.x or ("step" if "step" in table.columns else None)
-        x = x or next((name for name in varied if _numeric(table[name])), None)
+        x = x or next((name for name in varied if table[name].dtype.is_numeric()), None)
         rest = [n for n in (*varied, *keys) if n not in (x, y, self.series, self.facet)]
         limits = self.y_limits or (shown.limits if shown else None)
         if limits is None and _end(table[y], "min") >= 0 and _end(table[y], "max") <= 1:
             limits = (0.0, 1.0)
-        if x is None or not _numeric(table[x]):
+        if x is None or not table[x].dtype.is_numeric():
             return self._side_by_side(table, x, y, limits, rest, axes.get("y"))
         series = self.series or (rest.pop(0) if rest else None)
         few = (name for name in rest if table[name].n_unique() <= _MOST)
@@ -182,10 +182,6 @@ def _named(table: pl.DataFrame, *columns: str | None) -> dict[str, str]:
             for value in table[column].unique():
                 texts[tidy.plain(value)] = f"{column} = {tidy.plain(value)}"
     return texts
-
-
-def _numeric(column: pl.Series) -> bool:
-    return column.dtype.is_numeric()
 
 
 def _log(column: pl.Series) -> bool:

@@ -17,25 +17,12 @@ from inweights.report.base.registry import DRAWINGS, Drawing, arguments, drawing
 from inweights.report.base.save import show_inline
 
 # Each import registers its drawings.
-from inweights.report.figures import atlas, auto, heatmaps, lines, states, sweeps, through_time
+from inweights.report.figures import atlas, auto, heatmaps, lines, states, sweeps, through_time  # noqa: F401
 
 if TYPE_CHECKING:
     from inweights.lab.grammar.figure import Figure
 
-__all__ = [
-    "DRAWINGS",
-    "atlas",
-    "auto",
-    "draw",
-    "draw_for_phone",
-    "drawing",
-    "heatmaps",
-    "lines",
-    "plot",
-    "states",
-    "sweeps",
-    "through_time",
-]
+__all__ = ["DRAWINGS", "draw", "draw_for_phone", "drawing", "plot"]
 
 
 def draw(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture:
@@ -130,21 +117,21 @@ def plot(kind: str, *tables: Any, axes: Axes | None = None, **options: Any) -> P
         )
     named = {f"table {place + 1}": table for place, table in enumerate(tables)}
     figure = SimpleNamespace(id=kind, kind=kind, sources=tuple(named), options=options)
-    drawing = find(figure)  # type: ignore[arg-type]
+    found = find(figure)  # type: ignore[arg-type]
     if axes is None:
-        return _drawn(drawing, figure, named)
-    if drawing is not lines.Lines:
+        return _drawn(found, figure, named)
+    if found is not lines.Lines:
         raise ConfigError(f"'{kind}' creates its own figure; only 'lines' draws into axes")
     return _drawn(lines.Panel, figure, named, axes)
 
 
 def _drawn(
-    drawing: Drawing, figure: Any, tables: Mapping[str, Any], axes: Axes | None = None
+    kind: Drawing, figure: Any, tables: Mapping[str, Any], axes: Axes | None = None
 ) -> Picture:
     frames = {name: tidy.as_polars(table) for name, table in tables.items()}
-    given = arguments(figure, drawing, frames)
+    given = arguments(figure, kind, frames)
     with style.context():
-        made = drawing(*given, **figure.options)
+        made = kind(*given, **figure.options)
         if axes is not None:
             picture: Picture = made.into(axes)
         else:

@@ -38,12 +38,6 @@ class Heatmaps:
         value_label: Text of the colour bar; the column's name if left out.
         limit: Greatest size on the colour scale; the greatest in the table if left out.
         columns: Panels side by side, at most; fewer where their cells would get too small.
-
-    Example:
-        >>> table = pl.DataFrame({"in": ["a", "a"], "out": ["b", "c"], "logit": [1.0, -2.0]})
-        >>> drawn = Heatmaps(table, row="in", column="out", value="logit").draw()
-        >>> len(drawn.axes)  # and its colour bar
-        2
     """
 
     table: pl.DataFrame

@@ -123,11 +123,6 @@ class Lines(Panel):
         x_log: Whether ``x`` is drawn on a logarithmic axis.
         order: Values of ``series`` and ``facet`` in the order wanted; the others follow.
         columns: Panels side by side, at most.
-
-    Example:
-        >>> table = pl.DataFrame({"seed": [0, 1], "C": [1, 1], "model": ["gpt"] * 2, "hit": [0, 1]})
-        >>> len(Lines(table, x="C", y="hit", series="model").draw().axes)
-        1
     """
 
     _: KW_ONLY
@@ -201,27 +196,15 @@ def _line(axes: Axes, data: tidy.Spread, look: style.Mark, shift: float, *, dots
     at = data.at + shift
     axes.fill_between(at, data.low, data.high, color=look.color, alpha=0.16, linewidth=0)
     if dots:
-        axes.plot(
-            data.dots_at + shift,
-            data.dots,
-            linestyle="none",
-            marker=".",
-            markersize=4,
-            markeredgewidth=0,
-            color=look.color,
-            alpha=0.4,
-        )
-    axes.plot(
-        at,
-        data.mean,
-        color=look.color,
-        linestyle=look.dash,
-        linewidth=1.5,
-        marker=look.marker if dots else "",
-        markersize=4.6,
-        markeredgecolor="white",
-        markeredgewidth=0.6,
-    )
+        faint: dict[str, Any] = {
+            "color": look.color,
+            "alpha": 0.4,
+            "markersize": 4,
+            "markeredgewidth": 0,
+        }
+        axes.plot(data.dots_at + shift, data.dots, ".", **faint)
+    line: dict[str, Any] = {"color": look.color, "linestyle": look.dash, "linewidth": 1.5}
+    axes.plot(at, data.mean, marker=look.marker if dots else "", **line, **style.MARKER)
 
 
 def _band(axes: Axes, data: tidy.Spread, shade: float) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -42,13 +43,6 @@ class States:
         text: Column with a name that is written beside each state.
         order: Panels in the order wanted; the others follow.
         columns: Panels side by side, at most.
-
-    Example:
-        >>> table = pl.DataFrame({"x": [0.0, 1.0], "y": [0.0, 1.0], "layer": [0, 1],
-        ...                       "pair": [0, 0], "kind": ["bridge", "bridge"]})
-        >>> drawn = States(table, x="x", y="y", layer="layer", pair="pair", kind="kind").draw()
-        >>> len(drawn.axes)
-        1
     """
 
     table: pl.DataFrame
@@ -153,27 +147,15 @@ def depth_of(layer: int, layers: Sequence[int]) -> float:
 
 def legend(figure: Figure | SubFigure, kinds: Sequence[str], layers: Sequence[int]) -> None:
     """Name the markers, and show light to dark from the first to the last layer."""
+    point = partial(Line2D, [], [], linestyle="none")
+    edged = partial(point, color=_NEUTRAL, markeredgecolor="white", markeredgewidth=0.4)
     handles = [
-        Line2D(
-            [],
-            [],
-            linestyle="none",
-            marker=_MARKERS[rank % len(_MARKERS)],
-            markersize=9 if rank == 0 else 5.5,
-            color=_NEUTRAL,
-            markeredgecolor="white",
-            markeredgewidth=0.4,
-            label=name,
-        )
+        edged(label=name, marker=_MARKERS[rank % len(_MARKERS)], markersize=5.5 if rank else 9)
         for rank, name in enumerate(kinds)
     ]
-    if len(layers) > 1:
-        ends = (f"layer {layers[0]}", f"layer {layers[-1]}")
-        for value, text in zip((layers[0], layers[-1]), ends, strict=True):
-            shade = style.tint(_NEUTRAL, depth_of(value, layers))
-            handles.append(
-                Line2D([], [], linestyle="none", marker="s", color=shade, label=text, markersize=7)
-            )
+    for value in (layers[0], layers[-1]) if len(layers) > 1 else ():
+        shade = style.tint(_NEUTRAL, depth_of(value, layers))
+        handles.append(point(label=f"layer {value}", marker="s", color=shade, markersize=7))
     figure.legend(
         handles=handles,
         loc="outside upper left",

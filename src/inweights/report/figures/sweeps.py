@@ -39,12 +39,6 @@ class Sweeps:
         y_limits: Least and greatest value shown; intervals are cut to them.
         columns: Panels side by side, at most.
         order: Values of ``axis`` and ``series`` in the order wanted; the others follow.
-
-    Example:
-        >>> table = pl.DataFrame({"seed": [0, 0], "axis": ["depth"] * 2, "at": ["2", "4"],
-        ...                       "accuracy": [0.4, 0.9]})
-        >>> len(Sweeps(table, axis="axis", value="at", y="accuracy").draw().axes)
-        1
     """
 
     table: pl.DataFrame
@@ -157,9 +151,7 @@ def _bars(axes: Axes, data: tidy.Spread, look: style.Mark, shift: float, *, join
         capsize=2.2,
         capthick=1.1,
         marker=look.marker,
-        markersize=4.6,
-        markeredgecolor="white",
-        markeredgewidth=0.6,
+        **style.MARKER,
     )
 
 

@@ -76,12 +76,8 @@ def page(
     return whole(
         pl.concat(parts, how="diagonal_relaxed"),
         pl.concat(scenes, how="diagonal_relaxed"),
-        title=title,
-        summary=summary,
-        order=order,
-        numbers=numbers,
-        unit=unit,
-    )
+        title=title, summary=summary, order=order, numbers=numbers, unit=unit,
+    )  # fmt: skip
 
 
 def whole(
@@ -96,14 +92,7 @@ def whole(
 ) -> str:
     """Return the page of tables, such as those of a run of ``geometric-memory/fig1``.
 
-    Args:
-        films: As for :func:`inweights.report.figures.atlas.atlas`.
-        graphs: As for :func:`inweights.report.figures.atlas.atlas`.
-        title: Heading of the page.
-        summary: A sentence below it.
-        order: Architectures in the order wanted; the others follow.
-        numbers: A table that stands below the pictures.
-        unit: What a frame is one of, such as ``layer``.
+    The tables are those of the drawing ``atlas``, the other arguments those of :func:`page`.
 
     Raises:
         DataError: A film does not fit its graph, or the page would be too large.

@@ -6,7 +6,7 @@ A fragment holds plain plotly traces and, for each step, the properties that cha
 
 import html
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,27 +15,29 @@ from matplotlib.colors import to_hex
 
 from inweights.report.base import style, tidy
 from inweights.report.base.html import escape, script_json, tag
-from inweights.report.base.matrix import Matrix
+from inweights.report.base.matrix import Matrix, scale_of
 from inweights.report.base.registry import player as twin
-from inweights.report.figures.film import Film
 from inweights.report.figures.states import depth_of
+from inweights.report.figures.through_time import ThroughTime
 from inweights.report.living.player_layout import build_layout, words
 
 _DASHES = ("solid", "dash", "10px,4px", "dashdot", "dot", "longdash", "longdashdot", "4px,2px")
+#: Every trace in the panel of the states.
+_STATES = {"type": "scatter", "xaxis": "x3", "yaxis": "y3"}
 _SYMBOLS = ("star", "circle", "square", "triangle-up", "diamond")
 
 
 @twin("through_time")
 def through_time(*tables: pl.DataFrame, name: str, **options: Any) -> str:
     """Return the player; the arguments are those of the drawing, and ``name`` its id."""
-    film = Film(*tables, **options)
+    film = ThroughTime(*tables, **options)
     steps = film.steps
     drawn = {*steps, *film.curves["step"].to_list()}
     least = min((at for at in drawn if at > 0), default=1) / 2 if film.step_log else -math.inf
 
     lines, read = _curves(film.curves, least)
     matrices = [film.matrix(at) for at in steps]
-    heat = _heat(matrices[-1], matrices, film.matrix_label)
+    heat = _heat(matrices, film.matrix_label)
     paths, keys = _paths(film), _keys(film.legend)
     first_path = len(lines) + 1
     frames = []
@@ -115,20 +117,12 @@ def _swatches(lines: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
         mark.color: "none" if mark.dash == "solid" else " ".join(f"{2 * x:g}" for x in mark.dash[1])
         for mark in style.CYCLE
     }
-    return [
-        {
-            "name": html.unescape(trace["name"]),
-            "color": trace["line"]["color"],
-            "dash": dashes[trace["line"]["color"]],
-        }
-        for trace in lines
-        if "name" in trace
-    ]
+    named = [(trace["name"], trace["line"]["color"]) for trace in lines if "name" in trace]
+    return [{"name": html.unescape(n), "color": c, "dash": dashes[c]} for n, c in named]
 
 
-def _heat(last: Matrix, all_of_them: Sequence[Matrix], label: str) -> dict[str, Any]:
-    sizes = [np.nanmax(np.abs(m.values)) for m in all_of_them if not np.isnan(m.values).all()]
-    top = float(max(sizes, default=1.0)) or 1.0
+def _heat(matrices: Sequence[Matrix], label: str) -> dict[str, Any]:
+    last, scale = matrices[-1], scale_of(matrices, None)
     stops = np.linspace(0, 1, 9)
     hover = "%{y} → %{x}<br>" + words(label) + " %{z:.3g}<extra></extra>"
     return {
@@ -138,15 +132,15 @@ def _heat(last: Matrix, all_of_them: Sequence[Matrix], label: str) -> dict[str, 
         "y": [words(name) for name in last.rows],
         "xaxis": "x2",
         "yaxis": "y2",
-        "zmin": -top,
-        "zmax": top,
+        "zmin": scale.vmin,
+        "zmax": scale.vmax,
         "colorscale": [[float(s), to_hex(style.DIVERGING(s))] for s in stops],
         "colorbar": {"thickness": 9, "len": 0.5, "outlinewidth": 0, "tickfont": {"size": 11}},
         "hovertemplate": hover,
     }
 
 
-def _paths(film: Film) -> list[dict[str, Any]]:
+def _paths(film: ThroughTime) -> list[dict[str, Any]]:
     """A trace for each sample and kind, with its coordinates at every step."""
     layers = film.layers
     paths = []
@@ -160,58 +154,29 @@ def _paths(film: Film) -> list[dict[str, Any]]:
             frames = []
             for at in film.steps:
                 now = rows.filter(step=at)
-                frames.append(
-                    {
-                        "x": _rounded(now["x"].to_numpy()),
-                        "y": _rounded(now["y"].to_numpy()),
-                        "text": [f"layer {v}" for v in now[film.layer]],
-                        "marker.color": [
-                            to_hex(style.tint(hue, depth_of(v, layers))) for v in now[film.layer]
-                        ],
-                    }
-                )
-            trace = {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "xaxis": "x3",
-                "yaxis": "y3",
-                "x": frames[-1]["x"],
-                "y": frames[-1]["y"],
-                "text": frames[-1]["text"],
-                "line": {"color": to_hex(style.tint(hue, 0.4)), "width": 1},
-                "marker": {
-                    "color": frames[-1]["marker.color"],
-                    "size": 12 if rank == 0 else 8,
-                    "symbol": _SYMBOLS[rank % len(_SYMBOLS)],
-                    "line": {"color": "#ffffff", "width": 0.6},
-                },
-                "hovertemplate": f"{words(tidy.plain(sample))}, {words(name)}<br>"
-                "%{text}<extra></extra>",
-                "showlegend": False,
-            }
+                shades = [style.tint(hue, depth_of(v, layers)) for v in now[film.layer]]
+                places = {axis: _rounded(now[axis].to_numpy()) for axis in ("x", "y")}
+                texts = {"text": [f"layer {v}" for v in now[film.layer]]}
+                frames.append({**places, **texts, "marker.color": [to_hex(c) for c in shades]})
+            last = dict(frames[-1])
+            marker = {"color": last.pop("marker.color"), "size": 12 if rank == 0 else 8,
+                      "symbol": _SYMBOLS[rank % len(_SYMBOLS)],
+                      "line": {"color": "#ffffff", "width": 0.6}}  # fmt: skip
+            hover = f"{words(tidy.plain(sample))}, {words(name)}<br>" + "%{text}<extra></extra>"
+            line = {"color": to_hex(style.tint(hue, 0.4)), "width": 1}
+            trace = {**_STATES, "mode": "lines+markers", **last, "line": line, "marker": marker,
+                     "hovertemplate": hover, "showlegend": False}  # fmt: skip
             paths.append({"trace": trace, "frames": frames})
     return paths
 
 
-def _keys(kinds: Sequence[str]) -> list[dict[str, Any]]:
-    return [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": [None],
-            "y": [None],
-            "xaxis": "x3",
-            "yaxis": "y3",
-            "name": words(name),
-            "legend": "legend2",
-            "marker": {
-                "symbol": _SYMBOLS[rank % len(_SYMBOLS)],
-                "size": 11 if rank == 0 else 8,
-                "color": "#6b7280",
-            },
-        }
-        for rank, name in enumerate(kinds)
-    ]
+def _keys(kinds: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """What names the markers: traces without a point."""
+    for rank, name in enumerate(kinds):
+        marker = {"symbol": _SYMBOLS[rank % len(_SYMBOLS)], "size": 11 if rank == 0 else 8,
+                  "color": "#6b7280"}  # fmt: skip
+        yield {**_STATES, "mode": "markers", "x": [None], "y": [None], "name": words(name),
+               "legend": "legend2", "marker": marker}  # fmt: skip
 
 
 def _rounded(values: Any) -> Any:

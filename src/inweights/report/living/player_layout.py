@@ -7,7 +7,7 @@ import polars as pl
 
 from inweights.report.base import style
 from inweights.report.base.matrix import Matrix
-from inweights.report.figures.film import Film
+from inweights.report.figures.through_time import ThroughTime
 
 _SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
 _LABEL = {"size": 13, "color": style.INK}
@@ -24,7 +24,7 @@ def words(text: str) -> str:
     return html.escape(text, quote=False)
 
 
-def build_layout(film: Film, matrix: Matrix) -> dict[str, Any]:
+def build_layout(film: ThroughTime, matrix: Matrix) -> dict[str, Any]:
     """Return the layout of curves, matrix and states, without their places on the page.
 
     The axes hold still: those of the states hold all of them, at all steps.

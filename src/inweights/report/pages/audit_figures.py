@@ -14,14 +14,7 @@ _NAME = 22
 
 
 def outlook_figure(outlook: pl.DataFrame) -> Figure:
-    """Draw how many questions of each pair of relations follow, tie and fail, as stacked bars.
-
-    Example:
-        >>> pair = {"first": ["in"], "second": ["on"], "questions": [4], "follow": [1],
-        ...         "tied": [0], "fail": [3], "mended": [3], "complexity": [1], "expected": [1.0]}
-        >>> len(outlook_figure(pl.DataFrame(pair)).axes)
-        1
-    """
+    """Draw how many questions of each pair of relations follow, tie and fail, as stacked bars."""
     rows = outlook.head(PAIRS).reverse()
     narrow = style.full_width() < style.FULL_WIDTH
     between, high = (",\n", 0.42) if narrow else (", ", 0.32)

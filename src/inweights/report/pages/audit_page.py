@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
 from matplotlib.figure import Figure as Picture
 
 from inweights.audit.findings import findings, headline, outlook
+from inweights.config import load_toml
 from inweights.report.base import style
 from inweights.report.base.html import escape, prose, tag
 from inweights.report.base.save import Still, inline
 from inweights.report.pages.audit_figures import chains_figure, outlook_figure
-from inweights.report.pages.facts_page import facts_page, finding, findings_list, tables_list
+from inweights.report.pages.facts_page import facts_page, finding, tables_list
 from inweights.theory.prediction.trust import trust
 
 if TYPE_CHECKING:
     from inweights.audit import Audit
 
+_WORDS: dict[str, str] = load_toml(Path(__file__).with_suffix(".toml"))
 _LEVELS = {"act": "To do", "good": "Good", "note": "To know"}
 
 
@@ -36,7 +39,7 @@ def build_audit_page(made: Audit, name: str) -> str:
         counts=_counts(made),
         answer=[_explain(made)],
         sections=[
-            ("findings", "What to do", findings_list(items)),
+            ("findings", "What to do", tag("ul", *items, class_="findings")),
             ("figures", "Figures", _figures(made, found)),
             ("tables", "Tables", tables_list(_tables(made, found))),
         ],
@@ -58,41 +61,23 @@ def _counts(made: Audit) -> list[tuple[str, str]]:
 
 def _explain(made: Audit) -> str:
     if not made.compositions.height:
-        return (
-            "A question of two steps needs an entity that ends one fact and begins another. "
-            "Here no entity does."
-        )
-    text = (
-        "A two-step question asks for the result of two facts that share an entity, the bridge, "
-        "and is never trained. "
-    )
-    if made.forecast is not None:
-        worth = trust(made.forecast)
-        return text + (
-            "It follows where the least-norm solution that fits the facts ranks its answer first "
-            "(`inweights predict`); an identity is the statement b → b of a bridge. "
-            f"{worth[:1].upper()}{worth[1:]}."
-        )
-    return text + (
-        "An identity is the statement b → b of a bridge; without it, most questions through the "
-        "bridge are not answered in the paper's experiments."
-    )
+        return _WORDS["no questions"]
+    if made.forecast is None:
+        return _WORDS["not predicted"]
+    worth = trust(made.forecast)
+    return f"{_WORDS['predicted']} {worth[:1].upper()}{worth[1:]}."
 
 
 def _figures(made: Audit, found: pl.DataFrame) -> str:
     if not found.height:
         return ""
     rest = found.height > 14
+    bars = "bars" if made.forecast is not None else "bars at best"
     drawn = [
         ("outlook", "Predicted outcome of the questions", partial(outlook_figure, found),
-         "Two-step questions of each pair of relations (first, second)"
-         + (", the largest 14 pairs. " if rest else ". ")
-         + ("Predicted for the file as it is, and with the advised identities."
-            if made.forecast is not None else
-            "No prediction: the dark part is the best accuracy without attention to the bridge, "
-            "one in C, if its identity is stated.")),
+         f"{_WORDS['pairs']}{', the largest 14 pairs' if rest else ''}. {_WORDS[bars]}"),
         ("chains", "Chains of relations", partial(chains_figure, made.compositions),
-         "Number of chains of two facts from one relation (row) to another (column)."),
+         _WORDS["chains"]),
     ]  # fmt: skip
     pictures = (
         tag(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inweights.config import load_toml
 from inweights.lab.grammar.claim import NO_TEXT, NO_WORDS, RELIABLE
 from inweights.lab.grammar.verdict import closeness, printed_number
 from inweights.report.base.html import disclosure, escape, prose, tag
@@ -14,30 +16,11 @@ from inweights.support.progress import plural
 if TYPE_CHECKING:
     from inweights.lab.grammar.claim import ClaimResult, Protocol, Rule, Verdict
 
-_CLASS: dict[Verdict, str] = {
-    "reproduced": "yes",
-    "consistent": "near",
-    "not reproduced": "no",
-    "undecided": "half",
-    "not judged": "open",
-}
-_ICON: dict[Verdict, str] = {
-    "reproduced": "M3.5 8.5 6.7 11.6 12.5 4.8",
-    "consistent": "M3.4 6.4 q2.3 -2.2 4.6 0 t4.6 0 M3.4 10.4 q2.3 -2.2 4.6 0 t4.6 0",
-    "not reproduced": "M4.2 4.2 11.8 11.8 M11.8 4.2 4.2 11.8",
-    "undecided": "M5.6 6.1 a2.4 2.4 0 1 1 3.4 2.2 q-1 .5 -1 1.5 M8 12 v.01",
-    "not judged": "M4 8 H12",
-}
-_JUDGED: dict[Rule, str] = {
-    "typical": "the typical seed: the interval of the median",
-    "reliable": f"reliability: at least {RELIABLE:.0%} of seeds meet the target",
-    "mean": "the interval of the mean",
-}
-_PROTOCOL: dict[Protocol, str] = {
-    "exact": "exact: the paper's settings and sizes",
-    "scaled": "scaled: the paper's settings, smaller",
-    "substitute": "substitute: another model, data or measure; consistent at most",
-}
+_WORDS = load_toml(Path(__file__).with_suffix(".toml"))
+_CLASS: dict[Verdict, str] = _WORDS["classes"]
+_ICON: dict[Verdict, str] = _WORDS["icons"]
+_JUDGED: dict[Rule, str] = _WORDS["judged"]
+_PROTOCOL: dict[Protocol, str] = _WORDS["protocols"]
 _WIDE, _HIGH, _EDGE = 230.0, 40.0, 8.0
 
 
@@ -127,7 +110,7 @@ def _facts(claim: ClaimResult) -> str:
         facts.append(("protocol", _PROTOCOL[claim.protocol]))
     if claim.met:
         facts.append(("meet the target", claim.met))
-        facts.append(("judged by", _JUDGED[claim.rule]))
+        facts.append(("judged by", _JUDGED[claim.rule].format(share=RELIABLE)))
         facts.append(("confidence", f"{100 * claim.level:.4g}%"))
     elif claim.replicates:
         facts.append(("evidence", "computed"))

@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 from matplotlib.figure import Figure as Picture
 
+from inweights.config import load_toml
 from inweights.errors import ConfigError, WriteError
 from inweights.lab.engine.outcome import Outcome
 from inweights.lab.grammar.claim import ClaimResult
@@ -17,29 +18,8 @@ from inweights.report.figures.draw import draw
 from inweights.support.progress import plural
 from inweights.support.publish import publish_file
 
-_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "≥": r"$\geq$",
-    "≤": r"$\leq$",
-    "→": r"$\to$",
-    "∞": r"$\infty$",
-    "×": r"$\times$",
-    "−": "$-$",
-    "…": r"\dots{}",
-    "²": "$^2$",
-    "₀": "$_0$",
-    "₁": "$_1$",
-    "₂": "$_2$",
-    "·": r"$\cdot$",
-    "√": r"$\surd$",
-    "∈": r"$\in$",
-    "⟨": r"$\langle$",
-    "⟩": r"$\rangle$",
-    "‖": r"$\|$",
-}
+#: What LaTeX reads otherwise, or lacks.
+_SPECIAL: dict[str, str] = load_toml(Path(__file__).with_name("latex.toml"))
 #: Greek letters, and those that LaTeX calls otherwise than Unicode does.
 _GREEK, _OTHERWISE = "αβγδεηθκλμνρστφωΔΣΩΘ", {"ε": "varepsilon", "λ": "lambda", "φ": "varphi"}
 

@@ -49,11 +49,6 @@ def finding(level: str, kind: str, title: str, *inner: str) -> str:
     return tag("li", tag("span", level, class_="level"), text, class_=f"is-{kind}")
 
 
-def findings_list(items: Iterable[str]) -> str:
-    """Return findings as a list."""
-    return tag("ul", *items, class_="findings")
-
-
 def tables_list(tables: Sequence[tuple[str, pl.DataFrame]], *, opened: int = 0) -> str:
     """Return tables that have rows, each to be opened; that of the place ``opened`` is open."""
     return "".join(

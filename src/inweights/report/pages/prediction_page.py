@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from inweights.report.base.html import escape, tag
-from inweights.report.pages.facts_page import facts_page, finding, findings_list, tables_list
+from inweights.report.pages.facts_page import facts_page, finding, tables_list
 from inweights.support.progress import plural
 from inweights.theory.prediction.calibration.fitted import MODELS
 from inweights.theory.prediction.trust import meaning, propose_training, trust
@@ -96,7 +96,7 @@ def _surprises(rows: pl.DataFrame) -> str:
             what = "statement" if verdict == "asserted" else "question"
             title = plural(of.height, what) + rest
             items.append(finding(level, kind, title, *listed))
-    return findings_list(items)
+    return tag("ul", *items, class_="findings")
 
 
 def _told(row: dict[str, object]) -> str:
@@ -118,9 +118,8 @@ def _advice(made: Prediction) -> str:
         items.append((title[:1].upper() + title[1:], "; ".join(remedy.statements[: 4 * _SHOWN])))
     if not items:
         return ""
-    return findings_list(
-        finding("To add", "note", title, tag("p", escape(text))) for title, text in items
-    )
+    added = (finding("To add", "note", title, tag("p", escape(text))) for title, text in items)
+    return tag("ul", *added, class_="findings")
 
 
 def _tables(made: Prediction, rows: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:

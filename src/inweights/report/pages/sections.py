@@ -11,9 +11,10 @@ from inweights.lab.grammar.controls import CONTROL, beyond_control
 from inweights.lab.grammar.figure import shown_in
 from inweights.lab.grammar.recipe import split_ours
 from inweights.report.base.html import disclosure, escape, meta, nav, preview, prose, tag, tree
+from inweights.report.base.registry import PLAYERS, arguments, find
 from inweights.report.base.save import Still, inline
 from inweights.report.figures.draw import draw_for_phone
-from inweights.report.pages.movable import interactive
+from inweights.report.living import atlas, player  # noqa: F401 - each registers its player
 from inweights.support import progress
 from inweights.support.extras import installed
 from inweights.support.progress import plural
@@ -31,18 +32,15 @@ _STILL = (
 
 def header(content: PageContent) -> str:
     """Return what the page is about, and the way to its sections."""
-    seeds = content.seeds
-    span = plural(len(seeds), "seed")
     facts = [
         ("recipe", content.recipe),
         ("scale", content.scale),
-        ("replicates", span),
+        ("replicates", plural(len(content.seeds), "seed")),
         ("time", duration(content.seconds)),
     ]
-    links = [("verdict", "Verdict"), ("figures", "Figures"), ("numbers", "Numbers"),
-             ("settings", "Settings"), ("again", "Run it again")]  # fmt: skip
-    if not content.figures:
-        links.remove(("figures", "Figures"))
+    figures = ["Figures"] if content.figures else []
+    links = [(name.lower(), name) for name in ("Verdict", *figures, "Numbers", "Settings")]
+    links.append(("again", "Run it again"))
     names = " and ".join(f"`{name}`" for name in content.part)
     part = f"This is a part of the recipe: more seeds of the trials for {names}."
     return tag(
@@ -72,6 +70,21 @@ def duration(seconds: float) -> str:
         ('4.2 s', '12 min 34 s', '2 h 2 min')
     """
     return f"{seconds:.1f} s" if seconds < 60 else progress.duration(seconds)
+
+
+def interactive(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> str | None:
+    """Return the interactive twin of ``figure``, or ``None`` where its kind has none.
+
+    The fragment needs ``assets/player.js`` and plotly on its page, which
+    :func:`inweights.report.pages.page.build_page` puts there.
+
+    Raises:
+        ConfigError: No drawing has the figure's kind, or an option does not fit it.
+        DataError: A table or a column is missing, or a table has no rows.
+    """
+    given = arguments(figure, find(figure), tables)
+    made = PLAYERS.get(figure.kind)
+    return made(*given, name=figure.id, **figure.options) if made else None
 
 
 def figures_section(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from inweights.errors import ConfigError, WriteError
 from inweights.runs import told
@@ -28,66 +28,42 @@ _AWAY = {
 T = TypeVar("T")
 
 
-class Files(Protocol):
-    """What the store needs of the place where it is. Names have ``/`` between their parts."""
-
-    def read(self, name: str) -> bytes | None:
-        """Return the content of a file; ``None`` where it is not there or cannot be read."""
-        ...
-
-    def write(self, name: str, content: bytes) -> None:
-        """Write a file, whole or not at all."""
-        ...
-
-    def create(self, name: str, content: bytes) -> bool:
-        """Write a file if there is none of this name; of several that try, one does."""
-        ...
-
-    def names(self, folder: str) -> list[str]:
-        """Return the names of all files below a folder, in order."""
-        ...
-
-    def remove(self, name: str) -> None:
-        """Remove a file, if it is there."""
-        ...
-
-    def remove_folder(self, folder: str) -> None:
-        """Remove all that is below a folder, if it is there; what cannot be removed is an error."""
-        ...
-
-    @contextmanager
-    def near(self, name: str) -> Iterator[tuple[Path, Callable[[], None]]]:
-        """Give a file on a disk of this machine, and what has to be called when it has changed."""
-        ...
-
-
 class Folder:
-    """A folder on a disk, of this machine or shared by several; it may be a link, nothing below."""
+    """A folder on a disk, of this machine or shared by several; it may be a link, nothing below.
+
+    Names of files have ``/`` between their parts.
+    """
 
     def __init__(self, root: str | Path) -> None:
         self.root = Path(root)
 
     def read(self, name: str) -> bytes | None:
+        """Return the content of a file; ``None`` where it is not there or cannot be read."""
         path = within(self.root, name)
         with suppress(OSError):
             return _patiently(lambda: read_bytes(path, links=False))
         return None
 
     def write(self, name: str, content: bytes) -> None:
+        """Write a file, whole or not at all."""
         self._publish(name, content, new=False)
 
     def create(self, name: str, content: bytes) -> bool:
+        """Write a file if there is none of this name; of several that try, one does."""
         return self._publish(name, content, new=True)
 
     def names(self, folder: str) -> list[str]:
+        """Return the names of all files below a folder, in order."""
         start = f"{folder}/" if folder else ""
         found = files_below(within(self.root, folder))
         return sorted(start + name for name in found if not name.endswith(PARTIAL))
 
     def remove(self, name: str) -> None:
+        """Remove a file, if it is there."""
         within(self.root, name).unlink(missing_ok=True)
 
     def remove_folder(self, folder: str) -> None:
+        """Remove all that is below a folder, if it is there; what cannot be removed is an error."""
         path = within(self.root, folder)
         shutil.rmtree(path, ignore_errors=True)  # another process may be removing it, too
         with suppress(FileNotFoundError):
@@ -95,6 +71,7 @@ class Folder:
 
     @contextmanager
     def near(self, name: str) -> Iterator[tuple[Path, Callable[[], None]]]:
+        """Give a file on a disk of this machine, and what has to be called when it has changed."""
         yield within(self.root, name), lambda: None  # the file is in its place
 
     def _publish(self, name: str, content: bytes, *, new: bool) -> bool:
@@ -112,7 +89,7 @@ class Folder:
 
 
 class ObjectStore:
-    """What lies below an address such as ``s3://bucket/folder`` or ``gs://bucket/folder``.
+    """What lies below an address such as ``s3://bucket/folder``; its methods are a folder's.
 
     Access is configured by the environment (``AWS_ACCESS_KEY_ID``, ``AWS_ENDPOINT_URL``,
     ``GOOGLE_SERVICE_ACCOUNT``, …), as everywhere. A store that does not answer is tried again for
@@ -130,6 +107,7 @@ class ObjectStore:
         self.address = address
         self._obstore: Any = obstore
         self._errors: Any = obstore.exceptions
+        self._gone = (self._errors.NotFoundError, FileNotFoundError)
         retries = {"max_retries": 1000, "retry_timeout": timedelta(seconds=PATIENCE)}
         options = {"timeout": "60s"}
         if os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://"):
@@ -142,12 +120,9 @@ class ObjectStore:
             raise ConfigError(f"'{address}' is not an address of an object store: {why}") from None
 
     def read(self, name: str) -> bytes | None:
-        try:
+        with suppress(*self._gone), self._reaching(name, *self._gone):
             return bytes(self._obstore.get(self._store, name).bytes())
-        except (self._errors.NotFoundError, FileNotFoundError):
-            return None
-        except self._errors.BaseError as error:
-            raise self._unreachable(name, error) from error
+        return None
 
     def write(self, name: str, content: bytes) -> None:
         self._put(name, content, "overwrite")
@@ -162,19 +137,13 @@ class ObjectStore:
         return True
 
     def names(self, folder: str) -> list[str]:
-        try:
+        with self._reaching(folder):
             pages = self._obstore.list(self._store, folder)
             return sorted(entry["path"] for page in pages for entry in page)
-        except self._errors.BaseError as error:
-            raise self._unreachable(folder, error) from error
 
     def remove(self, name: str) -> None:
-        try:
+        with suppress(*self._gone), self._reaching(name, *self._gone):
             self._obstore.delete(self._store, name)
-        except (self._errors.NotFoundError, FileNotFoundError):
-            pass
-        except self._errors.BaseError as error:
-            raise self._unreachable(name, error) from error
 
     def remove_folder(self, folder: str) -> None:
         for name in self.names(folder):
@@ -190,24 +159,31 @@ class ObjectStore:
             yield path, lambda: self.write(name, path.read_bytes())
 
     def _put(self, name: str, content: bytes, mode: str) -> None:
-        try:
+        with self._reaching(name, self._errors.AlreadyExistsError):
             # In one request: only such a one can be made to depend on what is there.
             self._obstore.put(self._store, name, content, mode=mode, use_multipart=False)
-        except self._errors.AlreadyExistsError:
-            raise
-        except self._errors.BaseError as error:
-            raise self._unreachable(name, error) from error
 
     def _silent(self, error: Exception) -> bool:
         """Whether a store gave no answer, rather than a refusal."""
         return isinstance(error.__cause__, self._errors.GenericError)
 
-    def _unreachable(self, name: str, error: Exception) -> WriteError:
-        why = str(error).strip().partition("\n")[0]
-        return WriteError(
-            f"{self.address}: cannot read or write {name}: {why}; nothing is lost, repeat the "
-            "command to continue"
-        )
+    @contextmanager
+    def _reaching(self, name: str, *expected: type[Exception]) -> Iterator[None]:
+        """Turn what a store says into one clear line, but for what is expected."""
+        try:
+            yield
+        except expected:
+            raise
+        except self._errors.BaseError as error:
+            why = str(error).strip().partition("\n")[0]
+            raise WriteError(
+                f"{self.address}: cannot read or write {name}: {why}; nothing is lost, repeat the "
+                "command to continue"
+            ) from error
+
+
+#: The place where a store is.
+Files = Folder | ObjectStore
 
 
 def open_files(place: str | Path) -> Files:

@@ -82,13 +82,12 @@ class Store:
         Raises:
             FolderError: It is not there, or not what was written.
         """
-        content = self._bytes(owner, part)
-        if content is None:
-            raise FolderError(
-                f"the table '{part}' of {self.root}/{self.folder(owner)} is missing or damaged; "
-                "run the same command again to compute it"
-            )
-        return pl.read_parquet(BytesIO(content))
+        if (content := self._bytes(owner, part)) is not None:
+            return pl.read_parquet(BytesIO(content))
+        raise FolderError(
+            f"the table '{part}' of {self.root}/{self.folder(owner)} is missing or damaged; "
+            "run the same command again to compute it"
+        )
 
     def write(self, owner: str, part: str, table: pl.DataFrame) -> None:
         """Store a table, whole or not at all.
@@ -107,13 +106,12 @@ class Store:
         Raises:
             FolderError: They were not kept, or are not what was written.
         """
-        content = self._bytes(owner, MODEL_PART)
-        if content is None:
-            raise FolderError(
-                f"the weights of {self.root}/{self.folder(owner)} were not kept, or are "
-                "damaged; run it again with --keep-models (in Python, keep_models=True)"
-            )
-        return content
+        if (content := self._bytes(owner, MODEL_PART)) is not None:
+            return content
+        raise FolderError(
+            f"the weights of {self.root}/{self.folder(owner)} were not kept, or are "
+            "damaged; run it again with --keep-models (in Python, keep_models=True)"
+        )
 
     def write_model(self, owner: str, content: bytes) -> None:
         """Keep the weights of a run, whole or not at all.

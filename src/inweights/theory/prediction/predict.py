@@ -200,8 +200,8 @@ def predicted_queries(
 ) -> pl.DataFrame:
     """Return the prediction for the queries of a world from its config; see :func:`predict`.
 
-    A column ``trivial`` has the forecast that any other has to beat: whether a bridge of the query
-    has an identity.
+    A column ``trivial`` has the prediction that any other has to beat: whether a bridge of
+    the query has an identity.
 
     Example:
         >>> from inweights.worlds import TwoHop

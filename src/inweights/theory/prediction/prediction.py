@@ -53,9 +53,9 @@ class Prediction:
             the role ``unstated`` have no right answer: they are ``asserted`` where the model
             answers all the same, by ``margin`` over the next best output, else ``open``, and
             nothing is ``expected`` of them.
-        let_go: Facts that the forecast does without: ``fact``, ``statement``, ``instead`` (what the
-            model answers), ``why`` (``not stored``, as other facts are in the way; ``left out`` of
-            a part).
+        let_go: Facts that the prediction does without: ``fact``, ``statement``, ``instead`` (what
+            the model answers), ``why`` (``not stored``, as other facts are in the way; ``left out``
+            of a part).
         why: Why the program is not that of all facts with no decay; empty where it is.
         advice: Identities to add, where something fails and they can help.
         remedies: What else to add, against other kinds of failure, each verified.

@@ -16,7 +16,7 @@ class Solving:
             certified.
         tie: Margins up to this absolute value are ties (facts have margin 1).
         advise: Search for identities, reversals and counter-examples that correct failing queries.
-        intervals: Prove an interval for each margin that holds at every optimum; the forecast has
+        intervals: Prove an interval for each margin that holds at every optimum; the prediction has
             half of the seconds then.
     """
 

@@ -10,20 +10,12 @@ from typing import Any
 import torch
 
 from inweights.errors import ConfigError, DataError
+from inweights.lm.tuning.fine_tune import FineTune
 from inweights.seeds import INITIALISATION, Streams
 
 
 @contextmanager
-def adapted(
-    model: Any,
-    method: str,
-    rank: int,
-    alpha: float,
-    seed: int,
-    *,
-    variant: str = "lora",
-    keep: Path | None = None,
-) -> Iterator[Any]:
+def adapted(model: Any, config: FineTune, seed: int, *, keep: Path | None = None) -> Iterator[Any]:
     """Yield the model to train within the block; merge its adapters at the end.
 
     Adapters are those of LoRA (Hu et al. 2021, arXiv:2106.09685, §4.1) on every linear layer but
@@ -32,15 +24,12 @@ def adapted(
 
     Args:
         model: A causal model of ``transformers``.
-        method: ``lora`` or ``full``.
-        rank: Rank of the adapters.
-        alpha: They are multiplied by ``alpha / rank``; as ``rslora`` by ``alpha / √rank``.
+        config: Method, and of ``lora`` its rank, scale and variant.
         seed: Root seed.
-        variant: ``lora``, ``rslora`` or ``dora``, as ``peft`` has them.
         keep: Folder to write the adapters to before they are merged, as ``peft`` reads them.
     """
     wanted = [p.requires_grad for p in model.parameters()]
-    if method == "full":
+    if config.method == "full":
         yield model.requires_grad_(requires_grad=True)
         return
     try:
@@ -52,10 +41,10 @@ def adapted(
         wrapped = get_peft_model(
             model,
             LoraConfig(
-                r=rank,
-                lora_alpha=alpha,  # type: ignore[arg-type]  # any number does
-                use_rslora=variant == "rslora",
-                use_dora=variant == "dora",
+                r=config.rank,
+                lora_alpha=config.alpha,  # type: ignore[arg-type]  # any number does
+                use_rslora=config.variant == "rslora",
+                use_dora=config.variant == "dora",
                 lora_dropout=0.0,
                 target_modules="all-linear",
                 task_type="CAUSAL_LM",
