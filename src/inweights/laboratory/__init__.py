@@ -10,11 +10,11 @@ from inweights.support.lazy import lazily
 if TYPE_CHECKING:
     from inweights.laboratory.asking import ask as ask
     from inweights.laboratory.asking import compare_models as compare_models
-    from inweights.laboratory.comparison import compare as compare
     from inweights.laboratory.configs import from_dict as from_dict
     from inweights.laboratory.configs import to_dict as to_dict
     from inweights.laboratory.entries import league as league
     from inweights.laboratory.entries import replay as replay
+    from inweights.laboratory.finished import compare as compare
     from inweights.laboratory.finished import find as find
     from inweights.laboratory.finished import open_run as open_run
     from inweights.laboratory.finished import verdicts as verdicts

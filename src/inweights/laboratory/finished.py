@@ -1,11 +1,12 @@
-"""What has run: a finished run, and the claims of all of them."""
+"""What has run: a finished run, two of them side by side, and the claims of all."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -15,7 +16,7 @@ from inweights.lab.grammar.verdict import unjudged
 from inweights.laboratory.results import board, has_board, stated
 from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
 from inweights.recipes.catalogue.index import entry_of
-from inweights.runs import RunFolder, RunStore, remembered
+from inweights.runs import RunFolder, RunStore, remembered, written
 
 if TYPE_CHECKING:
     from inweights.lab.engine.outcome import Outcome
@@ -194,3 +195,45 @@ def _of_a_plugin(name: str, folder: RunFolder) -> ConfigError:
     words = [f"--plugin {shlex.quote(plugin)}" for plugin in remembered(folder)]
     hint = f"add {' '.join(words)}" if words else "name its module with --plugin"
     return ConfigError(f"{name} is a recipe of a plugin, whose code runs if you name it: {hint}")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs side by side.
+
+    Attributes:
+        runs: Both.
+        settings: Settings that differ, by their path, with both values; ``None`` where there is
+            none.
+        claims: Every claim of either, by its id, with both results.
+    """
+
+    runs: tuple[Outcome, Outcome]
+    settings: Mapping[str, tuple[Any, Any]]
+    claims: Mapping[str, tuple[ClaimResult | None, ClaimResult | None]]
+
+
+def compare(first: Outcome, second: Outcome) -> Comparison:
+    """Lay two runs side by side: their verdicts, and the settings in which they differ."""
+    own = [
+        _flat(run.settings)
+        | {"recipe": run.recipe.name, "scale": run.scale, "seeds": written(run.seeds)}
+        for run in (first, second)
+    ]
+    settings = {key: both for key, both in _beside(*own).items() if both[0] != both[1]}
+    claims = _beside(*({claim.id: claim for claim in one.claims} for one in (first, second)))
+    return Comparison((first, second), settings, claims)
+
+
+def _beside(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """The values that two mappings have for each key of either."""
+    return {key: (one.get(key), other.get(key)) for key in {**one, **other}}
+
+
+def _flat(values: Any, path: str = "") -> dict[str, Any]:
+    if not isinstance(values, Mapping) or not values:
+        return {path: values}
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        flat |= _flat(value, f"{path}.{key}" if path else key)
+    return flat

@@ -21,7 +21,7 @@ from inweights.support.progress import plural
 if TYPE_CHECKING:
     from inweights.lab.engine.outcome import Outcome
     from inweights.lab.grammar.claim import ClaimResult
-    from inweights.laboratory.comparison import Comparison
+    from inweights.laboratory.finished import Comparison
     from inweights.laboratory.plans import Planned, Status
     from inweights.runs import RunFolder
 

@@ -1,7 +1,6 @@
 """An ordinary module as a model with a replica axis: stacked parameters, one call under ``vmap``.
 
-Shapes: ``R`` replicas, ``B`` sequences, ``T`` positions, ``S`` packed tokens, ``D`` width, ``V``
-tokens.
+Shapes: ``R`` replicas, ``B`` sequences of ``T``, ``S`` packed tokens of ``V``, ``D`` width.
 """
 
 from __future__ import annotations
