@@ -253,7 +253,7 @@ def test_the_examples_run_one_after_another(tmp_path, monkeypatch, trained, caps
     for name in order:
         for line in EXAMPLES[name]:
             words = shlex.split(line)[1:]
-            if name == "ask":
+            if "two-hop" in words and name == "ask":  # as the model that was saved
                 words += ["--set", "n=4"]
             if "--help" not in words:
                 assert main(words) == 0, (line, capsys.readouterr().err)
