@@ -24,7 +24,9 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).parents[2]
 #: Modules, as patterns below ``src/inweights``, and patterns of their tests.
 AREAS = {
-    "lab/grammar/verdict.py": "lab/test_verdict.py lab/test_looks.py recipes/test_published.py",
+    "lab/grammar/verdict.py": (
+        "lab/test_verdict.py lab/test_intervals.py lab/test_looks.py recipes/test_published.py"
+    ),
     "lab/grammar/score.py lab/grammar/claim.py": "lab/test_[dv]* lab/test_looks.py lab/test_rec*",
     "audit/**/*.py": "audit/test_*",
     "probes/**/*.py": "probes/test_* test_golden.py",

@@ -127,7 +127,7 @@ def augment(
             memory can be measured.
         floor: Least share of the training set (tokens, or words) that states facts by themselves:
             where strategies add more, all facts are stated again, so that chains which are held out
-            measure composition and not facts forgotten among chains that are told.
+            measure composition and not facts forgotten among chains that are stated.
         replay: A file of text, a line a text, or its lines, for the strategy ``replay``: as much as
             a quarter of all other text, at most.
         budget: Tokens (words, where no tokenizer is given) of the training set: all facts, then
@@ -221,21 +221,21 @@ def augment(
     )
 
 
-def _validate(told: Telling, floor: float, budget: int) -> None:
-    there = max(len(told.words.templates(r)) for r in told.facts.relations)
-    if not 1 <= told.wordings <= there:
+def _validate(telling: Telling, floor: float, budget: int) -> None:
+    there = max(len(telling.words.templates(r)) for r in telling.facts.relations)
+    if not 1 <= telling.wordings <= there:
         raise ConfigError(
-            f"wordings must be from 1 to {there}, the number of wordings, got {told.wordings}; add "
-            "more with --wording"
+            f"wordings must be from 1 to {there}, the number of wordings, got {telling.wordings}; "
+            "add more with --wording"
         )
-    if not 2 <= told.hops <= 6:
-        raise ConfigError(f"hops must be from 2 to 6, got {told.hops}")
-    if told.most < 1 or budget < 0:
+    if not 2 <= telling.hops <= 6:
+        raise ConfigError(f"hops must be from 2 to 6, got {telling.hops}")
+    if telling.most < 1 or budget < 0:
         raise ConfigError(
-            f"most must be at least 1 and budget at least 0, got {told.most} and {budget}"
+            f"most must be at least 1 and budget at least 0, got {telling.most} and {budget}"
         )
-    if not 0 <= told.hold_out <= 1:
-        raise ConfigError(f"hold_out must be a fraction from 0 to 1, got {told.hold_out:g}")
+    if not 0 <= telling.hold_out <= 1:
+        raise ConfigError(f"hold_out must be a fraction from 0 to 1, got {telling.hold_out:g}")
     if not 0 <= floor < 0.9:
         raise ConfigError(f"floor must be a fraction from 0 to 0.9, got {floor:g}")
 
