@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 #: Called with what is done, all there is, and what is being done.
 Progress = Callable[[int, int, str], None]
@@ -15,17 +16,14 @@ _FIRST, _LOG, _CHANGE = 1.0, 30.0, 0.2
 
 
 @contextmanager
-def shown(progress: Progress | bool) -> Iterator[Progress | None]:
+def shown(progress: Progress | bool | None) -> Iterator[Progress | None]:
     """Give a program that calls the library its progress: its own, none, or one line.
 
     The line has an estimate. A notebook's cell and a terminal show one line that changes; a log
     gets a line each half minute.
     """
-    if not isinstance(progress, bool):
-        yield progress
-        return
-    if not progress:
-        yield None
+    if progress is not True:
+        yield progress or None
         return
     write, pause = _line()
     began = last = time.monotonic()
@@ -58,7 +56,7 @@ def _line() -> tuple[Callable[[str], None], float]:
     if hasattr(shell, "kernel"):
         from IPython.display import DisplayHandle
 
-        cell = DisplayHandle()
+        cell: Any = DisplayHandle()  # type: ignore[no-untyped-call]
         shows = iter([cell.display])
 
         def write(text: str) -> None:
