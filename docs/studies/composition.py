@@ -15,5 +15,5 @@ composed = table.filter(role="composition")
 cells = composed.group_by("complexity", maintain_order=True)
 print(cells.agg(pl.col("accuracy", "chance").mean()))
 
-figure = iw.report.plot("auto", composed, x_label="first relations of a subject")
+figure = iw.report.plot(composed, x_label="first relations of a subject")
 figure.savefig("composition.png")

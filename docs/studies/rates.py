@@ -14,7 +14,7 @@ study = iw.Study(
 print(study.forecast())
 table = study.run(keep_models=True)  # all rates and seeds train as one tensor program
 
-figure = iw.report.plot("auto", table, facet="role")
+figure = iw.report.plot(table, facet="role")
 figure.savefig("rates.png")
 
 facts = table.filter(part="facts").group_by("rate").agg(pl.col("accuracy").mean())

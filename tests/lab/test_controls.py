@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
+from tests.models import own_modules
+from torch import Tensor, nn
 
 import inweights as iw
 from inweights.errors import ConfigError
@@ -66,6 +69,39 @@ def test_frozen_embeddings_stay(tmp_path: Path) -> None:
     moved = {n for n, p in model.named_parameters() if not p.equal(before[n])}
     assert "tokens.weight" not in moved
     assert moved
+
+
+class Counts(nn.Module):
+    """Reads tokens by a product, not by an embedding."""
+
+    def __init__(self, vocabulary: int) -> None:
+        super().__init__()
+        self.size, self.read = vocabulary, nn.Linear(vocabulary, vocabulary)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.read(nn.functional.one_hot(ids, self.size).float())
+
+
+def test_frozen_embeddings_of_a_wrapped_module_stay(tmp_path: Path) -> None:
+    def frozen(factory: Any) -> Trial:
+        trial = Trial(labels={}, world=iw.TwoHop(n=3), model=iw.wrap(factory), learner=SHORT)
+        return with_controls([trial], ["frozen"])[1]
+
+    assert frozen(own_modules.Sums).learner.phases[0].freezes == ("tokens.weight",)
+    trial = frozen(own_modules.Encoder)
+    assert trial.learner.phases[0].freezes == ("embed.weight",)
+    world = trial.world.build(0)
+    model = trial.model.build(vocabulary=len(world.vocabulary), seeds=2)
+    before = {name: p.detach().clone() for name, p in model.named_parameters()}
+    assert isinstance(trial.learner, Curriculum)
+    iw.train(model, world, trial.learner, seeds=2)
+    moved = {n for n, p in model.named_parameters() if not p.equal(before[n])}
+    assert "embed.weight" not in moved
+    assert "head.weight" in moved
+    with pytest.raises(
+        iw.ConfigError, match=r"'Counts' has none; leave .* of read\.weight, read\.b"
+    ):
+        frozen(Counts)
 
 
 def test_phases_do_not_name_what_is_left_out() -> None:

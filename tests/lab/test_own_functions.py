@@ -167,8 +167,6 @@ def test_a_sweep_is_of_a_config_or_a_function() -> None:
         iw.sweep(iw.TwoHop(n=3), mlp, learner, replicated=True, progress=False)
     with pytest.raises(ConfigError, match=r"iw.lab.number\('result', 'score'\) >= 0.9, got 'sc"):
         iw.claim(pl.DataFrame({"seed": [0]}), "score >= 0.9")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match=r"iw.plot\('auto', table\), got a DataFrame"):
-        iw.plot(pl.DataFrame({"seed": [0]}), y="score")  # type: ignore[arg-type]
 
 
 def test_seeds_are_added_until_each_claim_is_decided(tmp_path: Path) -> None:

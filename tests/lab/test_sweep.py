@@ -227,6 +227,29 @@ def test_progress_is_a_line_in_a_log(monkeypatch, capsys) -> None:
         assert report is None
 
 
+def test_progress_is_one_line_of_a_notebook_that_changes(monkeypatch, capsys) -> None:
+    pytest.importorskip("IPython.display")
+    sent: list[tuple[str, object]] = []
+
+    def display(self, data, raw) -> None:
+        sent.append((self.display_id, data["text/plain"]))
+        assert raw
+
+    monkeypatch.setattr("IPython.display.DisplayHandle.display", display)
+    monkeypatch.setattr("IPython.display.DisplayHandle.update", display)
+    monkeypatch.setattr("IPython.get_ipython", lambda: SimpleNamespace(kernel=object()))
+    now = iter(range(0, 1000, 20))
+    monkeypatch.setattr("time.monotonic", lambda: float(next(now)))
+    with progress.shown(True) as report:
+        assert report
+        for done in (0, 25, 50):
+            report(done, 100, "2 × gpt")
+    names, lines = zip(*sent, strict=True)
+    assert len(set(names)) == 1
+    assert lines[1:] == (" 25%  2 × gpt, 2 min 0 s left", " 50%  2 × gpt, 1 min 0 s left", "")
+    assert capsys.readouterr() == ("", "")
+
+
 def test_a_sweep_measures_something(tmp_path) -> None:
     with pytest.raises(ConfigError, match="needs at least one measure"):
         sweep(WORLD, MODEL, SHORT, measures=[], runs=tmp_path)

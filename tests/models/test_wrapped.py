@@ -246,3 +246,29 @@ def test_a_training_goes_on_from_its_checkpoint_to_the_same_bits(tmp_path: Path)
     assert all(
         torch.equal(a, b) for a, b in zip(whole.parameters(), resumed.parameters(), strict=True)
     )
+
+
+class HeadFirst(nn.Module):
+    """The table has the name of the head that it is tied to, or is given and the same for all."""
+
+    def __init__(self, vocabulary: int, given: bool = False) -> None:
+        super().__init__()
+        self.head, self.embed = nn.Linear(4, vocabulary, bias=False), nn.Embedding(vocabulary, 4)
+        if given:
+            start = torch.arange(4.0 * vocabulary).view(vocabulary, 4)
+            self.embed = nn.Embedding.from_pretrained(start)
+        else:
+            self.embed.weight = self.head.weight
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.head(self.embed(ids))
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_the_table_of_tokens_has_a_row_a_replica(given: bool) -> None:
+    model = iw.wrap(HeadFirst, given=given).build(vocabulary=7, seeds=3)
+    table = model.token_table
+    assert table is not None
+    assert table.shape == (3, 7, 4)
+    states = model.hidden(torch.tensor([[2], [5]]), layers=["embed"])["embed"]
+    assert torch.equal(table[:, [2, 5]], states)

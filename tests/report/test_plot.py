@@ -52,7 +52,8 @@ def test_what_a_probe_returns_is_drawn_without_a_word() -> None:
     table = TABLE.with_columns(**{n: pl.lit(v) for n, v in (columns | numbers).items()})
     axes = plot("auto", table).axes[0]
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("step", "accuracy")
-    picture = plot("auto", table, y="loss")
+    assert save.png(plot(table)) == save.png(plot("auto", table))
+    picture = plot(table, y="loss")
     assert picture.axes[0].get_ylabel() == "loss"
 
 

@@ -56,7 +56,7 @@ def run(
     jobs: int = 1,
     threads: int = 1,
     plugins: Sequence[str] = (),
-    progress: Progress | None = None,
+    progress: Progress | bool | None = True,
     observers: Sequence[Observer] = (),
     command: Sequence[str] = (),
     keep_models: bool = False,
@@ -77,7 +77,8 @@ def run(
         jobs: Processes that work side by side.
         threads: Threads of each.
         plugins: Modules that the processes import first.
-        progress: Called with updates done, all updates, and what is being done.
+        progress: Called with updates done, all updates, and what is being done; a line with an
+            estimate is shown if left out, nothing if False.
         observers: Told of the work and of every run that is stored, such as a
             :class:`~inweights.training.Tracker`.
         command: Words of the command that makes this run again, if it is not ``inweights run``.
@@ -92,29 +93,31 @@ def run(
     """
     from inweights.lab.engine.collect import Effort
     from inweights.lab.engine.engine import execute
+    from inweights.support.progress import shown
 
     chosen = asked_for(recipe, scale, seeds, overrides)
-    return execute(
-        chosen,
-        scale,
-        seeds=_enough(chosen, scale) if seeds is None else seeds,
-        overrides=overrides,
-        store=RunStore(runs),
-        effort=Effort(
-            device=device,
-            jobs=jobs,
-            threads=threads,
-            plugins=tuple(plugins),
-            progress=progress,
-            observers=tuple(observers),
-            on=on,
-            store=store,
-            fresh=fresh,
-            keep_models=keep_models,
-            command=tuple(command),
-        ),
-        publish=add_page,
-    )
+    with shown(progress) as told:
+        return execute(
+            chosen,
+            scale,
+            seeds=_enough(chosen, scale) if seeds is None else seeds,
+            overrides=overrides,
+            store=RunStore(runs),
+            effort=Effort(
+                device=device,
+                jobs=jobs,
+                threads=threads,
+                plugins=tuple(plugins),
+                progress=told,
+                observers=tuple(observers),
+                on=on,
+                store=store,
+                fresh=fresh,
+                keep_models=keep_models,
+                command=tuple(command),
+            ),
+            publish=add_page,
+        )
 
 
 def asked_for(

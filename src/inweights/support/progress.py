@@ -4,30 +4,28 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 #: Called with what is done, all there is, and what is being done.
 Progress = Callable[[int, int, str], None]
 #: Called with what is being solved, the iterations made and the certified gap so far.
 SolverProgress = Callable[[str, int, float], None]
 
-#: Seconds before anything is shown, between two looks at a terminal, and between lines of a log.
-_FIRST, _LOOK, _LINE = 1.0, 0.2, 30.0
+#: Seconds before anything is shown, and between two lines of a log or two changes of one line.
+_FIRST, _LOG, _CHANGE = 1.0, 30.0, 0.2
 
 
 @contextmanager
-def shown(progress: Progress | bool) -> Iterator[Progress | None]:
+def shown(progress: Progress | bool | None) -> Iterator[Progress | None]:
     """Give a program that calls the library its progress: its own, none, or one line.
 
-    The line has an estimate. On a terminal it is written on the error stream, over and over;
-    elsewhere, in a log, there is one each half minute.
+    The line has an estimate. A notebook's cell and a terminal show one line that changes; a log
+    gets a line each half minute.
     """
-    if not isinstance(progress, bool):
-        yield progress
+    if progress is not True:
+        yield progress or None
         return
-    if not progress:
-        yield None
-        return
-    terminal = sys.stderr.isatty()
+    write, pause = _line()
     began = last = time.monotonic()
     before: int | None = None
     wrote = False
@@ -36,22 +34,43 @@ def shown(progress: Progress | bool) -> Iterator[Progress | None]:
         nonlocal last, before, wrote
         now = time.monotonic()
         before = done if before is None else before  # what was there already took no time
-        if now - began < _FIRST or now - last < (_LOOK if terminal else _LINE):
+        if now - began < _FIRST or now - last < pause:
             return
         last = now
         text = f"{100 * done // max(1, total):3d}%  {what}"
         if done > before:
             text += f", {duration((now - began) * (total - done) / (done - before))} left"
         wrote = True
-        sys.stderr.write(f"\r\x1b[K{text[:100]}" if terminal else f"{text}\n")
-        sys.stderr.flush()
+        write(text)
 
     try:
         yield report
     finally:
-        if wrote and terminal:
-            sys.stderr.write("\r\x1b[K")
+        if wrote:
+            write("")
+
+
+def _line() -> tuple[Callable[[str], None], float]:
+    """What shows a line in place of the one before it, or nothing, and the seconds between two."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if hasattr(shell, "kernel"):
+        from IPython.display import DisplayHandle
+
+        cell: Any = DisplayHandle()  # type: ignore[no-untyped-call]
+        shows = iter([cell.display])
+
+        def write(text: str) -> None:
+            next(shows, cell.update)({"text/plain": text}, raw=True)
+
+        return write, _CHANGE
+    terminal = sys.stderr.isatty()
+
+    def put(text: str) -> None:
+        if text or terminal:
+            sys.stderr.write(f"\r\x1b[K{text[:100]}" if terminal else f"{text}\n")
             sys.stderr.flush()
+
+    return put, _CHANGE if terminal else _LOG
 
 
 def duration(seconds: float) -> str:

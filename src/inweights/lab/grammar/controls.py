@@ -18,6 +18,7 @@ from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.lab.grammar.figure import shown_in
 from inweights.lab.grammar.trial import Trial
 from inweights.models.configs import GPTConfig
+from inweights.models.outside.wrapping import WrapConfig
 from inweights.support.intervals import median_interval
 from inweights.training.learner import Curriculum
 from inweights.training.learners import named_for
@@ -163,11 +164,26 @@ def _no_bridge(trial: Trial) -> Trial:
 
 
 def _frozen(trial: Trial) -> Trial:
-    def freeze(phase: Phase) -> Phase:
-        return structs.replace(phase, freezes=(*phase.freezes, "tokens.*"))
+    learner, table = _curriculum(trial, "frozen"), _embedding(trial)
+    phases = [structs.replace(p, freezes=(*p.freezes, table)) for p in learner.phases]
+    return replace(trial, learner=Curriculum(phases=tuple(phases)))
 
-    phases = tuple(freeze(phase) for phase in _curriculum(trial, "frozen").phases)
-    return replace(trial, learner=Curriculum(phases=phases))
+
+def _embedding(trial: Trial) -> str:
+    """The parameters that embed tokens; a wrapped module has its own name for them."""
+    if not isinstance(trial.model, WrapConfig):
+        return "tokens.*"
+    model = trial.model.build(vocabulary=len(trial.world.build(0).vocabulary), seeds=1)
+    table = model.token_table
+    parameters = dict(model.named_parameters())
+    for name, parameter in parameters.items():
+        if table is not None and parameter.data_ptr() == table.data_ptr():
+            return name
+    raise ConfigError(
+        f"the control 'frozen' needs a trained torch.nn.Embedding that reads the token ids, and "
+        f"'{trial.model.label}' has none; leave the control out, or sweep learner.phases.0.freezes "
+        f"over names of {', '.join(parameters)}"
+    )
 
 
 #: How each control changes a trial.

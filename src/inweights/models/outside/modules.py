@@ -190,11 +190,12 @@ def form_of(
     states = {name: state for name, state in seen.items() if state is not logits}
     table = tables[0] if tables else ""
     form = Form(tuple(states), len(shape) == 2, noise.rate, table)
-    heads = [n for n, (part, _, out) in calls.items() if _is(part, "Linear") and _same(out, logits)]
+    of = {name: type(part).__name__ for name, (part, _, _) in calls.items()}
+    heads = [n for n, (_, _, out) in calls.items() if "Linear" in of[n] and _same(out, logits)]
     if not heads:
         return form
     fed = calls[heads[-1]][1]
-    norms = [n for n, (part, _, out) in calls.items() if _is(part, "Norm") and _same(out, fed)]
+    norms = [n for n, (_, _, out) in calls.items() if "Norm" in of[n] and _same(out, fed)]
     return replace(
         form,
         head=heads[-1],
@@ -202,10 +203,6 @@ def form_of(
         lens=tuple(n for n, state in states.items() if state.shape[-1] == fed.shape[-1]),
         deepest=tuple(n for n, state in states.items() if _same(state, fed)),
     )
-
-
-def _is(part: nn.Module, kind: str) -> bool:
-    return kind in type(part).__name__
 
 
 def _same(one: Tensor, other: Tensor) -> bool:

@@ -80,7 +80,7 @@ class Wrapped(Model):
                     f"the factory '{self.config.label}' returns the same module at each call; "
                     "make a new one"
                 )
-            same = name not in learnt and all(_equal(row, start) for row in rows)
+            same = name not in learnt and all(r.is_meta or r.equal(start) for r in rows)
             value = start.detach() if same else torch.stack([row.detach() for row in rows])
             place(
                 self,
@@ -102,7 +102,10 @@ class Wrapped(Model):
     @property
     def token_table(self) -> Float[Tensor, "R V D"] | None:
         table = self._form.table
-        return find(self, table)[:, : self.vocabulary] if table else None
+        if table in self._shared:
+            one = find(self, self._shared[table])[: self.vocabulary]
+            return one.expand(self.replicas, -1, -1)
+        return find(self, self._own[table])[:, : self.vocabulary] if table else None
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         return self._states(batch, self._form.states)
@@ -138,12 +141,10 @@ class Wrapped(Model):
         own = {n[start:]: o for n, o in self._own.items() if n.startswith(f"{name}.")}
         shared = {n[start:]: o for n, o in self._shared.items() if n.startswith(f"{name}.")}
         lent = {n: find(self, o) for n, o in shared.items()}
-
-        def call(values: dict[str, Tensor], x: Tensor) -> Tensor:
-            found: Tensor = functional_call(part, {**values, **lent}, (x,), tie_weights=False)
-            return found
-
-        said: Tensor = vmap(call)({n: find(self, o) for n, o in own.items()}, state)
+        call = vmap(
+            lambda values, x: functional_call(part, {**values, **lent}, (x,), tie_weights=False)
+        )
+        said: Tensor = call({n: find(self, o) for n, o in own.items()}, state)
         return said
 
     @property
@@ -185,12 +186,13 @@ class Wrapped(Model):
             if least < 0 or most >= self.vocabulary:
                 raise DataError(f"a token id is outside 0 to {self.vocabulary - 1}")
         with self._quiet():
+            stacked = {name: find(self, name) for name in self._own.values()}
             if not self._mapped:
-                return self._apart(tokens, names)
+                return self._apart(stacked, tokens, names)
             try:
-                return self._together(tokens, names)
+                return self._together(stacked, tokens, names)
             except (RuntimeError, ValueError) as error:
-                found = self._apart(tokens, names)  # fails alike where it is no matter of vmap
+                found = self._apart(stacked, tokens, names)  # fails alike if not because of vmap
                 self._mapped = False
                 why = _why(error)
         warnings.warn(
@@ -199,9 +201,10 @@ class Wrapped(Model):
         )
         return found
 
-    def _together(self, tokens: Tensor, names: Sequence[str]) -> dict[str, Tensor]:
-        own = dict.fromkeys(self._own.values())
-        stacked = {name: find(self, name).contiguous() for name in own}
+    def _together(
+        self, stacked: dict[str, Tensor], tokens: Tensor, names: Sequence[str]
+    ) -> dict[str, Tensor]:
+        stacked = {name: value.contiguous() for name, value in stacked.items()}
         if alone := self.replicas == 1:
             # Some operations round otherwise for one row than for several: here there always are.
             stacked = {name: torch.cat([v, v.detach()]) for name, v in stacked.items()}
@@ -214,9 +217,9 @@ class Wrapped(Model):
         found: dict[str, Tensor] = call(stacked, tokens, rows)
         return {name: state[:1] for name, state in found.items()} if alone else found
 
-    def _apart(self, tokens: Tensor, names: Sequence[str]) -> dict[str, Tensor]:
-        own = dict.fromkeys(self._own.values())
-        stacked = {name: find(self, name).unbind(0) for name in own}
+    def _apart(
+        self, stacked: dict[str, Tensor], tokens: Tensor, names: Sequence[str]
+    ) -> dict[str, Tensor]:
         each = [
             self._call(
                 {name: value[r] for name, value in stacked.items()},
@@ -278,10 +281,6 @@ class Wrapped(Model):
                 yield
         finally:
             torch.backends.mha.set_fastpath_enabled(fast)
-
-
-def _equal(one: Tensor, other: Tensor) -> bool:
-    return one.is_meta or torch.equal(one, other)
 
 
 def _with_state(output: Any, state: Tensor) -> Any:

@@ -87,11 +87,12 @@ def draw_for_phone(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Pictur
     return picture
 
 
-def plot(kind: str, *tables: Any, axes: Axes | None = None, **options: Any) -> Picture:
-    """Draw any table, with the drawings of recipes.
+def plot(kind: Any, *tables: Any, axes: Axes | None = None, **options: Any) -> Picture:
+    """Draw any table, with the drawings of recipes: ``plot(table)``, or ``plot("lines", table)``.
 
     Args:
-        kind: Name of a drawing, such as ``lines`` or ``heatmaps``.
+        kind: Name of a drawing, such as ``lines`` or ``heatmaps``; left out, it is ``auto``, which
+            chooses by the columns.
         tables: What it draws: frames of polars or pandas, as a sweep or a probe returns them.
             Replicates are told apart by a column ``seed`` or ``replica``.
         axes: Axes of one's own that ``lines`` are drawn into; they keep their frame and limits.
@@ -111,10 +112,7 @@ def plot(kind: str, *tables: Any, axes: Axes | None = None, **options: Any) -> P
         1
     """
     if not isinstance(kind, str):
-        raise ConfigError(
-            f"the first argument is the name of a drawing, iw.plot('auto', table), got a "
-            f"{type(kind).__name__}"
-        )
+        kind, tables = "auto", (kind, *tables)
     named = {f"table {place + 1}": table for place, table in enumerate(tables)}
     figure = SimpleNamespace(id=kind, kind=kind, sources=tuple(named), options=options)
     found = find(figure)  # type: ignore[arg-type]

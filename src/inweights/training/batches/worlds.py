@@ -36,9 +36,9 @@ class ShapeGroup:
 def as_worlds(worlds: World | Sequence[World], model: Model | nn.Module) -> tuple[World, ...]:
     """Return one world if all replicas share it, else one a replica."""
     if not isinstance(model, Model):
-        name = type(model).__name__
+        name = (model if isinstance(model, type) else type(model)).__name__
         raise ConfigError(
-            f"a {name} has no axis of replicas; give the function that makes it to iw.wrap: "
+            f"{name} has no axis of replicas; give the function that makes it to iw.wrap: "
             f"model = iw.wrap(lambda vocabulary: {name}(...)).build("
             "vocabulary=len(world.vocabulary), seeds=3)"
         )
