@@ -66,14 +66,14 @@ def test_looking_is_quick(finished) -> None:
         name: [run if word == "HASH" else word for word in words] for name, words in LOOKS.items()
     }
     after = seen(looks, HEAVY, root)
-    assert {name: told[:2] for name, told in after.items()} == dict.fromkeys(LOOKS, [0, []])
+    assert {name: told[:2] for name, told in after.items()} == {name: [0, []] for name in LOOKS}
     assert max(modules for _, _, modules in after.values()) < MOST
 
 
 def test_tables_are_not_loaded_where_nothing_has_run(tmp_path) -> None:
     looks = {word: [word] for word in ("list", "runs", "verify")}
     after = seen(looks, ("polars", "numpy"), str(tmp_path))
-    assert {name: heavy for name, (_, heavy, _) in after.items()} == dict.fromkeys(looks, [])
+    assert {name: heavy for name, (_, heavy, _) in after.items()} == {name: [] for name in looks}
 
 
 def test_no_recipe_loads_torch() -> None:
