@@ -19,6 +19,7 @@ from inweights.cli.examples import EXAMPLES
 from inweights.errors import ConfigError, DataError
 from inweights.laboratory.asking import prompt_of
 from inweights.recipes.catalogue.citations import citations
+from inweights.recipes.papers import papers
 from inweights.support.showing import Card
 
 
@@ -214,6 +215,10 @@ def test_papers_are_cited_with_author_and_year() -> None:
     whole = [entry for entry in citations() if "author = {" in entry and "year = {" in entry]
     assert len(whole) >= 4
     assert "Noroozizadeh" in "".join(whole)
+    for paper, about in papers().items():
+        if about.citation:
+            assert len(citations(paper)) == 2
+            assert "year = {" in citations(paper)[0]
 
 
 def test_verdicts_without_a_run_are_those_of_the_stored_board(tmp_path, monkeypatch) -> None:

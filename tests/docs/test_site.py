@@ -42,6 +42,7 @@ def test_site(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     site = Path(BUILT).resolve() if BUILT else build(tmp_path / "site")
     each_claim_has_an_address(site)
     search_finds_a_recipe_by_its_claim(site)
+    search_finds_what_a_newcomer_looks_for(request.getfixturevalue("visit"), site)
     the_map_names_every_recipe(site)
     notebooks_are_run_and_open_elsewhere(site)
     pages_fit_their_window(request.getfixturevalue("visit"), site)
@@ -90,6 +91,24 @@ def search_finds_a_recipe_by_its_claim(site: Path) -> None:
     assert re.search(rf"\b{place}\b", found[0])
 
 
+#: What is typed, and the page that the first ten results name.
+SOUGHT = {
+    "install": "Install", "tutorial": "Tutorial", "custom data": "Facts of your own",
+    "own model": "Bring your own model", "colab": "Install", "patching": "Where is the bridge",
+    "save": "Tutorial",
+}  # fmt: skip
+
+
+def search_finds_what_a_newcomer_looks_for(visit, site: Path) -> None:
+    page = visit((site / "search.html").as_uri(), "body")
+    for words, title in SOUGHT.items():
+        page.goto(f"{(site / 'search.html').as_uri()}?q={words.replace(' ', '+')}")
+        page.wait_for_selector("#search-results ul.search li a")
+        page.wait_for_timeout(500)
+        found = page.locator("#search-results ul.search > li").all_inner_texts()[:10]
+        assert any(title.lower() in text.lower() for text in found), (words, found)
+
+
 def the_map_names_every_recipe(site: Path) -> None:
     from inweights.recipes import recipe_names
 
@@ -110,5 +129,7 @@ def notebooks_are_run_and_open_elsewhere(site: Path) -> None:
         assert len(code) >= 3
         assert sum(len(text.splitlines()) for text in code) <= 40
         if BUILT or page.stem == "facts":
+            for one in site.rglob(f"{page.stem}.ipynb"):  # what is downloaded has its outputs, too
+                assert one.read_text("utf-8").count('"output_type"') >= 3
             shown = (site / "notebooks" / f"{page.stem}.html").read_text("utf-8")
             assert shown.count("cell_output") >= 3

@@ -7,6 +7,7 @@ recipes and from the stored board in ``results/``.
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,17 +113,24 @@ def _title(toc: Element) -> Element:
     return toc
 
 
-def _read(app: Sphinx, name: str, source: list[str]) -> None:  # noqa: ARG001
-    """The board of the repository is one long table; the site has a shorter page in its place."""
+def _read(app: Sphinx, name: str, source: list[str]) -> None:
+    """The board has a shorter page on the site; notebooks say where they open."""
     if name == "board":
         source[0] = board_page.page()
+    folder, _, short = name.partition("/")
+    if folder == "notebooks" and (links := notebooks.badges(short, _repository(app))):
+        source[0] = re.sub(r"^(# .*)$", rf"\1\n\n{links}", source[0], count=1, flags=re.MULTILINE)
 
 
 def _after(app: Sphinx, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
         claims.write(Path(app.outdir) / "claims")
-        cache, built = app.config.nb_execution_cache_path, Path(app.outdir) / "_static"
-        notebooks.fill(Path(cache), built / "notebooks")
+        cache = Path(app.config.nb_execution_cache_path)
+        notebooks.fill(cache, Path(app.outdir), _repository(app))
+
+
+def _repository(app: Sphinx) -> str:
+    return notebooks.address(Path(app.srcdir).parent / "pyproject.toml")
 
 
 def _write(file: Path, text: str) -> None:

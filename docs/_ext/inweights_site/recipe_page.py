@@ -72,7 +72,7 @@ def page(entry: Entry) -> str:
             "",
             "## Cite",
             "",
-            *bibtex(citations(recipe)),
+            *bibtex(citations(recipe.name)),
             "",
         ]
     )

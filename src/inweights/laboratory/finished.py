@@ -33,7 +33,7 @@ def add_page(outcome: Outcome, folder: Path) -> None:
     from inweights.recipes.catalogue.citations import citations
     from inweights.report.pages.publish import publish
 
-    publish(outcome, folder, citations(outcome.recipe))
+    publish(outcome, folder, citations(outcome.recipe.name))
 
 
 def find(recipe: str, scale: str = "cpu", *, runs: str | Path | None = None) -> Outcome | None:

@@ -66,13 +66,15 @@ def cite(recipe: str = "", /, *, common: Common = Common()) -> None:
     """Print BibTeX entries of the project and of a recipe's paper.
 
     Args:
-        recipe: A recipe, or the last part of its name; all papers if left out.
+        recipe: A recipe, the last part of its name, or a paper; all papers if left out.
     """
     from inweights.recipes import get_recipe
     from inweights.recipes.catalogue.citations import citations
+    from inweights.recipes.papers import papers
 
     common.load()
-    console.cited(citations(get_recipe(recipe) if recipe else None), json=common.json)
+    known = not recipe or recipe in papers()
+    console.cited(citations(recipe if known else get_recipe(recipe).name), json=common.json)
 
 
 @app.command

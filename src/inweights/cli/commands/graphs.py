@@ -85,7 +85,7 @@ def explore(
     Args:
         which: geometry (draw a graph and train on its edges) or bridge (switch identities on and
             off).
-        out: The file; by default explore-<which>.html.
+        out: The file; by default explore-WHICH.html.
         seed: Seed of the initialisation.
     """
     from typing import cast

@@ -3,19 +3,18 @@
 import textwrap
 from importlib.metadata import version
 
-from inweights.lab.grammar.recipe import Recipe
 from inweights.recipes.papers import papers
 
 #: Whose paper recipes show that have none of their own.
 _OF = {"demo": "identity-bridge"}
 
 
-def citations(recipe: Recipe | None = None) -> list[str]:
-    """Return BibTeX entries: of the project, and of a recipe's paper, or of all papers."""
+def citations(name: str = "") -> list[str]:
+    """Return BibTeX entries: of the project, and of a paper or a recipe's paper, or of all."""
     known = {name: dict(entry.citation) for name, entry in papers().items() if entry.citation}
-    if recipe is not None:
-        source = recipe.name.partition("/")[0]
-        known = {name: about for name, about in known.items() if name == _OF.get(source, source)}
+    if name:
+        source = name.partition("/")[0]
+        known = {key: about for key, about in known.items() if key == _OF.get(source, source)}
     entries = [_entry("misc", about.pop("key"), about) for about in known.values()]
     about = {
         "title": "inweights: a laboratory for in-weights reasoning",

@@ -1,0 +1,50 @@
+"""Links that open an executed notebook elsewhere, once the project has a public address."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def notebooks():
+    """The module alone: the package that it is of needs Sphinx."""
+    file = ROOT / "docs" / "_ext" / "inweights_site" / "notebooks.py"
+    spec = importlib.util.spec_from_file_location("site_notebooks", file)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("urls", "found"),
+    [
+        ("", ""),
+        ('[project.urls]\nRepository = "https://github.com/some/lab.git"', "some/lab"),
+        ('[project.urls]\nRepository = "https://github.com/some/in.weights/"', "some/in.weights"),
+        ('[project.urls]\nRepository = "https://example.org/lab"', ""),
+    ],
+)
+def test_the_address_is_that_of_the_project(notebooks, urls, found, tmp_path) -> None:
+    file = tmp_path / "pyproject.toml"
+    file.write_text(f'[project]\nname = "lab"\n{urls}\n')
+    assert notebooks.address(file) == found
+
+
+def test_badges_open_the_executed_notebook(notebooks) -> None:
+    colab, binder = notebooks.badges("probe", "some/lab").split(" [")
+    place = "_static/notebooks/probe.ipynb){.badge}"
+    host = "https://colab.research.google.com/github/some/lab"
+    assert colab == f"[Open in Colab]({host}/blob/gh-pages/{place}"
+    host = "https://mybinder.org/v2/gh/some/lab/gh-pages?urlpath=lab/tree"
+    assert binder == f"Open on Binder]({host}/{place}"
+
+
+def test_without_an_address_there_is_no_badge(notebooks) -> None:
+    assert notebooks.badges("probe", "") == ""
