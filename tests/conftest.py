@@ -9,13 +9,15 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from tests import shapes
-from tests.forks import Forks
+from tests.forks import ROOT, Forks
 
 #: Fixtures of other modules. There is one browser a process, of whichever tests.
 __all__ = ["browser", "held", "visit"]
@@ -69,9 +71,15 @@ from tests.browser import browser, held, visit  # noqa: E402
 
 shapes.install()
 
-# The same examples on every machine, and no time limit on a shared one.
+# The same examples on every machine, and no time limit on a shared one: neither for an example, nor
+# for drawing some.
 settings.register_profile(
-    "inweights", deadline=None, derandomize=True, database=None, max_examples=40
+    "inweights",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    max_examples=40,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("inweights")
 
@@ -119,6 +127,26 @@ def forks() -> Iterator[Forks]:
     forks = Forks()
     yield forks
     forks.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def checkout_is_asked_for_once() -> Iterator[None]:
+    """Every run records the commit; the checkout of the tests stays as it is while they run."""
+    environment = import_module("inweights.runs.environment")  # its package has such a function
+    ask = environment._git
+
+    @cache
+    def asked(_programs: str, folder: Path, *words: str, strip: bool) -> str | None:
+        return ask(folder, *words, strip=strip)
+
+    def git(folder: Path, *words: str, strip: bool = True) -> str | None:
+        if folder.is_relative_to(ROOT):
+            return asked(os.environ.get("PATH", ""), folder, *words, strip=strip)
+        return ask(folder, *words, strip=strip)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(environment, "_git", git)
+        yield
 
 
 @pytest.fixture(autouse=True)

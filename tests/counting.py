@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 import tracemalloc
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any
 
 from torch import Tensor
-from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 
@@ -40,6 +39,11 @@ class Meter(TorchDispatchMode):
         written: Numbers in all tensors that were made.
     """
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """No: nothing here is compiled, and saying so to Dynamo imports it, and costs each call."""
+        return False
+
     def __init__(self) -> None:
         super().__init__()
         self.peak = self.written = self._held = 0
@@ -57,10 +61,10 @@ class Meter(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        given = {id_of(t) for t in pytree.tree_leaves((args, kwargs)) if isinstance(t, Tensor)}
+        given = {id_of(t) for t in tensors_in((args, *(kwargs or {}).values()))}
         made = func(*args, **(kwargs or {}))
-        for tensor in pytree.tree_leaves(made):
-            if isinstance(tensor, Tensor) and id_of(tensor) not in given | self._known:
+        for tensor in tensors_in(made):
+            if (place := id_of(tensor)) not in given and place not in self._known:
                 self._hold(tensor)
         self.peak = max(self.peak, self._held + tracemalloc.get_traced_memory()[0])
         return made
@@ -81,3 +85,12 @@ class Meter(TorchDispatchMode):
 def id_of(tensor: Tensor) -> int:
     """Where the numbers of a tensor are."""
     return tensor.untyped_storage().data_ptr()
+
+
+def tensors_in(value: object) -> Iterator[Tensor]:
+    """The tensors among what an operator takes or returns, which are in tuples and lists alone."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, tuple | list):
+        for one in value:
+            yield from tensors_in(one)

@@ -102,6 +102,10 @@ class OnDevice(torch.Tensor):
 class Accelerator(TorchDispatchMode):
     """Makes new tensors on the device where that is asked."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # nothing is compiled; saying so to Dynamo would import it
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return _run(func, args, kwargs or {})
 

@@ -25,7 +25,7 @@ TUTORIAL = ROOT / "docs" / "tutorial.md"
 #: Their code runs here, and once more, with its outputs, where the site is made.
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.md"))
 #: Pages that train for seconds.
-LONG = ("atlas", "extend-recipe", "guide-models", "own-model", "own-training", "sweep")
+LONG = ("atlas", "extend-recipe", "guide-models", "league", "own-model", "own-training", "sweep")
 
 
 def blocks(text: str) -> list[tuple[int, str]]:

@@ -41,7 +41,7 @@ def stored(root: Path) -> dict[Path, int]:
     "name",
     [
         "demo/two-hop",
-        "geometric-memory/fig25-31",
+        pytest.param("geometric-memory/fig25-31", marks=pytest.mark.slow),
         pytest.param("beyond/when-to-decay", marks=pytest.mark.slow),
     ],
 )

@@ -91,7 +91,9 @@ def test_what_is_said_is_of_as_many_statements_as_are_looked_at_by_default() -> 
 
 
 @pytest.mark.parametrize("name", sorted(set(ALL) - TABLES))
-def test_what_is_held_was_said_within_a_factor_of_two(name: str, request) -> None:
+def test_what_is_held_was_said_within_a_factor_of_two(name: str, request, monkeypatch) -> None:
+    if name == "named_geometry":  # draws one after another: more of them hold no more
+        monkeypatch.setitem(ALL, name, partial(ALL[name], draws=2))
     metered(name, 24)  # what is imported at the first call counts nowhere
     for given in ((64, 3, 16), (120, 1, 32), (160, 1, 16)):
         meter, said = metered(name, *given)
@@ -115,10 +117,11 @@ def test_bytes_and_operations_grow_as_the_world(name: str, monkeypatch) -> None:
     few = {"draws": 2} if name in DRAWN else {"most": 64} if name == "activation_patching" else {}
     monkeypatch.setitem(ALL, name, partial(ALL[name], **few))
     metered(name, 24)
-    (small, _), (large, _) = metered(name, 104), metered(name, 416)
+    n = 104 if name in GRAPHS else 52  # graphs have more than EXACT nodes
+    (small, _), (large, _) = metered(name, n), metered(name, 4 * n)
     # Python's dictionaries and lists take up to twice the room of what is in them.
     assert large.peak <= 4.5 * small.peak, (large.peak, small.peak)
-    model, world = small_and_model(name, 416)
+    model, world = small_and_model(name, 4 * n)
     pairs = max(len(world.facts), len(world.queries)) * len(model.candidates)
     assert large.written <= 4.5 * small.written + 8 * pairs * len(model.layer_names)
 

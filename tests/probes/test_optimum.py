@@ -101,6 +101,7 @@ def test_templates_of_a_linear_network_add_up(layers: int, readout: bool) -> Non
             assert norms == pytest.approx([wanted, wanted], rel=1e-4)
 
 
+@pytest.mark.slow
 def test_training_turns_towards_the_optimum() -> None:
     """The limit of training is the theory's: identity decides about the sign of the margins."""
     optimizer = Optimizer(kind="sgd", rate=1.0, weight_decay=0.0)
