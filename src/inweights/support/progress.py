@@ -58,11 +58,7 @@ def _line() -> tuple[Callable[[str], None], float]:
 
         cell: Any = DisplayHandle()  # type: ignore[no-untyped-call]
         shows = iter([cell.display])
-
-        def write(text: str) -> None:
-            next(shows, cell.update)({"text/plain": text}, raw=True)
-
-        return write, _CHANGE
+        return lambda text: next(shows, cell.update)({"text/plain": text}, raw=True), _CHANGE
     terminal = sys.stderr.isatty()
 
     def put(text: str) -> None:
