@@ -17,6 +17,7 @@ import inweights as iw
 from inweights.errors import ConfigError, DataError, RunError
 from inweights.models import Packed, load_model, pack, save_model
 from inweights.models.save import decode_model, encode_model
+from inweights.support.code import Code
 from inweights.support.plugins import load_plugins
 
 WORLD = iw.TwoHop(n=3).build(seed=0)
@@ -166,6 +167,11 @@ def test_what_a_wrapped_model_cannot_do() -> None:
     two = pack([torch.tensor([[1]]), torch.tensor([[1, 2]])])
     with pytest.raises(ConfigError, match="in prompts of one length"):
         changed(model, two)
+
+
+def test_a_factory_of_a_script_is_not_looked_for_in_plugins() -> None:
+    with pytest.raises(ConfigError, match="it is of a script or notebook; put it into a module"):
+        Code(at="__main__:Nothing").load()
 
 
 def changed(model: iw.Model, batch: Packed) -> None:

@@ -87,10 +87,10 @@ class Code(Config):
         found = _loaded(self.at)
         module = self.at.partition(":")[0]
         if found is None:
-            raise ConfigError(
-                f"there is no {self.at} here: import {module} first, or name it with "
-                f"--plugin {module}"
-            )
+            hint = f"import {module} first, or name it with --plugin {module}"
+            if module == "__main__":
+                hint = "it is of a script or notebook; put it into a module, such as mine.py"
+            raise ConfigError(f"there is no {self.at} here: {hint}")
         if first and first_argument(found) not in first:
             raise ConfigError(
                 f"{self.at} must take {' or '.join(map(repr, first))} as its first argument"

@@ -174,8 +174,7 @@ def _embedding(trial: Trial) -> str:
     if not isinstance(trial.model, WrapConfig):
         return "tokens.*"
     model = trial.model.build(vocabulary=len(trial.world.build(0).vocabulary), seeds=1)
-    table = model.token_table
-    parameters = dict(model.named_parameters())
+    table, parameters = model.token_table, dict(model.named_parameters())
     for name, parameter in parameters.items():
         if table is not None and parameter.data_ptr() == table.data_ptr():
             return name

@@ -245,7 +245,5 @@ def find(root: nn.Module, name: str) -> Tensor:
 
 def numbers(module: nn.Module, *, again: bool = False) -> dict[str, Tensor]:
     """Parameters and buffers by name; those with several names under each of them if wanted."""
-    return {
-        **dict(module.named_parameters(remove_duplicate=not again)),
-        **dict(module.named_buffers(remove_duplicate=not again)),
-    }
+    kinds = (module.named_parameters, module.named_buffers)
+    return {name: one for kind in kinds for name, one in kind(remove_duplicate=not again)}

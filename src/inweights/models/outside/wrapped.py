@@ -82,12 +82,8 @@ class Wrapped(Model):
                 )
             same = name not in learnt and all(r.is_meta or r.equal(start) for r in rows)
             value = start.detach() if same else torch.stack([row.detach() for row in rows])
-            place(
-                self,
-                name,
-                nn.Parameter(value) if name in learnt else value,
-                stored=name in stored and not same,
-            )
+            value = nn.Parameter(value) if name in learnt else value
+            place(self, name, value, stored=name in stored and not same)
             shared |= {name} if same else set()
         names = {id(value): name for name, value in every.items()}
         tied = numbers(base, again=True)
@@ -239,15 +235,15 @@ class Wrapped(Model):
         lent = {name: values[own] for name, own in self._own.items()}
         lent |= {name: find(self, own) for name, own in self._shared.items()}
 
+        def edited(name: str, state: Tensor) -> Tensor:
+            if (edit := self._edits.get(name)) is None:
+                return state
+            return rows.apply(lambda x: edit(x.flatten(1, 2)).view_as(x), state)
+
         def hook(name: str) -> Any:
             def pass_by(_: nn.Module, __: Any, output: Any) -> Any:
-                state = state_of_output(output)
-                edit = self._edits.get(name)
-                if edit is not None:
-                    new = rows.apply(lambda x: edit(x.flatten(1, 2)).view_as(x), state)
-                    output, state = _with_state(output, new), new
-                found[name] = state
-                return output
+                found[name] = edited(name, state_of_output(output))
+                return _with_state(output, found[name]) if name in self._edits else output
 
             return pass_by
 
@@ -264,10 +260,7 @@ class Wrapped(Model):
         if self._form.last_only:
             unknown = logits.new_full((1,), torch.nan).expand(*tokens.shape, logits.shape[-1])
             logits = torch.cat([unknown[:, :-1], logits.unsqueeze(1)], dim=1)
-        if LOGITS in self._edits:
-            edit = self._edits[LOGITS]
-            logits = rows.apply(lambda x: edit(x.flatten(1, 2)).view_as(x), logits)
-        return {name: found[name] for name in names} | {LOGITS: logits}
+        return {name: found[name] for name in names} | {LOGITS: edited(LOGITS, logits)}
 
     @contextmanager
     def _quiet(self) -> Iterator[None]:

@@ -110,8 +110,8 @@ class Tracker(Observer):
             config = dict(self._settings)
             trials = config.pop("trials", ())
             if key:
-                same = [t for t in trials if all(t.get(k, v) == v for k, v in key.items())]
-                config = {**(same[0] if same else {}), **key}
+                same = (t for t in trials if all(t.get(k, v) == v for k, v in key.items()))
+                config = {**next(same, {}), **key}
             self._open[name] = TOOLS[self._tool](
                 self._project, whole, name or whole, config, self._folder
             )

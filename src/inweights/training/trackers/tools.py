@@ -75,10 +75,7 @@ class Wandb:
             self._run.log({"step": step, **numbers})
 
     def files(self, paths: Sequence[Path]) -> None:
-        artifact = self._wandb.Artifact(_plain(self._group).replace("/", "-"), type="results")
-        for path in paths:
-            artifact.add_file(str(path))
-        self._run.log_artifact(artifact)
+        self._run.log_artifact(_artifact(self._wandb, self._group, paths))
 
     def end(self, *, failed: bool) -> None:
         self._run.finish(exit_code=int(failed))
@@ -100,10 +97,7 @@ class Trackio:
         self._run.log(dict(numbers), step=step)
 
     def files(self, paths: Sequence[Path]) -> None:
-        artifact = self._trackio.Artifact(_plain(self._run.name).replace("/", "-"), type="results")
-        for path in paths:
-            artifact.add_file(str(path))
-        self._run.log_artifact(artifact)
+        self._run.log_artifact(_artifact(self._trackio, self._run.name, paths))
 
     def end(self, *, failed: bool) -> None:
         del failed
@@ -181,6 +175,13 @@ TOOLS: dict[str, Callable[[str, str, str, Mapping[str, Any], Path], Tool]] = {
 }
 
 
+def _artifact(module: Any, name: str, paths: Sequence[Path]) -> Any:
+    made = module.Artifact(_plain(name).replace("/", "-"), type="results")
+    for path in paths:
+        made.add_file(str(path))
+    return made
+
+
 def _plain(name: str) -> str:
     """A name of letters, digits and what every tracker takes."""
     return re.sub(r"[^\w.=/, -]", "_", name).replace(", ", " ").replace("=", "-")
@@ -190,9 +191,8 @@ def _flat(config: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """Settings by dotted path."""
     found: dict[str, Any] = {}
     for key, value in config.items():
-        inner = value
-        if isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
-            inner = {str(place): one for place, one in enumerate(value)}
+        several = isinstance(value, list | tuple) and value and isinstance(value[0], Mapping)
+        inner = {str(i): one for i, one in enumerate(value)} if several else value
         if isinstance(inner, Mapping):
             found |= _flat(inner, f"{before}{key}.")
         else:
