@@ -173,7 +173,10 @@ def test_objects_show_themselves(trained, tmp_path) -> None:
     prediction = iw.predict(world)
     outcome = iw.run("demo", "smoke", seeds=2, runs=tmp_path)
     plan = outcome.recipe.plan(outcome.recipe.scales["smoke"])
-    for one in (world, model, prediction, outcome, outcome.claims[0], plan, iw.board()):
+    fresh = iw.EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0])
+    result = iw.train(fresh, world, iw.learners.two_hop_mlp(steps=2), seeds=[0])
+    shown = (world, model, prediction, outcome, outcome.claims[0], outcome.recipe.claims[0], plan)
+    for one in (*shown, result, iw.board()):
         assert len(repr(one).splitlines()) <= 20, repr(one)
         assert one._repr_html_().startswith("<strong>")
     assert "data:image/svg+xml" in outcome._repr_html_()

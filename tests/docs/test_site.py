@@ -42,7 +42,7 @@ def test_site(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     site = Path(BUILT).resolve() if BUILT else build(tmp_path / "site")
     each_claim_has_an_address(site)
     search_finds_a_recipe_by_its_claim(site)
-    search_finds_what_a_newcomer_looks_for(request.getfixturevalue("visit"), site)
+    search_finds_what_a_newcomer_looks_for(request.getfixturevalue("browser"), site)
     the_map_names_every_recipe(site)
     notebooks_are_run_and_open_elsewhere(site)
     pages_fit_their_window(request.getfixturevalue("visit"), site)
@@ -99,14 +99,15 @@ SOUGHT = {
 }  # fmt: skip
 
 
-def search_finds_what_a_newcomer_looks_for(visit, site: Path) -> None:
-    page = visit((site / "search.html").as_uri(), "body")
+def search_finds_what_a_newcomer_looks_for(browser, site: Path) -> None:
+    page = browser.new_page()  # not by `visit`: from the disk no summaries can be fetched
     for words, title in SOUGHT.items():
         page.goto(f"{(site / 'search.html').as_uri()}?q={words.replace(' ', '+')}")
         page.wait_for_selector("#search-results ul.search li a")
-        page.wait_for_timeout(500)
+        page.wait_for_timeout(1000)
         found = page.locator("#search-results ul.search > li").all_inner_texts()[:10]
         assert any(title.lower() in text.lower() for text in found), (words, found)
+    page.close()
 
 
 def the_map_names_every_recipe(site: Path) -> None:

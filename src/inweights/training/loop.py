@@ -20,6 +20,7 @@ from inweights.models.base import Model
 from inweights.models.dropout import Dropping
 from inweights.seeds import as_seeds
 from inweights.support.code import Code
+from inweights.support.showing import Card
 from inweights.training.batches.plans import Batch, Batches
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.checkpoint import Checkpoint, ReplicaState
@@ -70,6 +71,13 @@ class Result:
     losses: pl.DataFrame
     observed: dict[str, pl.DataFrame] = field(default_factory=dict)
     stopped: tuple[int, ...] = ()
+
+    def _repr_html_(self) -> str:
+        last = self.losses.group_by("replica", maintain_order=True).last()
+        rows = last.select("replica", "phase", "step", "loss")
+        return Card(
+            "Result", {"observed": ", ".join(self.observed)}, rows.columns, rows.rows()
+        ).html
 
 
 def train(

@@ -102,6 +102,10 @@ class Claim(Said, kw_only=True):
                 f"{'>= 0.99' if least is not None else '<= 0.01'}"
             )
 
+    def _repr_html_(self) -> str:
+        about = {"target": self.target.text, "published": self.published or "–"}
+        return Card(self.id, about, ("judged", "claim"), [(self.judged, self.text)]).html
+
     @property
     def ours(self) -> bool:
         """Whether no paper states it."""
