@@ -27,6 +27,7 @@ def runs(tmp_path, monkeypatch):
     return tmp_path / "runs"
 
 
+@pytest.mark.slow
 def test_a_file_becomes_a_page(runs, capsys, tmp_path: Path) -> None:
     file = tmp_path / "who knows whom.csv"
     file.write_text('source,target\n"Åsa, B",C\nC,D\nD,D\nE,D\n', encoding="utf-8")

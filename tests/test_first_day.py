@@ -112,6 +112,7 @@ def test_some_replicas_are_a_model_of_their_own(trained) -> None:
         model.select([2])
 
 
+@pytest.mark.slow
 def test_new_writes_what_works(tmp_path) -> None:
     kinds = ("world", "probe", "recipe")
     tests = [laboratory.new(kind, f"my-{kind}", tmp_path)[1] for kind in kinds]

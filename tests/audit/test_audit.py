@@ -139,6 +139,7 @@ def test_answers_that_differ_by_relation_are_no_contradiction(tmp_path: Path) ->
     assert [row[-1] for row in made.leaks.rows()] == [7, 5]  # a and x are told outright
 
 
+@pytest.mark.slow
 def test_chains_of_large_sets_are_counted(tmp_path: Path) -> None:
     """Hubs make tens of millions of chains of 40,000 triples, and a part of them is made."""
     rng = np.random.default_rng(0)

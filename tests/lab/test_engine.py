@@ -196,6 +196,7 @@ def test_killed_run_resumes_from_its_checkpoint(tmp_path, forks) -> None:
     assert same(folder.tables(), fresh.tables)
 
 
+@pytest.mark.slow
 def test_a_damaged_checkpoint_starts_again_and_ends_alike(tmp_path, monkeypatch) -> None:
     store = RunStore(tmp_path)
     overrides = ["gpt.phase.steps=40", "emb_mlp.steps=5"]

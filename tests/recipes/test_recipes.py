@@ -192,13 +192,6 @@ def every_claim_is_judged_and_finds_its_rows(outcome) -> None:
             assert low - 1e-9 <= result.measured <= high + 1e-9, f"{claim.id} leaves its bounds"
 
 
-def test_same_seed_same_numbers(tmp_path) -> None:
-    one = iw.run("demo/two-hop", "smoke", runs=tmp_path / "a")
-    other = iw.run("demo/two-hop", "smoke", runs=tmp_path / "b")
-    assert one.tables["accuracy"].equals(other.tables["accuracy"])
-    assert one.tables["losses"].equals(other.tables["losses"])
-
-
 @pytest.mark.slow
 def test_trials_that_differ_in_labels_only_are_trained_once(smoke) -> None:
     table = smoke("beyond/where-the-bridge-holds").tables["final"]

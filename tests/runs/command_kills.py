@@ -116,7 +116,9 @@ def run(
     prepare()
     here.mkdir(parents=True, exist_ok=True)
     os.chdir(here)
-    os.environ["INWEIGHTS_RUNS"] = str(here / "runs")
+    # What it reads lies in its place: a home may be closed to whom the command becomes.
+    os.environ |= {name: str(here / name.partition("_")[2].lower())
+                   for name in ("INWEIGHTS_RUNS", "INWEIGHTS_RESULTS")}  # fmt: skip
     with (here / "out").open("w") as out, (here / "err").open("w") as err:
         os.dup2(out.fileno(), 1)
         os.dup2(err.fileno(), 2)

@@ -129,11 +129,8 @@ def points(name: str, table: pl.DataFrame) -> Iterator[tuple[int | None, dict[st
     Words, seeds and replicas are part of the name; a table without steps gives one point.
     """
     numbers = [c for c, kind in table.schema.items() if kind.is_float()]
-    words = [
-        column
-        for column, kind in table.schema.items()
-        if kind in (pl.String, pl.Boolean) or column in ("seed", "replica")
-    ]
+    named, texts = ("seed", "replica"), (pl.String, pl.Boolean)
+    words = [c for c, kind in table.schema.items() if kind in texts or c in named]
     curves = table.select(words).n_unique() * len(numbers) if words else len(numbers)
     if curves > MOST_CURVES:
         _LOG.info("%s would be %d curves; it is among the files alone", name, curves)
