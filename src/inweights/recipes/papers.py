@@ -68,8 +68,8 @@ def recipe(
         plan: Makes the plan from the settings; the module's own if left out.
         derive: Computes further tables; the module's own, if it has one, if left out.
         version: Raised by hand when the recipe's results change; part of a run's identity.
-        scales: Settings by scale that name values of the code, all of one config class; if there are
-            none, that is the module's ``Settings``. Other scales are in the TOML file
+        scales: Settings by scale that name values of the code, all of one config class; without any
+            it is the module's ``Settings``. Other scales are in the TOML file
             (``[scales.smoke]``) or have the defaults.
     """
     own = vars(sys.modules[module])
