@@ -120,7 +120,7 @@ def test_words_and_scores_become_a_recipe(tmp_path: Path) -> None:
         ("published = 0.5", "publisht = 0.5", "did you mean 'published'"),
         ('protocol = "scaled"', 'protocol = "scale"', "did you mean 'scaled'"),
         ('title = "Coins"\n', "", "'title' is missing"),
-        ("[settings]\nn =", "[settings]\nm =", "unknown setting 'm'. Known: n"),
+        ("[settings]\nn =", "[settings]\nm =", "unknown setting 'm'. Known: coin, more, n"),
         ("mint.LIGHT", "mint.HEAVY", "use = 'mint.HEAVY' is no config"),
         ("n = 9", "m = 9", "scales.paper: unknown key 'm'"),
         ('notes = ["mine/luck"]', 'notes = ["mine/luk"]', "did you mean 'mine/luck'"),
