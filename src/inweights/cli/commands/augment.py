@@ -162,7 +162,6 @@ def augment(
 
     added.check()
     text.check()
-    common.load()
     knowledge = read_knowledge(facts, query=source.query, download=source.download)
     first: list[tuple[int, int]] = []
     if added.failing_first:

@@ -106,11 +106,17 @@ class Common:
     json: Json = False
     plugin: Plugins = ()
 
-    def load(self) -> None:
-        """Load the plugins."""
-        from inweights.support.plugins import load_plugins
 
-        load_plugins(self.plugin)
+def do(words: Sequence[str]) -> Any:
+    """Do a command, after loading the plugins that it names."""
+    command, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
+    bound.apply_defaults()
+    for group in bound.arguments.values():
+        if isinstance(group, Common):
+            from inweights.support.plugins import load_plugins
+
+            load_plugins(group.plugin)
+    return command(*bound.args, **bound.kwargs)
 
 
 @options

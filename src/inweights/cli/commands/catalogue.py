@@ -29,7 +29,6 @@ def list_recipes(part: str = "", /, *, common: Common = Common()) -> None:
     from inweights.recipes import recipes_like
     from inweights.recipes.catalogue.index import entry_of
 
-    common.load()
     console.recipes([entry_of(name) for name in recipes_like(part)], json=common.json)
 
 
@@ -52,7 +51,6 @@ def describe(
     from inweights.recipes import get_recipe
     from inweights.recipes.catalogue.settings import settings
 
-    common.load()
     chosen = get_recipe(recipe)
     if part and not settings(chosen, part):
         steps = [one.path.split(".") for one in settings(chosen)]
@@ -72,7 +70,6 @@ def cite(recipe: str = "", /, *, common: Common = Common()) -> None:
     from inweights.recipes.catalogue.citations import citations
     from inweights.recipes.papers import papers
 
-    common.load()
     known = not recipe or recipe in papers()
     console.cited(citations(recipe if known else get_recipe(recipe).name), json=common.json)
 
@@ -86,7 +83,6 @@ def models(part: str = "", /, *, common: Common = Common()) -> None:
     """
     from inweights.laboratory.zoo import cards
 
-    common.load()
     console.models([card for card in cards() if part in card.name], json=common.json)
 
 

@@ -83,7 +83,6 @@ def compare_training(
     from inweights.runs import RunStore
     from inweights.support.sources import Outside
 
-    common.load()
     given = TrainingSettings(facts=Outside(name=facts), model=Outside(name=compared.model))
     own = {
         "wording": {"name": str(compared.wording or "")}, "ways": compared.way or tuple(WAYS),

@@ -159,12 +159,11 @@ def _print(numbers: pl.DataFrame, by: str | None) -> None:
 
     from inweights.cli.console import base
 
-    listed = base.table("graph", "measure", "value", "null", "p", *([by] if by else []))
-    for (graph, measure), rows in numbers.group_by("graph", "measure", maintain_order=True):
+    best = []
+    for (_, measure), rows in numbers.group_by("graph", "measure", maintain_order=True):
         up = measure in ("neighbours", "fiedler")
-        best = rows.sort(pl.col("value") if not up else -pl.col("value")).row(0, named=True)
-        low, high = best["null_low"], best["null_high"]
-        cells = [str(graph), _WORDS[str(measure)], f"{best['value']:.3f}",
-                 f"{low:.3f} … {high:.3f}", f"{best['p']:.3f}"]  # fmt: skip
-        listed.add_row(*cells, *([str(best[by])] if by else []))
-    base.out.print(listed)
+        ordered = rows.sort(-pl.col("value") if up else "value")
+        best.append(ordered.row(0, named=True) | {"words": _WORDS[str(measure)]})
+    cells = {"graph": "{graph}", "measure": "{words}", "value": "{value:.3f}"}
+    cells |= {"null": "{null_low:.3f} … {null_high:.3f}", "p": "{p:.3f}"}
+    base.listing(best, cells | ({by: f"{{{by}}}"} if by else {}))

@@ -56,7 +56,6 @@ def run(
     """
     from inweights.config import load_toml
 
-    verdicts.load()
     changes = [*(console.flat(load_toml(config)) if config else ()), *choice.set]
     outcome = outcome_of(
         recipe, scale, doing, verdicts, jobs=doing.jobs or console.cores(doing.device, scale),
@@ -127,7 +126,6 @@ def sweep(
     from inweights.lab.studies.study import open_study
     from inweights.lab.studies.sweep import worth
 
-    common.load()
     recipe = open_study(file)
     settings, numbers, _ = recipe.resolve("cpu", choice.numbers, choice.set)
     jobs = doing.jobs or worth(recipe.plan(settings), len(numbers), doing.device)

@@ -30,7 +30,6 @@ def world(
     """
     from inweights.worlds import open_world, save_world
 
-    common.load()
     made = open_world(kind, changes.set, changes.seed)
     console.world(made, save_world(made, out) if out else None, json=common.json)
 
@@ -89,7 +88,6 @@ def predict(
     from inweights.audit import predict_source
     from inweights.worlds import Triples
 
-    shown.load()
     given = Triples(path=world, questions="all", query=source.query, download=source.download)
     with console.progress() as watch:
         progress = console.by_gap(watch, solving.gap)
@@ -157,7 +155,6 @@ def audit(
 
     if written.near and not written.fix:
         raise ConfigError("--near requires --fix")
-    common.load()
     words = Wording.read(wording) if wording else None
     knowledge = read_knowledge(facts, query=source.query, download=source.download)
     with console.progress() as watch, console.solving(1e-3) as progress:

@@ -63,7 +63,6 @@ def ask(
     from inweights.models import load_model
     from inweights.worlds import open_world
 
-    common.load()
     made = open_world(world, changes.set, changes.seed)
     stored = Path(model).suffix == ".safetensors"
     read = load_model(model) if stored else lm.load_model(model, download=download)

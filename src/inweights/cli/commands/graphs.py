@@ -50,7 +50,6 @@ def atlas(
             paths, lines u=v of the file, or the edges of one given graph.
         held_out: File of held-out paths; by default a quarter of --paths, selected by seed.
     """
-    common.load()
     if held_out is not None and paths is None:
         raise ConfigError("--held-out requires --paths, the file of training paths")
     found = _graphs(graphs) if paths is None else {}

@@ -121,7 +121,6 @@ def finetune(
     from inweights.config import apply_overrides
     from inweights.lm import DEFAULT, finetune_to
 
-    common.load()
     config = apply_overrides(DEFAULT, tuning.set)
     with console.progress() as progress:
         done = finetune_to(
@@ -157,17 +156,14 @@ def evaluate(
     from inweights.lm import add_scores, card_of, evaluation, forecast_of, load_model, read_exam
 
     if otherwise.endpoint:
-        common.load()
         _ask(otherwise.endpoint, model, questions, json=common.json)
         return
     if otherwise.watch:
         asking.refuse_watch(chat=loading.chat)
-        common.load()
         _watch(Path(model), questions, dtype or "", loading, json=common.json)
         return
     if asking.card:
         card_of(Path(model))  # before minutes are spent
-    common.load()
     asked, foreseen, why = read_exam(questions, chat=loading.chat), None, ""
     if asking.forecast is not False and questions.is_dir():
         limit = 60.0 if asking.seconds is None else asking.seconds

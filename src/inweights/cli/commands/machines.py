@@ -39,7 +39,6 @@ def plan(
     """
     from inweights.laboratory.plans import write_plan
 
-    common.load()
     chosen = laboratory.asked_for(recipe, scale, choice.numbers, choice.set)
     changes = chosen.changes(scale, choice.set)
     settings, roots, _ = chosen.resolve(scale, choice.numbers, changes)

@@ -41,7 +41,6 @@ def list_runs(
     """
     from inweights.runs import RunStore
 
-    common.load()
     found = [f for f in RunStore(runs) if part in str(f.config.get("recipe", "?"))]
     console.runs(found, json=common.json, full=full)
 
@@ -64,7 +63,6 @@ def show(
             training.
         verdicts.full: Show intervals, seeds and deciding cases.
     """
-    verdicts.load()
     outcome = which.open(run, again=again)
     console.outcome(outcome, json=verdicts.json, full=verdicts.full)
     return code_of(outcome.claims, verdicts.strict)
@@ -86,7 +84,6 @@ def compare(
         second: The other run.
         which.scale: Scale of the runs, if recipes are given.
     """
-    common.load()
     both = [which.open(name) for name in (first, second)]
     console.compared(laboratory.compare(*both), json=common.json)
 
@@ -128,7 +125,6 @@ def export(
     """
     if not (parts.pdf or parts.latex or parts.csv):
         raise ConfigError("choose what to write: --pdf, --latex, --csv, or several of them")
-    common.load()
     outcome = which.open(run)
     from inweights.report.pages.export import write_export
 
@@ -193,7 +189,6 @@ def verify(
     from inweights.lab.grammar.recipe import SCALES
 
     check_names("scale", [scale], SCALES)
-    verdicts.load()
     if settling.dry_run:
         if scale != "cpu":
             raise ConfigError(f"verify --dry-run knows the cost at scale 'cpu', not at '{scale}'")
