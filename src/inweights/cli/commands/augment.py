@@ -187,7 +187,7 @@ def augment(
         if text.model or text.limit:
             made, cost = _planned(making, text, download=source.download)
             if not common.json:
-                console.cost(cost, text.limit)
+                console.audits.cost(cost, text.limit)
         else:
             made = making(budget=text.budget, tokens=count)
-    console.augmented(made, write_augmented(made, out), json=common.json)
+    console.audits.augmented(made, write_augmented(made, out), json=common.json)

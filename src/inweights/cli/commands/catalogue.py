@@ -29,7 +29,7 @@ def list_recipes(part: str = "", /, *, common: Common = Common()) -> None:
     from inweights.recipes import recipes_like
     from inweights.recipes.catalogue.index import entry_of
 
-    console.recipes([entry_of(name) for name in recipes_like(part)], json=common.json)
+    console.catalogue.recipes([entry_of(name) for name in recipes_like(part)], json=common.json)
 
 
 @app.command
@@ -56,7 +56,7 @@ def describe(
         steps = [one.path.split(".") for one in settings(chosen)]
         parts = {".".join(path[: depth + 1]) for path in steps for depth in range(len(path))}
         raise unknown_name("setting", part, parts)
-    console.described(chosen, part, json=common.json, full=full)
+    console.catalogue.described(chosen, part, json=common.json, full=full)
 
 
 @app.command
@@ -71,7 +71,8 @@ def cite(recipe: str = "", /, *, common: Common = Common()) -> None:
     from inweights.recipes.papers import papers
 
     known = not recipe or recipe in papers()
-    console.cited(citations(recipe if known else get_recipe(recipe).name), json=common.json)
+    name = recipe if known else get_recipe(recipe).name
+    console.catalogue.cited(citations(name), json=common.json)
 
 
 @app.command
@@ -83,7 +84,7 @@ def models(part: str = "", /, *, common: Common = Common()) -> None:
     """
     from inweights.laboratory.zoo import cards
 
-    console.models([card for card in cards() if part in card.name], json=common.json)
+    console.catalogue.models([card for card in cards() if part in card.name], json=common.json)
 
 
 @claims_app.command
@@ -94,7 +95,7 @@ def history(claim: str, /, *, scale: str = "cpu", results: Results = None) -> No
         claim: Its name; the last part is enough if it is unique.
         scale: cpu or paper.
     """
-    console.history(laboratory.history(claim, scale, results=results))
+    console.ledger.history(laboratory.history(claim, scale, results=results))
 
 
 @claims_app.command
@@ -116,7 +117,7 @@ def state(
     """
     with console.progress() as progress:
         lines = laboratory.state(scale, only=only, anew=anew, results=results, progress=progress)
-    console.history(lines)
+    console.ledger.history(lines)
 
 
 @claims_app.command
@@ -128,4 +129,4 @@ def withdraw(claim: str, /, *, why: str, scale: str = "cpu", results: Results = 
         why: The reason, which the board shows.
         scale: cpu or paper.
     """
-    console.history([laboratory.withdraw(claim, why, scale, results=results)])
+    console.ledger.history([laboratory.withdraw(claim, why, scale, results=results)])

@@ -31,7 +31,7 @@ def world(
     from inweights.worlds import open_world, save_world
 
     made = open_world(kind, changes.set, changes.seed)
-    console.world(made, save_world(made, out) if out else None, json=common.json)
+    console.first.world(made, save_world(made, out) if out else None, json=common.json)
 
 
 @options
@@ -103,7 +103,7 @@ def predict(
             trained = predict_by_training(
                 part, replicas=replicas, seed=changes.seed, progress=watch
             )
-    console.prediction(
+    console.forecast.prediction(
         prediction, json=shown.json, every=shown.all, trained=trained, page=shown.page, name=world
     )
 
@@ -165,6 +165,6 @@ def audit(
     mended = mend(knowledge, near=written.near) if written.fix else None
     if written.fix and mended:
         write_mended(mended, written.fix)
-    console.audit(
+    console.audits.audit(
         made, json=common.json, page=written.page, name=facts, mended=mended, folder=written.fix
     )

@@ -71,7 +71,7 @@ def atlas(
             device=how.device, jobs=how.jobs or console.cores(how.device, scale),
             fresh=how.fresh, plugins=common.plugin, progress=progress,
         )  # fmt: skip
-    console.outcome(outcome, json=common.json)
+    console.results.outcome(outcome, json=common.json)
     return 0
 
 

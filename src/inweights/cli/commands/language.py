@@ -127,9 +127,9 @@ def finetune(
             out, model, data, config, part=tuning.part, seed=tuning.seed, dtype=tuning.dtype,
             observers=trackers(tuning.tracker, f"{out}.trackers", every=1),
             keep_epochs=tuning.keep_epochs, progress=progress,
-            show=None if common.json else console.mask, **vars(loading),
+            show=None if common.json else console.language.mask, **vars(loading),
         )  # fmt: skip
-    console.finetuned(done, out, json=common.json)
+    console.language.finetuned(done, out, json=common.json)
 
 
 @app.command
@@ -179,7 +179,7 @@ def evaluate(
             forecast=foreseen,
             progress=progress,
         )
-    console.evaluated(made, why=why, json=common.json)
+    console.language.evaluated(made, why=why, json=common.json)
     if asking.card:  # last: what was measured is not lost with it
         add_scores(Path(model), made)
 
@@ -192,10 +192,10 @@ def _ask(url: str, model: str, questions: Path, *, json: bool) -> None:
     endpoint, asked = Endpoint(url, model), read_exam(questions, chat=True)
     kept = questions.with_name(f"{questions.name}.answers.jsonl")
     if not json:
-        console.requests(*requests_of(endpoint, asked, kept), kept)
+        console.language.requests(*requests_of(endpoint, asked, kept), kept)
     with console.progress() as progress:
         made = ask_endpoint(endpoint, asked, kept, progress=progress)
-    console.answered(made, json=json)
+    console.language.answered(made, json=json)
 
 
 def _watch(model: Path, questions: Path, dtype: str, loading: Loading, *, json: bool) -> None:
@@ -207,4 +207,4 @@ def _watch(model: Path, questions: Path, dtype: str, loading: Loading, *, json: 
             progress=progress,
         )  # fmt: skip
         for row in scores:
-            console.epoch(row, json=json)
+            console.language.epoch(row, json=json)

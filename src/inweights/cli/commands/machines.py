@@ -50,7 +50,7 @@ def plan(
     planned = write_plan(
         made, roots, out, version=chosen.version, store=store, plugins=common.plugin, collect=words
     )
-    console.status(planned, planned.status(), json=common.json)
+    console.results.status(planned, planned.status(), json=common.json)
 
 
 @app.command
@@ -100,7 +100,7 @@ def work(
             observers=tuple(trackers(tracker, per=tracker_per)),
         )
         done = do(planned, effort)
-    console.status(planned, done, json=json)
+    console.results.status(planned, done, json=json)
     return int(done.failed > 0)
 
 
@@ -114,4 +114,4 @@ def status(plan: str, /, *, json: Json = False) -> None:
     from inweights.laboratory.plans import Planned
 
     planned = Planned(plan)
-    console.status(planned, planned.status(), json=json)
+    console.results.status(planned, planned.status(), json=json)
