@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 RATE, FASTEST = 0.05, 2.0
 #: How often the rate is halved where a replica diverges.
 HALVED = 4
-#: Statements that are asked at once.
 
 
 @dataclass(frozen=True, eq=False)
