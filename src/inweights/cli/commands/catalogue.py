@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from inweights import laboratory
+from inweights import laboratory, recipes
 from inweights.cli import console
 from inweights.cli.commands.base import Common, Flag, app
 from inweights.errors import unknown_name
@@ -26,10 +26,11 @@ def list_recipes(part: str = "", /, *, common: Common = Common()) -> None:
     Args:
         part: Only recipes whose name contains this, such as fig or geometric-memory.
     """
-    from inweights.recipes import recipes_like
     from inweights.recipes.catalogue.index import entry_of
 
-    console.catalogue.recipes([entry_of(name) for name in recipes_like(part)], json=common.json)
+    console.catalogue.recipes(
+        [entry_of(name) for name in recipes.recipes_like(part)], json=common.json
+    )
 
 
 @app.command
@@ -48,10 +49,9 @@ def describe(
         part: Only settings within this one, such as gpt.model.
         full: List every setting with its full description.
     """
-    from inweights.recipes import get_recipe
     from inweights.recipes.catalogue.settings import settings
 
-    chosen = get_recipe(recipe)
+    chosen = recipes.get_recipe(recipe)
     if part and not settings(chosen, part):
         steps = [one.path.split(".") for one in settings(chosen)]
         parts = {".".join(path[: depth + 1]) for path in steps for depth in range(len(path))}
@@ -66,12 +66,11 @@ def cite(recipe: str = "", /, *, common: Common = Common()) -> None:
     Args:
         recipe: A recipe, the last part of its name, or a paper; all papers if left out.
     """
-    from inweights.recipes import get_recipe
     from inweights.recipes.catalogue.citations import citations
     from inweights.recipes.papers import papers
 
     known = not recipe or recipe in papers()
-    name = recipe if known else get_recipe(recipe).name
+    name = recipe if known else recipes.get_recipe(recipe).name
     console.catalogue.cited(citations(name), json=common.json)
 
 

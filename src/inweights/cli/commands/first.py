@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from inweights import laboratory
+from inweights import laboratory, lm, models, worlds
 from inweights.cli import console
 from inweights.cli.commands.base import Changes, Common, Download, Json, Runs, Whole, app
 
@@ -59,11 +59,7 @@ def ask(
         changes.set: Change a setting of the world, as in --set n=10; may be repeated.
         changes.seed: Root seed of the world.
     """
-    from inweights import lm
-    from inweights.models import load_model
-    from inweights.worlds import open_world
-
-    made = open_world(world, changes.set, changes.seed)
+    made = worlds.open_world(world, changes.set, changes.seed)
     stored = Path(model).suffix == ".safetensors"
-    read = load_model(model) if stored else lm.load_model(model, download=download)
+    read = models.load_model(model) if stored else lm.load_model(model, download=download)
     console.first.answers(laboratory.ask(read, made, question, best=best), json=common.json)

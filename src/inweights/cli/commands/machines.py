@@ -15,6 +15,8 @@ from inweights.cli.commands.base import (
     choices,
     trackers,
 )
+from inweights.config import check_size
+from inweights.support.plugins import load_plugins
 
 
 @app.command
@@ -79,11 +81,9 @@ def work(
             all workers.
         retry: Try failed tasks again.
     """
-    from inweights.config import check_size
     from inweights.lab.engine.collect import Effort
     from inweights.laboratory.plans import Planned
     from inweights.laboratory.plans import work as do
-    from inweights.support.plugins import load_plugins
 
     check_size("lease", lease, least=1)
     planned = Planned(plan, lease)

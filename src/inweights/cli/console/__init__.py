@@ -9,6 +9,7 @@ from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
     from inweights.cli.console import audits as audits
+    from inweights.cli.console import base as base
     from inweights.cli.console import catalogue as catalogue
     from inweights.cli.console import claims as claims
     from inweights.cli.console import comparisons as comparisons
