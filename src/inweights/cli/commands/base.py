@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, dataclass_transform
 from cyclopts import App, Parameter, Token
 
 from inweights import __version__
+from inweights.support.plugins import load_plugins
 
 if TYPE_CHECKING:
     from inweights.lab.engine.outcome import Outcome
@@ -113,8 +114,6 @@ def do(words: Sequence[str]) -> Any:
     bound.apply_defaults()
     for group in bound.arguments.values():
         if isinstance(group, Common):
-            from inweights.support.plugins import load_plugins
-
             load_plugins(group.plugin)
     return command(*bound.args, **bound.kwargs)
 

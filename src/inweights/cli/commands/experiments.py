@@ -63,7 +63,7 @@ def run(
     )  # fmt: skip
     if outcome is None:
         return 0
-    console.outcome(outcome, json=verdicts.json, full=verdicts.full)
+    console.results.outcome(outcome, json=verdicts.json, full=verdicts.full)
     return code_of(outcome.claims, verdicts.strict)
 
 
@@ -87,7 +87,7 @@ def outcome_of(
                 observers=trackers(doing.tracker, per=doing.tracker_per), **what,
             )  # fmt: skip
         ahead = laboratory.forecast(recipe, scale, progress=progress, **what)
-    console.ahead(ahead, json=common.json)
+    console.catalogue.ahead(ahead, json=common.json)
     return None
 
 
@@ -135,5 +135,5 @@ def sweep(
     )
     if outcome is None:
         return 0
-    console.outcome(outcome, json=common.json)
+    console.results.outcome(outcome, json=common.json)
     return code_of(outcome.claims, strict)

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from inweights.lab.grammar.figure import Figure
 
 
+#: Name of the page in a run folder.
+PAGE = "page.html"
+
+
 @dataclass(frozen=True, kw_only=True)
 class PageContent:
     """What a page shows.
@@ -83,6 +87,13 @@ def write_figures(
         (folder / f"{name}.png").write_bytes(still.png)
         (folder / f"{name}.svg").write_bytes(still.svg.encode())
     return stills
+
+
+def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
+    """Write ``figures/`` and the page of a run into ``folder``; ``cite`` are BibTeX entries."""
+    stills = write_figures(outcome.figures, outcome.tables, folder / "figures")
+    content = PageContent(outcome=outcome, cite=cite)
+    (folder / PAGE).write_text(build_page(content, stills), encoding="utf-8")
 
 
 def _stills(figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame]) -> dict[str, Still]:

@@ -11,7 +11,17 @@ import polars as pl
 from inweights.lab.grammar.controls import CONTROL, beyond_control
 from inweights.lab.grammar.figure import shown_in
 from inweights.lab.grammar.recipe import split_ours
-from inweights.report.base.html import disclosure, escape, meta, nav, preview, prose, tag, tree
+from inweights.report.base.html import (
+    disclosure,
+    escape,
+    figure_card,
+    meta,
+    nav,
+    preview,
+    prose,
+    tag,
+    tree,
+)
 from inweights.report.base.registry import PLAYERS, arguments, find
 from inweights.report.base.save import Still, inline
 from inweights.report.figures.draw import draw_for_phone
@@ -104,12 +114,12 @@ def figures_section(
     moving = False
     drawn = []
     for number, figure in enumerate(figures, start=1):
-        fragment, stills_only = interactive(figure, tables), ""
+        fragment, note = interactive(figure, tables), ""
         if fragment is not None and 'class="player"' in fragment:
             if installed("interactive"):
                 moving = True
             else:
-                fragment, stills_only = None, tag("p", escape(_STILL), class_="note")
+                fragment, note = None, tag("p", escape(_STILL), class_="note")
         wide = stills[figure.id]
         if fragment is None:
             drawn_narrow = draw_for_phone(figure, tables)
@@ -121,17 +131,8 @@ def figures_section(
             tag("h4", tag("code", escape(source))) + preview(source, tables[source])
             for source in dict.fromkeys(figure.sources)
         ]
-        drawn.append(
-            tag(
-                "figure",
-                tag("h3", tag("span", f"Figure {number}"), escape(figure.title)),
-                tag("div", picture, class_="card"),
-                stills_only,
-                tag("figcaption", prose(figure.caption)),
-                disclosure("Data", *data, class_="source"),
-                id=f"figure-{figure.id}",
-            )
-        )
+        below = note, disclosure("Data", *data, class_="source")
+        drawn.append(figure_card(number, figure.id, figure.title, picture, figure.caption, *below))
     return tag("section", tag("h2", "Figures"), *drawn, id="figures"), moving
 
 
