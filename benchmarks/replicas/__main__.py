@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from benchmarks.replicas.cases import CASES, Case, Ours
+from benchmarks.replicas.cases import CASES, Case, Ours, gpt
 from benchmarks.replicas.eager import eager_step
 from benchmarks.replicas.machine import activations, dispatched, least_seconds, peaks, seconds
 
@@ -87,6 +87,15 @@ def measured(case: Case, replicas: int, rounds: int) -> dict[str, Any]:
     }
 
 
+def operations(layers: int) -> dict[str, Any]:
+    """How many operations a step of a small GPT asks for."""
+    ours = Ours(gpt(f"{layers}-layer GPT", layers, 32, 16, 8), 24)
+    for _ in range(8):
+        ours.step()
+    kernels = getattr(ours.losses, "kernels", 0)
+    return {"layers": layers, "kernels": kernels, "dispatched": dispatched(ours)}
+
+
 def profile(case: Case, replicas: int, most: int = 12) -> str:
     """The operations that take most of a step."""
     ours = Ours(case, replicas)
@@ -126,7 +135,8 @@ def main() -> None:
                 print(f"{case.name:9} R = {replicas:2}  {', '.join(said)}", flush=True)
     if given.json:
         about = {"environment": environment(), "threads": given.threads, "peaks": peaks()}
-        print(json.dumps({**about, "cases": rows}, indent=2))
+        counted = [operations(layers) for layers in (1, 2, 4)]
+        print(json.dumps({**about, "operations": counted, "cases": rows}, indent=2))
 
 
 if __name__ == "__main__":

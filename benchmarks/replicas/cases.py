@@ -33,7 +33,7 @@ from inweights.training.steps.recorded import Losses, RecordedLosses
 from inweights.worlds import Analogy, Graph, TwoHop
 from inweights.worlds.world import World
 
-__all__ = ["CASES", "Case", "Ours"]
+__all__ = ["CASES", "Case", "Ours", "gpt"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,8 @@ class Case:
         return model, Batch(inputs, inputs.last, answers.expand(replicas, -1), weights)
 
 
-def _gpt(name: str, layers: int, width: int, tokens: int, count: int) -> Case:
+def gpt(name: str, layers: int, width: int, tokens: int, count: int) -> Case:
+    """A GPT on drawn sequences of two tokens."""
     config = GPTConfig(layers=layers, width=width, heads=1)
     return Case(name, config, iw.Optimizer(), drawn=(tokens, count))
 
@@ -80,9 +81,9 @@ def _gpt(name: str, layers: int, width: int, tokens: int, count: int) -> Case:
 _RING = Graph(shape="cycle").build(0)
 _ADAMW = iw.Optimizer(rate=1e-3, weight_decay=0.0)
 CASES = (
-    _gpt("tiny GPT", 1, 32, 16, 8),
-    _gpt("wide GPT", 1, 128, 16, 8),
-    _gpt("fig2 GPT", 8, 64, 61, 50),
+    gpt("tiny GPT", 1, 32, 16, 8),
+    gpt("wide GPT", 1, 128, 16, 8),
+    gpt("fig2 GPT", 8, 64, 61, 50),
     Case(
         "Emb-MLP",
         EmbMLPConfig(width=64),

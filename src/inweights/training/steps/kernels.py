@@ -31,10 +31,13 @@ class NotRecordable(Exception):  # noqa: N818  # it is an answer, no error
 
 
 class _Call(NamedTuple):
+    """A kernel; the pieces of memory in ``fresh`` are there since it ran."""
+
     func: Any
     args: Any
     kwargs: Any
     outs: list[Any]
+    fresh: frozenset[int] = frozenset()
 
     @property
     def name(self) -> str:
@@ -43,10 +46,6 @@ class _Call(NamedTuple):
     @property
     def given(self) -> list[Tensor]:
         return _only_tensors(tree_leaves((self.args, self.kwargs)))
-
-    @property
-    def made(self) -> list[Tensor]:
-        return _only_tensors(self.outs)
 
 
 class Kernels:
@@ -65,7 +64,7 @@ class Kernels:
         self._result = memory.moved(result)
         self._calls: list[Callable[[], object]] = []
         for call in calls:
-            moved = tree_map_only(Tensor, memory.moved, tuple(call[1:]))
+            moved = tree_map_only(Tensor, memory.moved, tuple(call[1:4]))
             self._calls += _run_again(_Call(call.func, *moved))
 
     def __len__(self) -> int:
@@ -84,6 +83,7 @@ class _Recorder(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.calls: list[_Call] = []
+        self._known: set[int] = set()
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
@@ -96,7 +96,11 @@ class _Recorder(TorchDispatchMode):
         if tags & {torch.Tag.dynamic_output_shape, torch.Tag.nondeterministic_seeded}:
             raise NotRecordable
         out = func(*args, **(kwargs or {}))
-        self.calls.append(_Call(func, args, kwargs or {}, tree_leaves(out)))
+        call = _Call(func, args, kwargs or {}, tree_leaves(out))
+        self._known |= _places(call.given)
+        fresh = _places(_only_tensors(call.outs)) - self._known
+        self._known |= fresh
+        self.calls.append(call._replace(fresh=frozenset(fresh)))
         return out
 
 
@@ -112,8 +116,8 @@ def _copies_at_once(calls: Sequence[_Call]) -> list[_Call]:
     joint = calls[ends[-1]]
     written: dict[int, int] = {}
     for at, call in enumerate(calls):
-        changed = call.given if call.func._schema.is_mutable else []
-        written.update((_place(one), at) for one in (*changed, *call.made))
+        changed = _places(call.given) if call.func._schema.is_mutable else call.fresh
+        written.update(dict.fromkeys(changed, at))
     after: dict[int, list[_Call]] = {}
     copy = torch.ops.aten.copy_.default
     for slot, gradient in zip(*joint.args[:2], strict=True):
@@ -128,18 +132,11 @@ def _copies_at_once(calls: Sequence[_Call]) -> list[_Call]:
 
 def _needed(calls: Sequence[_Call], result: Tensor) -> list[_Call]:
     """The calls that change a tensor, or make one that is read: neither views nor checks."""
-    known: set[int] = set()
-    fresh: list[set[int]] = []
-    for call in calls:
-        known |= {_place(one) for one in call.given}
-        fresh.append({_place(one) for one in call.made} - known)
-        known |= fresh[-1]
     read, needed = {_place(result)}, []
-    for call, new in zip(reversed(calls), reversed(fresh), strict=True):
-        if call.func._schema.is_mutable or new & read:
+    for call in reversed(calls):
+        if call.func._schema.is_mutable or call.fresh & read:
             needed.append(call)
-            fills = call.name in EMPTY | ZEROS | ONES
-            read |= set() if fills else {_place(one) for one in call.given}
+            read |= set() if call.name in EMPTY | ZEROS | ONES else _places(call.given)
     return needed[::-1]
 
 
@@ -150,31 +147,22 @@ class _Memory:
     """
 
     def __init__(self, calls: Sequence[_Call], result: Tensor) -> None:
-        first: dict[int, int] = {}
-        sizes: dict[int, int] = {}
         last: dict[int, int] = {}
         for at, call in enumerate(calls):
-            last.update((_place(one), at) for one in (*call.given, *call.made))
+            last.update(dict.fromkeys(call.fresh | _places(call.given), at))
         last[_place(result)] = len(calls)
-        known: set[int] = set()
         over: dict[int, int] = {}
+        buffers: dict[int, tuple[int, int, int]] = {}
         for at, call in enumerate(calls):
-            known |= {_place(one) for one in call.given}
-            for out in call.made:
-                place = _place(out)
-                if place in known:
-                    continue
-                known.add(place)
-                old = [p for p in _replaceable(call, out) if p in sizes and last[p] == at]
-                over[place] = over[old[0]] if old else place
-                first.setdefault(over[place], at)
-                sizes[place] = out.untyped_storage().nbytes()
-        until: dict[int, int] = {}
-        for place, start in over.items():
-            until[start] = max(until.get(start, 0), last[place])
-        starts = _packed({p: (first[p], until[p], sizes[p]) for p in first})
-        self._starts = {place: starts[start] for place, start in over.items()}
-        self.bytes = max((starts[p] + sizes[p] for p in starts), default=0)
+            for out in _only_tensors(call.outs):
+                if (place := _place(out)) in call.fresh:
+                    old = [over[p] for p in _replaceable(call, out) if p in over and last[p] == at]
+                    over[place] = own = old[0] if old else place
+                    first = buffers.get(own, (at,))[0]
+                    buffers[own] = (first, last[place], out.untyped_storage().nbytes())
+        starts = _packed(buffers)
+        self._starts = {place: starts[own] for place, own in over.items()}
+        self.bytes = max((starts[p] + buffers[p][2] for p in starts), default=0)
         self._storage = torch.empty(self.bytes, dtype=torch.uint8).untyped_storage()
 
     def moved(self, tensor: Tensor) -> Tensor:
@@ -272,3 +260,7 @@ def _only_tensors(values: Iterable[Any]) -> list[Tensor]:
 def _place(tensor: Tensor) -> int:
     """Which piece of memory a tensor is a part of."""
     return tensor.untyped_storage()._cdata
+
+
+def _places(tensors: Iterable[Tensor]) -> set[int]:
+    return {_place(tensor) for tensor in tensors}
