@@ -41,6 +41,8 @@ _TARGETS, _GROUPS = 100, 10
 #: Pairs whose ranks are exact in the null distribution, too. Of more, cosines there are counted in
 #: so many steps, which moves a correlation by less than 1e-6.
 _SORTED, _STEPS = 50_000, 2**16
+#: Counts the pairs of a sum of their ranks, if it is larger than twice the sum.
+_CODE = 2.0**32
 #: The remainders by 2 of the hops that count.
 _HOPS = {"all": (0, 1), "even": (0,), "odd": (1,)}
 _NULLS = ("random", "shuffled")
@@ -145,9 +147,9 @@ class Pairs:
     def all(cls, hops: Float[Floats, "N N"]) -> Pairs:
         """Return all unordered pairs whose distance is finite."""
         u, v = np.triu_indices(len(hops), 1)
-        joined = np.isfinite(hops[u, v])
-        u, v = u[joined], v[joined]
-        return cls(u, v, hops[u, v].astype(np.int64), len(hops))
+        near = hops[u, v]
+        joined = np.isfinite(near)
+        return cls(u[joined], v[joined], near[joined].astype(np.int64), len(hops))
 
     def at(self, remainders: Sequence[int]) -> Pairs:
         """Return the pairs whose hops have one of these remainders by 2."""
@@ -169,8 +171,12 @@ class Pairs:
     @cached_property
     def ranks(self) -> Float[Floats, " P"]:
         """Ranks of the distances, less their mean."""
-        found = midranks(np.unique(self.hops, return_inverse=True)[1])
+        found = midranks(self.hops)
         return found - found.mean()
+
+    @cached_property
+    def _coded(self) -> Float[Floats, " P"]:
+        return self.ranks + _CODE
 
     @cached_property
     def places(self) -> Int[Ids, " P"]:
@@ -193,10 +199,14 @@ class Pairs:
 
         The sums over pairs are sums over numbers; ranks are whole or half, so that they are exact.
         """
-        counts = np.bincount(groups)
+        coded = np.bincount(groups, self._coded)
+        counts = np.rint(coded / _CODE)
+        own = coded - counts * _CODE
+        if counts.max(initial=0) * len(groups) >= _CODE:  # a sum may be too large to tell
+            counts, own = np.bincount(groups), np.bincount(groups, self.ranks)
         ranks = _ranks_of(counts) - (len(groups) + 1) / 2
         scale = np.sqrt((counts * ranks**2).sum() * self._spread)
-        return float(np.bincount(groups, self.ranks) @ ranks / scale) if scale > 0 else np.nan
+        return float(own @ ranks / scale) if scale > 0 else np.nan
 
     def error(self, angles: Float[Floats, " P"]) -> float:
         """Return the standard error of a sampled correlation, by groups of sources."""
