@@ -46,7 +46,7 @@ def rows_of(target: Mapping[str, Any], stored: Mapping[str, Any]) -> Iterator[Ro
     names = target["value"] if isinstance(target["value"], list) else [target["value"]]
     least = "least" in target
     limits: dict[str, float] = target["least" if least else "most"]
-    for row in stored[target["rows"]]:
+    for row in stored.get(target["rows"], ()):
         by = target["by"]
         key = by.format(**row) if "{" in by else str(row[by])
         limit = of(limits, key)
