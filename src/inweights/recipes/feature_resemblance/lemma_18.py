@@ -65,4 +65,4 @@ SCORES = {
 } | {"nearer-when-wider": lab.number("nearness", "ratio") <= 0.5}
 
 
-RECIPE = recipe(__name__, smoke=Settings(widths=(8, 16), layers=3, labels=3))
+RECIPE = recipe(__name__)
