@@ -177,10 +177,4 @@ SCORES = {
     ).within(-0.1, 0.1),
 }
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(
-        sizes=(4, 128), widths=(4,), transferred=Bijections(n=16, relations=2), steps=20
-    ),
-    paper=Settings(sizes=(8, 32, 128, 512), widths=(3, 4, 5, 6, 7, 8, 10, 12, 16), steps=5000),
-)
+RECIPE = recipe(__name__)
