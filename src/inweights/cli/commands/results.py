@@ -223,10 +223,8 @@ def _settle(
             on=settling.on,
             store=settling.store,
         )
-        more = laboratory.settle(
-            scale, only=only, minutes=settling.minutes, runs=runs, effort=effort
-        )
-        done = list(more)
+        minutes = settling.minutes
+        done = list(laboratory.settle(scale, only=only, minutes=minutes, runs=runs, effort=effort))
     console.claims.settled(done)
 
 

@@ -49,7 +49,10 @@ def audit(
     """Print an audit: contents, predictions, problems and advice."""
     facts, values = made.knowledge, made.entity_positions["literal"]
     if page is not None:
-        _write_page(made, page, name)
+        from inweights.report.base.html import write_page
+        from inweights.report.pages.audit_page import build_audit_page
+
+        write_page(build_audit_page(made, name), page)
     if json:
         print_json(_plain(made) | ({"mended": mended.counts} if mended else {}))
         return
@@ -85,13 +88,6 @@ def _mended(mended: Mended, folder: Path | None) -> None:
         f"{plural(counts['missing'], 'fact')} that others imply, turned",
         soft_wrap=True,
     )
-
-
-def _write_page(made: Audit, page: Path, name: str) -> None:
-    from inweights.report.base.html import write_page
-    from inweights.report.pages.audit_page import build_audit_page
-
-    write_page(build_audit_page(made, name), page)
 
 
 def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
