@@ -26,12 +26,7 @@ from inweights.errors import ConfigError, check_names
 
 @app.command(name="runs")
 def list_runs(
-    part: str = "",
-    /,
-    *,
-    runs: Runs = None,
-    full: Flag = False,
-    common: Common = Common(),
+    part: str = "", /, *, runs: Runs = None, full: Flag = False, common: Common = Common()
 ) -> None:
     """List finished runs, newest first, with changed settings and dates.
 
@@ -70,12 +65,7 @@ def show(
 
 @app.command
 def compare(
-    first: str,
-    second: str,
-    /,
-    *,
-    which: Finished = Finished(),
-    common: Common = Common(),
+    first: str, second: str, /, *, which: Finished = Finished(), common: Common = Common()
 ) -> None:
     """Compare two runs: verdicts, scores, and different settings.
 

@@ -37,11 +37,7 @@ _WHOLE = 19
 
 
 def board(
-    results: Sequence[ClaimResult],
-    scale: str,
-    *,
-    json: bool = False,
-    full: bool = False,
+    results: Sequence[ClaimResult], scale: str, *, json: bool = False, full: bool = False
 ) -> None:
     """Print the board: of several recipes a line each, of one every claim."""
     if json:

@@ -69,8 +69,7 @@ NAMED: dict[str, Mark] = {
 
 #: Blue below zero, white at zero, red-brown above: told apart by the colour-blind.
 DIVERGING = LinearSegmentedColormap.from_list(
-    "inweights",
-    ["#0b3c68", "#2f76ad", "#8dbbdb", "#ffffff", "#f2b48c", "#cb6526", "#7a2c06"],
+    "inweights", ["#0b3c68", "#2f76ad", "#8dbbdb", "#ffffff", "#f2b48c", "#cb6526", "#7a2c06"]
 )
 
 #: Matplotlib's own settings, so that a user's do not show; but the backend stays theirs.
