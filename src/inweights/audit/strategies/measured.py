@@ -44,14 +44,12 @@ _NOTES: dict[str, dict[str, str]] = _FOUND["notes"]
 #: What it was all measured on; of other models it says little.
 MEASURED_ON: str = _FOUND["on"]
 MEASURED = tuple(
-    Measured(
-        strategy, asked, *gains[asked], seeds=_FOUND["seeds"],
-        source=f"{_SOURCE}; {note}" if note else _SOURCE,
-    )
+    Measured(strategy, asked, gain, low, high, _FOUND["seeds"], "; ".join(filter(None, said)))
     for strategy, gains in _FOUND["gains"].items()
     for asked in ASKED
-    for note in [_NOTES.get(strategy, {}).get(asked)]
-)  # fmt: skip
+    for gain, low, high in [gains[asked]]
+    for said in [(_SOURCE, _NOTES.get(strategy, {}).get(asked))]
+)
 #: A mean gain from which on a strategy is taken that no interval settles; and a cost that is told.
 _WORTH = 0.1
 
