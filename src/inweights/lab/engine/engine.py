@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,14 +16,7 @@ import polars as pl
 from inweights.errors import ConfigError, DataError, FolderError, InweightsError
 from inweights.lab.engine.outcome import Outcome, Publish, judge_all, load, write_outcome
 from inweights.lab.grammar.recipe import Recipe, Tables
-from inweights.runs import (
-    RunStore,
-    environment,
-    read_json,
-    repositories,
-    when,
-    write_json,
-)
+from inweights.runs import RunStore, environment, read_json, repositories, when, write_json
 from inweights.support.sources import differing
 
 if TYPE_CHECKING:
@@ -50,12 +43,11 @@ def execute(
     Args:
         recipe: What to run.
         scale: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Number of replicates, or their seeds, if not the recipe's.
-        overrides: Changes of settings, ``key=value`` or a mapping.
+        seeds: As for :func:`inweights.run`; the recipe's own if left out.
+        overrides: As for :func:`inweights.run`.
         store: Where runs are kept.
         effort: Who does the work, with what, and what is made again or kept.
-        publish: Called with the outcome and the folder before it is sealed, to add figures and a
-            page.
+        publish: Called with the outcome and the folder before it is sealed.
 
     Raises:
         ConfigError: Scale, seeds or overrides do not fit.
@@ -89,20 +81,20 @@ def execute(
         if folder.complete:
             make()  # the weights, where they are not there
             return load(recipe, folder, effort.store)
+        about = {"settings": config["settings"]}
         blank = Outcome(
             recipe=recipe,
             scale=scale,
             seeds=chosen,
-            settings=config["settings"],
+            seconds=0.0,
             overrides=changes,
             folder=folder,
             plugins=tuple(effort.plugins),
             command=effort.command,
             store=effort.store,
+            **about,
         )
-        with watched(
-            plan, chosen, effort, recipe.name, settings=config["settings"], folder=str(folder.path)
-        ) as tables:
+        with watched(plan, chosen, effort, recipe.name, folder=str(folder.path), **about) as tables:
             outcome = _fill(blank, make, publish)
             tables.update(outcome.tables)
         return outcome
@@ -112,8 +104,9 @@ def _fill(blank: Outcome, make: Callable[[], Tables], publish: Publish | None) -
     """Have the tables of a run made, judge it, and write its folder."""
     recipe, folder = blank.recipe, blank.folder
     started, commits = time.monotonic(), repositories()
-    work = folder.begin()
-    before = _seconds(work)
+    work, before = folder.begin(), 0.0
+    with suppress(FolderError):
+        before = read_json(work / _CLOCK, dict[str, float]).get("seconds", 0.0)
     try:
         with _fitting(recipe, blank.overrides):
             tables = make()
@@ -126,15 +119,14 @@ def _fill(blank: Outcome, make: Callable[[], Tables], publish: Publish | None) -
         raise
     folder.check()
     with _fitting(recipe, blank.overrides):
-        tables |= recipe.derive(tables) if recipe.derive else {}
+        tables = recipe.derived(tables)
     outcome = replace(
         blank,
         seconds=round(before + time.monotonic() - started, 2),
         tables=tables,
         claims=judge_all(recipe, tables, blank.scale, seeds=blank.seeds),
         environment=environment(commits),
-    )
-    outcome = outcome.with_cautions()
+    ).with_cautions()
     write_outcome(outcome, work, publish)
     folder.seal()
     return outcome
@@ -183,10 +175,3 @@ def _fitting(recipe: Recipe, changes: Sequence[str]) -> Iterator[None]:
             f"{recipe.name} cannot run with {', '.join(changes)}: {type(error).__name__}: "
             f"{str(error) or 'no details'}"
         ) from error
-
-
-def _seconds(work: Path) -> float:
-    try:
-        return read_json(work / _CLOCK, dict[str, float]).get("seconds", 0.0)
-    except FolderError:
-        return 0.0

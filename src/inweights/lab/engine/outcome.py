@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,21 @@ Publish = Callable[["Outcome", Path], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class _About:
+    """What is read back of a finished run; runs of earlier versions may say more."""
+
+    scale: str
+    seeds: tuple[int, ...]
+    settings: Mapping[str, Any]
+    seconds: float
+    overrides: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome(_About):
     """A finished run of a recipe.
 
     ``store`` is where the tables of single runs are, if this call named a place; a folder that is
@@ -42,19 +56,11 @@ class Outcome:
     """
 
     recipe: Recipe
-    scale: str
-    seeds: tuple[int, ...]
-    settings: Mapping[str, Any]
-    overrides: tuple[str, ...]
     folder: RunFolder
     environment: Mapping[str, Any] = field(default_factory=dict)
-    seconds: float = 0.0
     cached: bool = False
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     claims: tuple[ClaimResult, ...] = ()
-    plugins: tuple[str, ...] = ()
-    command: tuple[str, ...] = ()
-    cautions: tuple[str, ...] = ()
     store: str = ""
 
     @property
@@ -71,7 +77,14 @@ class Outcome:
 
         A figure's claims are those on the tables that it draws, or all where there is none.
         """
-        return figures_asked(self.recipe, self.claims)
+        shown = {claim.id: claim.agrees for claim in self.claims}
+        told = {c.id: c.score.table for c in self.recipe.claims if c.id in shown and not c.check}
+        figures = []
+        for figure in self.recipe.figures:
+            own = [shown[name] for name, table in told.items() if table in figure.sources]
+            known = all(own or [shown[name] for name in told])
+            figures.append(figure if known else figure.in_question)
+        return tuple(figures)
 
     def with_cautions(self) -> Outcome:
         """Return the run with what a reader has to know of its numbers, in sentences."""
@@ -110,10 +123,6 @@ class Outcome:
 
         Args:
             where: Values of labels, and ``seed``; all models if left out.
-
-        Raises:
-            FolderError: The weights were not stored, or are damaged.
-            ConfigError: No trial has such a label.
         """
         from inweights.lab.engine.collect import kept_models
         from inweights.runs.tables.store import Store, store_below
@@ -123,35 +132,10 @@ class Outcome:
         return kept_models(trials, self.seeds, store, self.recipe.version, where)
 
 
-def figures_asked(recipe: Recipe, results: Sequence[ClaimResult]) -> tuple[Figure, ...]:
-    """Return the figures of a recipe, in question where results on their tables leave it open."""
-    shown = {claim.id: claim.agrees for claim in results}
-    of_tables = {c.id: c.score.table for c in recipe.claims if c.id in shown and not c.check}
-    figures = []
-    for figure in recipe.figures:
-        own = [shown[name] for name, table in of_tables.items() if table in figure.sources]
-        known = all(own or [shown[name] for name in of_tables])
-        figures.append(figure if known else figure.in_question)
-    return tuple(figures)
-
-
-class _About(msgspec.Struct):
-    """What is read back of a finished run; runs of earlier versions may say more."""
-
-    scale: str
-    seeds: tuple[int, ...]
-    settings: dict[str, Any]
-    seconds: float
-    overrides: tuple[str, ...] = ()
-    plugins: tuple[str, ...] = ()
-    command: tuple[str, ...] = ()
-    cautions: tuple[str, ...] = ()
-
-
 def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) -> None:
     """Write what is kept of a run into its folder at work."""
     about: dict[str, Any] = {"recipe": outcome.recipe.name}
-    about |= {name: getattr(outcome, name) for name in _About.__struct_fields__}
+    about |= {one.name: getattr(outcome, one.name) for one in fields(_About)}
     about["claims"] = [to_plain(claim) for claim in outcome.claims]
     write_json(work / "outcome.json", about)
     write_json(work / "environment.json", outcome.environment)
@@ -164,8 +148,7 @@ def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) 
 def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
     """Read a complete run back, after checking that nothing in it was changed.
 
-    Verdicts are not read but computed, from the tables. ``store`` is where single runs are, if the
-    caller named a place.
+    Verdicts are not read but computed, from the tables.
 
     Raises:
         FolderError: The run is damaged.
@@ -195,7 +178,7 @@ def _read(recipe: Recipe, folder: RunFolder) -> Outcome:
         cached=True,
         tables=folder.tables(),
         environment=read_json(folder.path / "environment.json", dict[str, Any]),
-        **msgspec.structs.asdict(about),
+        **vars(about),
     )
 
 
@@ -210,9 +193,7 @@ def refresh(recipe: Recipe, folder: RunFolder, publish: Publish | None = None) -
     with folder.held():
         folder.recover()
         old = _read(recipe, folder)
-        tables = dict(old.tables)
-        if recipe.derive:
-            tables |= recipe.derive(tables)
+        tables = recipe.derived(dict(old.tables))
         claims = judge_all(recipe, tables, old.scale, seeds=old.seeds)
         new = replace(old, tables=tables, claims=claims).with_cautions()
         write_outcome(new, folder.reopen(), publish)

@@ -107,10 +107,9 @@ class LearnTask:
     def asked(self) -> list[Asked]:
         """Its tables, under the labels of its runs."""
         names = {LOSSES: LOSSES, **{m.key: m.name for m in self.measures}}
-        runs = zip(self.runs, self.parts, strict=True)
         return [
             Asked(names[part], run.key, part, run.trial.labels, run.seed)
-            for run, parts in runs
+            for run, parts in zip(self.runs, self.parts, strict=True)
             for part in parts
             if part in names
         ]
@@ -258,14 +257,15 @@ def tasks_of(work: Work, missing: Callable[[str, str], bool], device: str = "cpu
     Runs whose weights are kept, and that need no training, are not put among those that do.
     """
     most = MAX_REPLICAS if device == "cpu" else MAX_REPLICAS_ACCELERATED
-    planned = _once(sources_of)
+    planned, world = _once(sources_of), _once(plain)
+    # Learners of runs that train together have all in common but rates and decays.
+    how = _once(lambda one: plain(one.shape if isinstance(one, Curriculum) else one))
+    shape = _once(lambda trial: [world(trial.world), _model_shape(trial.model), how(trial.learner)])
     computed = [task for key, task in work.computations.items() if missing(key, "table")]
     tasks: list[Task] = [
         replace(task, sources=sources_of(task.stands_on)) for task in _together(computed)
     ]
     groups: dict[str, list[tuple[Run, Parts]]] = {}
-    world, how = _once(plain), _once(_how)
-    shape = _once(lambda trial: [world(trial.world), _model_shape(trial.model), how(trial.learner)])
     for key, run in work.runs.items():
         left = {part: m for part, m in work.parts[key].items() if missing(key, part)}
         if not left:
@@ -305,11 +305,6 @@ def _model_shape(model: ModelConfig | None) -> Any:
     if model is None:
         return None
     return [public_name(type(model)), {k: v for k, v in identity(model).items() if k != "init"}]
-
-
-def _how(learner: Learner) -> Any:
-    """What learners of runs that train together have in common: all but rates and decays."""
-    return plain(learner.shape if isinstance(learner, Curriculum) else learner)
 
 
 def _once(function: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -59,25 +59,21 @@ class End(msgspec.Struct, frozen=True, omit_defaults=True):
     log: tuple[Line, ...] = ()
 
 
-class _Kept(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[Line] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        about = (record.name, record.levelno, record.levelname)
-        self.lines.append(Line(*about, record.getMessage(), record.created))
-
-
 @contextmanager
 def kept_log(level: int) -> Iterator[list[Line]]:
     """Keep what the library logs in this process, for the one that has sent the task."""
-    log, handler = logging.getLogger("inweights"), _Kept()
+    log, handler, lines = logging.getLogger("inweights"), logging.Handler(), list[Line]()
+
+    def keep(record: logging.LogRecord) -> None:
+        about = (record.name, record.levelno, record.levelname)
+        lines.append(Line(*about, record.getMessage(), record.created))
+
+    handler.emit = keep  # type: ignore[method-assign]
     before = log.level
     log.setLevel(level)
     log.addHandler(handler)
     try:
-        yield handler.lines
+        yield lines
     finally:
         log.removeHandler(handler)
         log.setLevel(before)
@@ -113,7 +109,6 @@ class Schedule:
     Attributes:
         left: How many tasks are neither done nor set aside, of those that were read; and one more
             while there may be others.
-        failures: What was set aside.
         on_done: Called with each task that is done.
     """
 
@@ -194,17 +189,15 @@ class Schedule:
         elif end.how == "killed" and self._again(task):
             _LOG.warning("%s: the process %s; tried again", task.title, end.message)
             self._wait(task)
-        else:
-            parts = halves(task)
-            if len(parts) == 1:
-                self._set_aside(task, end)
-                return
+        elif len(parts := halves(task)) > 1:
             _LOG.warning("%s: %s; tried again in halves", task.title, end.message or end.how)
-            self.left += len(parts) - 1
+            self.left += 1
             self._done -= self._steps.pop(task.key, 0)
             for part in parts:
                 self._tries[part.key] = _Tries()
                 self._wait(part)
+        else:
+            self._set_aside(task, end)
 
     def finish(self) -> None:
         """Raise what was set aside, as the class of error that all of it was."""

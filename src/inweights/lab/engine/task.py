@@ -97,7 +97,7 @@ def work_on(
         if block.only_measures and all(store.has(run.key, MODEL_PART) for run in block.runs):
             _measure(block, store, device)
         elif isinstance(block.learner, Curriculum):
-            _train(block, store, device, partial(_add, progress, done), joint)
+            _train(block, store, device, lambda step, done=done: progress(done + step), joint)
         else:
             for place in range(len(block.runs)):
                 _derive(block.part([place]), store)
@@ -128,10 +128,6 @@ def _stored(task: Task, store: Store) -> bool:
     return all(store.has(owner, part) for owner, part in task.wanted)
 
 
-def _add(progress: Progress, before: int, done: int) -> None:
-    progress(before + done)
-
-
 def _train(
     block: LearnTask, store: Store, device: str, progress: Progress, joint: Joint | None
 ) -> None:
@@ -141,11 +137,8 @@ def _train(
         check_savable(model)  # before it trains, not after
     for measure in block.measures:
         check_probe(measure.probe, model, block.worlds)
-    observers = [
-        Observer(m.key, partial(_look_at_wanted, m, block), m.every)
-        for m in block.measures
-        if m.every
-    ]
+    often = [m for m in block.measures if m.every]
+    observers = [Observer(m.key, partial(_look_at_wanted, m, block), m.every) for m in often]
     # The last part says what the columns of a checkpoint are: an earlier one had another order.
     key = digest([block.wanted, "matrices first, state as matrices"], 20)
     with store.unfinished(key, block.wanted) as (file, saved):
@@ -161,9 +154,7 @@ def _train(
                 shards=shards,
             )
         tables = {LOSSES: result.losses, **result.observed}
-        for measure in block.measures:
-            if not measure.every:
-                tables[measure.key] = _look_at_wanted(measure, block, model)
+        tables |= {m.key: _look_at_wanted(m, block, model) for m in block.measures if not m.every}
         for replica, (run, parts) in enumerate(zip(block.runs, block.parts, strict=True)):
             if MODEL_PART in parts:
                 _keep(store, run, model, replica)
@@ -236,16 +227,14 @@ def _derive(task: LearnTask, store: Store) -> None:
 
 def _models(run: Run, every: int) -> Iterator[tuple[int, Model]]:
     learner: Any = run.trial.learner
-    if isinstance(learner, Optimum):
-        yield 0, learner.learn(run.world)
-    elif hasattr(learner, "models"):
+    if hasattr(learner, "models"):
         yield from learner.models(run.world, run.trial.model, run.seed, every)
-    elif every:
+        return
+    if every and not isinstance(learner, Optimum):
         raise ConfigError(
             f"{type(learner).__name__} gives its finished model alone; measure without 'every'"
         )
-    else:
-        yield 0, learner.learn(run.world, run.trial.model, run.seed)
+    yield 0, learner.learn(run.world, run.trial.model, run.seed)
 
 
 def _store(store: Store, run: Run, part: str, table: pl.DataFrame) -> None:

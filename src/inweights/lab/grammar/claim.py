@@ -12,8 +12,8 @@ from inweights.lab.grammar.score import Judged, Score, Target
 from inweights.support.intervals import ALPHA
 from inweights.support.showing import Card
 
-#: What of the seeds' numbers is judged: their median (a *typical* seed), the share of seeds that
-#: meet the target by themselves (*reliable*), or their mean.
+#: What of the seeds' numbers is judged: their median, the share of seeds that meet the target by
+#: themselves, or their mean.
 Rule = Literal["typical", "reliable", "mean"]
 #: How near to the paper's protocol a claim is judged: with the paper's settings and sizes, with its
 #: settings at a smaller size, or with another model, data or measure.
@@ -79,11 +79,7 @@ class Statement(Said, kw_only=True, omit_defaults=True):
 
 
 class Claim(Said, kw_only=True):
-    """One claim, as data: which numbers are judged, and against what.
-
-    Attributes:
-        score: The numbers that are judged.
-        judged: What of them has to lie there: ``typical``, ``reliable`` or ``mean``.
+    """One claim, as data: ``judged`` says what of its ``score`` has to lie in the target.
 
     The others are those of :class:`Said`.
     """
@@ -135,11 +131,9 @@ class Stating:
         recipe: Its name.
         source: Short name of the paper.
         place: Where in it.
-        condition: Under which condition its claims are judged, where their scores do not say so by
-            their own label ``condition``.
+        condition: Of claims whose scores do not say it by their own label ``condition``.
 
     Example:
-        >>> from inweights.lab import share
         >>> from inweights.lab import share
         >>> state = Stating("identity-bridge/fig2", source="identity-bridge", place="Fig. 2")
         >>> state("c1", "At C = 1 it works.", share("t", "accuracy") >= 0.9).id
@@ -193,9 +187,8 @@ class ClaimResult(Said, kw_only=True):
 
     Attributes:
         verdict: Whether it is reproduced.
-        rule: What was judged over the seeds: ``typical``, ``reliable`` or ``mean``.
-        measured: Median of the seeds' numbers, or their mean; of the deciding case where the claim
-            has several.
+        rule: What was judged over the seeds.
+        measured: Median of the seeds' numbers, or their mean; of the deciding case of several.
         low: Lower end of its confidence interval; none for what is computed, and for few seeds.
         high: Upper end.
         replicates: How many seeds were judged.
@@ -261,5 +254,5 @@ class ClaimResult(Said, kw_only=True):
         """
         if self.hits is None or self.share_low is None or self.share_high is None:
             return ""
-        between = f"{self.share_low:.0%} to {self.share_high:.0%}"
-        return f"{self.hits} of {self.replicates} seeds ({between})"
+        between = f"({self.share_low:.0%} to {self.share_high:.0%})"
+        return f"{self.hits} of {self.replicates} seeds {between}"

@@ -9,7 +9,7 @@ options of a drawing are the keyword arguments of its function in
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -73,30 +73,6 @@ class Figure(Config):
         return replace(self, title=title[:1].upper() + title[1:], caption=expected.strip())
 
 
-def auto(
-    id: str,  # noqa: A002
-    table: str = "",
-    title: str = "",
-    caption: str = "",
-    **options: Any,
-) -> Figure:
-    """Return a figure of a table of a sweep: axis, lines and panels are what was varied in it.
-
-    Args:
-        id: Short name, also the file's.
-        table: What is drawn; the table called ``id`` if left out.
-        title: What the figure shows, in a few words.
-        caption: How to read it, and what to see.
-        options: Those of :func:`inweights.report.figures.draw.auto`.
-
-    Example:
-        >>> auto("accuracy", where={"role": "composition"}).sources
-        ('accuracy',)
-    """
-    caption = caption or "Mean over seeds, its 95% interval, and single seeds as dots."
-    return _figure("auto", id, (table or id,), title or id, caption, options)
-
-
 def _drawing(kind: str, shows: str) -> Callable[..., Figure]:
     """Return the constructor of the figures of one drawing."""
 
@@ -112,8 +88,16 @@ def _drawing(kind: str, shows: str) -> Callable[..., Figure]:
             tables, title, caption = _as_in_0_1(tables, title, caption, more, options)
         if isinstance(reference := options.get("reference"), tuple):
             options["reference"] = dict(zip(("column", "label"), reference, strict=True))
-        sources = (tables,) if isinstance(tables, str) else tables
-        return _figure(kind, id, sources, title, caption, options)
+        given = {key: value for key, value in options.items() if value is not None}
+        return Figure(
+            id=id,
+            kind=kind,
+            title=title,
+            caption=caption,
+            sources=(tables,) if isinstance(tables, str) else tables,
+            # Sequences become lists, as JSON gives them back.
+            options={k: list(v) if isinstance(v, tuple | list) else v for k, v in given.items()},
+        )
 
     make.__name__ = make.__qualname__ = kind
     make.__doc__ = f"""{shows}
@@ -134,6 +118,26 @@ heatmaps = _drawing("heatmaps", "One matrix for each ``panel``, on one colour sc
 states = _drawing("states", "Hidden states in the plane, one panel for each ``panel``.")
 through_time = _drawing("through_time", "Curves, matrices and states; a slider over the steps.")
 atlas = _drawing("atlas", "Graphs and architectures that play their training in 3-D.")
+_auto = _drawing("auto", "What was varied is the axis, the lines and the panels.")
+
+
+def auto(
+    id: str,  # noqa: A002
+    table: str = "",
+    title: str = "",
+    caption: str = "",
+    **options: Any,
+) -> Figure:
+    """Return a figure of a table of a sweep: axis, lines and panels are what was varied in it.
+
+    Arguments are as for :func:`lines`, but all may be left out; ``table`` is the one called ``id``.
+
+    Example:
+        >>> auto("accuracy", where={"role": "composition"}).sources
+        ('accuracy',)
+    """
+    caption = caption or "Mean over seeds, its 95% interval, and single seeds as dots."
+    return _auto(id, table or id, title or id, caption, **options)
 
 
 def _as_in_0_1(
@@ -149,23 +153,6 @@ def _as_in_0_1(
         return (str(tables), title), caption, more[0]
     names = [options.pop(name) for name in ("table", "films", "graphs") if name in options]
     return tuple(names), title, caption
-
-
-def _figure(
-    kind: str,
-    id_: str,
-    sources: tuple[str, ...],
-    title: str,
-    caption: str,
-    given: Mapping[str, Any],
-) -> Figure:
-    """Keep the options that are given; sequences become lists, as JSON gives them back."""
-    options = {
-        key: list(value) if isinstance(value, tuple | list) else value
-        for key, value in given.items()
-        if value is not None
-    }
-    return Figure(id=id_, kind=kind, title=title, caption=caption, sources=sources, options=options)
 
 
 class Shown(Config):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, Unpack
 
 from inweights.config import Config, apply_overrides, as_overrides, identity
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, check_names
 from inweights.lab.grammar.claim import Claim, Stating
 from inweights.lab.grammar.figure import Figure
 from inweights.lab.grammar.trial import Plan
@@ -79,12 +79,10 @@ class Recipe:
     def __post_init__(self) -> None:
         if not self.scales or set(self.scales) != set(self.seeds):
             raise ConfigError(
-                f"recipe {self.name}: settings are given for {_names(self.scales)}, seeds for "
-                f"{_names(self.seeds)}; give both for each scale"
+                f"recipe {self.name}: settings are given for {', '.join(self.scales) or 'no scale'}"
+                f", seeds for {', '.join(self.seeds) or 'no scale'}; give both for each scale"
             )
-        for scale in self.scales:
-            if scale not in SCALES:
-                raise unknown_name("scale", scale, SCALES, hint=f"Recipe {self.name}.")
+        check_names("scale", self.scales, SCALES, hint=f"Recipe {self.name}.")
         for claim in self.claims:
             if not claim.id.startswith(f"{self.name}/"):
                 raise ConfigError(
@@ -99,19 +97,13 @@ class Recipe:
     ) -> tuple[Any, tuple[int, ...], dict[str, Any]]:
         """Return settings, seeds and the resolved config that names the run.
 
-        Args:
-            scale: One of the recipe's scales.
-            seeds: How many, or which; the scale's own number if left out.
-            overrides: Changes of settings, each as ``path.to.field=value``.
-
         Raises:
             ConfigError: The scale is unknown, the seeds or an override do not fit.
             DataError: A file that the settings name is missing.
         """
-        own = self._settings(scale)
+        settings = apply_overrides(self._settings(scale), overrides)
         asked = (self.root_seeds or self.seeds[scale]) if seeds is None else seeds
         chosen = choose_seeds(asked, self.first_seed)
-        settings = apply_overrides(own, overrides)
         config = {
             "recipe": self.name,
             "version": self.version,
@@ -137,13 +129,16 @@ class Recipe:
         computed = [[one.compute, one.options] for one in plan.computations]
         return sources_of([settings, self.plan, self.derive, trials, measures, computed])
 
+    def derived(self, tables: Tables) -> Tables:
+        """Return tables with those that are derived from them."""
+        return tables | (self.derive(tables) if self.derive else {})
+
     def changes(self, scale: str, overrides: Sequence[str] | Mapping[str, Any]) -> tuple[str, ...]:
         """Return changes of a scale's settings as they are written on the command line."""
         return as_overrides(self._settings(scale), overrides)
 
     def _settings(self, scale: str) -> Config:
-        if scale not in self.scales:
-            raise unknown_name("scale", scale, self.scales, hint=f"Recipe {self.name}.")
+        check_names("scale", [scale], self.scales, hint=f"Recipe {self.name}.")
         return self.scales[scale]
 
 
@@ -200,12 +195,15 @@ class Paper:
         **code: Unpack[Code],
     ) -> Recipe:
         """Return a recipe of the paper; ``code`` are ``scales``, ``seeds``, ``plan`` and so on."""
-        about: dict[str, Any] = {**code, "title": title, "place": place, "summary": summary}
+        about: dict[str, Any] = {**code}
         if isinstance(code["seeds"], int):
             about["seeds"] = dict.fromkeys(code["scales"], code["seeds"])
         return Recipe(
             name=f"{self.source}/{name}",
             paper=self.title,
+            title=title,
+            place=place,
+            summary=summary,
             claims=tuple(claims),
             figures=tuple(figures),
             ours=tuple(ours or self.ours),
@@ -223,24 +221,21 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
         >>> parse_seeds("8"), parse_seeds("900..903"), parse_seeds("7,8,9")
         (8, (900, 901, 902, 903), (7, 8, 9))
     """
+    first, dots, last = text.partition("..")
     try:
-        first, dots, last = text.partition("..")
-        if dots:
-            low, high = int(first), int(last)
-            if high < low:
-                raise ConfigError(f"'{text}' is a decreasing range; write {last}..{first}")
-            if high - low >= MAX_SEEDS:
-                raise ConfigError(f"'{text}' are more seeds than the {MAX_SEEDS} of one run")
-            return tuple(range(low, high + 1))
-        if "," in text:
-            return tuple(int(part) for part in text.split(",") if part.strip())
-        return int(text)
-    except ValueError as error:
-        if isinstance(error, ConfigError):
-            raise
+        if not dots:
+            listed = tuple(int(part) for part in text.split(",") if part.strip())
+            return listed if "," in text else int(text)
+        low, high = int(first), int(last)
+    except ValueError:
         raise ConfigError(
             f"seeds must be a number (8), a range (900..907) or a list (7,8,9), got '{text}'"
         ) from None
+    if high < low:
+        raise ConfigError(f"'{text}' is a decreasing range; write {last}..{first}")
+    if high - low >= MAX_SEEDS:
+        raise ConfigError(f"'{text}' are more seeds than the {MAX_SEEDS} of one run")
+    return tuple(range(low, high + 1))
 
 
 def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
@@ -263,7 +258,3 @@ def split_ours(ours: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return the dotted names of settings, and the sentences, of what a recipe says is ours."""
     names = [one for one in ours if re.fullmatch(r"[\w.]+", one)]
     return names, [one for one in ours if one not in names]
-
-
-def _names(scales: Mapping[str, Any]) -> str:
-    return ", ".join(scales) or "no scale"

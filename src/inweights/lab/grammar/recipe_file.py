@@ -6,39 +6,36 @@ code has the settings, the plan and a score for each claim. Both sides name the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
 from inweights.config import Config, decode, load_toml
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, check_names
 from inweights.lab.grammar.claim import Claim, Protocol, Rule, Stating
 from inweights.lab.grammar.figure import Figure
 from inweights.lab.grammar.recipe import Code, Paper, Recipe
 from inweights.lab.grammar.score import Judged
 
 C = TypeVar("C", bound=Config)
+#: What a claim takes from its file as it stands.
+_SAME = ("place", "source", "check", "condition", "close")
 
 
 class StatedClaim(Config):
-    """A claim without its score.
+    """A claim without its score; what it leaves out of the paper's is as the recipe says.
 
     Attributes:
         says: The sentence.
-        place: Where in the paper; the recipe's ``cited`` if left out.
-        source: Short name of the paper, or ``ours``; that of the recipe's paper if left out.
         quote: The paper's own words, 25 at most; ``none in words``, or ``text not at hand``.
         published: The number that the paper prints, or the relation (``> 1/C``); ``none printed``,
             or ``lost in the text at hand``.
-        close: Smallest and largest number that has the published size; within a factor of 1.5 of it
-            if left out.
-        judged: What of the seeds' numbers is judged: ``typical``, the median; ``reliable``, the
-            share of seeds that meet the target by themselves, for a sentence that says *always*,
-            *never* or *fails*; ``mean``, where the paper prints a mean.
-        protocol: How near to the paper's protocol it is judged; the recipe's if left out.
-        condition: Under which of its trials' conditions it is judged; the recipe's if left out.
-        check: Whether it holds by construction.
+        close: Within a factor of 1.5 of the published number if left out.
+        judged: ``reliable`` is for a sentence that says *always*, *never* or *fails*; ``mean``,
+            where the paper prints a mean.
+
+    The others are those of :class:`~inweights.lab.grammar.claim.Said`.
     """
 
     says: str
@@ -54,15 +51,10 @@ class StatedClaim(Config):
 
 
 class StatedFigure(Config):
-    """A figure: which drawing, of which tables, and how.
+    """A :class:`Figure`: ``drawing`` is its kind, ``tables`` its sources.
 
-    Attributes:
-        drawing: Name of a drawing function of ``inweights.report.figures.draw``.
-        tables: Tables that it draws, in the order of the function's arguments.
-        title: What the figure shows, in a few words.
-        caption: How to read it.
-        options: Keyword arguments of the drawing function.
-        finds: What is seen, if the claims hold; until they do, it is said as what is expected.
+    The caption goes on with what it ``finds``; until the claims hold, that is said as what is
+    expected.
     """
 
     drawing: str
@@ -124,21 +116,17 @@ def read_recipe(
         ConfigError: The file is not a recipe file, or a claim lacks its score or its sentence.
     """
     file = _decoded(RecipeFile, load_toml(path), f"{path}")
-    said = {
-        id_: _decoded(StatedClaim, one, f"{path}: claims.{id_}") for id_, one in file.claims.items()
-    }
-    drawn = {
-        id_: _decoded(StatedFigure, one, f"{path}: figures.{id_}")
-        for id_, one in file.figures.items()
-    }
+    claims, figures = file.claims.items(), file.figures.items()
+    said = {id_: _decoded(StatedClaim, one, f"{path}: claims.{id_}") for id_, one in claims}
+    drawn = {id_: _decoded(StatedFigure, one, f"{path}: figures.{id_}") for id_, one in figures}
     known = notes or {}
     fields = next(iter(code["scales"].values())).__struct_fields__
     for id_ in said:
         if id_ not in scores:
             raise ConfigError(f"{path.name}: claim '{id_}' has no score in the recipe's code")
-    _check_known("claim", scores, said, f"It has a score; {path.name} has no words.")
-    _check_known("note", file.notes, known, f"{path.name}.")
-    _check_known("setting", file.settings, fields, f"{path.name} says what it means.")
+    check_names("claim", scores, said, hint=f"It has a score; {path.name} has no words.")
+    check_names("note", file.notes, known, hint=f"{path.name}.")
+    check_names("setting", file.settings, fields, hint=f"{path.name} says what it means.")
     name = path.stem.replace("_", "-")
     state = paper.stating(name, file.cited or file.place, file.condition)
     ours = [*file.ours, *(text for note in file.notes for text in known[note])]
@@ -162,16 +150,11 @@ def _decoded(kind: type[C], values: Mapping[str, Any], where: str) -> C:
         raise ConfigError(f"{where}: {error}") from None
 
 
-def _check_known(what: str, names: Iterable[str], known: Collection[str], hint: str) -> None:
-    for name in names:
-        if name not in known:
-            raise unknown_name(what, name, known, hint=hint)
-
-
 def _claim(
     state: Stating, id_: str, said: StatedClaim, judged: Judged, protocol: Protocol | None
 ) -> Claim:
     published, ours = said.published, said.source == "ours"
+    same = {name: getattr(said, name) for name in _SAME}
     return state(
         id_,
         _folded(said.says),
@@ -180,9 +163,7 @@ def _claim(
         published=f"{published:g}" if isinstance(published, float | int) else published,
         quote=_folded(said.quote),
         protocol=said.protocol or (None if ours else protocol),
-        **{
-            name: getattr(said, name) for name in ("place", "source", "check", "condition", "close")
-        },
+        **same,
     )
 
 

@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from inweights.config import check_size, digest
-from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.errors import ConfigError, DataError, check_names
 from inweights.lab.grammar.score import Value
 from inweights.support.extras import check_extra
 from inweights.support.progress import plural
@@ -95,8 +95,8 @@ class Computation:
     Attributes:
         name: Name of the table that the results make.
         labels: Columns that are added to the rows, as for trials.
-        compute: ``compute(**options)`` returns a table.
-        options: Plain values, configs and functions.
+        compute: ``compute(**options)`` returns a table; options are plain values, configs and
+            functions.
         seeded: Whether it is computed for each seed, which ``compute`` then takes as ``seed``; else
             once, and its rows bear the first one.
         together: Whether ``compute`` takes all missing seeds at once, as ``seeds``, and returns a
@@ -149,26 +149,20 @@ class Plan:
 
     def _card(self) -> Card:
         made: list[Trial | Computation] = [*self.trials, *self.computations]
-        rows = [
-            (type(one).__name__.lower(), ", ".join(f"{k}={v}" for k, v in one.labels.items()))
-            for one in made
-        ]
+        labels = [", ".join(f"{name}={v}" for name, v in one.labels.items()) for one in made]
+        rows = [(type(o).__name__.lower(), text) for o, text in zip(made, labels, strict=True)]
         about = {"measures": ", ".join(measure.name for measure in self.measures)}
         return Card(f"Plan of {plural(len(made), 'task')} a seed", about, ("task", "labels"), rows)
 
     def check(self) -> None:
-        """Refuse a plan that makes nothing, or not all of its tables, before anything runs.
-
-        Raises:
-            ConfigError: It says which tables nothing is measured for, or what is not installed.
-        """
+        """Refuse a plan that makes nothing, or not all of its tables, before anything runs."""
         if not self.trials and not self.computations:
             raise ConfigError("these settings leave nothing to do: no trial and no computation")
         for measure in self.measures:
             if measure.needs:
                 check_extra(measure.needs, f"the measure '{measure.name}'")
-        names = {m.name for m in self.measures if any(m.fits(trial) for trial in self.trials)}
-        if lacking := sorted({m.name for m in self.measures} - names):
+        made = {m.name for m in self.measures if any(m.fits(trial) for trial in self.trials)}
+        if lacking := sorted({m.name for m in self.measures} - made):
             raise ConfigError(
                 f"these settings leave no trial to measure for: {', '.join(lacking)}; a list of "
                 "settings is empty, or a measure names a trial that does not exist"
@@ -274,16 +268,10 @@ def _check(function: Callable[..., Any], settings: Mapping[str, Any], seed: str)
             f"{name} must take an argument '{seed}', as every run has one: def {name}({seed}, ...)"
             + hint
         )
-    for path in settings:
-        if path not in parameters:
-            known = [one for one in parameters if one != seed]
-            raise unknown_name(f"argument of {name}", path, known)
-    lacking = [
-        one.name
-        for one in parameters.values()
-        if one.default is inspect.Parameter.empty and one.name not in {*settings, seed}
-    ]
-    if lacking:
+    others = {one: about.default for one, about in parameters.items() if one != seed}
+    check_names(f"argument of {name}", settings, others)
+    needed = (one for one, default in others.items() if default is inspect.Parameter.empty)
+    if lacking := [one for one in needed if one not in settings]:
         raise ConfigError(
             f"{name} needs a value of '{lacking[0]}'; give it, over={{'{lacking[0]}': [...]}}, or "
             "a default"

@@ -88,8 +88,8 @@ def decide(
 ) -> ClaimResult:
     """Return the verdict on ``claim`` from its numbers; arguments as for :func:`judge`.
 
-    That all of several cases hold needs no correction: a wrong ``reproduced`` needs a wrong
-    interval in a case that does not hold. That one of ``k`` fails does: each has ``alpha / k``.
+    That all of ``k`` cases hold needs no correction: a wrong ``reproduced`` needs a wrong interval
+    in a case that does not hold. That one of them fails does: each has ``alpha / k``.
     """
     if numbers.why:
         return unjudged(claim, numbers.why)
@@ -98,10 +98,8 @@ def decide(
         span = _Span(claim, list(of_seeds.values()), alpha)
         if span.verdict == "not reproduced" and len(numbers.cases) > 1:
             strict = _Span(claim, span.values, alpha / len(numbers.cases))
-            if strict.verdict == "not reproduced":
-                span = strict
-            else:
-                span.verdict = "undecided"
+            span.verdict = "undecided"
+            span = strict if strict.verdict == "not reproduced" else span
         spans[case] = span
     worst, span = min(spans.items(), key=lambda item: item[1].rank)
     result: dict[str, Any] = span.result | {"replicates": len(span.values), "case": worst}
@@ -121,25 +119,24 @@ class _Span:
     """What is known of one case: its numbers, intervals and verdict."""
 
     def __init__(self, claim: Claim, values: Sequence[float], alpha: float) -> None:
-        self.values, target, score = values, claim.target, claim.score
-        self.hits = sum(target.distance(value) >= 0 for value in values)
-        self.result: dict[str, Any] = {"level": 1 - alpha}
-        if score.exact:
-            self.middle = low = high = fmean(values)
-            self.result |= {"measured": self.middle}
+        self.values, target, reliable = values, claim.target, claim.judged == "reliable"
+        hits = sum(target.distance(value) >= 0 for value in values)
+        if claim.score.exact:
+            middle = low = high = fmean(values)
+            self.result: dict[str, Any] = {"level": 1 - alpha, "measured": middle}
         else:
-            self.middle, low, high = span_of(claim, values, alpha)
-            _, share_low, share_high = share_interval(self.hits, len(values), alpha)
-            self.result |= {"measured": self.middle, "hits": self.hits}
+            middle, low, high = span_of(claim, values, alpha)
+            _, share_low, share_high = share_interval(hits, len(values), alpha)
+            self.result = {"level": 1 - alpha, "measured": middle, "hits": hits}
             self.result |= {"share_low": share_low, "share_high": share_high}
             if math.isfinite(low) and math.isfinite(high):
                 self.result |= {"low": low, "high": high}
-        if claim.judged == "reliable" and not score.exact:
-            target, low, high = Target(least=RELIABLE), share_low, share_high
+            if reliable:
+                target, low, high = Target(least=RELIABLE), share_low, share_high
         self.verdict = _verdict(target, low, high)
         self.inside = (
-            self.hits / len(values) if claim.judged == "reliable" else 0.0,
-            claim.target.distance(self.middle),
+            hits / len(values) if reliable else 0.0,
+            claim.target.distance(middle),
             min(target.distance(low), target.distance(high)),
         )
 
@@ -159,10 +156,7 @@ def span_of(claim: Claim, values: Sequence[float], alpha: float) -> tuple[float,
 
 
 def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
-    """Return how many seeds a first verdict takes: those stated, doubled until one is possible.
-
-    Before that nothing can be decided, so that no error is spent either.
-    """
+    """Return how many seeds a first verdict takes: those stated, doubled until one is possible."""
     least = {
         "typical": fewest_one_sided(0.5, alpha),
         "reliable": fewest_one_sided(RELIABLE, alpha),
@@ -234,12 +228,8 @@ def _needed(claim: Claim, values: Sequence[float], alpha: float) -> int | None:
 class Closeness:
     """Whether a measured number has the published size.
 
-    Attributes:
-        published: The printed number.
-        ratio: Measured over published; none where the paper prints 0.
-        span: The ratio's interval; none for what is computed.
-        close: Smallest and largest measured number that has the published size.
-        verdict: Whether it has.
+    ``ratio`` is measured over published, none where the paper prints 0; ``span`` its interval, none
+    for what is computed; ``close`` the smallest and largest number that has the size.
     """
 
     published: float
@@ -270,10 +260,9 @@ def closeness(claim: ClaimResult) -> Closeness | None:
     to lie in ``close``, or within a factor of :data:`FACTOR` of the number.
     """
     printed, target = printed_number(claim.published), claim.target
-    two_sided = target.least is not None and target.most is not None
-    if printed is None or claim.measured is None or (two_sided and claim.close is None):
+    if printed is None or claim.measured is None:
         return None
-    if printed == 0 and claim.close is None:
+    if claim.close is None and (printed == 0 or None not in (target.least, target.most)):
         return None
     least, most = claim.close or sorted((printed / FACTOR, printed * FACTOR))
     low = claim.measured if claim.low is None else claim.low
@@ -281,13 +270,11 @@ def closeness(claim: ClaimResult) -> Closeness | None:
     verdict: Size = "not close" if high < least or low > most else "undecided"
     if least <= low and high <= most:
         verdict = "close"
-    ratio: float | None = None
-    span: tuple[float, float] | None = None
-    if printed:
-        ratio = claim.measured / printed
-        ends = sorted((low / printed, high / printed))
-        span = None if claim.low is None else (ends[0], ends[1])
-    return Closeness(printed, ratio, span, (least, most), verdict)
+    if not printed:
+        return Closeness(printed, None, None, (least, most), verdict)
+    first, last = sorted((low / printed, high / printed))
+    span = None if claim.low is None else (first, last)
+    return Closeness(printed, claim.measured / printed, span, (least, most), verdict)
 
 
 def sizes(claims: Iterable[ClaimResult]) -> Counter[Size]:
