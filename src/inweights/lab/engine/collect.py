@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import msgspec
 import polars as pl
@@ -32,6 +32,19 @@ if TYPE_CHECKING:
     from inweights.worlds.world import World
 
 
+class How(TypedDict, total=False):
+    """Who does the work, and what is stored: fields of :class:`Effort`."""
+
+    device: str
+    threads: int
+    plugins: Sequence[str]
+    observers: Sequence[Observer]
+    on: str
+    fresh: bool
+    keep_models: bool
+    command: Sequence[str]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Effort:
     """Who does the work, and with what; only the last bits of a result may depend on it.
@@ -52,7 +65,7 @@ class Effort:
     executor: Executor | None = None
     fresh: bool = False
     keep_models: bool = False
-    command: tuple[str, ...] = ()
+    command: Sequence[str] = ()
 
     def open_store(self, runs: str | Path) -> Store:
         """Return where the tables of single runs are kept."""

@@ -90,7 +90,7 @@ def execute(
             overrides=changes,
             folder=folder,
             plugins=tuple(effort.plugins),
-            command=effort.command,
+            command=tuple(effort.command),
             store=effort.store,
             **about,
         )

@@ -1,8 +1,7 @@
 """From a plan to tasks: which runs there are, what is missing of them, and what trains together.
 
 A **run** is one world, model, learner and seed, whoever asks for it: two recipes, or two labels of
-one, share it. A run's numbers are the same to the last bit alone and in company, so that grouping
-is scheduling and never identity.
+one, share it. Its numbers are the same to the last bit alone and in company.
 """
 
 from __future__ import annotations
@@ -52,18 +51,15 @@ class Run:
 
 @dataclass(frozen=True)
 class Asked:
-    """One table of one run, or of one computation, and the labels under which it was asked for."""
+    """One table of one run, or of one computation: where the store has it, and what it is called.
+
+    ``labels`` are those under which it was asked for.
+    """
 
     name: str
-    owner: str
-    part: str
+    place: tuple[str, str]
     labels: Mapping[str, Any]
     seed: int
-
-    @property
-    def place(self) -> tuple[str, str]:
-        """Where the store has it."""
-        return self.owner, self.part
 
 
 @dataclass(frozen=True)
@@ -97,18 +93,15 @@ class LearnTask:
     @property
     def wanted(self) -> list[tuple[str, str]]:
         """Every table that it makes, by run and part."""
-        return [
-            (run.key, part)
-            for run, parts in zip(self.runs, self.parts, strict=True)
-            for part in parts
-        ]
+        both = zip(self.runs, self.parts, strict=True)
+        return [(run.key, part) for run, parts in both for part in parts]
 
     @property
     def asked(self) -> list[Asked]:
         """Its tables, under the labels of its runs."""
         names = {LOSSES: LOSSES, **{m.key: m.name for m in self.measures}}
         return [
-            Asked(names[part], run.key, part, run.trial.labels, run.seed)
+            Asked(names[part], (run.key, part), run.trial.labels, run.seed)
             for run, parts in zip(self.runs, self.parts, strict=True)
             for part in parts
             if part in names
@@ -179,7 +172,7 @@ class ComputeTask:
     def asked(self) -> list[Asked]:
         """Its tables, under the labels of the computation."""
         one = self.computation
-        return [Asked(one.name, key, "table", one.labels, seed) for key, seed in self.members]
+        return [Asked(one.name, (key, "table"), one.labels, seed) for key, seed in self.members]
 
     @property
     def title(self) -> str:
@@ -235,11 +228,11 @@ def asked_of(
                 parts[MODEL_PART] = None
             if isinstance(trial.learner, Curriculum):
                 parts[LOSSES] = None
-                asked.append(Asked(LOSSES, key, LOSSES, trial.labels, seed))
+                asked.append(Asked(LOSSES, (key, LOSSES), trial.labels, seed))
             for measure in looks:
                 if not (place and measure.first_seed):
                     parts[measure.key] = measure
-                    asked.append(Asked(measure.name, key, measure.key, trial.labels, seed))
+                    asked.append(Asked(measure.name, (key, measure.key), trial.labels, seed))
     computations: dict[str, ComputeTask] = {}
     for one in plan.computations:
         about = [plain(one.compute), plain(dict(one.options))]
@@ -247,7 +240,7 @@ def asked_of(
             # What no seed decides is one result, whichever seed its rows bear.
             key = digest([VERSION, version, *about, seed if one.seeded else None], _KEY)
             computations.setdefault(key, ComputeTask(key, one, seed))
-            asked.append(Asked(one.name, key, "table", one.labels, seed))
+            asked.append(Asked(one.name, (key, "table"), one.labels, seed))
     return Work(tuple(asked), runs, wanted, computations)
 
 

@@ -123,6 +123,12 @@ class Claim(Said, kw_only=True):
             )
 
 
+def own_claim(id_: str, text: str, judged: Judged) -> Claim:
+    """Return a claim that is no paper's."""
+    score, target = judged.score, judged.target
+    return Claim(id=id_, text=text, place="", source="ours", score=score, target=target)
+
+
 @dataclass(frozen=True)
 class Stating:
     """Makes the claims of one recipe: what they share is said once.

@@ -69,17 +69,15 @@ class RecipeFile(Config):
     """Everything that a recipe says.
 
     Attributes:
-        title: What it shows.
-        place: Where in the paper.
-        cited: The same in short, the place of its claims; ``place`` if left out.
-        summary: What is done, in a paragraph.
+        cited: Its ``place`` in short, that of its claims; the same if left out.
         condition: Under which condition its claims are judged, where their scores do not say so.
         protocol: How near to the paper's protocol its claims are judged.
-        ours: Settings that the paper leaves open (dotted names), and sentences that say more.
         notes: Names of notes that several recipes share (``geometric-memory/ssm``).
         settings: What each setting decides, by its name.
         claims: What is judged, by id; each is a :class:`StatedClaim`.
         figures: What is drawn, by id; each is a :class:`StatedFigure`.
+
+    The others are those of :class:`Recipe`.
     """
 
     title: str

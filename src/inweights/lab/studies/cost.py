@@ -46,18 +46,15 @@ class Forecast:
     Attributes:
         conditions: Trials.
         seeds: Root seeds of each.
-        runs: Runs of which something is asked.
-        stored: Runs of which nothing is missing.
+        runs: Runs of which something is asked; of those that are ``stored`` nothing is missing.
         measured: Runs that are measured only, as their weights are kept.
-        trained: Runs that are trained.
-        steps: Updates of all runs that are trained.
+        trained: Runs that are trained, with so many ``steps`` together.
         minutes: How long training and its measures take, by a few steps and looks on this machine:
             on a CPU processor time, which other work on the machine does not lengthen. What is no
             training is not in it. ``None`` where nothing could be tried out.
         stops: Whether trainings may end before their last step, and take less.
         untimed: Tasks that are no training.
-        memory: Bytes that all processes take together at most, about.
-        jobs: Processes side by side.
+        memory: Bytes that all processes (``jobs``) take together at most, about.
     """
 
     conditions: int

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec import structs
 
 from inweights.config import Config, decode, identity, load_toml, to_plain
-from inweights.errors import ConfigError, unknown_name
-from inweights.lab.grammar.claim import Claim
+from inweights.errors import ConfigError, check_names
+from inweights.lab.grammar.claim import Claim, own_claim
 from inweights.lab.grammar.controls import cautions
 from inweights.lab.grammar.figure import Figure, auto, shown_by
 from inweights.lab.grammar.recipe import Recipe, choose_seeds
-from inweights.lab.grammar.score import Score, Target, Value
+from inweights.lab.grammar.score import Judged, Score, Target, Value
 from inweights.lab.grammar.trial import Measure, Plan, Probe, takes_all_seeds
 from inweights.lab.studies.sweep import Study
 from inweights.models.outside.wrapping import wrap_named
@@ -49,13 +49,8 @@ class MeasureEntry(Config):
     @property
     def measure(self) -> Measure:
         """The measure, with its probe."""
-        return Measure(
-            name=self.table,
-            probe=_probe(self.probe),
-            options=self.options,
-            every=self.every,
-            where=self.where,
-        )
+        about = structs.asdict(self) | {"name": self.table, "probe": _probe(self.probe)}
+        return Measure(**about)
 
     @property
     def table(self) -> str:
@@ -64,14 +59,10 @@ class MeasureEntry(Config):
 
 
 class FigureEntry(Config):
-    """A figure in a file; what it leaves out is chosen by the drawing.
+    """A :class:`Figure` in a file, of the ``table`` of a measure.
 
-    Attributes:
-        table: Name of the measure that is drawn.
-        title: What the figure shows, in a few words.
-        caption: How to read it.
-        kind: Name of a drawing.
-        options: Its options, such as ``where = {role = "composition"}`` or ``x = "n"``.
+    What it leaves out is chosen by the drawing, whose options are such as ``x = "n"`` or
+    ``where = {role = "composition"}``.
     """
 
     table: str
@@ -82,15 +73,10 @@ class FigureEntry(Config):
 
 
 class ClaimEntry(Config):
-    """A claim in a file: the target of the mean of a column; most is as of :class:`Score`.
+    """A claim in a file: a sentence, a target from ``least`` to ``most``, and a :class:`Score`.
 
-    Attributes:
-        name: Short name.
-        text: The sentence.
-        at: Values of columns in the rows that count.
-        minus: Values in the rows that are subtracted, where they differ from ``at``.
-        each: Columns over all of whose values it has to hold.
-        least: Least value of the target; ``most`` is its largest.
+    ``at`` has the values of columns in the rows that count, ``minus`` those that differ in the rows
+    that are subtracted.
     """
 
     name: str
@@ -118,14 +104,10 @@ class StudyFile(Config):
             (:func:`inweights.wrap`).
         learner: A curriculum, with ``phases``, or another ``kind``; the named learner of the
             world's family if left out.
-        over: What is varied; see :func:`~inweights.lab.grid`.
-        seeds: How many, counted from 0, or which.
         measures: Names of probes, or tables with options.
-        title: What it shows.
-        summary: What is done, in a paragraph.
         figures: What is drawn; each measure, by what was varied, if left out.
-        claims: What is judged.
-        controls: Names of controls, such as ``untrained``.
+
+    The others are those of :func:`inweights.sweep` and :class:`Recipe`.
     """
 
     later = {"controls": (), "function": ""}
@@ -280,8 +262,7 @@ def _probe(name: str) -> Probe:
         return found
     known = {one: getattr(probes, one) for one in probes.__all__}
     looks: dict[str, Probe] = {one: p for one, p in known.items() if _takes_a_model(p)}
-    if name not in looks:
-        raise unknown_name("probe", name, looks, hint="A probe of your own is module:function.")
+    check_names("probe", [name], looks, hint="A probe of your own is module:function.")
     return looks[name]
 
 
@@ -295,14 +276,8 @@ def _claim(recipe: str, entry: ClaimEntry) -> Claim:
     )
     if entry.minus:
         score -= score.at(**entry.minus)
-    return Claim(
-        id=f"{recipe}/{entry.name}",
-        text=entry.text,
-        place="",
-        source="ours",
-        score=score,
-        target=Target(least=entry.least, most=entry.most),
-    )
+    target = Target(least=entry.least, most=entry.most)
+    return own_claim(f"{recipe}/{entry.name}", entry.text, Judged(score, target))
 
 
 def _captioned(name: str) -> str:
@@ -320,19 +295,15 @@ def _figures(file: StudyFile) -> list[Figure]:
             for name, caption in captions.items()
         ]
     captions.setdefault("losses", auto("losses").caption)
-    figures = []
-    for place, entry in enumerate(file.figures):
-        name = entry.table
-        if name not in captions:
-            raise unknown_name("table", name, captions, hint="A figure draws it.")
-        words = {"title": entry.title or name, "caption": entry.caption or captions[name]}
-        figures.append(
-            Figure(
-                id=f"{name}-{place + 1}",
-                kind=entry.kind,
-                sources=(name,),
-                options=entry.options,
-                **words,
-            )
+    check_names("table", [e.table for e in file.figures], captions, hint="A figure draws it.")
+    return [
+        Figure(
+            id=f"{entry.table}-{number}",
+            kind=entry.kind,
+            title=entry.title or entry.table,
+            caption=entry.caption or captions[entry.table],
+            sources=(entry.table,),
+            options=entry.options,
         )
-    return figures
+        for number, entry in enumerate(file.figures, 1)
+    ]
