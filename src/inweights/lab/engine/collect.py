@@ -19,7 +19,7 @@ from inweights.lab.engine.executors import Executor, Processes, SameProcess
 from inweights.lab.engine.job import Job, check_sendable, sendable
 from inweights.lab.engine.plan import Asked, Run, Task, Work, asked_of, in_words, tasks_of
 from inweights.lab.engine.schedule import BUSY, Schedule
-from inweights.lab.grammar.score import tell_divergence
+from inweights.lab.grammar.score import Value, tell_divergence
 from inweights.lab.grammar.trial import Plan, Trial
 from inweights.runs.tables.store import MODEL_PART, Store, store_below
 from inweights.support.limits import launched_by_torchrun
@@ -27,7 +27,6 @@ from inweights.support.progress import Progress, plural
 from inweights.training.observers import Observer, Step, telling
 
 if TYPE_CHECKING:
-    from inweights.lab.grammar.score import Value
     from inweights.models.base import Model
     from inweights.worlds.world import World
 
@@ -160,7 +159,7 @@ def watched(
     put that the plan leaves.
     """
     settings: dict[str, Any] = {"name": name, "seeds": list(seeds), **about}
-    settings["steps"] = len(seeds) * sum(trial.learner.steps for trial in plan.trials)
+    settings["steps"] = len(seeds) * plan.steps
     if effort.observers:
         named = [*(t.labels for t in plan.trials), *(c.labels for c in plan.computations)]
         settings["labels"] = [*dict.fromkeys(key for labels in named for key in labels)]

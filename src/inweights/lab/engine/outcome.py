@@ -17,7 +17,7 @@ from inweights.lab.grammar.score import Value, tell_divergence
 from inweights.lab.grammar.verdict import first_seeds, judge, unjudged
 from inweights.runs import RunFolder, read_json, told, write_json, write_tables
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
-from inweights.support.showing import Card
+from inweights.support.showing import Card, Carded
 
 if TYPE_CHECKING:
     import polars as pl
@@ -47,8 +47,8 @@ class _About:
     cautions: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Outcome(_About):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Outcome(Carded, _About):
     """A finished run of a recipe.
 
     ``store`` is where the tables of single runs are, if this call named a place; a folder that is
@@ -102,19 +102,13 @@ class Outcome(_About):
     def _settings(self) -> Any:
         return decode(type(self.recipe.scales[self.scale]), self.settings)
 
-    def __repr__(self) -> str:
-        return self._card(0).text
-
-    def _repr_html_(self) -> str:
-        return self._card(2_000_000).html
-
-    def _card(self, most: int) -> Card:
-        """What is shown: every claim, and the first figure if it has no more bytes than this."""
+    def _card(self) -> Card:
+        """What is shown: every claim, and the first figure if it is not too large."""
         about = {"scale": self.scale, "seeds": len(self.seeds), "folder": self.folder.path}
         columns = ("verdict", "measured", "target", "claim")
         rows = [(c.verdict, c.measured, c.target.text, c.text) for c in self.claims]
         drawn = sorted((self.folder.path / "figures").glob("*.svg"))[:1]
-        small = [file for file in drawn if file.stat().st_size <= most]
+        small = [file for file in drawn if file.stat().st_size <= 2_000_000]
         picture = small[0].read_bytes() if small else b""
         return Card(f"{self.recipe.name}: {self.heading}", about, columns, rows, picture)
 
@@ -186,9 +180,6 @@ def refresh(recipe: Recipe, folder: RunFolder, publish: Publish | None = None) -
     """Judge a complete run again, and draw it again, with the claims and figures of this version.
 
     Nothing is trained. The run stays as it was if anything fails.
-
-    Raises:
-        FolderError: The run is damaged.
     """
     with folder.held():
         folder.recover()
@@ -212,8 +203,7 @@ def judge_all(
 
     Seeds beyond those that a first verdict takes, counted on from the recipe's own, are a further
     interim analysis. Rows that a claim asks for and that are not there leave it without a verdict,
-    and say so: a long run is not lost over a name. (The tests judge each claim strictly, at
-    ``smoke``.)
+    and say so: a long run is not lost over a name.
     """
     results = []
     for claim in recipe.claims:
@@ -225,9 +215,8 @@ def judge_all(
         judged = scale != "smoke"
         result = judge(claim, tables, alpha=alpha, minimum=first, targets=judged, strict=False)
         if not version and result.verdict != "not judged":
-            results.append(unjudged(claim, NOT_STATED))
-        else:
-            results.append(msgspec.structs.replace(result, version=version or 1))
+            result = unjudged(claim, NOT_STATED)
+        results.append(msgspec.structs.replace(result, version=version or 1))
     return tuple(results)
 
 
@@ -238,11 +227,9 @@ def seeds_to_judge(recipe: Recipe, scale: str) -> int:
     later version. At ``smoke`` nothing is judged.
     """
     stated = recipe.seeds[scale]
-    if scale == "smoke":
-        return stated
-    judged = (claim for claim in recipe.claims if not claim.score.exact)
-    alphas = ((claim, _version(recipe, claim)) for claim in judged)
-    return max([stated, *(first_seeds(c, stated, version_alpha(v or 1)) for c, v in alphas)])
+    judged = [c for c in recipe.claims if not c.score.exact] if scale != "smoke" else []
+    alphas = ((claim, version_alpha(_version(recipe, claim) or 1)) for claim in judged)
+    return max([stated, *(first_seeds(claim, stated, alpha) for claim, alpha in alphas)])
 
 
 def _version(recipe: Recipe, claim: Claim) -> int:

@@ -1,7 +1,6 @@
 """What a comparison stands on: controls, the same trials without what should matter, and cautions.
 
-A caution is a sentence on what conditions cannot say: facts not known, seeds that disagree, a
-learner that decides.
+A caution is a sentence on what the conditions of a study cannot say.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 from msgspec import structs
@@ -20,13 +19,11 @@ from inweights.lab.grammar.trial import Trial
 from inweights.models.configs import GPTConfig
 from inweights.models.outside.wrapping import WrapConfig
 from inweights.support.intervals import median_interval
+from inweights.training.curriculum import Phase
 from inweights.training.learner import Curriculum
 from inweights.training.learners import named_for
 from inweights.worlds.knowledge.triples import Triples
 from inweights.worlds.registry import Altered
-
-if TYPE_CHECKING:
-    from inweights.training.curriculum import Phase
 
 #: Column that names the control, and its value for the trials themselves.
 CONTROL, NO_CONTROL = "control", "none"
@@ -52,15 +49,8 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
       edges.
     - ``frozen``: token embeddings stay at their random start.
 
-    Args:
-        trials: The conditions of an experiment.
-        names: Names of controls; none leaves the trials as they are.
-
-    Returns:
-        Trials with a further label ``control``, which is ``none`` for the trials themselves.
-
-    Raises:
-        ConfigError: A control is unknown, or makes no sense for a trial.
+    They have a further label ``control``, which is ``none`` for the trials themselves. Without
+    names the trials stay as they are; a control that makes no sense for a trial is a ConfigError.
 
     Example:
         >>> import inweights as iw
@@ -95,9 +85,6 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
         A row for each condition, control and place that the probe tells apart: ``beyond``, the
         median over seeds of the value less that of the control; ``low`` and ``high``, its exact 95%
         interval, none for fewer than six seeds; ``seeds``.
-
-    Raises:
-        DataError: The table has no controls, or no probe declares what it measures.
 
     Example:
         >>> controls, seeds = ["none"] * 6 + ["frozen"] * 6, [*range(6)] * 2
@@ -189,11 +176,10 @@ CONTROLS: dict[str, Callable[[Trial], Trial]] = {
 
 
 def _curriculum(trial: Trial, name: str) -> Curriculum:
-    if not isinstance(trial.learner, Curriculum):
-        raise ConfigError(
-            f"the control '{name}' needs a Curriculum, got {type(trial.learner).__name__}"
-        )
-    return trial.learner
+    learner = trial.learner
+    if not isinstance(learner, Curriculum):
+        raise ConfigError(f"the control '{name}' needs a Curriculum, got {type(learner).__name__}")
+    return learner
 
 
 def _without(trial: Trial, roles: Sequence[str]) -> Any:
@@ -203,13 +189,12 @@ def _without(trial: Trial, roles: Sequence[str]) -> Any:
     phases = []
     for phase in trial.learner.phases:
         left = {role: weight for role, weight in phase.roles.items() if role not in roles}
-        if phase.roles and not left:
-            continue  # it trained nothing else
         batch = phase.batch
         if isinstance(batch, dict):
             drawn = {key: [r for r in key.split("+") if r not in roles] for key in batch}
             batch = {"+".join(drawn[key]): size for key, size in batch.items() if drawn[key]}
-        phases.append(structs.replace(phase, roles=left, batch=batch))
+        if left or not phase.roles:  # else it trained nothing else
+            phases.append(structs.replace(phase, roles=left, batch=batch))
     if not phases:
         raise ConfigError("without its bridge the curriculum trains nothing")
     return Curriculum(phases=tuple(phases))
@@ -283,13 +268,12 @@ def _of_learners(trials: Sequence[Trial]) -> list[str]:
             seen.setdefault(name, set()).add(value)
             if _differs(value, usual[name]):
                 differing[name] = (value, usual[name])
-    told = [f"{n} ({a}, not {b})" for n, (a, b) in differing.items() if len(seen[n]) == 1]
-    if not told:
-        return []
-    return [
-        f"The learner differs from learners.two_hop in {', '.join(told)}, which can decide whether "
-        f"a GPT composes: see {_PAGE}."
-    ]
+    told = ", ".join(f"{n} ({a}, not {b})" for n, (a, b) in differing.items() if len(seen[n]) == 1)
+    text = (
+        f"The learner differs from learners.two_hop in {told}, which can decide whether a GPT "
+        f"composes: see {_PAGE}."
+    )
+    return [text] if told else []
 
 
 def _of_facts(trials: Sequence[Trial]) -> list[str]:
@@ -322,8 +306,6 @@ def _differs(value: object, usual: object) -> bool:
 def _conditions(table: pl.DataFrame, labels: Sequence[str]) -> str:
     """A few conditions in words."""
     rows = table.select(labels).unique(maintain_order=True).rows(named=True) if labels else []
-    if not rows:
-        return "every condition"
     words = [" ".join(f"{name}={value}" for name, value in row.items()) for row in rows[:3]]
     rest = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
-    return "; ".join(words) + rest
+    return "; ".join(words) + rest or "every condition"

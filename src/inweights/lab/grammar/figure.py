@@ -1,9 +1,7 @@
 """Figures, as data: what is drawn of which tables, and what the table of each probe says.
 
-A recipe stands left of ``report`` and must not import it, so that a figure names its drawing. The
-options of a drawing are the keyword arguments of its function in
-:mod:`inweights.report.figures.draw`, which checks them; a drawing of one's own takes
-``Figure(kind="mine", options={...})``.
+A figure names its drawing, a function of :mod:`inweights.report.figures.draw`, which checks its
+options; a drawing of one's own takes ``Figure(kind="mine", options={...})``.
 """
 
 from __future__ import annotations
@@ -30,11 +28,11 @@ _OWN: dict[str, Shown] = {}
 
 
 class Figure(Config):
-    """A figure, as data. ``inweights.report`` draws it from the tables of a run.
+    """A figure, as data.
 
     Attributes:
         id: Short name, also the file's.
-        kind: Name of a drawing function of ``inweights.report.figures.draw``.
+        kind: Name of the drawing function.
         title: What the figure shows, in a few words.
         caption: How to read it, and what to see.
         sources: Names of the tables that it draws, in the order of the function's arguments.
@@ -200,13 +198,7 @@ class Shown(Config):
 
 
 def shows(**declared: Any) -> Callable[[P], P]:
-    """Declare what a probe of one's own measures, so that figures draw the right number.
-
-    Args:
-        declared: Attributes of :class:`Shown`.
-
-    Raises:
-        ConfigError: One is missing or unknown, or names a column that the table does not have.
+    """Declare what a probe of one's own measures, by attributes of :class:`Shown`.
 
     Example:
         >>> @shows(
@@ -232,8 +224,7 @@ def shown_in(columns: Iterable[str]) -> Shown | None:
 
     None where no probe has them, or several that draw different numbers.
     """
-    wanted = set(columns) - _OUTSIDE
-    known = {**built_in(), **_OWN}
+    wanted, known = set(columns) - _OUTSIDE, built_in() | _OWN
     found = [shown for shown in known.values() if set(shown.columns.split()) - _OUTSIDE == wanted]
     return found[0] if len({shown.value for shown in found}) == 1 else None
 
@@ -246,9 +237,6 @@ def shown_by(probe: str) -> Shown | None:
 
 @cache
 def built_in() -> dict[str, Shown]:
-    """Declarations of the library's probes, by name.
-
-    They are read without importing the probes, which load torch.
-    """
+    """Declarations of the library's probes, by name; no probe is imported, as that loads torch."""
     file = Path(str(resources.files("inweights.probes").joinpath("shown.toml")))
     return {name: decode(Shown, declared) for name, declared in load_toml(file).items()}

@@ -17,7 +17,7 @@ from inweights.errors import ConfigError, DataError, check_names
 from inweights.lab.grammar.score import Value
 from inweights.support.extras import check_extra
 from inweights.support.progress import plural
-from inweights.support.showing import Card
+from inweights.support.showing import Card, Carded
 from inweights.support.sources import plain
 
 if TYPE_CHECKING:
@@ -115,8 +115,8 @@ class Computation:
     uniform: bool = False
 
 
-@dataclass(frozen=True, init=False)
-class Plan:
+@dataclass(frozen=True, init=False, repr=False)
+class Plan(Carded):
     """Trials with their measures, and what is computed without a model.
 
     Args:
@@ -141,18 +141,17 @@ class Plan:
         object.__setattr__(self, "measures", looks)
         object.__setattr__(self, "computations", computations)
 
-    def __repr__(self) -> str:
-        return self._card().text
-
-    def _repr_html_(self) -> str:
-        return self._card().html
-
     def _card(self) -> Card:
         made: list[Trial | Computation] = [*self.trials, *self.computations]
         labels = [", ".join(f"{name}={v}" for name, v in one.labels.items()) for one in made]
         rows = [(type(o).__name__.lower(), text) for o, text in zip(made, labels, strict=True)]
         about = {"measures": ", ".join(measure.name for measure in self.measures)}
         return Card(f"Plan of {plural(len(made), 'task')} a seed", about, ("task", "labels"), rows)
+
+    @property
+    def steps(self) -> int:
+        """Updates of all trials, for one seed."""
+        return sum(trial.learner.steps for trial in self.trials)
 
     def check(self) -> None:
         """Refuse a plan that makes nothing, or not all of its tables, before anything runs."""

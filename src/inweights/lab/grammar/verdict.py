@@ -62,12 +62,8 @@ def judge(
         alpha: Probability with which an interval may miss.
         minimum: Seeds that a verdict needs.
         targets: Whether the claim is judged; else the numbers are only measured, as at ``smoke``.
-        strict: Whether rows or columns that the claim asks for and that are not there are an
-            error; else it is not judged, and says why. They may be missing where a setting was
-            changed.
-
-    Raises:
-        DataError: The claim names a table, a column or a value that is not there.
+        strict: Whether it is a DataError that the claim asks for what is not there; else it is not
+            judged, and says why. It may be missing where a setting was changed.
     """
     try:
         numbers = numbers_of(claim.score, tables, claim.id)

@@ -1,10 +1,9 @@
 """More seeds for undecided claims, with corrected interim analyses.
 
-Seeds are doubled from look to look, and each further look pays: how much, and why, is said at
-:func:`inweights.support.intervals.alpha_of`. A claim reads rows of tables, and these rows are of
-some trials. More seeds for one claim need more seeds of those trials alone: of a grid of a hundred,
-often five. A look is stored as a run of its own, whose config names the claims; the board takes of
-each claim the verdict with the most seeds. What is settled is not looked at again.
+Seeds are doubled from look to look, and each further look pays: see
+:func:`inweights.support.intervals.alpha_of`. More seeds for one claim need more seeds of those
+trials alone that its rows are of. A look is stored as a run of its own, whose config names the
+claims; the board takes of each claim the verdict with the most seeds.
 """
 
 from __future__ import annotations
@@ -37,14 +36,10 @@ class _SpentError(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Settled:
-    """What more seeds gave.
+    """What more seeds gave: the whole run, and of each claim the verdict with the most seeds.
 
-    Attributes:
-        outcome: The whole run, and of each claim the verdict with the most seeds.
-        seeds: How many the last look had.
-        before: Claims that were undecided at first.
-        left: Claims that still are.
-        why: Why it stopped, where some are left.
+    ``seeds`` are those of the last look. ``before`` are the claims that were undecided at first,
+    ``left`` those that still are, and ``why`` says why it stopped there.
     """
 
     outcome: Outcome
@@ -171,7 +166,10 @@ def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
 
 def share_of(part: Recipe, whole: Recipe, scale: str) -> float:
     """About how much of the work of a seed is left, from 0 to 1."""
-    one, other = (_work(recipe.plan(recipe.scales[scale])) for recipe in (part, whole))
+    one, other = (
+        plan.steps + sum(c.effort for c in plan.computations)
+        for plan in (recipe.plan(recipe.scales[scale]) for recipe in (part, whole))
+    )
     return one / other if other else 1.0
 
 
@@ -241,7 +239,3 @@ class _Part:
             computations.append(min(same, key=lambda one: one.effort))
         measures = [m for m in plan.measures if any(m.fits(trial) for trial in trials)]
         return Plan(trials=trials, measures=measures, computations=computations)
-
-
-def _work(plan: Plan) -> int:
-    return sum(t.learner.steps for t in plan.trials) + sum(c.effort for c in plan.computations)

@@ -251,8 +251,8 @@ def learnt(world: Any, model: Any, learner: Learner | None, over: Over) -> list[
     grids: dict[str, list[Trial]] = {}
 
     def of_learner(default: Learner) -> list[Trial]:
-        name = repr(default)
-        grids[name] = grids.get(name) or grid(world, model, default, over)
+        if (name := repr(default)) not in grids:
+            grids[name] = grid(world, model, default, over)
         return grids[name]
 
     trials = enumerate(of_learner(named_for(world, model)))
@@ -283,5 +283,4 @@ def worth(plan: Plan, seeds: int, device: str) -> int:
     """How many processes a plan is worth, of as many as there are cores."""
     if device != "cpu":
         return 1
-    updates = seeds * sum(trial.learner.steps for trial in plan.trials)
-    return max(1, min(usable_cores(), updates // UPDATES_A_PROCESS))
+    return max(1, min(usable_cores(), seeds * plan.steps // UPDATES_A_PROCESS))

@@ -24,13 +24,13 @@ from inweights.laboratory.ledger.lines import (
 )
 from inweights.laboratory.ledger.scores import numbers_in, read_scores
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
-from inweights.support.showing import Card
+from inweights.support.showing import Card, Carded
 
 _DECIDED = ("reproduced", "consistent", "not reproduced")
 
 
-@dataclass(frozen=True)
-class Board:
+@dataclass(frozen=True, repr=False)
+class Board(Carded):
     """Every claim with its verdict, and what it follows from."""
 
     scale: str
@@ -38,12 +38,6 @@ class Board:
     withdrawn: tuple[Withdrawn, ...]
     ledger_lines: Ledger
     scores: pl.DataFrame
-
-    def __repr__(self) -> str:
-        return self._card().text
-
-    def _repr_html_(self) -> str:
-        return self._card().html
 
     def _card(self) -> Card:
         verdicts = Counter((c.id.split("/")[0], c.verdict) for c in self.claims)

@@ -32,7 +32,7 @@ def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
     """
     settings, _, _ = recipe.resolve(scale, seeds=1)
     work = asked_of(recipe.plan(settings), [0], recipe.version)
-    plan = digest([[one.name, one.owner, one.part, one.labels] for one in work.asked])
+    plan = digest([[one.name, *one.place, one.labels] for one in work.asked])
     return {
         claim.id: digest([_score(claim), recipe.seeds[scale], recipe.version, plan], 16)
         for claim in recipe.claims
