@@ -4,10 +4,9 @@ A task goes to Ray as JSON and answers how it ended. Ray places tasks and notice
 and checkpoints are in the store, which all machines have to see.
 
 Under ``torchrun`` all processes train every task together. The first rank does all that a command
-does. The others wait for what is to be trained, which comes as JSON, and train along; they look at
-nothing and store nothing. After an error in a training nothing more is trained, as a rank may have
-been left behind in the middle of a step: the command ends with the error, ``torchrun`` ends the
-others, and the same command goes on from the checkpoint.
+does. The others train along, and look at nothing and store nothing. After an error in a training
+nothing more is trained, as a rank may have been left behind in the middle of a step: the command
+ends, ``torchrun`` ends the others, and the same command goes on from the checkpoint.
 """
 
 from __future__ import annotations

@@ -38,20 +38,8 @@ def execute(
 ) -> Outcome:
     """Run a recipe, or read it back where the same config has run already.
 
-    While another process is at work on the same config, this one waits for it.
-
-    Args:
-        recipe: What to run.
-        scale: ``smoke``, ``cpu`` or ``paper``.
-        seeds: As for :func:`inweights.run`; the recipe's own if left out.
-        overrides: As for :func:`inweights.run`.
-        store: Where runs are kept.
-        effort: Who does the work, with what, and what is made again or kept.
-        publish: Called with the outcome and the folder before it is sealed.
-
-    Raises:
-        ConfigError: Scale, seeds or overrides do not fit.
-        RunError: The run failed, or its folder is damaged.
+    While another process is at work on the same config, this one waits for it. Arguments and errors
+    are as for :func:`inweights.run`; ``publish`` is called before the folder is sealed.
     """
     from inweights.lab.engine.collect import Effort, collect, watched
 

@@ -47,11 +47,7 @@ class Executor(Protocol):
     """One way of running tasks, in any order; a test case holds every one to the same contract."""
 
     def run(self, job: Job, schedule: Schedule) -> None:
-        """Take tasks until none is left, and tell the schedule how each attempt ended.
-
-        Raises:
-            WriteError: Nothing can be stored.
-        """
+        """Take tasks until none is left, and tell the schedule how each attempt ended."""
         ...
 
 

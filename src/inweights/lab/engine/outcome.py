@@ -77,14 +77,7 @@ class Outcome(Carded, _About):
 
         A figure's claims are those on the tables that it draws, or all where there is none.
         """
-        shown = {claim.id: claim.agrees for claim in self.claims}
-        told = {c.id: c.score.table for c in self.recipe.claims if c.id in shown and not c.check}
-        figures = []
-        for figure in self.recipe.figures:
-            own = [shown[name] for name, table in told.items() if table in figure.sources]
-            known = all(own or [shown[name] for name in told])
-            figures.append(figure if known else figure.in_question)
-        return tuple(figures)
+        return figures_asked(self.recipe, self.claims)
 
     def with_cautions(self) -> Outcome:
         """Return the run with what a reader has to know of its numbers, in sentences."""
@@ -113,17 +106,25 @@ class Outcome(Carded, _About):
         return Card(f"{self.recipe.name}: {self.heading}", about, columns, rows, picture)
 
     def models(self, **where: Value) -> list[KeptModel]:
-        """Return the trained models of a run that kept them, each with its world and labels.
-
-        Args:
-            where: Values of labels, and ``seed``; all models if left out.
-        """
+        """Return the trained models of a run that kept them, by values of labels, and ``seed``."""
         from inweights.lab.engine.collect import kept_models
         from inweights.runs.tables.store import Store, store_below
 
         trials = self.recipe.plan(self._settings).trials
         store = Store(self.store or store_below(self.folder.root))
         return kept_models(trials, self.seeds, store, self.recipe.version, where)
+
+
+def figures_asked(recipe: Recipe, results: Sequence[ClaimResult]) -> tuple[Figure, ...]:
+    """Return the figures of a recipe, in question where results on their tables leave it open."""
+    shown = {claim.id: claim.agrees for claim in results}
+    told = {c.id: c.score.table for c in recipe.claims if c.id in shown and not c.check}
+    figures = []
+    for figure in recipe.figures:
+        own = [shown[name] for name, table in told.items() if table in figure.sources]
+        known = all(own or [shown[name] for name in told])
+        figures.append(figure if known else figure.in_question)
+    return tuple(figures)
 
 
 def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) -> None:
@@ -140,13 +141,7 @@ def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) 
 
 
 def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
-    """Read a complete run back, after checking that nothing in it was changed.
-
-    Verdicts are not read but computed, from the tables.
-
-    Raises:
-        FolderError: The run is damaged.
-    """
+    """Read a complete run back, after checking that nothing in it was changed, and judge it."""
     from polars.exceptions import PolarsError
 
     outcome = _read(recipe, folder)
@@ -223,8 +218,7 @@ def judge_all(
 def seeds_to_judge(recipe: Recipe, scale: str) -> int:
     """Return how many seeds a recipe runs with: as many as a verdict on each claim takes.
 
-    Those that it states, and more where one of its claims is judged by the share of seeds or is a
-    later version. At ``smoke`` nothing is judged.
+    They are more than stated where a claim is judged by the share of seeds or is a later version.
     """
     stated = recipe.seeds[scale]
     judged = [c for c in recipe.claims if not c.score.exact] if scale != "smoke" else []

@@ -68,7 +68,6 @@ class LearnTask:
 
     Attributes:
         runs: They differ in seeds, initial scales, rates and decays only.
-        measures: All that is measured.
         parts: What is stored of each run: keys of measures, losses, weights.
         sources: Files and modules that they stand on, as they were when the task was planned.
     """

@@ -99,7 +99,7 @@ class Schedule:
 
     Args:
         tasks: What is to be done.
-        progress: Called with updates done, all updates, and what is being done.
+        progress: Told how far it is.
         before: Updates that were done before.
         busy: Seconds until it is asked whether a task that another process holds is free.
         free: Says by the key of a task whether it is free.

@@ -97,7 +97,7 @@ def work_on(
         if block.only_measures and all(store.has(run.key, MODEL_PART) for run in block.runs):
             _measure(block, store, device)
         elif isinstance(block.learner, Curriculum):
-            _train(block, store, device, lambda step, done=done: progress(done + step), joint)
+            _train(block, store, device, progress, joint, done)
         else:
             for place in range(len(block.runs)):
                 _derive(block.part([place]), store)
@@ -129,7 +129,7 @@ def _stored(task: Task, store: Store) -> bool:
 
 
 def _train(
-    block: LearnTask, store: Store, device: str, progress: Progress, joint: Joint | None
+    block: LearnTask, store: Store, device: str, progress: Progress, joint: Joint | None, done: int
 ) -> None:
     """Train runs as one program; an interrupted training goes on from its checkpoint."""
     model = build_model(block, device)
@@ -150,7 +150,7 @@ def _train(
                 block,
                 observers=observers,
                 checkpoint=checkpoint,
-                progress=lambda step: progress(step * len(block.runs)),
+                progress=lambda step: progress(done + step * len(block.runs)),
                 shards=shards,
             )
         tables = {LOSSES: result.losses, **result.observed}

@@ -95,12 +95,7 @@ class Recipe:
         seeds: int | Sequence[int] | None = None,
         overrides: Sequence[str] = (),
     ) -> tuple[Any, tuple[int, ...], dict[str, Any]]:
-        """Return settings, seeds and the resolved config that names the run.
-
-        Raises:
-            ConfigError: The scale is unknown, the seeds or an override do not fit.
-            DataError: A file that the settings name is missing.
-        """
+        """Return settings, seeds and the resolved config that names the run."""
         settings = apply_overrides(self._settings(scale), overrides)
         asked = (self.root_seeds or self.seeds[scale]) if seeds is None else seeds
         chosen = choose_seeds(asked, self.first_seed)
@@ -156,11 +151,8 @@ class Code(TypedDict):
 class Paper:
     """What the recipes and claims of one paper share.
 
-    Attributes:
-        source: Short name, the first part of its recipes' names.
-        title: Full name.
-        claims_of: Source of its claims, where that is another name.
-        ours: Said of every recipe; deprecated, say it of each recipe.
+    ``source`` is a short name, the first part of its recipes' names; ``claims_of`` the source of
+    its claims, where that is another name. ``ours`` is deprecated; say it of each recipe.
 
     Example:
         >>> paper = Paper("identity-bridge", "Identity Bridge")

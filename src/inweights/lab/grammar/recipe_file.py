@@ -103,15 +103,8 @@ def read_recipe(
 ) -> Recipe:
     """Return the recipe whose words are in a TOML file, named as the file is.
 
-    Args:
-        path: The file.
-        paper: The paper that the recipe is of.
-        scores: The judged score of each claim, by the claim's id.
-        notes: Notes that recipes share, by name.
-        code: ``scales``, ``seeds``, ``plan``; ``derive`` and ``version`` where there are such.
-
-    Raises:
-        ConfigError: The file is not a recipe file, or a claim lacks its score or its sentence.
+    ``scores`` are by the claims' ids; ``notes``, which recipes share, by name; ``code`` is
+    ``scales``, ``seeds``, ``plan``, and ``derive`` and ``version`` where there are such.
     """
     file = _decoded(RecipeFile, load_toml(path), f"{path}")
     claims, figures = file.claims.items(), file.figures.items()

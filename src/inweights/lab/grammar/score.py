@@ -183,11 +183,7 @@ class Numbers:
 
 
 def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> Numbers:
-    """Return the numbers of a claim's score, with the reason where they cannot be judged.
-
-    Raises:
-        DataError: A table, column or value is not there; says which claim asks for it.
-    """
+    """Return the numbers of a claim's score, with the reason where they cannot be judged."""
     cases = _cases(score, tables, f"Claim {claim}.")
     if not cases:
         return Numbers(why="no row of the table matches the claim")
@@ -200,10 +196,7 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
 
 
 def tell_divergence(tables: Mapping[str, pl.DataFrame]) -> None:
-    """Warn of runs whose loss became infinite or not a number: their other numbers mean nothing.
-
-    Claims about them are not judged: see :func:`judge`.
-    """
+    """Warn of runs whose loss became infinite or not a number: their other numbers mean nothing."""
     runs = diverged_runs(tables)
     if runs.is_empty():
         return

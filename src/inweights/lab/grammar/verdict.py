@@ -1,12 +1,9 @@
 """Verdicts: what the interval of a score says of a claim.
 
 A claim is *reproduced* when the whole interval lies in the target, in every case; *not reproduced*
-when all of it lies outside, in one case; *undecided* when it crosses the edge. What the interval is
-of, the claim says: the median over seeds (*typical*), the share of seeds that meet the target by
-themselves (*reliable*), or the mean.
-
-Where the paper prints a number and the target has one edge, that says the direction alone, and
-:func:`closeness` is a second verdict: whether what was measured has the published size.
+when all of it lies outside, in one case; *undecided* when it crosses the edge. Where the paper
+prints a number and the target has one edge, :func:`closeness` is a second verdict: whether what was
+measured has the published size.
 """
 
 from __future__ import annotations
@@ -129,7 +126,7 @@ class _Span:
                 self.result |= {"low": low, "high": high}
             if reliable:
                 target, low, high = Target(least=RELIABLE), share_low, share_high
-        self.verdict = _verdict(target, low, high)
+        self.verdict = lies(target, low, high)
         self.inside = (
             hits / len(values) if reliable else 0.0,
             claim.target.distance(middle),
@@ -191,7 +188,8 @@ def _result(claim: Claim | Statement, verdict: Verdict, **result: Any) -> ClaimR
 _RANK: dict[Verdict, int] = {"not reproduced": 0, "undecided": 1, "reproduced": 2}
 
 
-def _verdict(target: Target, low: float, high: float) -> Verdict:
+def lies(target: Target, low: float, high: float) -> Verdict:
+    """Return the verdict on an interval: inside of the target, outside, or across its edge."""
     if target.distance(low) >= 0 and target.distance(high) >= 0:
         return "reproduced"
     below = target.least is not None and high < target.least

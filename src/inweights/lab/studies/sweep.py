@@ -148,11 +148,7 @@ class Study:
         return Effort(jobs=jobs or worthy, **how)
 
     def models(self, **where: Value) -> list[KeptModel]:
-        """Return the models of a study that was run with ``keep_models=True``.
-
-        Args:
-            where: Values of varied settings, and ``seed``; all models if left out.
-        """
+        """Return the models that a study kept, by values of varied settings, and ``seed``."""
         return kept_models(self.trials, self._seeds, self.store, where=where)
 
 

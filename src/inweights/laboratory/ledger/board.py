@@ -11,7 +11,7 @@ from msgspec import structs
 
 from inweights.lab.grammar.claim import RELIABLE, Claim, ClaimResult
 from inweights.lab.grammar.score import Numbers
-from inweights.lab.grammar.verdict import closeness, decide, first_seeds, span_of, unjudged
+from inweights.lab.grammar.verdict import closeness, decide, first_seeds, lies, span_of, unjudged
 from inweights.laboratory.ledger.lines import (
     LEDGER,
     Earlier,
@@ -214,13 +214,10 @@ def _at_most(hits: int, count: int, share: float) -> float:
 
 def _least_of_mean(claim: Claim, values: Sequence[float], reproduced: bool) -> float:
     """By halving, on a scale of powers of ten."""
-    target, low, high = claim.target, -12.0, 0.0
+    low, high = -12.0, 0.0
     for _ in range(30):
         middle = (low + high) / 2
-        _, bottom, top = span_of(claim, values, 10**middle)
-        inside = min(target.distance(bottom), target.distance(top)) >= 0
-        outside = (target.least is not None and top < target.least) or (
-            target.most is not None and bottom > target.most
-        )
-        low, high = (low, middle) if (inside if reproduced else outside) else (middle, high)
+        _, *span = span_of(claim, values, 10**middle)
+        same = lies(claim.target, *span) == ("reproduced" if reproduced else "not reproduced")
+        low, high = (low, middle) if same else (middle, high)
     return 10**high
