@@ -98,15 +98,16 @@ def compare_training(
     settings, seeds, config = recipe.resolve("cpu", choice.numbers, changes)
     done = RunStore(how.runs).folder(recipe.name, config).complete
     if dry_run or not (done and not how.fresh):
-        with console.progress() as progress:
+        with console.progress(quiet=common.json) as progress:
             progress(0, 1, "measuring what it takes")
             found = sizes(settings, settings.load(download=download))
+        recipe = training_recipe(recipe.name, given, found)
         if dry_run or not common.json:
             console.sizes(found, settings, seeds, json=common.json)
     if dry_run:
         return 0
     repeated = choices(choice.seeds, changes, common.plugin)
-    with console.progress() as progress:
+    with console.progress(quiet=common.json) as progress:
         outcome = laboratory.run(
             recipe, "cpu", seeds=seeds, overrides=changes, runs=how.runs, fresh=how.fresh,
             jobs=how.jobs or 1, plugins=common.plugin, progress=progress,

@@ -70,10 +70,10 @@ def say(*parts: str | tuple[str, str], soft_wrap: bool = False) -> None:
 
 
 @contextmanager
-def progress() -> Iterator[Report]:
+def progress(*, quiet: bool = False) -> Iterator[Report]:
     """Show on the error stream how far the block is: a bar on a terminal, lines in a log."""
-    if not err.is_terminal:
-        yield _log()
+    if quiet or not err.is_terminal:
+        yield (lambda *_: None) if quiet else _log()
         return
     from rich.progress import (
         BarColumn,
