@@ -74,6 +74,7 @@ class RecipeFile(Config):
         protocol: How near to the paper's protocol its claims are judged.
         notes: Names of notes that several recipes share (``geometric-memory/ssm``).
         settings: What each setting decides, by its name.
+        scales: Settings by scale, where the code does not give them; others have their defaults.
         claims: What is judged, by id; each is a :class:`StatedClaim`.
         figures: What is drawn, by id; each is a :class:`StatedFigure`.
 
@@ -89,6 +90,7 @@ class RecipeFile(Config):
     ours: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     settings: dict[str, str] = {}
+    scales: dict[str, dict[str, Any]] = {}
     claims: dict[str, dict[str, Any]] = {}
     figures: dict[str, dict[str, Any]] = {}
 
@@ -104,19 +106,25 @@ def read_recipe(
     """Return the recipe whose words are in a TOML file, named as the file is.
 
     ``scores`` are by the claims' ids; ``notes``, which recipes share, by name; ``code`` is
-    ``scales``, ``seeds``, ``plan``, and ``derive`` and ``version`` where there are such.
+    ``scales``, one at least, ``seeds``, ``plan``, and ``derive`` and ``version`` where there are
+    such.
     """
     file = _decoded(RecipeFile, load_toml(path), f"{path}")
     claims, figures = file.claims.items(), file.figures.items()
     said = {id_: _decoded(StatedClaim, one, f"{path}: claims.{id_}") for id_, one in claims}
     drawn = {id_: _decoded(StatedFigure, one, f"{path}: figures.{id_}") for id_, one in figures}
     known = notes or {}
-    fields = next(iter(code["scales"].values())).__struct_fields__
+    kind = type(next(iter(code["scales"].values())))
+    code["scales"] = dict(code["scales"]) | {
+        scale: _decoded(kind, values, f"{path}: scales.{scale}")
+        for scale, values in file.scales.items()
+    }
     for id_ in said:
         if id_ not in scores:
             raise ConfigError(f"{path.name}: claim '{id_}' has no score in the recipe's code")
     check_names("claim", scores, said, hint=f"It has a score; {path.name} has no words.")
     check_names("note", file.notes, known, hint=f"{path.name}.")
+    fields = kind.__struct_fields__
     check_names("setting", file.settings, fields, hint=f"{path.name} says what it means.")
     name = path.stem.replace("_", "-")
     state = paper.stating(name, file.cited or file.place, file.condition)
