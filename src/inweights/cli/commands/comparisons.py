@@ -83,7 +83,6 @@ def compare_training(
     from inweights.runs import RunStore
     from inweights.support.sources import Outside
 
-    common.load()
     given = TrainingSettings(facts=Outside(name=facts), model=Outside(name=compared.model))
     own = {
         "wording": {"name": str(compared.wording or "")}, "ways": compared.way or tuple(WAYS),
@@ -103,7 +102,7 @@ def compare_training(
             found = sizes(settings, settings.load(download=download))
         recipe = training_recipe(recipe.name, given, found)
         if dry_run or not common.json:
-            console.sizes(found, settings, seeds, json=common.json)
+            console.comparisons.sizes(found, settings, seeds, json=common.json)
     if dry_run:
         return 0
     repeated = choices(choice.seeds, changes, common.plugin)
@@ -113,7 +112,7 @@ def compare_training(
             jobs=how.jobs or 1, plugins=common.plugin, progress=progress,
             command=("compare-training", facts, "--model", compared.model, *repeated),
         )  # fmt: skip
-    console.ways(outcome, json=common.json)
+    console.comparisons.ways(outcome, json=common.json)
     return 0
 
 
@@ -169,7 +168,7 @@ def league(
     with console.progress() as progress:
         if replay is not None:
             scores = entries.replay(replay, progress=progress, **effort)
-            return console.replayed(replay, scores, json=common.json)
+            return console.comparisons.replayed(replay, scores, json=common.json)
         if model:
             words = ["league", model, "--scale", scale, *(["--name", name] if name else [])]
             outcome = entries.entered(
@@ -180,7 +179,7 @@ def league(
             )  # fmt: skip
     rows = entries.beside(outcome, scale, how.runs)
     written = entries.submit(outcome, into) if outcome is not None and into is not None else []
-    console.standings(rows, outcome, written, json=common.json)
+    console.comparisons.standings(rows, outcome, written, json=common.json)
     return 0
 
 

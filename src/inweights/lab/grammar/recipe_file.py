@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
-from inweights.config import Config, decode, load_toml
+from inweights.config import Config, decode, load_toml, to_plain
 from inweights.errors import ConfigError, check_names
 from inweights.lab.grammar.claim import Claim, Protocol, Rule, Stating
 from inweights.lab.grammar.figure import Figure
@@ -74,7 +74,8 @@ class RecipeFile(Config):
         protocol: How near to the paper's protocol its claims are judged.
         notes: Names of notes that several recipes share (``geometric-memory/ssm``).
         settings: What each setting decides, by its name.
-        scales: Settings by scale, where the code does not give them; others have their defaults.
+        scales: Settings by scale, where the code does not give them; others have their defaults. A
+            table ``{ use = "NAME" }`` is a config of the code, or several, with what else it has.
         claims: What is judged, by id; each is a :class:`StatedClaim`.
         figures: What is drawn, by id; each is a :class:`StatedFigure`.
 
@@ -101,11 +102,13 @@ def read_recipe(
     *,
     scores: Mapping[str, Judged],
     notes: Mapping[str, Sequence[str]] | None = None,
+    names: Mapping[str, Any] | None = None,
     **code: Unpack[Code],
 ) -> Recipe:
     """Return the recipe whose words are in a TOML file, named as the file is.
 
-    ``scores`` are by the claims' ids; ``notes``, which recipes share, by name; ``code`` is
+    ``scores`` are by the claims' ids; ``notes``, which recipes share, by name; ``names`` are those
+    of the code that settings of a scale may ``use``, such as its ``globals()``; ``code`` is
     ``scales``, one at least, ``seeds``, ``plan``, and ``derive`` and ``version`` where there are
     such.
     """
@@ -116,7 +119,7 @@ def read_recipe(
     known = notes or {}
     kind = type(next(iter(code["scales"].values())))
     code["scales"] = dict(code["scales"]) | {
-        scale: _decoded(kind, values, f"{path}: scales.{scale}")
+        scale: _decoded(kind, values, f"{path}: scales.{scale}", names)
         for scale, values in file.scales.items()
     }
     for id_ in said:
@@ -142,11 +145,33 @@ def read_recipe(
     return replace(made, meanings={name: _folded(text) for name, text in file.settings.items()})
 
 
-def _decoded(kind: type[C], values: Mapping[str, Any], where: str) -> C:
+def _decoded(
+    kind: type[C], values: Mapping[str, Any], where: str, names: Mapping[str, Any] | None = None
+) -> C:
     try:
-        return decode(kind, values)
+        return decode(kind, values if names is None else _with_used(values, names))
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from None
+
+
+def _with_used(value: Any, names: Mapping[str, Any]) -> Any:
+    """Plain values, where those of configs of the code stand for ``use = "NAME"``."""
+    if isinstance(value, list):
+        return [_with_used(one, names) for one in value]
+    if not isinstance(value, Mapping):
+        return value
+    own = {key: _with_used(one, names) for key, one in value.items() if key != "use"}
+    if "use" not in value:
+        return own
+    first, *rest = str(value["use"]).split(".")
+    found = names.get(first)
+    for part in rest:
+        found = getattr(found, part, None)
+    if isinstance(found, tuple) and not own:
+        return [to_plain(one) for one in found]
+    if not isinstance(found, Config):
+        raise ConfigError(f"use = '{value['use']}' is no config of the recipe's code")
+    return to_plain(found) | own
 
 
 def _claim(
