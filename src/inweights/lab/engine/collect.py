@@ -77,11 +77,6 @@ class Effort:
         if self.progress:
             self.progress(done, total, what)
 
-    def say(self, what: str) -> None:
-        """Tell the progress what is waited for."""
-        if self.progress:
-            self.progress(0, 1, what)
-
     def __post_init__(self) -> None:
         check_size("jobs", self.jobs)
         check_size("threads", self.threads, most=1024)

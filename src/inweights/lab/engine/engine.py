@@ -55,7 +55,8 @@ def execute(
     _tell_changes(store, recipe.name, config)
     _check_writable(store.root, effort.store)
 
-    with folder.held(partial(effort.say, "waiting for another process that makes this run")):
+    told, waiting = effort.progress, "waiting for another process that makes this run"
+    with folder.held(partial(told, 0, 1, waiting) if told else None):
         if effort.fresh:
             folder.discard()
         folder.recover()

@@ -37,7 +37,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What all tasks of a run have in common.
 
     Attributes:
-        store: Folder or address of the store.
         plugins: Modules of others that tasks may name.
         lease: Seconds after which a task whose holder gave no sign is taken over; 0 where all
             processes are on this machine, whose system frees what a dead one held.

@@ -73,10 +73,7 @@ class Outcome(Carded, _About):
 
     @property
     def figures(self) -> tuple[Figure, ...]:
-        """The recipe's figures; those whose claims are not all reproduced do not say the finding.
-
-        A figure's claims are those on the tables that it draws, or all where there is none.
-        """
+        """The recipe's figures, in question where their claims are not all reproduced."""
         return figures_asked(self.recipe, self.claims)
 
     def with_cautions(self) -> Outcome:
@@ -116,7 +113,10 @@ class Outcome(Carded, _About):
 
 
 def figures_asked(recipe: Recipe, results: Sequence[ClaimResult]) -> tuple[Figure, ...]:
-    """Return the figures of a recipe, in question where results on their tables leave it open."""
+    """Return the figures of a recipe, in question where results leave it open.
+
+    A figure's claims are those on the tables that it draws, or all where there is none.
+    """
     shown = {claim.id: claim.agrees for claim in results}
     told = {c.id: c.score.table for c in recipe.claims if c.id in shown and not c.check}
     figures = []

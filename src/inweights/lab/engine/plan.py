@@ -51,10 +51,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Asked:
-    """One table of one run, or of one computation: where the store has it, and what it is called.
-
-    ``labels`` are those under which it was asked for.
-    """
+    """A table of a run or computation: its name, place in the store, and the labels it is of."""
 
     name: str
     place: tuple[str, str]
@@ -69,7 +66,7 @@ class LearnTask:
     Attributes:
         runs: They differ in seeds, initial scales, rates and decays only.
         parts: What is stored of each run: keys of measures, losses, weights.
-        sources: Files and modules that they stand on, as they were when the task was planned.
+        sources: Files and modules that they stand on, as they were when it was planned.
     """
 
     runs: tuple[Run, ...]

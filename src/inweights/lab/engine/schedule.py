@@ -93,13 +93,17 @@ class _Tries:
     step: int = 0
     before: int = 0
 
+    def again(self) -> bool:
+        """Whether a task whose process was killed is tried again."""
+        self.count = 1 if self.step > self.before else self.count + 1
+        self.before = max(self.step, self.before)
+        return self.count < ATTEMPTS
+
 
 class Schedule:
     """Tasks in any order, for one executor.
 
     Args:
-        tasks: What is to be done.
-        progress: Told how far it is.
         before: Updates that were done before.
         busy: Seconds until it is asked whether a task that another process holds is free.
         free: Says by the key of a task whether it is free.
@@ -186,7 +190,7 @@ class Schedule:
             raise WriteError(end.message)
         elif end.how == "failed":
             self._set_aside(task, end)
-        elif end.how == "killed" and self._again(task):
+        elif end.how == "killed" and self._tries[task.key].again():
             _LOG.warning("%s: the process %s; tried again", task.title, end.message)
             self._wait(task)
         elif len(parts := halves(task)) > 1:
@@ -216,12 +220,6 @@ class Schedule:
             f"{count} of {count + self.done} tasks failed; the others are stored, and the same "
             f"command tries only these again. {'; '.join(lines)}"
         )
-
-    def _again(self, task: Task) -> bool:
-        tries = self._tries[task.key]
-        tries.count = 1 if tries.step > tries.before else tries.count + 1
-        tries.before = max(tries.step, tries.before)
-        return tries.count < ATTEMPTS
 
     def _set_aside(self, task: Task, end: End) -> None:
         if end.how == "killed":

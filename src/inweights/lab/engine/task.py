@@ -168,7 +168,7 @@ def _train(
         tables |= {m.key: _look_at_wanted(m, block, model) for m in block.measures if not m.every}
         for replica, (run, parts) in enumerate(zip(block.runs, block.parts, strict=True)):
             if MODEL_PART in parts:
-                _keep(store, run, model, replica)
+                _store(store, run, MODEL_PART, encode_model(model, replica))
         _share_out(tables, block, store)
 
 
@@ -227,7 +227,7 @@ def _derive(task: LearnTask, store: Store) -> None:
         frames: dict[str, list[pl.DataFrame]] = {}
         for step, model in _models(run, every):
             if not every and MODEL_PART in parts:
-                _keep(store, run, model, 0)
+                _store(store, run, MODEL_PART, encode_model(model, 0))
             for measure in looks:
                 table = measure.probe(model, run.world, **measure.options).drop("replica")
                 stamped = table.with_columns(step=pl.lit(step)) if every else table
@@ -248,23 +248,18 @@ def _models(run: Run, every: int) -> Iterator[tuple[int, Model]]:
     yield 0, learner.learn(run.world, run.trial.model, run.seed)
 
 
-def _store(store: Store, run: Run, part: str, table: pl.DataFrame) -> None:
-    _describe(store, run)
-    store.write(run.key, part, table)
-
-
-def _keep(store: Store, run: Run, model: Model, replica: int) -> None:
-    _describe(store, run)
-    store.write_model(run.key, encode_model(model, replica))
-
-
-def _describe(store: Store, run: Run) -> None:
+def _store(store: Store, run: Run, part: str, made: pl.DataFrame | bytes) -> None:
+    """Store a table of a run, or its weights, and beside them what the run is."""
     trial = run.trial
     parts = {name: getattr(trial, name) for name in ("world", "model", "learner")}
     about = {name: identity(part) for name, part in parts.items()} | {"seed": run.seed}
     if sources := sources_of(parts):
         about["sources"] = sources
     store.describe(run.key, about)
+    if isinstance(made, bytes):
+        store.write_model(run.key, made)
+    else:
+        store.write(run.key, part, made)
 
 
 @contextmanager

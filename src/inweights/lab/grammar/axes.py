@@ -181,12 +181,9 @@ def _label(value: Any) -> Value:
 
 def _columns(paths: Sequence[str]) -> dict[str, str]:
     """The last word of each path; more of it where two end alike."""
-    columns: dict[str, str] = {}
-    for path in paths:
-        last = path.rpartition(".")[2]
-        alike = [other for other in paths if other.rpartition(".")[2] == last]
-        columns[path] = last if len(alike) == 1 else path.replace(".", "_")
-    return columns
+    last = {path: path.rpartition(".")[2] for path in paths}
+    words = list(last.values())
+    return {p: w if words.count(w) == 1 else p.replace(".", "_") for p, w in last.items()}
 
 
 def _replaced(part: Any, path: str, rest: str, value: Any) -> Any:
@@ -219,12 +216,10 @@ def _unknown(path: str, known: list[str]) -> Exception:
 
 def _below(part: Any, prefix: str) -> list[str]:
     """A part and every path below it, as the nearest one may be deeper than the wrong one."""
-    found = [prefix]
-    for path, value in _walk(to_plain(part), prefix) if isinstance(part, msgspec.Struct) else ():
-        last = path.rpartition(".")[2]
-        if last != "kind" and (isinstance(value, Mapping) or not last.isdigit()):
-            found.append(path)
-    return found
+    paths = _walk(to_plain(part), prefix) if isinstance(part, msgspec.Struct) else ()
+    words = [(path, path.rpartition(".")[2], isinstance(value, Mapping)) for path, value in paths]
+    named = [p for p, last, more in words if last != "kind" and (more or not last.isdigit())]
+    return [prefix, *named]
 
 
 def _walk(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:

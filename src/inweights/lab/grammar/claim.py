@@ -133,11 +133,7 @@ def own_claim(id_: str, text: str, judged: Judged) -> Claim:
 class Stating:
     """Makes the claims of one recipe: what they share is said once.
 
-    Attributes:
-        recipe: Its name.
-        source: Short name of the paper.
-        place: Where in it.
-        condition: Of claims whose scores do not say it by their own label ``condition``.
+    ``condition`` is that of claims whose scores do not say it by their own label ``condition``.
 
     Example:
         >>> from inweights.lab import share
@@ -195,12 +191,11 @@ class ClaimResult(Said, kw_only=True):
         verdict: Whether it is reproduced.
         rule: What was judged over the seeds.
         measured: Median of the seeds' numbers, or their mean; of the deciding case of several.
-        low: Lower end of its confidence interval; none for what is computed, and for few seeds.
-        high: Upper end.
+        low: Lower end of its confidence interval, and ``high`` its upper one; none for what is
+            computed, and for few seeds.
         replicates: How many seeds were judged.
         hits: How many of them meet the target by themselves.
-        share_low: Lower end of the confidence interval of the share of all seeds that would.
-        share_high: Upper end.
+        share_low: Lower end of the interval of the share of all seeds that would; ``share_high``.
         case: Which case decided: the one that is farthest from reproducing.
         why: Why there is no verdict, where there is none.
         needed: About how many seeds would decide an open claim, if they are like those so far.

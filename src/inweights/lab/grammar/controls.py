@@ -36,7 +36,6 @@ WANTED = 0.2
 #: Factor between two rates that decides.
 FACTOR = 3.0
 _ASKED = ("composition", "chain", "conclusion")
-_PAGE = "docs/what-decides.md"
 
 
 def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
@@ -126,10 +125,6 @@ def _untrained(trial: Trial) -> Trial:
     return replace(trial, learner=Curriculum(phases=(structs.replace(phase, steps=0),)))
 
 
-def _shuffled(trial: Trial) -> Trial:
-    return replace(trial, world=Altered(of=trial.world, shuffled=True))
-
-
 def _no_bridge(trial: Trial) -> Trial:
     roles = trial.world.build(0).facts.role_names
     for bridge in _BRIDGES:
@@ -169,7 +164,7 @@ def _embedding(trial: Trial) -> str:
 #: How each control changes a trial.
 CONTROLS: dict[str, Callable[[Trial], Trial]] = {
     "untrained": _untrained,
-    "shuffled": _shuffled,
+    "shuffled": lambda trial: replace(trial, world=Altered(of=trial.world, shuffled=True)),
     "no-bridge": _no_bridge,
     "frozen": _frozen,
 }
@@ -271,7 +266,7 @@ def _of_learners(trials: Sequence[Trial]) -> list[str]:
     told = ", ".join(f"{n} ({a}, not {b})" for n, (a, b) in differing.items() if len(seen[n]) == 1)
     text = (
         f"The learner differs from learners.two_hop in {told}, which can decide whether a GPT "
-        f"composes: see {_PAGE}."
+        "composes: see docs/what-decides.md."
     )
     return [text] if told else []
 

@@ -163,8 +163,7 @@ class Shown(Config):
         label: Name of the number on an axis.
         null: What would be seen by chance, or why no control makes sense; one sentence.
         caption: How to read the figure; one sentence.
-        low: Least possible value, if there is one.
-        high: Largest possible value.
+        low: Least possible value, and ``high`` the largest, where there are such.
         axes: Names of other columns on an axis.
         chance: Column that holds what chance gives, drawn as a dashed line; empty if none does.
         controls: What to compare with; see :func:`~inweights.lab.with_controls`.
@@ -220,10 +219,7 @@ def shows(**declared: Any) -> Callable[[P], P]:
 
 
 def shown_in(columns: Iterable[str]) -> Shown | None:
-    """Return what the one probe declares whose table has exactly these columns.
-
-    None where no probe has them, or several that draw different numbers.
-    """
+    """Return what a probe declares whose table has these columns; none where several differ."""
     wanted, known = set(columns) - _OUTSIDE, built_in() | _OWN
     found = [shown for shown in known.values() if set(shown.columns.split()) - _OUTSIDE == wanted]
     return found[0] if len({shown.value for shown in found}) == 1 else None

@@ -1,7 +1,4 @@
-"""Recipes: one figure or table of a paper as a plan of trials, measures, figures and claims.
-
-A recipe picks and states; it computes nothing. :func:`inweights.lab.engine.engine.execute` runs it.
-"""
+"""Recipes: one figure or table of a paper as a plan of trials, measures, figures and claims."""
 
 from __future__ import annotations
 
@@ -31,19 +28,16 @@ Tables = dict[str, "pl.DataFrame"]
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """One figure or table of a paper.
+    """One figure or table of a paper: what it shows, judges and draws.
 
     Attributes:
         name: ``<paper>/<figure>``.
-        title: What it shows.
         paper: Full name of the paper, or ``inweights`` for a recipe of our own.
         place: Where in the paper.
         summary: What is done, in a paragraph.
         scales: Settings of each scale, all of one config class.
         seeds: Number of replicates of each scale.
         plan: Makes the plan from the settings.
-        claims: What is judged.
-        figures: What is drawn.
         derive: Computes further tables from the measured ones, for claims and figures.
         ours: Settings that the paper does not give and that are our choice: dotted names, which are
             marked wherever settings are listed, and sentences that say more.

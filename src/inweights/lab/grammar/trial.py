@@ -40,7 +40,6 @@ class Trial:
 
     Attributes:
         labels: Columns that are added to the rows of every table.
-        world: Config of the world.
         learner: A curriculum, a descent or an optimum.
         model: Config of the architecture; an optimum has none.
     """
@@ -58,7 +57,6 @@ class Measure:
     Attributes:
         name: Name of the table that the results make; measures of one name share it.
         probe: ``probe(model, worlds, **options)`` returns a table with a column ``replica``.
-        options: Keyword arguments of the probe.
         every: Steps between measurements while the model learns (a column ``step`` is added); 0
             measures once, at the end.
         where: Only trials whose labels have these values are measured.
@@ -122,10 +120,7 @@ class Computation:
 class Plan(Carded):
     """Trials with their measures, and what is computed without a model.
 
-    Args:
-        trials: World × model × learner, without seeds.
-        measures: A probe alone is a measure of its name, at the end.
-        computations: What no model comes out of.
+    A probe alone is a measure of its name, at the end.
     """
 
     trials: Sequence[Trial]

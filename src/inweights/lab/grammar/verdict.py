@@ -104,8 +104,8 @@ def decide(
     needed = _needed(claim, span.values, alpha) if span.verdict == "undecided" else None
     # Another model, data or measure than the paper's can agree with it, and reproduce nothing.
     agrees = span.verdict == "reproduced" and claim.protocol == "substitute"
-    verdict: Verdict = "consistent" if agrees else span.verdict
-    return _result(claim, verdict, **result | {"needed": needed})
+    result |= {"verdict": "consistent" if agrees else span.verdict, "needed": needed}
+    return ClaimResult(**claim.about(), rule=claim.judged, **result)
 
 
 class _Span:
@@ -177,11 +177,8 @@ def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
 
 def unjudged(claim: Claim | Statement, why: str, **result: Any) -> ClaimResult:
     """Return the result of a claim that is not judged, with the reason."""
-    return _result(claim, "not judged", why=why, **result)
-
-
-def _result(claim: Claim | Statement, verdict: Verdict, **result: Any) -> ClaimResult:
-    return ClaimResult(**claim.about(), rule=claim.judged, verdict=verdict, **result)
+    about: dict[str, Any] = {"verdict": "not judged", "why": why} | result
+    return ClaimResult(**claim.about(), rule=claim.judged, **about)
 
 
 #: Order in which cases decide: one failure fails the claim, one open case leaves it open.

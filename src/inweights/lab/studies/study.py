@@ -12,8 +12,9 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+import polars as pl
 from msgspec import structs
 
 from inweights.config import Config, decode, identity, load_toml, to_plain
@@ -27,9 +28,6 @@ from inweights.lab.grammar.trial import Measure, Plan, Probe, takes_all_seeds
 from inweights.lab.studies.sweep import Study
 from inweights.models.outside.wrapping import wrap_named
 from inweights.support.code import Code
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _HOME = "study"
 
@@ -161,12 +159,7 @@ class StudyFile(Config):
 
 
 def open_study(path: str | Path) -> Recipe:
-    """Read a study from a TOML file, as a recipe that :func:`inweights.run` takes.
-
-    Raises:
-        ConfigError: The file is missing or no TOML; a key, a kind, a path or a probe is unknown
-            (names the nearest), or a value does not fit.
-    """
+    """Read a study from a TOML file, as a recipe that :func:`inweights.run` takes."""
     path = Path(path)
     values = load_toml(path)
     try:
@@ -280,15 +273,12 @@ def _claim(recipe: str, entry: ClaimEntry) -> Claim:
     return own_claim(f"{recipe}/{entry.name}", entry.text, Judged(score, target))
 
 
-def _captioned(name: str) -> str:
-    """How to read the figure of a probe, as the probe declares it."""
-    shown = shown_by(name)
-    drawn = "Mean over seeds, its 95% interval (from five seeds on), and single seeds as dots."
-    return f"{shown.caption} {shown.null} {drawn}" if shown else drawn
-
-
 def _figures(file: StudyFile) -> list[Figure]:
-    captions = {look.table: _captioned(look.probe) for look in file.looks}
+    drawn = "Mean over seeds, its 95% interval (from five seeds on), and single seeds as dots."
+    captions: dict[str, str] = {}
+    for look in file.looks:
+        shown = shown_by(look.probe)
+        captions[look.table] = f"{shown.caption} {shown.null} {drawn}" if shown else drawn
     if not file.figures:
         return [
             auto(name, title=f"{name} by what was varied", caption=caption)
