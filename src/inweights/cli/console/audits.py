@@ -8,7 +8,7 @@ import polars as pl
 
 from inweights.audit.findings import findings, headline, outlook
 from inweights.audit.strategies.measured import ASKED, MEASURED_ON, evidence
-from inweights.cli.console.base import out, print_json, say, table
+from inweights.cli.console.base import listing, out, parts_of, print_json, say, table
 from inweights.cli.console.plain import plain_forecast
 from inweights.support.progress import duration, plural
 from inweights.theory.prediction.trust import trust
@@ -22,17 +22,7 @@ if TYPE_CHECKING:
 #: Rows of each table that are shown.
 _SHOWN = 8
 #: What JSON says of a training set that was written, as it is.
-_COUNTED = (
-    "dropped",
-    "chains",
-    "alone",
-    "counts",
-    "words",
-    "tokens",
-    "plain",
-    "rewritten",
-    "often",
-)
+_COUNTED = "dropped chains alone counts words tokens plain rewritten often"
 #: Leaks in the JSON object: a dense graph of 5,000 facts has half a million. Python has them all.
 _LEAKS = 1000
 
@@ -49,7 +39,10 @@ def audit(
     """Print an audit: contents, predictions, problems and advice."""
     facts, values = made.knowledge, made.entity_positions["literal"]
     if page is not None:
-        _write_page(made, page, name)
+        from inweights.report.base.html import write_page
+        from inweights.report.pages.audit_page import build_audit_page
+
+        write_page(build_audit_page(made, name), page)
     if json:
         print_json(_plain(made) | ({"mended": mended.counts} if mended else {}))
         return
@@ -87,13 +80,6 @@ def _mended(mended: Mended, folder: Path | None) -> None:
     )
 
 
-def _write_page(made: Audit, page: Path, name: str) -> None:
-    from inweights.report.base.html import write_page
-    from inweights.report.pages.audit_page import build_audit_page
-
-    write_page(build_audit_page(made, name), page)
-
-
 def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
     """Print what was written, and where."""
     if json:
@@ -103,7 +89,7 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
                 "strategies": {name: evidence(name) for name in made.strategies},
                 "choices": [choice._asdict() for choice in made.choices],
                 "measured_on": MEASURED_ON,
-                **{name: getattr(made, name) for name in _COUNTED},
+                **parts_of(made, _COUNTED),
             }
         )
         return
@@ -199,18 +185,12 @@ def _compositions(made: Audit) -> None:
         out.print("\nno two facts form a chain: nothing can be composed")
         return
     say("\n", ("Compositions", "bold"), ": questions (subject, first, second)")
-    listed = table("first", "second", "chains", "complexity", "at best", "stated", "most common")
-    for row in found.head(_SHOWN).iter_rows(named=True):
-        listed.add_row(
-            row["first"],
-            row["second"],
-            f"{row['chains']:,}",
-            _cell(row["complexity"]),
-            _cell(row["expected"], ".2f"),
-            _cell(row["stated"]),
-            _cell(row["share"], ".0%"),
-        )
-    out.print(listed)
+    cells = {
+        "first": "{first}", "second": "{second}", "chains": "{chains:,}",
+        "complexity": "{complexity}", "at best": "{expected:.2f}", "stated": "{stated}",
+        "most common": "{share:.0%}",
+    }  # fmt: skip
+    listing(found.head(_SHOWN), cells)
     _more(found, "pairs of relations")
     if made.listed < 1:
         told = f"except for the number of chains, from {made.listed:.2%} of them"
@@ -223,11 +203,9 @@ def _similarity(made: Audit) -> None:
         return
     told = ": attributes that may transfer between similar entities"
     say("\n", ("Analogies", "bold"), told)
-    listed = table("shared value of", "passes", "pairs", "learnt too late")
-    for row in found.head(_SHOWN).iter_rows(named=True):
-        late = f"{row['late']:,}" if row["late"] else ""
-        listed.add_row(row["shared"], row["attribute"], f"{row['pairs']:,}", late)
-    out.print(listed)
+    cells = {"shared value of": "{shared}", "passes": "{attribute}", "pairs": "{pairs:,}"}
+    shown = found.head(_SHOWN).with_columns(pl.col("late").replace(0, None))
+    listing(shown, cells | {"learnt too late": "{late:,}"})
     _more(found, "pairs of relations")
 
 
@@ -257,11 +235,9 @@ def _worded(made: Audit) -> None:
     """How facts and questions would be worded, the questions and as many facts."""
     facts = pl.col("role").str.starts_with("fact")
     say("\n", ("Wording", "bold"), " (change it with --wording FILE)")
-    listed = table("", "prompt or question", "answer")
     one_each = made.samples.filter(facts).unique("role", keep="first", maintain_order=True)
-    for row in (*one_each.head(_SHOWN).rows(), *made.samples.filter(~facts).rows()):
-        listed.add_row(*row)
-    out.print(listed)
+    shown = pl.concat([one_each.head(_SHOWN), made.samples.filter(~facts)])
+    listing(shown, {"": "{role}", "prompt or question": "{text}", "answer": "{answer}"})
 
 
 def _more(found: pl.DataFrame, what: str) -> None:
@@ -269,31 +245,21 @@ def _more(found: pl.DataFrame, what: str) -> None:
         say((f"… and {found.height - _SHOWN} more {what} (--json)", "dim"))
 
 
-def _cell(value: Any, form: str = "") -> str:
-    return "" if value is None else format(value, form)
-
-
 def _plain(made: Audit) -> dict[str, Any]:
     facts = made.knowledge
     return {
         "headline": headline(made),
-        "findings": [{"level": f.level, "title": f.title, "text": f.text} for f in findings(made)],
+        "findings": findings(made),
         "outlook": outlook(made),
         "facts": len(facts),
         "entities": len(facts.entities),
         "ends": made.entity_positions,
-        "remarks": [
-            {"kind": r.kind, "lines": list(r.lines), "text": r.text} for r in facts.remarks
-        ],
+        "remarks": [parts_of(remark, "kind lines text") for remark in facts.remarks],
         "relations": made.relations.join(made.name_overlap, on="relation", maintain_order="left"),
-        "compositions": made.compositions,
-        "listed": made.listed,
-        "bridges": made.bridges,
+        **parts_of(made, "compositions listed bridges transfers why_no_forecast"),
         "leaks_found": made.leaks.height,
         "leaks": made.leaks.head(_LEAKS),
-        "transfers": made.transfers,
         "wording": made.samples,
         "forecast": None if made.forecast is None else plain_forecast(made.forecast),
-        "why_no_forecast": made.why_no_forecast,
         "seconds": round(made.seconds, 3),
     }

@@ -25,8 +25,8 @@ from inweights.lm import (
 )
 from inweights.lm.exams.compare import HELD_OUT, groups
 from inweights.lm.exams.retrieval import with_retrieved
-from inweights.lm.tuning.replay import tokens_to_write
 from inweights.lm.tuning.stages import steps_of
+from inweights.lm.tuning.writing import tokens_to_write
 from inweights.seeds import EVALUATION, Streams
 from inweights.support.progress import Progress
 from inweights.worlds.knowledge.knowledge import Knowledge, read_knowledge

@@ -14,9 +14,9 @@ from inweights.lm.model.load import load_model
 from inweights.lm.tuning.card import model_card
 from inweights.lm.tuning.epochs import About, keeping, lock_of
 from inweights.lm.tuning.fine_tune import DEFAULT, FineTune
-from inweights.lm.tuning.replay import replayed
 from inweights.lm.tuning.stages import steps_of
 from inweights.lm.tuning.tuning import FineTuned, finetune
+from inweights.lm.tuning.writing import replayed
 from inweights.seeds import Streams
 from inweights.support.progress import Progress
 from inweights.training.observers import Observer, telling
@@ -86,13 +86,8 @@ def finetune_to(
             )
             keep = None
             if keep_epochs and first:
-                about = About(
-                    base=str(Path(source).resolve() if Path(source).exists() else source),
-                    method=config.method,
-                    chat=chat,
-                    dtype=dtype,
-                    seed=seed,
-                )
+                base = str(Path(source).resolve() if Path(source).exists() else source)
+                about = About(base=base, method=config.method, chat=chat, dtype=dtype, seed=seed)
                 keep = keeping(target, lm, about, fresh=not state.exists())
             more = replayed(lm, examples, config, seed)
             if show and first:

@@ -1,26 +1,21 @@
 """The page of an audit: one HTML file that opens offline, the answer first."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 from matplotlib.figure import Figure as Picture
 
+from inweights.audit import Audit
 from inweights.audit.findings import findings, headline, outlook
 from inweights.config import load_toml
 from inweights.report.base import style
-from inweights.report.base.html import escape, prose, tag
+from inweights.report.base.html import figure_card, prose, tag
 from inweights.report.base.save import Still, inline
 from inweights.report.pages.audit_figures import chains_figure, outlook_figure
 from inweights.report.pages.facts_page import facts_page, finding, tables_list
 from inweights.theory.prediction.trust import trust
-
-if TYPE_CHECKING:
-    from inweights.audit import Audit
 
 _WORDS: dict[str, str] = load_toml(Path(__file__).with_suffix(".toml"))
 _LEVELS = {"act": "To do", "good": "Good", "note": "To know"}
@@ -79,17 +74,10 @@ def _figures(made: Audit, found: pl.DataFrame) -> str:
         ("chains", "Chains of relations", partial(chains_figure, made.compositions),
          _WORDS["chains"]),
     ]  # fmt: skip
-    pictures = (
-        tag(
-            "figure",
-            tag("h3", tag("span", f"Figure {number}"), escape(title)),
-            tag("div", _both(picture, key, title), class_="card"),
-            tag("figcaption", prose(caption)),
-            id=f"figure-{key}",
-        )
+    return "".join(
+        figure_card(number, key, title, _both(picture, key, title), caption)
         for number, (key, title, picture, caption) in enumerate(drawn, start=1)
     )
-    return "".join(pictures)
 
 
 def _both(picture: Callable[[], Picture], key: str, title: str) -> str:
