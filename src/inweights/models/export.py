@@ -98,13 +98,6 @@ def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
         logits, cache = bridge.run_with_cache(tokens)
         cache["resid_post", 0], cache["pattern", 0]
 
-    Args:
-        model: The GPT.
-        replica: Which of its replicas; negative ones count from the end.
-
-    Raises:
-        ConfigError: As for :func:`to_transformers`, or TransformerLens is not installed.
-
     Example:
         >>> to_transformer_lens(GPTConfig(attention="uniform").build(vocabulary=9, seeds=[0]))
         Traceback (most recent call last):
