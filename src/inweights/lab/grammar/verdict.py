@@ -246,9 +246,8 @@ class Closeness:
 def closeness(claim: ClaimResult) -> Closeness | None:
     """Return whether a result has the published size.
 
-    None where the paper prints no number, where nothing was measured, or where the target is an
-    interval about the number, so that its verdict says it. The interval of what was measured has
-    to lie in ``close``, or within a factor of :data:`FACTOR` of the number.
+    None where no number is printed or measured, or where the target is an interval about it. The
+    interval of what was measured has to lie in ``close``, or within :data:`FACTOR` of the number.
     """
     printed, target = printed_number(claim.published), claim.target
     if printed is None or claim.measured is None:
