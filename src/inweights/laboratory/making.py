@@ -214,6 +214,7 @@ def claim(table: pl.DataFrame, judged: Judged, says: str = "") -> ClaimResult:
         DataError: The table has no such column, or no such rows.
 
     Example:
+        >>> import polars as pl
         >>> from inweights.lab import number
         >>> table = pl.DataFrame({"seed": range(8), "score": [0.95, 0.97] * 4})
         >>> claim(table, number("result", "score") >= 0.9).verdict
@@ -245,6 +246,7 @@ def add_seeds_until_decided(
         ConfigError: There is no claim, or ``most`` is fewer than a verdict takes.
 
     Example:
+        >>> import polars as pl
         >>> from inweights.lab import number
         >>> def walk(seeds):
         ...     scores = [0.6, 0.8, 0.7, 0.4] * (seeds // 4)
