@@ -116,10 +116,6 @@ def from_transformers(model: GPT2LMHeadModel) -> GPT:
     """Return a ``GPT2LMHeadModel`` as a :class:`GPT` of one replica, with copied weights.
 
     Dropout is left out: ours has none.
-
-    Raises:
-        ConfigError: The model does something that a :class:`GPT` does not, such as the tanh
-            approximation of GELU.
     """
     theirs = model.config
     for name, allowed in _WANTED.items():

@@ -172,9 +172,6 @@ def decode_model(
 def join_replicas(models: Sequence[Model]) -> Model:
     """Return models of one config as one model, the replicas of the first before the second's.
 
-    Raises:
-        ConfigError: They are of different kinds or sizes.
-
     Example:
         >>> from inweights.models import EmbMLPConfig
         >>> pair = [EmbMLPConfig(width=4).build(vocabulary=5, seeds=[seed]) for seed in (0, 1)]
