@@ -44,8 +44,7 @@ class Forecast:
     """Cost estimate of a plan.
 
     Attributes:
-        conditions: Trials.
-        seeds: Root seeds of each.
+        conditions: Trials, each with so many root ``seeds``.
         runs: Runs of which something is asked; of those that are ``stored`` nothing is missing.
         measured: Runs that are measured only, as their weights are kept.
         trained: Runs that are trained, with so many ``steps`` together.
