@@ -69,25 +69,24 @@ NAMED: dict[str, Mark] = {
 
 #: Blue below zero, white at zero, red-brown above: told apart by the colour-blind.
 DIVERGING = LinearSegmentedColormap.from_list(
-    "inweights",
-    ["#0b3c68", "#2f76ad", "#8dbbdb", "#ffffff", "#f2b48c", "#cb6526", "#7a2c06"],
+    "inweights", ["#0b3c68", "#2f76ad", "#8dbbdb", "#ffffff", "#f2b48c", "#cb6526", "#7a2c06"]
 )
 
+#: Matplotlib's own settings, so that a user's do not show; but the backend stays theirs.
+_PLAIN = {
+    key: value
+    for key, value in mpl.rcParamsDefault.items()
+    if key not in ("backend", "backend_fallback", "interactive", "toolbar")
+}
 _RC = mpl.rc_params_from_file(
     Path(__file__).parents[1] / "assets" / "inweights.mplstyle", use_default_template=False
 )
 
 
-def _plain_settings() -> dict[Any, Any]:
-    """Matplotlib's own settings, so that a user's do not show; but the backend stays theirs."""
-    kept = {"backend", "backend_fallback", "interactive", "toolbar"}
-    return {key: value for key, value in mpl.rcParamsDefault.items() if key not in kept}
-
-
 @contextmanager
 def context(salt: str = "inweights") -> Iterator[None]:
     """Hold the style while drawing or saving; what was set before comes back after."""
-    settings: dict[Any, Any] = {**_plain_settings(), **_RC, "svg.hashsalt": salt}
+    settings: dict[Any, Any] = {**_PLAIN, **_RC, "svg.hashsalt": salt}
     with mpl.rc_context(settings), plain_text():
         yield
 
@@ -146,6 +145,8 @@ def blank(width: float, height: float) -> Figure:
 def marks(names: Sequence[str]) -> dict[str, Mark]:
     """Return a style for each name; known names have a fixed style.
 
+    Where there are more names than colours, a colour comes again with another marker and dash.
+
     Example:
         >>> looks = marks(["gpt", "my-model"])
         >>> looks["gpt"] == NAMED["gpt"], looks["my-model"] == CYCLE[0]
@@ -160,7 +161,9 @@ def marks(names: Sequence[str]) -> dict[str, Mark]:
         if name in NAMED and NAMED[name].color not in used:
             looks[name] = NAMED[name]
         else:
-            looks[name] = free[spare % len(free)]
+            again = spare // len(free)
+            color, marker, dash = (free[(spare + k * again) % len(free)] for k in (0, 3, 5))
+            looks[name] = Mark(color.color, marker.marker, dash.dash)
             spare += 1
         used.add(looks[name].color)
     return looks
