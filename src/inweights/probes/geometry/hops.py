@@ -203,7 +203,8 @@ class Pairs:
         counts = np.rint(coded / _CODE)
         own = coded - counts * _CODE
         if counts.max(initial=0) * len(groups) >= _CODE:  # a sum may be too large to tell
-            counts, own = np.bincount(groups), np.bincount(groups, self.ranks)
+            counts = np.bincount(groups).astype(np.float64)
+            own = np.bincount(groups, self.ranks)
         ranks = _ranks_of(counts) - (len(groups) + 1) / 2
         scale = np.sqrt((counts * ranks**2).sum() * self._spread)
         return float(own @ ranks / scale) if scale > 0 else np.nan
