@@ -108,9 +108,6 @@ class Model(nn.Module):
 
         Rows attend, columns are attended to: a row sums to 1 and is 0 beyond its own position.
 
-        Args:
-            tokens: Token ids, with the axis of replicas where they differ.
-
         Raises:
             ConfigError: The architecture has no attention.
         """

@@ -39,7 +39,6 @@ class Encoded:
     Attributes:
         ids: All tokens, ``[T]``.
         start: Index of the first token that the loss sees.
-        stage: Its stage.
         old: Whether it is trained on to be kept.
         likely: Of such a one, where it was asked: the likeliest next tokens at each place from
             ``start`` on, and their log-probabilities, each ``[T - start, K]``.
