@@ -199,10 +199,7 @@ class Model(nn.Module):
     ) -> dict[str, Float[Tensor, "R *_ K"]]:
         """Return the logits that each layer's state gives; see :meth:`decode`.
 
-        Args:
-            inputs: As for :meth:`forward`.
-            layers: Some of :attr:`layer_names`; all :attr:`decodable` ones if left out.
-            at: Positions, as for :meth:`hidden`.
+        Arguments are those of :meth:`hidden`; all :attr:`decodable` layers if left out.
 
         Raises:
             ConfigError: A layer is unknown.
