@@ -30,7 +30,7 @@ PARTS = {
     "measuring": ("lab.engine.task:look", "lab.engine.task:_derive"),
     "storing": ("lab.engine.task:_share_out", "lab.engine.collect:_assemble"),
     "judging": ("lab.engine.engine:judge_all",),
-    "drawing": ("report.pages.publish:publish",),
+    "drawing": ("report.pages.page:publish",),
 }
 
 

@@ -216,13 +216,16 @@ def test_doctor_tells_what_to_do(tmp_path, monkeypatch, capsys) -> None:
 
 
 def test_papers_are_cited_with_author_and_year() -> None:
-    whole = [entry for entry in citations() if "author = {" in entry and "year = {" in entry]
-    assert len(whole) >= 4
-    assert "Noroozizadeh" in "".join(whole)
-    for paper, about in papers().items():
-        if about.citation:
-            assert len(citations(paper)) == 2
-            assert "year = {" in citations(paper)[0]
+    cited = [paper for paper, about in papers().items() if about.citation]
+    ours = [paper for paper, about in papers().items() if about.title == "inweights"]
+    assert sorted([*cited, *ours, "demo"]) == sorted(papers())
+    for paper in cited:
+        entry, own = citations(paper)
+        kind = "inproceedings" if "booktitle = {" in entry else "misc"
+        assert entry.startswith(f"@{kind}{{")
+        assert own.startswith("@software{inweights,")
+        for field in ("title", "author", "year", "eprint"):
+            assert f"  {field} = {{" in entry, (paper, field)
 
 
 def test_verdicts_without_a_run_are_those_of_the_stored_board(tmp_path, monkeypatch) -> None:

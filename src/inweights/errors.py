@@ -5,20 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable
 
-__all__ = [
-    "CautionWarning",
-    "ConfigError",
-    "DataError",
-    "FolderError",
-    "InweightsError",
-    "RunError",
-    "SolverError",
-    "WriteError",
-    "check_names",
-    "nearest",
-    "unknown_name",
-]
-
 
 class CautionWarning(UserWarning):
     """A study has run, and its numbers do not say what they seem to say."""

@@ -18,8 +18,6 @@ from inweights.errors import ConfigError
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["DATA_ORDER", "EVALUATION", "INITIALISATION", "WORLD", "Streams", "as_seeds"]
-
 WORLD: Final = "world"
 INITIALISATION: Final = "initialisation"
 DATA_ORDER: Final = "data order"

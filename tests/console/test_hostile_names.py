@@ -12,8 +12,10 @@ import polars as pl
 import pytest
 
 from inweights.cli import main
-from inweights.cli.console import evaluated, mask, outcome, progress, recipes
-from inweights.cli.console.base import line, out
+from inweights.cli.console.base import line, out, progress
+from inweights.cli.console.catalogue import recipes
+from inweights.cli.console.language import evaluated, mask
+from inweights.cli.console.results import outcome
 from inweights.lab import Recipe
 from inweights.runs import write_json
 

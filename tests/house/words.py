@@ -38,8 +38,7 @@ _DATA = (
     "recipes/",
     "worlds/knowledge/english.py",
     "lm/exams/general.py",
-    "lm/tuning/replay.py",
-    "lm/tuning/paraphrase.py",
+    "lm/tuning/writing.py",
 )
 #: Pages that a command writes, from texts that are read where they stand.
 _WRITTEN = ("board.md", "commands.md")

@@ -28,6 +28,9 @@ n = """
 How many coins
 are thrown."""
 
+[scales.paper]
+n = 9
+
 [claims.even]
 says = "Heads come up half of the time."
 published = 0.5
@@ -76,6 +79,7 @@ def test_words_and_scores_become_a_recipe(tmp_path: Path) -> None:
     assert (recipe.name, recipe.title, recipe.place) == ("mine/two-coins", "Coins", "Figure 1, §2")
     assert recipe.summary == "Throws coins, and counts."
     assert recipe.ours == ("n", "A coin is fair.", "Seeds were not chosen.")
+    assert recipe.scales == {"cpu": Settings(), "paper": Settings(n=9)}
     assert recipe.meanings == {"n": "How many coins are thrown."}
     even, sure = recipe.claims
     assert (even.id, even.place, even.source) == ("mine/two-coins/even", "Fig. 1", "mine")
@@ -100,6 +104,7 @@ def test_words_and_scores_become_a_recipe(tmp_path: Path) -> None:
         ('protocol = "scaled"', 'protocol = "scale"', "did you mean 'scaled'"),
         ('title = "Coins"\n', "", "'title' is missing"),
         ("[settings]\nn =", "[settings]\nm =", "unknown setting 'm'. Known: n"),
+        ("n = 9", "m = 9", "scales.paper: unknown key 'm'"),
         ('notes = ["mine/luck"]', 'notes = ["mine/luk"]', "did you mean 'mine/luck'"),
         ("title", "= title", "is not a TOML file"),
     ],

@@ -8,9 +8,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import inweights as iw
 from inweights.cli import main
 from inweights.errors import ConfigError, DataError
-from inweights.laboratory.training import TrainingSettings, prepare, sizes, training_recipe
+from inweights.laboratory.training import Size, TrainingSettings, prepare, sizes, training_recipe
 from inweights.lm import LanguageModel, Question, encode
 from inweights.support import extras
 from inweights.support.sources import Outside
@@ -84,6 +85,27 @@ def test_the_second_fact_of_a_chain_is_retrieved_by_the_first() -> None:
     assert not found.steps
 
 
+def test_progress_goes_on_within_a_way_by_the_times_that_were_measured(
+    facts: Path, tmp_path: Path
+) -> None:
+    own = settings(facts, ways=("untrained", "facts"), questions=2, tokens=700)
+    measured = [Size("untrained", 0, 0, 0, 0, 0, 2), Size("facts", 9, 90, 9, 1, 5, 2)]
+    told: list[tuple[int, int]] = []
+    iw.run(
+        training_recipe("training/facts", own, measured),
+        "cpu",
+        seeds=1,
+        overrides=[*SHORT, "tuning.batch_tokens=64"],
+        runs=tmp_path,
+        progress=lambda done, total, _: told.append((done, total)),
+    )
+    done = [part for part, _ in told]
+    assert {total for _, total in told} == {10_000}
+    assert done == sorted(done)
+    assert {1000, 2000, 8000, 9000, 10_000} < {*done}, "halves of the asking, and the training"
+    assert [part for part in done if 2000 < part < 8000], "updates"
+
+
 def test_cautions_name_what_was_not_learnt_and_what_was_lost(facts: Path) -> None:
     own = settings(facts)
     rows = [
@@ -133,7 +155,9 @@ def test_smoke_one_command_makes_a_page_and_reads_it_back(
     command += ["--questions", "2", "--tokens", "700", "--runs", str(tmp_path)]
     command += [word for change in SHORT for word in ("--set", change)]
     assert main(command) == 0
-    made = json.loads(capsys.readouterr().out)
+    printed = capsys.readouterr()
+    made = json.loads(printed.out)
+    assert "measured of" not in printed.err, "no progress with --json"
     assert len(made["cautions"]) >= 3  # one epoch teaches nothing
     values = {(row["kind"], row["name"]): row for row in made["measured"]}
     ways = ("untrained", "retrieval", "facts", "entities", "mixture")

@@ -93,7 +93,7 @@ def test_every_score_and_verdict_has_its_line(ledger: Ledger, board: Board) -> N
 
 
 def test_the_board_in_the_docs_is_that_of_the_results(board: Board, capsys) -> None:
-    console.markdown(board.claims, "cpu", board)
+    console.ledger.markdown(board.claims, "cpu", board)
     page = RESULTS.parent / "docs" / "board.md"
     assert page.read_text(encoding="utf-8") == capsys.readouterr().out, "make board"
 

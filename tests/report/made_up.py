@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -359,27 +360,40 @@ def claims() -> list[Any]:
 
 
 def content(**changes: Any) -> Any:
-    """What a page shows."""
+    """What a page shows; changes of the recipe, of the run, or of the page."""
+    from inweights.config import Config
+    from inweights.lab import Recipe
+    from inweights.lab.engine.outcome import Outcome
     from inweights.report.pages.page import PageContent
+    from inweights.runs import RunFolder
 
-    fields: dict[str, Any] = {
-        "title": "Identity facts unlock two-hop reasoning",
+    page = {"cite": changes.pop("cite", ())}
+    name = str(changes.get("name", "identity-bridge/fig2"))
+    about: dict[str, Any] = {
+        "name": name,
+        "title": "Do identity facts unlock two-hop reasoning?",
         "paper": "Identity Bridge: Enabling Implicit Reasoning via Shared Latent Memory",
         "place": "Fig. 2, §4.1",
         "summary": "Four models learn first and second hops of a made-up world, with and without "
         "the identity facts `b → b`, and are asked two-hop queries that were never trained.",
-        "recipe": "identity-bridge/fig2",
+        "figures": figures(),
+        "ours": ["training.optimizer.rate", "The number of bridges: the paper gives none."],
+        "scales": {"cpu": Config()},
+        "seeds": {"cpu": 5},
+        "first_seed": 0,
+    }
+    about |= {key: changes.pop(key) for key in about if key in changes and key != "seeds"}
+    run: dict[str, Any] = {
         "scale": "cpu",
         "seeds": (0, 1, 2, 3, 4),
         "seconds": 412.0,
-        "folder": "runs/identity-bridge/fig2/3f9a1c0d77e2",
-        "claims": claims(),
-        "figures": figures(),
+        "overrides": (),
+        "folder": RunFolder(Path("runs"), f"{name}/3f9a1c0d77e2", {}),
+        "claims": tuple(claims()),
         "tables": tables(),
-        "config": {"complexities": [1, 2, 3], "world": {"bridges": 20, "relations": 2},
-                   "training": {"optimizer": {"kind": "adamw", "rate": 1e-3}, "steps": 4000}},
+        "settings": {"complexities": [1, 2, 3], "world": {"bridges": 20, "relations": 2},
+                     "training": {"optimizer": {"kind": "adamw", "rate": 1e-3}, "steps": 4000}},
         "environment": {"python": "3.11.9", "torch": "2.9.0", "machine": {"cpu": "2 cores"}},
-        "ours": ["training.optimizer.rate", "The number of bridges: the paper gives none."],
-        "command": "inweights run identity-bridge/fig2 --scale cpu --seeds 5",
     }  # fmt: skip
-    return PageContent(**{**fields, **changes})
+    recipe = Recipe(**about, plan=lambda settings: settings)
+    return PageContent(outcome=Outcome(recipe=recipe, **{**run, **changes}), **page)

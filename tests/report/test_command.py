@@ -19,7 +19,7 @@ from inweights.lab.engine.engine import execute
 from inweights.lab.engine.outcome import load
 from inweights.laboratory.plans import Planned, write_plan
 from inweights.recipes import get_recipe
-from inweights.report.pages.publish import command_of
+from inweights.report.pages.sections import command_of
 from inweights.runs import RunStore
 
 HOSTILE = (

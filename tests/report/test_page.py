@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -36,16 +35,16 @@ def test_says_each_verdict(page):
 
 
 def test_holds_everything(page):
-    content = made_up.content()
-    assert content.command in page
-    for figure in content.figures:
+    run = made_up.content().outcome
+    assert "inweights run identity-bridge/fig2 --scale cpu" in page
+    for figure in run.figures:
         assert figure.title in page
         assert f'id="figure-{figure.id}"' in page
-    for name in content.tables:
+    for name in run.tables:
         assert f">{name}</code>" in page
     assert "our choice" in page
     assert 'id="cite"' not in page
-    cited = build_page(replace(content, figures=(), cite=["@misc{a,\n  title = {<b>}}"]))
+    cited = build_page(made_up.content(figures=(), cite=["@misc{a,\n  title = {<b>}}"]))
     assert 'data-copy="@misc{a,\n  title = {&lt;b&gt;}}"' in cited
     assert "model = gpt-small, C = 6" in page
 
@@ -120,12 +119,12 @@ def test_escapes_everything():
     )
     page = build_page(
         made_up.content(
-            **dict.fromkeys(("title", "paper", "place", "summary", "recipe", "folder"), text),
-            command=text,
+            **dict.fromkeys(("title", "paper", "place", "summary", "name"), text),
+            command=(text,),
             claims=[made_up.claim("a", "reproduced", text=text, case=text, why=text, place=text)],
             figures=[figure],
             tables={"t": table, text: table},
-            config={text: {text: text}},
+            settings={text: {text: text}},
             environment={text: [text]},
             ours=[text],
         )
@@ -174,7 +173,7 @@ def test_player_has_a_frame_for_every_step(log):
 
 def test_nothing_to_show():
     empty = made_up.content(
-        claims=(), figures=(), tables={}, ours=(), config={}, environment={}, seeds=(0,)
+        claims=(), figures=(), tables={}, ours=(), settings={}, environment={}, seeds=(0,)
     )
     page = build_page(empty)
     assert "No claim is stated" in page

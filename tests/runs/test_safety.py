@@ -145,7 +145,7 @@ def test_a_folder_that_another_took_over_is_not_sealed(store) -> None:
 def test_the_command_line_says_it_in_one_line(store, capsys, monkeypatch) -> None:
     monkeypatch.setitem(recipes._registered, RECIPE.name, RECIPE)
     monkeypatch.setattr(
-        "inweights.report.pages.publish.publish",
+        "inweights.report.pages.page.publish",
         lambda _, work, cited: (work / "config.json").unlink(),
     )
     words = ["run", RECIPE.name, "--scale", "smoke", "--runs", str(store.root)]

@@ -185,11 +185,11 @@ def augment(
     tell(0, 3, "statements")
     count = tokens or words_of
     facts = list(plain(telling))
-    added = [row for name, way in chosen.items() if name != "replay" for row in way.tell(telling)]
+    added = [row for name, way in chosen.items() if name != "replay" for row in way(telling)]
     added += often_enough([*facts, *added], floor, count)
     if "replay" in chosen:
         room = int(REPLAYED * sum(count([text_of(row) for row in (*facts, *added)])))
-        added += within(list(chosen["replay"].tell(telling)), room, count)
+        added += within(list(chosen["replay"](telling)), room, count)
     rows = fill(facts, added, budget, count, seed) if budget else [*facts, *added]
     # Told as they come: by stage, then all texts of one fact together, then those of none.
     rows.sort(key=lambda row: (row.stage, row.fact < 0, row.fact))

@@ -1,11 +1,14 @@
 """Findings of an audit: which questions will be answered, and what to do about the others."""
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import Literal
 
 import msgspec
 import polars as pl
 
 from inweights.audit.audit import Audit
+from inweights.support.progress import plural
 from inweights.theory.prediction.trust import trust
 
 Level = Literal["good", "act", "note"]
@@ -120,19 +123,18 @@ def findings(audit: Audit) -> tuple[Finding, ...]:
         >>> [f.title for f in findings(audit(read_knowledge("@people"))) if f.level == "act"]
         ['55 of 55 bridges have no identity statement']
     """
-    found = [*_bridges(audit), *_asserted(audit), *_crowded(audit), *_leaks(audit), *_late(audit)]
-    found += [*_remarks(audit), *_shortcuts(audit), *_theory(audit)]
+    parts = (_bridges, _asserted, _crowded, _leaks, _late, _remarks, _shortcuts, _theory)
     order = {"act": 0, "good": 1, "note": 2}
-    return tuple(sorted(found, key=lambda f: order[f.level]))
+    return tuple(sorted(chain(*(part(audit) for part in parts)), key=lambda f: order[f.level]))
 
 
-def _bridges(audit: Audit) -> list[Finding]:
+def _bridges(audit: Audit) -> Iterator[Finding]:
     lacking = audit.bridges.filter(~pl.col("identity")).height
     if not audit.bridges.height:
-        return []
-    title = f"{lacking:,} of {audit.bridges.height:,} bridges have no identity statement"
+        return
     if not lacking:
-        return [Finding("good", "Every bridge has its identity statement", "b → b is stated.")]
+        yield Finding("good", "Every bridge has its identity statement", "b → b is stated.")
+        return
     advice = audit.forecast.advice if audit.forecast else None
     few = ""
     net = len(advice.mended) - len(advice.broken) if advice else 0
@@ -142,83 +144,69 @@ def _bridges(audit: Audit) -> list[Finding]:
         more = advice.most[0] > bridges
         few += f"; all {advice.most[0]} that could help {advice.most[1]:,}" if more else ""
         few += ". " if advice.status == "certified" else f" ({advice.status}). "
-    text = (
+    yield Finding(
+        "act",
+        f"{lacking:,} of {audit.bridges.height:,} bridges have no identity statement",
         f"{few}`inweights augment --strategy identities` states b → b for every bridge. It helps "
-        "models trained from scratch; a pretrained model had no measurable gain (+.03 ± .10)."
+        "models trained from scratch; a pretrained model had no measurable gain (+.03 ± .10).",
     )
-    return [Finding("act", title, text)]
 
 
-def _asserted(audit: Audit) -> list[Finding]:
+def _asserted(audit: Audit) -> Iterator[Finding]:
     if audit.forecast is None:
-        return []
-    rows = audit.forecast.queries.filter(pl.col("verdict") == "asserted").sort(
-        "margin", descending=True, maintain_order=True
-    )
-    if not rows.height:
-        return []
+        return
+    rows = audit.forecast.queries.filter(pl.col("verdict") == "asserted")
+    rows = rows.sort("margin", descending=True, maintain_order=True)
     told = "; ".join(f"{p} → {o}" for p, o in rows.select("prompt", "predicted").head(3).rows())
-    return [
-        Finding(
+    if told:
+        yield Finding(
             "act",
-            f"{_several(rows.height, 'statement')} will be asserted without a fact",
+            f"{plural(rows.height, 'statement')} will be asserted without a fact",
             f"With the largest margins: {told}. The model infers them from similar entities; if "
             "that may do harm, state the true fact, or some counter-examples (`inweights "
             "predict`).",
         )
-    ]
 
 
-def _crowded(audit: Audit) -> list[Finding]:
+def _crowded(audit: Audit) -> Iterator[Finding]:
     many = audit.compositions.filter(pl.col("complexity") > 1)
-    if not many.height:
-        return []
-    worst = many.sort("complexity", descending=True).row(0, named=True)
-    return [
-        Finding(
+    for worst in many.sort("complexity", descending=True).head(1).iter_rows(named=True):
+        yield Finding(
             "note",
-            f"{_several(many.height, 'pair')} of relations with several answers per subject",
+            f"{plural(many.height, 'pair')} of relations with several answers per subject",
             f"Most for ({worst['first']}, {worst['second']}): up to {worst['complexity']}. Without "
             f"attention to the bridge {worst['expected']:.0%} of them are right, by chance among "
             "these (1/C).",
         )
-    ]
 
 
-def _leaks(audit: Audit) -> list[Finding]:
-    if not audit.leaks.height:
-        return []
-    row = audit.leaks.row(0, named=True)
-    return [
-        Finding(
+def _leaks(audit: Audit) -> Iterator[Finding]:
+    for row in audit.leaks.head(1).iter_rows(named=True):
+        yield Finding(
             "act",
-            f"{_several(int(audit.compositions['stated'].sum()), 'composed answer')} stated "
+            f"{plural(int(audit.compositions['stated'].sum()), 'composed answer')} stated "
             f"outright{'' if audit.listed == 1 else ' among those listed'}",
             f"Such as {row['subject']} → {row['answer']}, as '{row['stated_as']}' in line "
             f"{row['line']}: these are answered from memory. Leave them out of a test of "
             "reasoning (column `stated` of the questions).",
         )
-    ]
 
 
-def _late(audit: Audit) -> list[Finding]:
+def _late(audit: Audit) -> Iterator[Finding]:
     late = int(audit.transfers["late"].sum() or 0)
-    if not late:
-        return []
-    row = audit.transfers.sort("late", descending=True).row(0, named=True)
-    return [
-        Finding(
+    if late:
+        row = audit.transfers.sort("late", descending=True).row(0, named=True)
+        yield Finding(
             "act",
             "Analogies in the wrong order",
             f"{late:,} pairs of entities, most by {row['shared']} after {row['attribute']}: "
             "facts that make entities similar should come first, or together (`--curriculum sa` "
             "or `joint`).",
         )
-    ]
 
 
-def _remarks(audit: Audit) -> list[Finding]:
-    titles = {
+def _remarks(audit: Audit) -> Iterator[Finding]:
+    titles: dict[str, tuple[Level, str, str]] = {
         "duplicate": ("note", "fact", "stated again"),
         "contradiction": ("act", "contradiction", "in the file"),
         "blank": ("act", "name", "for nothing"),
@@ -227,22 +215,15 @@ def _remarks(audit: Audit) -> list[Finding]:
         "one-sided": ("note", "end", "of relations with entities that continue no chain"),
         "inverse": ("note", "pair", "of inverse relations"),
     }
-    found = []
     for kind, (level, what, rest) in titles.items():
         texts = [r.text for r in audit.knowledge.remarks if r.kind == kind]
         if texts:
             more = f" … and {len(texts) - _TOLD:,} more." if len(texts) > _TOLD else ""
-            text = ". ".join(texts[:_TOLD]) + more
-            title = f"{_several(len(texts), what)} {rest}"
-            found.append(Finding(level, title, text))  # type: ignore[arg-type]
-    return found
+            title = f"{plural(len(texts), what)} {rest}"
+            yield Finding(level, title, ". ".join(texts[:_TOLD]) + more)
 
 
-def _several(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
-
-
-def _shortcuts(audit: Audit) -> list[Finding]:
+def _shortcuts(audit: Audit) -> Iterator[Finding]:
     rows = audit.relations.join(audit.name_overlap, on="relation", maintain_order="left")
     texts = []
     for row in rows.filter(pl.col("subjects") >= _SUBJECTS).iter_rows(named=True):
@@ -255,30 +236,26 @@ def _shortcuts(audit: Audit) -> list[Finding]:
                 f"{row['contained']:.0%} of the answers to {row['relation']} share their name with "
                 "the subject"
             )
-    if not texts:
-        return []
-    more = f" … and {len(texts) - _TOLD:,} more" if len(texts) > _TOLD else ""
-    return [
-        Finding("note", _several(len(texts), "shortcut"), "; ".join(texts[:_TOLD]) + more + ".")
-    ]
+    if texts:
+        more = f" … and {len(texts) - _TOLD:,} more" if len(texts) > _TOLD else ""
+        yield Finding("note", plural(len(texts), "shortcut"), "; ".join(texts[:_TOLD]) + more + ".")
 
 
-def _theory(audit: Audit) -> list[Finding]:
-    if audit.forecast is None:
-        text = f"There is none: {audit.why_no_forecast}."
-        return [Finding("note", "No prediction", text)]
-    worst = max(audit.forecast.parts, key=lambda part: part.gap)
-    lost = audit.forecast.let_go.filter(pl.col("why") == "not stored")
-    found = [
-        Finding(
-            "act",
-            f"{_several(lost.height, 'fact')} will not be stored",
-            f"{audit.forecast.why} Such as {lost['statement'][0]}.",
-        )
-    ] if lost.height else []  # fmt: skip
-    text = trust(audit.forecast)
-    if not lost.height and audit.forecast.why:
-        found = [Finding("note", "What the prediction covers", audit.forecast.why)]
-    text = f"{text}. The certificate ({worst.status}, gap "
-    text += f"{worst.gap:.1e}) is for the program, not for any training."
-    return [*found, Finding("note", "How reliable the prediction is", text)]
+def _theory(audit: Audit) -> Iterator[Finding]:
+    made = audit.forecast
+    if made is None:
+        yield Finding("note", "No prediction", f"There is none: {audit.why_no_forecast}.")
+        return
+    worst = max(made.parts, key=lambda part: part.gap)
+    lost = made.let_go.filter(pl.col("why") == "not stored")
+    if lost.height:
+        title = f"{plural(lost.height, 'fact')} will not be stored"
+        yield Finding("act", title, f"{made.why} Such as {lost['statement'][0]}.")
+    elif made.why:
+        yield Finding("note", "What the prediction covers", made.why)
+    yield Finding(
+        "note",
+        "How reliable the prediction is",
+        f"{trust(made)}. The certificate ({worst.status}, gap {worst.gap:.1e}) is for the program, "
+        "not for any training.",
+    )

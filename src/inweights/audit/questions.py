@@ -31,9 +31,9 @@ _SCHEMA: dict[str, Any] = {
 
 
 class _Asked(NamedTuple):
-    """A question before it has candidates."""
+    """A question before it has candidates: those of ``others`` that are not ``right``."""
 
-    facts: tuple[int, ...]
+    facts: list[int]
     role: str
     prompt: str
     answer: str
@@ -44,6 +44,7 @@ class _Asked(NamedTuple):
     bridge: str | None
     second: str | None
     question: str
+    stated: bool = False
 
 
 def held_out(facts: Knowledge, words: Wording, *, seed: int = 0, reverse: bool) -> pl.DataFrame:
@@ -87,34 +88,25 @@ def with_left_out(
         subjects[r][names[s]] = None
     objects = {r: list(found) for r, found in values.items()}
     starts = {r: list(found) for r, found in subjects.items()}
-    stated_pairs = {(s, o) for s, _, o in facts.triples.tolist()}
     rng = Streams(seed).numpy(WORLD, "questions")
-    kinds: list[Iterator[tuple[int, int, _Asked]]] = [
-        _compositions(facts, words, objects, rng),
-        _analogies(facts, words, objects, rng),
-    ]
+    kinds = [_compositions(facts, words, objects, rng), _analogies(facts, words, objects, rng)]
     if reverse:
         kinds.append(_reversals(facts, words, starts, rng))
-    rows: list[tuple[Any, ...]] = []
+    rows: list[dict[str, Any]] = []
     for kind in kinds:
-        kept = []
-        for s, o, asked in kind:
+        kept: list[dict[str, Any]] = []
+        for asked in kind:
             candidates = _among(asked, rng)
             if len(candidates) > 1:
                 accepted = [asked.answer, *facts.aliases.get(asked.answer, ())]
-                stated = asked.role == "composition" and (s, o) in stated_pairs
-                kept.append((asked, candidates, accepted, stated))
+                place = {"candidates": candidates, "label": candidates.index(asked.answer)}
+                kept.append({**asked._asdict(), **place, "accepted": accepted})
             else:
                 left_out += 1
             if len(kept) == QUESTIONS:
                 break
-        for asked, candidates, accepted, stated in sorted(kept, key=lambda q: q[0].facts):
-            rows.append(
-                (asked.role, asked.prompt, asked.answer, candidates,
-                 candidates.index(asked.answer), accepted, stated, list(asked.facts),
-                 asked.subject, asked.first, asked.bridge, asked.second, asked.question)
-            )  # fmt: skip
-    return pl.DataFrame(rows, schema=_SCHEMA, orient="row"), left_out
+        rows += sorted(kept, key=lambda row: row["facts"])
+    return pl.DataFrame(rows, schema=_SCHEMA), left_out
 
 
 def worded(facts: Knowledge, words: Wording, shown: int = 3) -> pl.DataFrame:
@@ -138,26 +130,23 @@ def worded(facts: Knowledge, words: Wording, shown: int = 3) -> pl.DataFrame:
 
 def _compositions(
     facts: Knowledge, words: Wording, objects: dict[int, list[str]], rng: np.random.Generator
-) -> Iterator[tuple[int, int, _Asked]]:
+) -> Iterator[_Asked]:
     """Chains of two facts, in a drawn order; through an identity nothing is chained."""
     names, relations = facts.entities, facts.relations
     told: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for s, r, o in facts.triples.tolist():
         told[s, r].append(o)
+    stated = {(s, o) for s, _, o in facts.triples.tolist()}
     # Twice as many as are asked, since some may have no wrong candidate.
     for i, j in rng.permutation(chains_of(facts, 2 * QUESTIONS)[0]).tolist():
         s, r, b = facts.triples[i].tolist()
         _, second, o = facts.triples[j].tolist()
         right = {names[c] for bridge in told[s, r] for c in told.get((bridge, second), ())}
         prompt = words.chain(relations[r], relations[second], names[s])
-        yield (
-            s,
-            o,
-            _Asked(
-                (i, j), "composition", prompt, names[o], objects[second], right,
-                names[s], relations[r], names[b], relations[second],
-                words.ask([relations[r], relations[second]], names[s]),
-            ),
+        yield _Asked(
+            [i, j], "composition", prompt, names[o], objects[second], right,
+            names[s], relations[r], names[b], relations[second],
+            words.ask([relations[r], relations[second]], names[s]), stated=(s, o) in stated,
         )  # fmt: skip
 
 
@@ -170,7 +159,7 @@ def chains_of(facts: Knowledge, most: int) -> tuple[Ids, int]:
 
 def _analogies(
     facts: Knowledge, words: Wording, objects: dict[int, list[str]], rng: np.random.Generator
-) -> Iterator[tuple[int, int, _Asked]]:
+) -> Iterator[_Asked]:
     """What entities lack that all which share a value with them, and have it, agree on."""
     names, relations = facts.entities, facts.relations
     has: defaultdict[int, dict[int, list[tuple[int, int]]]] = defaultdict(dict)
@@ -202,8 +191,8 @@ def _analogies(
                     continue
                 asked.add((b, attribute))
                 prompt = words.state(relations[attribute], names[b], names[o], 0)[0]
-                yield b, o, _Asked(
-                    (k_own, i, j), "analogy", prompt, names[o], objects[attribute], set(),
+                yield _Asked(
+                    [k_own, i, j], "analogy", prompt, names[o], objects[attribute], set(),
                     names[b], relations[shared], names[a], relations[attribute],
                     words.ask([relations[attribute]], names[b]),
                 )  # fmt: skip
@@ -227,7 +216,7 @@ def _of_one_each(facts: Knowledge, words: Wording) -> set[int]:
 
 def _reversals(
     facts: Knowledge, words: Wording, starts: dict[int, list[str]], rng: np.random.Generator
-) -> Iterator[tuple[int, int, _Asked]]:
+) -> Iterator[_Asked]:
     """Facts whose object is an entity and has one subject only: those that can be reversed."""
     key = facts.triples[:, 1] * len(facts.entities) + facts.triples[:, 2]
     _, place, counts = np.unique(key, return_inverse=True, return_counts=True)
@@ -238,8 +227,7 @@ def _reversals(
             continue
         prompt = words.turn(r, s, o, 1)[0]
         others = starts[int(facts.triples[i, 1])]
-        ends = (int(facts.triples[i, 2]), int(facts.triples[i, 0]))
-        yield *ends, _Asked((i,), "reversal", prompt, s, others, set(), s, r, None, None, prompt)
+        yield _Asked([i], "reversal", prompt, s, others, set(), s, r, None, None, prompt)
 
 
 def _among(asked: _Asked, rng: np.random.Generator) -> list[str]:

@@ -23,7 +23,7 @@ from inweights.errors import DataError, RunError
 from inweights.models.configs import EmbMLPConfig, GPTConfig
 from inweights.models.model_config import ModelConfig
 from inweights.seeds import Streams
-from inweights.support.intervals import interval
+from inweights.support.intervals import interval, share_interval
 from inweights.support.progress import Progress
 from inweights.training import learners
 from inweights.training.curriculum import Curriculum
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 RATE, FASTEST = 0.05, 2.0
 #: How often the rate is halved where a replica diverges.
 HALVED = 4
-#: Statements that are asked at once.
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,26 +197,20 @@ def _right(statements: Statements, answers: Ids) -> NDArray[np.bool_]:
 
 def _shares(world: World, model: str, answers: Ids) -> tuple[pl.DataFrame, NDArray[np.bool_]]:
     """How many replicas answer rightly, or alike; and which, ``[R, Q]``."""
-    from scipy.stats import beta
-
     queries, replicas = world.queries, len(answers)
     most = [Counter(column).most_common(1)[0][0] for column in answers.T.tolist()]
     unstated = np.array([queries.role_names[r] == "unstated" for r in queries.roles], dtype=bool)
     alike = answers == np.array(most, dtype=np.int64)
     came = np.where(unstated, alike, _right(queries, answers))
-    hits = came.sum(0)
-    lower = np.where(hits > 0, beta.ppf(0.025, hits, replicas - hits + 1), 0.0)
-    upper = np.where(hits < replicas, beta.ppf(0.975, hits + 1, replicas - hits), 1.0)
+    shares = [share_interval(hits, replicas) for hits in came.sum(0).tolist()]
+    ends = dict.fromkeys(("share", "lower", "upper"), pl.Float64)
     names = world.vocabulary.names
     table = pl.DataFrame(
         {
             "model": [model] * len(queries),
             "query": np.arange(len(queries)),
             "predicted": [names[token] for token in most],
-            "share": hits / replicas,
-            "lower": lower,
-            "upper": upper,
         },
         schema_overrides={"model": pl.String, "predicted": pl.String},
     )
-    return table, came
+    return table.hstack(pl.DataFrame(shares, ends, orient="row")), came

@@ -12,7 +12,7 @@ from io import TextIOWrapper
 
 from cyclopts import CycloptsError
 
-from inweights.cli.commands import app
+from inweights.cli.commands import app, do
 from inweights.cli.examples import add_examples
 from inweights.errors import ConfigError, InweightsError, WriteError
 from inweights.support.limits import at_most, launched_by_torchrun
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ):
             if not first:
                 return 0
-            code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
+            code = do(words)
     except (CycloptsError, InweightsError) as error:
         if debug:
             raise

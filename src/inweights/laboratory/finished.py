@@ -31,7 +31,7 @@ _STUDY, _TRAINING = "study/", "training/"
 def add_page(outcome: Outcome, folder: Path) -> None:
     """Add figures and the page; what draws them is loaded when something is drawn."""
     from inweights.recipes.catalogue.citations import citations
-    from inweights.report.pages.publish import publish
+    from inweights.report.pages.page import publish
 
     publish(outcome, folder, citations(outcome.recipe.name))
 

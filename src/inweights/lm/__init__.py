@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from inweights.lm.tuning.fine_tune import DEFAULT as DEFAULT
     from inweights.lm.tuning.fine_tune import FineTune as FineTune
     from inweights.lm.tuning.job import finetune_to as finetune_to
-    from inweights.lm.tuning.paraphrase import paraphraser as paraphraser
-    from inweights.lm.tuning.replay import own_text as own_text
     from inweights.lm.tuning.tuning import FineTuned as FineTuned
     from inweights.lm.tuning.tuning import finetune as finetune
+    from inweights.lm.tuning.writing import own_text as own_text
+    from inweights.lm.tuning.writing import paraphraser as paraphraser
 
 lazily(__name__)

@@ -15,7 +15,7 @@ from inweights.probes.needs import holds
 from inweights.probes.states import by_replica, cosine_blocks, last_states
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Float, Int
-from inweights.worlds.world import Ids, World
+from inweights.worlds.world import Ids, World, Worlds
 
 # The two places at which a subject can meet its bridge: after the first relation, where the paper
 # looks, and after the second, where the answer is read.
@@ -25,7 +25,7 @@ _PLACES = ("first_hop", "query")
 @holds(cosines=12, states=25, kept=16)
 def alignment(
     model: Model,
-    worlds: World | Sequence[World],
+    worlds: Worlds,
     *,
     layers: Sequence[str] | None = None,
     places: Sequence[str] = _PLACES,

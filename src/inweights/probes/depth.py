@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import polars as pl
 import torch
@@ -16,11 +14,11 @@ from inweights.probes.states import by_replica, cosine_blocks, last_states
 from inweights.theory.feature_resemblance.depth import depth_cosines
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Float, Floats, Int
-from inweights.worlds.world import Ids, World
+from inweights.worlds.world import Ids, Worlds
 
 
 @holds(cosines=18, states=15, kept=15)
-def label_cosines(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
+def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
     """Mean cosine of the states of inputs that share a label, and of those that do not.
 
     Args:

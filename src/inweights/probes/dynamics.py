@@ -21,7 +21,7 @@ from inweights.theory.geometric_memory.spectral import adjacency
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.learner import Descent
 from inweights.worlds.families.graph import Graph
-from inweights.worlds.world import World
+from inweights.worlds.world import Worlds
 
 
 def along_descent(
@@ -49,9 +49,7 @@ def along_descent(
     return look(descent.trajectory(built, model, seed, record), adjacency(built), **options)
 
 
-def off_descent(
-    model: Model, worlds: World | Sequence[World], *, rate: float, steps: int
-) -> pl.DataFrame:
+def off_descent(model: Model, worlds: Worlds, *, rate: float, steps: int) -> pl.DataFrame:
     """How far a trained Node2Vec is from the closed form, which uses no autograd (Lemma 1).
 
     ``train`` takes the mean over facts. On a graph whose ``N`` nodes have one degree that is the

@@ -38,7 +38,7 @@ from inweights.theory.geometric_memory.spectral import (
     operator,
 )
 from inweights.worlds.arrays import Float, Floats
-from inweights.worlds.world import Ids, World
+from inweights.worlds.world import Ids, World, Worlds
 
 #: Rows of a Gram matrix that are made at once.
 _ROWS = 2048
@@ -49,9 +49,7 @@ _SKETCH, _WIDEST = 16, 2**16
 
 
 @holds(asked=48, logits=4)
-def snapshot(
-    model: Model, worlds: World | Sequence[World], *, layer: str = "tokens"
-) -> pl.DataFrame:
+def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFrame:
     """Take one frame: the Gram matrix of the node vectors (a copy), and what is recalled.
 
     Measured every few steps while training, it makes the film that :func:`render_frames` takes.

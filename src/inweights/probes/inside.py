@@ -21,13 +21,13 @@ from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import Part, as_worlds, shape_groups
 from inweights.training.scoring import MOST_LOGITS
 from inweights.worlds.arrays import Float, Int
-from inweights.worlds.world import World
+from inweights.worlds.world import Worlds
 
 
 @holds(most=2000, logits=5, kept=48)
 def logit_lens(
     model: Model,
-    worlds: World | Sequence[World],
+    worlds: Worlds,
     *,
     parts: Sequence[Part] = ("facts", "queries"),
     layers: Sequence[str] | None = None,
@@ -105,11 +105,7 @@ def _decoded(
 
 @holds(most=2000, states=54)
 def attention(
-    model: Model,
-    worlds: World | Sequence[World],
-    *,
-    parts: Sequence[Part] = ("facts", "queries"),
-    most: int = 2000,
+    model: Model, worlds: Worlds, *, parts: Sequence[Part] = ("facts", "queries"), most: int = 2000
 ) -> pl.DataFrame:
     """Who looks where: attention of every head, averaged over the prompts of a role.
 

@@ -11,13 +11,11 @@ from inweights.probes.needs import holds
 from inweights.probes.recall import answers_among, chosen_parts, slices
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import answer_scores
-from inweights.worlds.world import World
+from inweights.worlds.world import Worlds
 
 
 @holds(logits=8, states=12)
-def margins(
-    model: Model, worlds: World | Sequence[World], *, parts: Sequence[str] = ("queries",)
-) -> pl.DataFrame:
+def margins(model: Model, worlds: Worlds, *, parts: Sequence[str] = ("queries",)) -> pl.DataFrame:
     """Multiclass margin of every statement (Identity Bridge §4.3): ``f_y − max_{y' ≠ y} f_{y'}``.
 
     Args:

@@ -17,11 +17,11 @@ from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import MOST_LOGITS
 from inweights.worlds.arrays import Float, Int
-from inweights.worlds.world import Ids, World
+from inweights.worlds.world import Ids, World, Worlds
 
 
 @holds(logits=5, states=11)
-def shared_memory(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
+def shared_memory(model: Model, worlds: Worlds) -> pl.DataFrame:
     """How much a subject alone points at objects that it reaches (Identity Bridge §4.4, Fig. 7).
 
     The model is asked with the subject alone, ``(e1)``, and with the first relation left out,

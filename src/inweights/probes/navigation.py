@@ -24,7 +24,7 @@ from inweights.probes.needs import holds
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import answer_ranks
 from inweights.worlds.arrays import Float, Floats, Int
-from inweights.worlds.world import Ids, Statements, World
+from inweights.worlds.world import Ids, Statements, Worlds
 
 #: Queries whose similarities to all arms are held at once.
 _CHUNK = 1024
@@ -32,11 +32,7 @@ _CHUNK = 1024
 
 @holds(states=5, statements=220)
 def navigation(
-    model: Model,
-    worlds: World | Sequence[World],
-    *,
-    layer: str = "tokens",
-    ridge: float = 1e-3,
+    model: Model, worlds: Worlds, *, layer: str = "tokens", ridge: float = 1e-3
 ) -> pl.DataFrame:
     """How often a held-out leaf leads to the node of its own arm, by the depth of that node.
 
@@ -106,7 +102,7 @@ def navigation(
 @holds(most=2000, logits=5, states=18)
 def stepwise(
     model: Model,
-    worlds: World | Sequence[World],
+    worlds: Worlds,
     *,
     roles: Sequence[str] = (),
     most: int = 2000,

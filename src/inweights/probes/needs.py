@@ -7,7 +7,7 @@ large; their sizes follow from the model and its worlds. The factors were measur
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -19,7 +19,7 @@ from inweights.support.limits import check_memory
 from inweights.theory.geometric_memory.spectral import EXACT
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import MOST_LOGITS
-from inweights.worlds.world import World
+from inweights.worlds.world import Worlds
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -28,7 +28,7 @@ T = TypeVar("T")
 _DRAWS, _POSITIONS, _SORTED = 2**22, 2**14, 100_000
 
 
-def sizes(model: Model, worlds: World | Sequence[World], most: float = np.inf) -> dict[str, float]:
+def sizes(model: Model, worlds: Worlds, most: float = np.inf) -> dict[str, float]:
     """Return the numbers in each array that a probe of at most so many statements may hold.
 
     Returns:
@@ -64,7 +64,7 @@ def sizes(model: Model, worlds: World | Sequence[World], most: float = np.inf) -
     }
 
 
-def needed(probe: Callable[..., Any], model: Model, worlds: World | Sequence[World]) -> float:
+def needed(probe: Callable[..., Any], model: Model, worlds: Worlds) -> float:
     """Return about how many bytes a probe takes beyond the model; 0 of one that does not say."""
     if not hasattr(probe, "holds"):
         return 0.0
@@ -97,9 +97,7 @@ def holds(*, most: float = np.inf, **factors: float) -> Callable[[Callable[P, T]
     return mark
 
 
-def check_probe(
-    probe: Callable[..., Any], model: Model, worlds: World | Sequence[World], **_: object
-) -> None:
+def check_probe(probe: Callable[..., Any], model: Model, worlds: Worlds, **_: object) -> None:
     """Refuse a probe that would take more memory than there may be.
 
     Raises:

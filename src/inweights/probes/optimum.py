@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal
 
@@ -18,11 +18,11 @@ from inweights.probes.needs import holds
 from inweights.theory.programs.nuclear_norm import Solution, solve
 from inweights.theory.programs.program import Program
 from inweights.training.batches.worlds import as_worlds
-from inweights.worlds.world import World
+from inweights.worlds.world import World, Worlds
 
 
 @holds(weights=460)
-def direction(model: Model, worlds: World | Sequence[World], *, gap: float = 1e-4) -> pl.DataFrame:
+def direction(model: Model, worlds: Worlds, *, gap: float = 1e-4) -> pl.DataFrame:
     """How close the templates of a linear model are to the optimum of program (2), in direction.
 
     Args:
@@ -73,7 +73,7 @@ def direction(model: Model, worlds: World | Sequence[World], *, gap: float = 1e-
 
 @holds(weights=32)
 def nuclear_norm(
-    model: Model, worlds: World | Sequence[World], *, order: Literal["nuc", "fro"] = "nuc"
+    model: Model, worlds: Worlds, *, order: Literal["nuc", "fro"] = "nuc"
 ) -> pl.DataFrame:
     """Nuclear norm of a linear model's templates at a least margin of the facts of 1.
 
@@ -105,9 +105,7 @@ def nuclear_norm(
     return pl.DataFrame(rows)
 
 
-def _templates(
-    model: Model, worlds: World | Sequence[World]
-) -> Iterator[tuple[np.ndarray, Program]]:
+def _templates(model: Model, worlds: Worlds) -> Iterator[tuple[np.ndarray, Program]]:
     """``W`` of every replica, inputs by outputs of its world, and the program of that world."""
     if not isinstance(model, EmbMLP | DeepLinear):
         raise ConfigError(

@@ -20,13 +20,13 @@ from inweights.probes.geometry.cosines import node_vectors
 from inweights.probes.needs import holds
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import answer_ranks
-from inweights.worlds.world import World
+from inweights.worlds.world import World, Worlds
 
 
 @holds(most=2000, logits=3, states=15)
 def path_accuracy(
     model: Model,
-    worlds: World | Sequence[World],
+    worlds: Worlds,
     *,
     role: str = "path",
     parts: Sequence[Literal["facts", "queries"]] = ("queries", "facts"),
@@ -101,7 +101,7 @@ def _chances(world: World, role: str) -> list[float]:
 @holds(states=6.5)
 def arm_cosines(
     model: Model,
-    worlds: World | Sequence[World],
+    worlds: Worlds,
     *,
     arms: int = 12,
     part: Literal["facts", "queries"] = "queries",

@@ -19,7 +19,7 @@ from inweights.seeds import EVALUATION, Streams
 from inweights.support.extras import optional
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Float, Floats
-from inweights.worlds.world import World
+from inweights.worlds.world import Worlds
 
 Method = Literal["pca", "tsne"]
 
@@ -90,7 +90,7 @@ def _trust(x: Float[Floats, "n D"], where: Float[Floats, "n 2"], neighbours: int
 @holds(one=120_000)
 def bridge_projection(
     model: Model,
-    worlds: World | Sequence[World],
+    worlds: Worlds,
     *,
     method: Method = "tsne",
     samples: int = 6,

@@ -25,7 +25,7 @@ from inweights.theory.feature_resemblance.resemblance import (
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Float, Int
 from inweights.worlds.registry import WorldConfig
-from inweights.worlds.world import Ids, World
+from inweights.worlds.world import Ids, World, Worlds
 
 #: What is read before the states are compared; see :func:`resemblance`.
 Prompt = Literal["entity", "premise", "query"]
@@ -38,7 +38,7 @@ _POSITION_WISE = ("embedding", "value")
 @holds(cosines=8, kept=25)
 def resemblance(
     model: Model,
-    worlds: World | Sequence[World],
+    worlds: Worlds,
     *,
     prompt: Prompt | None = None,
     layers: Sequence[str] | None = None,

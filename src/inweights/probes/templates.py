@@ -15,7 +15,7 @@ from inweights.models.packing import pack
 from inweights.support.limits import check_memory
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import MOST_LOGITS
-from inweights.worlds.world import Ids, World
+from inweights.worlds.world import Ids, World, Worlds
 
 #: What a cell of the table takes while it is made, with its names.
 _BYTES = 150
@@ -23,9 +23,7 @@ _GROUP_ORDER = ("first_relation", "second_relation", "subject", "bridge", "objec
 
 
 @torch.no_grad()
-def templates(
-    model: Model, worlds: World | Sequence[World], *, rows: str = "tokens"
-) -> pl.DataFrame:
+def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataFrame:
     """Logits of every output, row by row, as a long table.
 
     For Emb-MLP the rows of ``tokens`` are those of ``W = E W_proj``, and the rows of a prompt are

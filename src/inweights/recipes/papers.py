@@ -68,12 +68,13 @@ def recipe(
         plan: Makes the plan from the settings; the module's own if left out.
         derive: Computes further tables; the module's own, if it has one, if left out.
         version: Raised by hand when the recipe's results change; part of a run's identity.
-        scales: Settings by scale, all of one config class, whose defaults are those of a scale that
-            is left out.
+        scales: Settings by scale that name values of the code, all of one config class; without any
+            it is the module's ``Settings``. Other scales are in the TOML file
+            (``[scales.smoke]``) or have the defaults.
     """
     own = vars(sys.modules[module])
-    for needed in ("SCORES", "plan"):
-        if needed not in own and not (plan and needed == "plan"):
+    for needed, given in (("SCORES", None), ("plan", plan), ("Settings", scales)):
+        if needed not in own and not given:
             raise ConfigError(f"{module} defines no {needed}, above the call of recipe()")
     folder, name = module.split(".")[-2:]
     source = folder.replace("_", "-")
@@ -83,7 +84,7 @@ def recipe(
         for paper, about in papers().items()
         for note, texts in about.notes.items()
     }
-    usual = type(next(iter(scales.values())))
+    usual = type(next(iter(scales.values()))) if scales else own["Settings"]
     known = {scale: scales.get(scale) or usual() for scale in SCALES}
     made = read_recipe(
         _folder() / folder / f"{name}.toml",

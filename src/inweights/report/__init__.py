@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from inweights.report.base.registry import drawing as drawing
     from inweights.report.figures.draw import draw as draw
     from inweights.report.figures.draw import plot as plot
-    from inweights.report.pages.content import PageContent as PageContent
+    from inweights.report.pages.page import PageContent as PageContent
     from inweights.report.pages.page import build_page as build_page
     from inweights.report.pages.page import write_figures as write_figures
     from inweights.report.pages.sections import interactive as interactive

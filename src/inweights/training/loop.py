@@ -46,7 +46,7 @@ from inweights.training.steps.optimizers import build_optimizer, load_state, sta
 from inweights.training.steps.own_loss import OwnLoss
 from inweights.training.steps.own_optimizer import OwnOptimizer
 from inweights.training.steps.recorded import Losses, RecordedLosses
-from inweights.worlds.world import World
+from inweights.worlds.world import Worlds
 
 #: Recording the kernels of a step takes about as long as twenty steps.
 MOST_STEPS_AS_EVER = 50
@@ -82,7 +82,7 @@ class Result:
 
 def train(
     model: Model,
-    worlds: World | Sequence[World],
+    worlds: Worlds,
     curriculum: Curriculum | Sequence[Curriculum] | None = None,
     *,
     seeds: int | Sequence[int],

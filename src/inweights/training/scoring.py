@@ -5,7 +5,7 @@ Shapes: ``R`` replicas, ``M`` statements, ``A`` tokens of an answer, ``K`` candi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.training.batches.worlds import Part, as_worlds, shape_groups
 from inweights.worlds.arrays import Bool, Float, Int
-from inweights.worlds.world import Ids, World
+from inweights.worlds.world import Ids, Worlds
 
 #: Logits of a replica that are held at once, 8 MB. What is held at once must not depend on how many
 #: replicas there are: products of other sizes may round otherwise, and a run is the same alone.
@@ -26,10 +26,7 @@ MOST_LOGITS = 2**21
 
 @torch.no_grad()
 def answer_logits(
-    model: Model,
-    worlds: World | Sequence[World],
-    part: Part = "facts",
-    indices: Int[Ids, " M"] | None = None,
+    model: Model, worlds: Worlds, part: Part = "facts", indices: Int[Ids, " M"] | None = None
 ) -> Float[Tensor, "R M K"]:
     """Return the logits of the first answer token of every statement.
 
@@ -49,10 +46,7 @@ def answer_logits(
 
 @torch.no_grad()
 def answer_blocks(
-    model: Model,
-    worlds: World | Sequence[World],
-    part: Part,
-    indices: Int[Ids, " M"] | None = None,
+    model: Model, worlds: Worlds, part: Part, indices: Int[Ids, " M"] | None = None
 ) -> Iterator[tuple[Int[Tensor, " m"], Float[Tensor, "R m K"]]]:
     """Yield the logits of :func:`answer_logits` for some statements at a time.
 
@@ -101,11 +95,7 @@ class Scores:
 
 @torch.no_grad()
 def answer_scores(
-    model: Model,
-    worlds: World | Sequence[World],
-    part: Part,
-    indices: Int[Ids, " M"],
-    allowed: Bool[Tensor, "R K"],
+    model: Model, worlds: Worlds, part: Part, indices: Int[Ids, " M"], allowed: Bool[Tensor, "R K"]
 ) -> Scores:
     """Ask for everything in one pass over the logits of the first answer tokens.
 
@@ -137,7 +127,7 @@ def _best_other(
 @torch.no_grad()
 def answer_ranks(
     model: Model,
-    worlds: World | Sequence[World],
+    worlds: Worlds,
     part: Part,
     indices: Int[Ids, " M"] | None = None,
     *,
@@ -199,10 +189,7 @@ def answer_ranks(
 
 
 def answers_of(
-    model: Model,
-    worlds: World | Sequence[World],
-    part: Part,
-    indices: Int[Ids, " M"] | None = None,
+    model: Model, worlds: Worlds, part: Part, indices: Int[Ids, " M"] | None = None
 ) -> Int[Tensor, "R M"]:
     """Return the logit column of every statement's first answer token.
 

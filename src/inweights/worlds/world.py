@@ -5,7 +5,7 @@ All columns are NumPy arrays, so that a million facts are cheap. Nothing here im
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,9 @@ from inweights.worlds.vocabulary import Ids, Vocabulary
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FACT_ROLES", "QUERY_ROLES", "Ids", "Statement", "Statements", "Vocabulary", "World"]
+__all__ = [
+    "FACT_ROLES", "QUERY_ROLES", "Ids", "Statement", "Statements", "Vocabulary", "World", "Worlds",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,3 +144,7 @@ class World:
             f"{plural(len(self.facts), 'fact')}, {plural(len(self.queries), 'query', 'queries')}"
             f"{asks}, seed={self.seed})"
         )
+
+
+#: One world for all replicas of a model, or one for each.
+Worlds = World | Sequence[World]

@@ -1,7 +1,6 @@
 """Strategies that add texts to the facts; each has a name for ``--strategy``."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from inweights.audit.strategies.statements import (
     paraphrases,
@@ -22,26 +21,19 @@ from inweights.errors import unknown_name
 
 __all__ = ["STRATEGIES", "Row", "Strategy", "Telling", "plain", "strategies_of"]
 
-
-@dataclass(frozen=True)
-class Strategy:
-    """A strategy that adds texts."""
-
-    tell: Callable[[Telling], Iterator[Row]]
-    what: str
-
-
+#: Adds texts to the facts.
+Strategy = Callable[[Telling], Iterator[Row]]
 #: By name; what was measured of each is in :mod:`inweights.audit.strategies.measured`.
-STRATEGIES = {
-    "derive": Strategy(derive, "the results of chains of facts, in wordings that no question uses"),
-    "steps": Strategy(steps, "the question, the bridge, then the answer"),
-    "paraphrases": Strategy(paraphrases, "each fact in several wordings"),
-    "qa": Strategy(questions_and_answers, "each fact as question and answer"),
-    "passages": Strategy(passages, "facts that share an entity, in one text"),
-    "entities": Strategy(entities, "each entity described, and pairs related, as in EntiGraph"),
-    "reversals": Strategy(reversals, "each fact from its object"),
-    "identities": Strategy(identities, "b is b, of each bridge"),
-    "replay": Strategy(replay, "lines of a file, to preserve earlier knowledge"),
+STRATEGIES: dict[str, Strategy] = {
+    "derive": derive,
+    "steps": steps,
+    "paraphrases": paraphrases,
+    "qa": questions_and_answers,
+    "passages": passages,
+    "entities": entities,
+    "reversals": reversals,
+    "identities": identities,
+    "replay": replay,
 }
 
 

@@ -12,6 +12,6 @@ from inweights.cli.commands import (  # noqa: F401 - each registers its commands
     machines,
     results,
 )  # fmt: skip
-from inweights.cli.commands.base import app
+from inweights.cli.commands.base import app, do
 
-__all__ = ["app"]
+__all__ = ["app", "do"]

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from inweights import lm, worlds
 from inweights.cli import console
 from inweights.cli.commands.base import Common, Flag, Source, Whole, app, options
 from inweights.errors import ConfigError
 
 if TYPE_CHECKING:
     from inweights.audit import Augmented
-    from inweights.lm import Cost
 
 
 @options
@@ -110,23 +110,22 @@ class Text:
 
 def _planned(
     making: Callable[..., Augmented], text: Text, *, download: bool
-) -> tuple[Augmented, Cost | None]:
+) -> tuple[Augmented, lm.Cost | None]:
     """What fits the limit, and what it costs where a model was given."""
     from inweights.audit import token_counter
-    from inweights.lm import DEFAULT, Example, cost_of, load_model
 
-    lm = load_model(text.model, download=download) if text.model else None
+    model = lm.load_model(text.model, download=download) if text.model else None
     count = token_counter(text.tokenizer) if text.tokenizer else None
-    if lm:
-        count = lambda texts: [len(lm.tokens(t)) for t in texts]  # noqa: E731
+    if model:
+        count = lambda texts: [len(model.tokens(t)) for t in texts]  # noqa: E731
 
     made = making(budget=text.budget, tokens=count)
     rows = made.train.select("prompt", "completion", "stage").iter_rows()
-    cost = cost_of(lm, [Example(*row) for row in rows], DEFAULT) if lm else None
+    cost = lm.cost_of(model, [lm.Example(*row) for row in rows], lm.DEFAULT) if model else None
     if not text.limit:
         return made, cost
     number = int(text.limit.removesuffix("min").removesuffix("tokens"))
-    budget = number // DEFAULT.epochs
+    budget = number // lm.DEFAULT.epochs
     if text.limit.endswith("min") and cost:
         budget = int(60 * number / cost.each)
     made = making(budget=budget, tokens=count)
@@ -158,12 +157,10 @@ def augment(
     """
     from inweights.audit import augment as make
     from inweights.audit import failing_chains, token_counter, write_augmented
-    from inweights.worlds import Wording, read_knowledge
 
     added.check()
     text.check()
-    common.load()
-    knowledge = read_knowledge(facts, query=source.query, download=source.download)
+    knowledge = worlds.read_knowledge(facts, query=source.query, download=source.download)
     first: list[tuple[int, int]] = []
     if added.failing_first:
         with console.solving(1e-3) as solving:
@@ -171,14 +168,12 @@ def augment(
     with console.progress() as watch:
         rewrite = None
         if added.paraphraser:
-            from inweights.lm import load_model, paraphraser
-
-            lm = load_model(added.paraphraser, download=source.download, chat=added.chat)
-            rewrite = paraphraser(lm, progress=watch)
+            model = lm.load_model(added.paraphraser, download=source.download, chat=added.chat)
+            rewrite = lm.paraphraser(model, progress=watch)
         making = partial(
             make, knowledge, strategies=added.strategy,
             want=added.want or ("recall", "composition"),
-            wording=Wording.read(text.wording) if text.wording else None,
+            wording=worlds.Wording.read(text.wording) if text.wording else None,
             wordings=added.wordings, hops=added.hops, most=added.most, hold_out=added.hold_out,
             floor=added.floor, replay=added.replay, seed=text.seed, first=first, rewrite=rewrite,
             curriculum=text.curriculum,  # type: ignore[arg-type]
@@ -188,7 +183,7 @@ def augment(
         if text.model or text.limit:
             made, cost = _planned(making, text, download=source.download)
             if not common.json:
-                console.cost(cost, text.limit)
+                console.audits.cost(cost, text.limit)
         else:
             made = making(budget=text.budget, tokens=count)
-    console.augmented(made, write_augmented(made, out), json=common.json)
+    console.audits.augmented(made, write_augmented(made, out), json=common.json)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, dataclass_transform
 from cyclopts import App, Parameter, Token
 
 from inweights import __version__
+from inweights.support.plugins import load_plugins
 
 if TYPE_CHECKING:
     from inweights.lab.engine.outcome import Outcome
@@ -106,11 +107,15 @@ class Common:
     json: Json = False
     plugin: Plugins = ()
 
-    def load(self) -> None:
-        """Load the plugins."""
-        from inweights.support.plugins import load_plugins
 
-        load_plugins(self.plugin)
+def do(words: Sequence[str]) -> Any:
+    """Do a command, after loading the plugins that it names."""
+    command, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
+    bound.apply_defaults()
+    for group in bound.arguments.values():
+        if isinstance(group, Common):
+            load_plugins(group.plugin)
+    return command(*bound.args, **bound.kwargs)
 
 
 @options

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from inweights import laboratory
+from inweights import laboratory, recipes
 from inweights.cli import console
 from inweights.cli.commands.base import Common, Flag, app
 from inweights.errors import unknown_name
@@ -26,11 +26,11 @@ def list_recipes(part: str = "", /, *, common: Common = Common()) -> None:
     Args:
         part: Only recipes whose name contains this, such as fig or geometric-memory.
     """
-    from inweights.recipes import recipes_like
     from inweights.recipes.catalogue.index import entry_of
 
-    common.load()
-    console.recipes([entry_of(name) for name in recipes_like(part)], json=common.json)
+    console.catalogue.recipes(
+        [entry_of(name) for name in recipes.recipes_like(part)], json=common.json
+    )
 
 
 @app.command
@@ -49,16 +49,14 @@ def describe(
         part: Only settings within this one, such as gpt.model.
         full: List every setting with its full description.
     """
-    from inweights.recipes import get_recipe
     from inweights.recipes.catalogue.settings import settings
 
-    common.load()
-    chosen = get_recipe(recipe)
+    chosen = recipes.get_recipe(recipe)
     if part and not settings(chosen, part):
         steps = [one.path.split(".") for one in settings(chosen)]
         parts = {".".join(path[: depth + 1]) for path in steps for depth in range(len(path))}
         raise unknown_name("setting", part, parts)
-    console.described(chosen, part, json=common.json, full=full)
+    console.catalogue.described(chosen, part, json=common.json, full=full)
 
 
 @app.command
@@ -68,13 +66,12 @@ def cite(recipe: str = "", /, *, common: Common = Common()) -> None:
     Args:
         recipe: A recipe, the last part of its name, or a paper; all papers if left out.
     """
-    from inweights.recipes import get_recipe
     from inweights.recipes.catalogue.citations import citations
     from inweights.recipes.papers import papers
 
-    common.load()
     known = not recipe or recipe in papers()
-    console.cited(citations(recipe if known else get_recipe(recipe).name), json=common.json)
+    name = recipe if known else recipes.get_recipe(recipe).name
+    console.catalogue.cited(citations(name), json=common.json)
 
 
 @app.command
@@ -86,8 +83,7 @@ def models(part: str = "", /, *, common: Common = Common()) -> None:
     """
     from inweights.laboratory.zoo import cards
 
-    common.load()
-    console.models([card for card in cards() if part in card.name], json=common.json)
+    console.catalogue.models([card for card in cards() if part in card.name], json=common.json)
 
 
 @claims_app.command
@@ -98,7 +94,7 @@ def history(claim: str, /, *, scale: str = "cpu", results: Results = None) -> No
         claim: Its name; the last part is enough if it is unique.
         scale: cpu or paper.
     """
-    console.history(laboratory.history(claim, scale, results=results))
+    console.ledger.history(laboratory.history(claim, scale, results=results))
 
 
 @claims_app.command
@@ -120,7 +116,7 @@ def state(
     """
     with console.progress() as progress:
         lines = laboratory.state(scale, only=only, anew=anew, results=results, progress=progress)
-    console.history(lines)
+    console.ledger.history(lines)
 
 
 @claims_app.command
@@ -132,4 +128,4 @@ def withdraw(claim: str, /, *, why: str, scale: str = "cpu", results: Results = 
         why: The reason, which the board shows.
         scale: cpu or paper.
     """
-    console.history([laboratory.withdraw(claim, why, scale, results=results)])
+    console.ledger.history([laboratory.withdraw(claim, why, scale, results=results)])

@@ -83,7 +83,6 @@ def compare_training(
     from inweights.runs import RunStore
     from inweights.support.sources import Outside
 
-    common.load()
     given = TrainingSettings(facts=Outside(name=facts), model=Outside(name=compared.model))
     own = {
         "wording": {"name": str(compared.wording or "")}, "ways": compared.way or tuple(WAYS),
@@ -98,21 +97,22 @@ def compare_training(
     settings, seeds, config = recipe.resolve("cpu", choice.numbers, changes)
     done = RunStore(how.runs).folder(recipe.name, config).complete
     if dry_run or not (done and not how.fresh):
-        with console.progress() as progress:
+        with console.progress(quiet=common.json) as progress:
             progress(0, 1, "measuring what it takes")
             found = sizes(settings, settings.load(download=download))
+        recipe = training_recipe(recipe.name, given, found)
         if dry_run or not common.json:
-            console.sizes(found, settings, seeds, json=common.json)
+            console.comparisons.sizes(found, settings, seeds, json=common.json)
     if dry_run:
         return 0
     repeated = choices(choice.seeds, changes, common.plugin)
-    with console.progress() as progress:
+    with console.progress(quiet=common.json) as progress:
         outcome = laboratory.run(
             recipe, "cpu", seeds=seeds, overrides=changes, runs=how.runs, fresh=how.fresh,
             jobs=how.jobs or 1, plugins=common.plugin, progress=progress,
             command=("compare-training", facts, "--model", compared.model, *repeated),
         )  # fmt: skip
-    console.ways(outcome, json=common.json)
+    console.comparisons.ways(outcome, json=common.json)
     return 0
 
 
@@ -168,7 +168,7 @@ def league(
     with console.progress() as progress:
         if replay is not None:
             scores = entries.replay(replay, progress=progress, **effort)
-            return console.replayed(replay, scores, json=common.json)
+            return console.comparisons.replayed(replay, scores, json=common.json)
         if model:
             words = ["league", model, "--scale", scale, *(["--name", name] if name else [])]
             outcome = entries.entered(
@@ -179,7 +179,7 @@ def league(
             )  # fmt: skip
     rows = entries.beside(outcome, scale, how.runs)
     written = entries.submit(outcome, into) if outcome is not None and into is not None else []
-    console.standings(rows, outcome, written, json=common.json)
+    console.comparisons.standings(rows, outcome, written, json=common.json)
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inweights import lm
 from inweights.cli import console
 from inweights.cli.commands.base import Download, options
 from inweights.errors import ConfigError
@@ -72,7 +73,6 @@ def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool)
     """Compare the geometry of vectors with that under shuffled names, and write the page."""
     import polars as pl
 
-    from inweights.cli.console import base
     from inweights.probes import named_geometry, render_frames, snapshot
     from inweights.report.base.html import write_page
     from inweights.report.living.atlas import page
@@ -102,10 +102,10 @@ def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool)
     title = f"{', '.join(graphs)} in {label}"
     write_page(page(films, worlds, title=title, summary=summary, numbers=numbers, unit=kind), file)
     if json:
-        base.print_json({"page": str(file), "summary": summary, "numbers": numbers})
+        console.base.print_json({"page": str(file), "summary": summary, "numbers": numbers})
         return 0
     _print(numbers, kind if layers > 1 else None)
-    base.say((summary, "dim"))
+    console.base.say((summary, "dim"))
     console.written_page(file, json=False)
     return 0
 
@@ -125,14 +125,14 @@ def _placed(
             only={node for known in nodes.values() for node in known},
         )  # fmt: skip
         return vectors.embedding.stem, dict.fromkeys(worlds, found)
-    from inweights.lm import load_model, named_states
     from inweights.lm.exams.states import NAMED
 
     model = vectors.model or ""
     progress(0, 1, f"loading {model}")
-    lm = load_model(model, download=vectors.download, device=device)
+    loaded = lm.load_model(model, download=vectors.download, device=device)
     return model, {
-        name: named_states(lm, known, vectors.prompt or NAMED) for name, known in nodes.items()
+        name: lm.named_states(loaded, known, vectors.prompt or NAMED)
+        for name, known in nodes.items()
     }
 
 
@@ -157,14 +157,11 @@ def _print(numbers: pl.DataFrame, by: str | None) -> None:
     """A row for each graph and measure: of several layers the best one, and how layers differ."""
     import polars as pl
 
-    from inweights.cli.console import base
-
-    listed = base.table("graph", "measure", "value", "null", "p", *([by] if by else []))
-    for (graph, measure), rows in numbers.group_by("graph", "measure", maintain_order=True):
+    best = []
+    for (_, measure), rows in numbers.group_by("graph", "measure", maintain_order=True):
         up = measure in ("neighbours", "fiedler")
-        best = rows.sort(pl.col("value") if not up else -pl.col("value")).row(0, named=True)
-        low, high = best["null_low"], best["null_high"]
-        cells = [str(graph), _WORDS[str(measure)], f"{best['value']:.3f}",
-                 f"{low:.3f} … {high:.3f}", f"{best['p']:.3f}"]  # fmt: skip
-        listed.add_row(*cells, *([str(best[by])] if by else []))
-    base.out.print(listed)
+        ordered = rows.sort(-pl.col("value") if up else "value")
+        best.append(ordered.row(0, named=True) | {"words": _WORDS[str(measure)]})
+    cells = {"graph": "{graph}", "measure": "{words}", "value": "{value:.3f}"}
+    cells |= {"null": "{null_low:.3f} … {null_high:.3f}", "p": "{p:.3f}"}
+    console.base.listing(best, cells | ({by: f"{{{by}}}"} if by else {}))

@@ -56,7 +56,6 @@ def run(
     """
     from inweights.config import load_toml
 
-    verdicts.load()
     changes = [*(console.flat(load_toml(config)) if config else ()), *choice.set]
     outcome = outcome_of(
         recipe, scale, doing, verdicts, jobs=doing.jobs or console.cores(doing.device, scale),
@@ -64,7 +63,7 @@ def run(
     )  # fmt: skip
     if outcome is None:
         return 0
-    console.outcome(outcome, json=verdicts.json, full=verdicts.full)
+    console.results.outcome(outcome, json=verdicts.json, full=verdicts.full)
     return code_of(outcome.claims, verdicts.strict)
 
 
@@ -88,7 +87,7 @@ def outcome_of(
                 observers=trackers(doing.tracker, per=doing.tracker_per), **what,
             )  # fmt: skip
         ahead = laboratory.forecast(recipe, scale, progress=progress, **what)
-    console.ahead(ahead, json=common.json)
+    console.catalogue.ahead(ahead, json=common.json)
     return None
 
 
@@ -127,7 +126,6 @@ def sweep(
     from inweights.lab.studies.study import open_study
     from inweights.lab.studies.sweep import worth
 
-    common.load()
     recipe = open_study(file)
     settings, numbers, _ = recipe.resolve("cpu", choice.numbers, choice.set)
     jobs = doing.jobs or worth(recipe.plan(settings), len(numbers), doing.device)
@@ -137,5 +135,5 @@ def sweep(
     )
     if outcome is None:
         return 0
-    console.outcome(outcome, json=common.json)
+    console.results.outcome(outcome, json=common.json)
     return code_of(outcome.claims, strict)

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from inweights import worlds
 from inweights.cli import console
 from inweights.cli.commands.base import Changes, Common, Flag, Source, Whole, app, options
 from inweights.errors import ConfigError
@@ -28,11 +29,8 @@ def world(
         changes.seed: Root seed.
         out: Folder to write.
     """
-    from inweights.worlds import open_world, save_world
-
-    common.load()
-    made = open_world(kind, changes.set, changes.seed)
-    console.world(made, save_world(made, out) if out else None, json=common.json)
+    made = worlds.open_world(kind, changes.set, changes.seed)
+    console.first.world(made, worlds.save_world(made, out) if out else None, json=common.json)
 
 
 @options
@@ -87,10 +85,10 @@ def predict(
         replicas: Number of replicas of each model, for --by training.
     """
     from inweights.audit import predict_source
-    from inweights.worlds import Triples
 
-    shown.load()
-    given = Triples(path=world, questions="all", query=source.query, download=source.download)
+    given = worlds.Triples(
+        path=world, questions="all", query=source.query, download=source.download
+    )
     with console.progress() as watch:
         progress = console.by_gap(watch, solving.gap)
         prediction = predict_source(
@@ -105,7 +103,7 @@ def predict(
             trained = predict_by_training(
                 part, replicas=replicas, seed=changes.seed, progress=watch
             )
-    console.prediction(
+    console.forecast.prediction(
         prediction, json=shown.json, every=shown.all, trained=trained, page=shown.page, name=world
     )
 
@@ -153,13 +151,11 @@ def audit(
     """
     from inweights.audit import audit as examine
     from inweights.audit import mend, write_mended
-    from inweights.worlds import Wording, read_knowledge
 
     if written.near and not written.fix:
         raise ConfigError("--near requires --fix")
-    common.load()
-    words = Wording.read(wording) if wording else None
-    knowledge = read_knowledge(facts, query=source.query, download=source.download)
+    words = worlds.Wording.read(wording) if wording else None
+    knowledge = worlds.read_knowledge(facts, query=source.query, download=source.download)
     with console.progress() as watch, console.solving(1e-3) as progress:
         made = examine(
             knowledge, forecast=forecast, seconds=seconds, wording=words, progress=progress,
@@ -168,6 +164,6 @@ def audit(
     mended = mend(knowledge, near=written.near) if written.fix else None
     if written.fix and mended:
         write_mended(mended, written.fix)
-    console.audit(
+    console.audits.audit(
         made, json=common.json, page=written.page, name=facts, mended=mended, folder=written.fix
     )

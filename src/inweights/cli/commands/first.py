@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from inweights import laboratory
+from inweights import laboratory, lm, models, worlds
 from inweights.cli import console
 from inweights.cli.commands.base import Changes, Common, Download, Json, Runs, Whole, app
 
@@ -11,7 +11,7 @@ from inweights.cli.commands.base import Changes, Common, Download, Json, Runs, W
 def doctor(*, runs: Runs = None, json: Json = False) -> int:
     """Show what is installed here, where runs are stored, and what to install for what."""
     found = laboratory.doctor(runs)
-    console.doctor(found, json=json)
+    console.first.doctor(found, json=json)
     return 1 if any(finding.fine is False for finding in found) else 0
 
 
@@ -22,7 +22,7 @@ def examples(folder: Path = Path("examples"), /, *, json: Json = False) -> None:
     Args:
         folder: Folder to write; a file that is there already is an error.
     """
-    console.exported(laboratory.examples(folder), json=json)
+    console.results.exported(laboratory.examples(folder), json=json)
 
 
 @app.command
@@ -34,7 +34,7 @@ def new(kind: str, name: str, /, *, out: Path = Path(), json: Json = False) -> N
         name: Its name: small letters, digits and hyphens, as in my-town.
         out: Folder to write.
     """
-    console.exported(laboratory.new(kind, name, out), json=json)
+    console.results.exported(laboratory.new(kind, name, out), json=json)
 
 
 @app.command
@@ -59,12 +59,7 @@ def ask(
         changes.set: Change a setting of the world, as in --set n=10; may be repeated.
         changes.seed: Root seed of the world.
     """
-    from inweights import lm
-    from inweights.models import load_model
-    from inweights.worlds import open_world
-
-    common.load()
-    made = open_world(world, changes.set, changes.seed)
+    made = worlds.open_world(world, changes.set, changes.seed)
     stored = Path(model).suffix == ".safetensors"
-    read = load_model(model) if stored else lm.load_model(model, download=download)
-    console.answers(laboratory.ask(read, made, question, best=best), json=common.json)
+    read = models.load_model(model) if stored else lm.load_model(model, download=download)
+    console.first.answers(laboratory.ask(read, made, question, best=best), json=common.json)

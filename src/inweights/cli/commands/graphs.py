@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast, get_args
 
-from inweights import laboratory
+from msgspec import structs
+
+from inweights import laboratory, worlds
 from inweights.cli import console
 from inweights.cli.commands.base import Choice, Common, How, Json, app, choices
 from inweights.cli.commands.embedded import Vectors, show
+from inweights.config import as_overrides, to_plain
 from inweights.errors import ConfigError, unknown_name
+from inweights.support.limits import missing_file
 
 if TYPE_CHECKING:
     from inweights.worlds.families.graph import Graph
@@ -50,7 +54,6 @@ def atlas(
             paths, lines u=v of the file, or the edges of one given graph.
         held_out: File of held-out paths; by default a quarter of --paths, selected by seed.
     """
-    common.load()
     if held_out is not None and paths is None:
         raise ConfigError("--held-out requires --paths, the file of training paths")
     found = _graphs(graphs) if paths is None else {}
@@ -72,7 +75,7 @@ def atlas(
             device=how.device, jobs=how.jobs or console.cores(how.device, scale),
             fresh=how.fresh, plugins=common.plugin, progress=progress,
         )  # fmt: skip
-    console.outcome(outcome, json=common.json)
+    console.results.outcome(outcome, json=common.json)
     return 0
 
 
@@ -88,8 +91,6 @@ def explore(
         out: The file; by default explore-WHICH.html.
         seed: Seed of the initialisation.
     """
-    from typing import cast
-
     from inweights.report.base.html import write_page
     from inweights.report.living.explore import Exploration, explore_page
     from inweights.seeds import Streams
@@ -125,9 +126,6 @@ def _graphs(given: Sequence[str]) -> dict[str, Graph]:
 
 def _graph(given: str) -> tuple[str, Graph]:
     """A graph by its name or file, with its edges written out, and what it is called."""
-    from typing import get_args
-
-    from inweights.support.limits import missing_file
     from inweights.worlds.families.graph import Graph, Shape
     from inweights.worlds.readers.edge_lists import own_graphs
 
@@ -151,7 +149,6 @@ def _settings(graphs: dict[str, Graph]) -> tuple[str, ...]:
     Associative storage needs about as much width as a graph has nodes. Of more nodes than a
     picture shows, models keep the width of the scale, as a step takes its square.
     """
-    from inweights.config import as_overrides
     from inweights.recipes.beyond.real_graphs import Settings
     from inweights.theory.geometric_memory.detail import DRAWN
 
@@ -165,16 +162,12 @@ def _path_star(
     paths: Path, held_out: Path | None, edges: Sequence[str], scale: str
 ) -> tuple[str, ...]:
     """A path-star as changes of the settings of Figure 3: its first star takes this shape."""
-    from msgspec import structs
-
-    from inweights.config import as_overrides, to_plain
     from inweights.models.configs import GPTConfig
     from inweights.recipes.geometric_memory.fig3 import RECIPE, Settings
-    from inweights.worlds import read_path_star
 
     if len(edges) > 1:
         raise ConfigError(f"--paths takes the edges of one file, got {len(edges)}")
-    own = read_path_star(paths, held_out, edge_file=edges[0] if edges else None)
+    own = worlds.read_path_star(paths, held_out, edge_file=edges[0] if edges else None)
     own.build()  # which says what is wrong before anything is trained
     settings: Settings = RECIPE.resolve(scale)[0]
     star, nodes = settings.stars[0], len(own.paths[0])

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from inweights import lm
 from inweights.cli import console
 from inweights.cli.commands.base import (
     Changes,
@@ -14,6 +15,7 @@ from inweights.cli.commands.base import (
     options,
     trackers,
 )
+from inweights.config import apply_overrides
 from inweights.errors import ConfigError
 
 
@@ -118,19 +120,15 @@ def finetune(
         loading.chat: Train with the chat template of an instruct model; then evaluate with --chat
             too.
     """
-    from inweights.config import apply_overrides
-    from inweights.lm import DEFAULT, finetune_to
-
-    common.load()
-    config = apply_overrides(DEFAULT, tuning.set)
+    config = apply_overrides(lm.DEFAULT, tuning.set)
     with console.progress() as progress:
-        done = finetune_to(
+        done = lm.finetune_to(
             out, model, data, config, part=tuning.part, seed=tuning.seed, dtype=tuning.dtype,
             observers=trackers(tuning.tracker, f"{out}.trackers", every=1),
             keep_epochs=tuning.keep_epochs, progress=progress,
-            show=None if common.json else console.mask, **vars(loading),
+            show=None if common.json else console.language.mask, **vars(loading),
         )  # fmt: skip
-    console.finetuned(done, out, json=common.json)
+    console.language.finetuned(done, out, json=common.json)
 
 
 @app.command
@@ -154,61 +152,53 @@ def evaluate(
             --watch that of the training.
         loading.chat: Use the chat template, for instruct models trained with --chat.
     """
-    from inweights.lm import add_scores, card_of, evaluation, forecast_of, load_model, read_exam
-
     if otherwise.endpoint:
-        common.load()
         _ask(otherwise.endpoint, model, questions, json=common.json)
         return
     if otherwise.watch:
         asking.refuse_watch(chat=loading.chat)
-        common.load()
         _watch(Path(model), questions, dtype or "", loading, json=common.json)
         return
     if asking.card:
-        card_of(Path(model))  # before minutes are spent
-    common.load()
-    asked, foreseen, why = read_exam(questions, chat=loading.chat), None, ""
+        lm.card_of(Path(model))  # before minutes are spent
+    asked, foreseen, why = lm.read_exam(questions, chat=loading.chat), None, ""
     if asking.forecast is not False and questions.is_dir():
         limit = 60.0 if asking.seconds is None else asking.seconds
         with console.solving(1e-3) as solving:
-            foreseen, why = forecast_of(questions, asked, seconds=limit, progress=solving)
+            foreseen, why = lm.forecast_of(questions, asked, seconds=limit, progress=solving)
     options: dict[str, Any] = {**vars(loading), "dtype": dtype or "float32"}
     with console.progress() as progress:
-        made = evaluation(
-            load_model(model, **options),
+        made = lm.evaluation(
+            lm.load_model(model, **options),
             asked,
-            before=load_model(asking.before, **options) if asking.before else None,
+            before=lm.load_model(asking.before, **options) if asking.before else None,
             words=asking.words is not False,
             forecast=foreseen,
             progress=progress,
         )
-    console.evaluated(made, why=why, json=common.json)
+    console.language.evaluated(made, why=why, json=common.json)
     if asking.card:  # last: what was measured is not lost with it
-        add_scores(Path(model), made)
+        lm.add_scores(Path(model), made)
 
 
 def _ask(url: str, model: str, questions: Path, *, json: bool) -> None:
     """Ask a model behind an address, after saying how much that is."""
-    from inweights.lm import read_exam
     from inweights.lm.exams.endpoint import Endpoint, ask_endpoint, requests_of
 
-    endpoint, asked = Endpoint(url, model), read_exam(questions, chat=True)
+    endpoint, asked = Endpoint(url, model), lm.read_exam(questions, chat=True)
     kept = questions.with_name(f"{questions.name}.answers.jsonl")
     if not json:
-        console.requests(*requests_of(endpoint, asked, kept), kept)
+        console.language.requests(*requests_of(endpoint, asked, kept), kept)
     with console.progress() as progress:
         made = ask_endpoint(endpoint, asked, kept, progress=progress)
-    console.answered(made, json=json)
+    console.language.answered(made, json=json)
 
 
 def _watch(model: Path, questions: Path, dtype: str, loading: Loading, *, json: bool) -> None:
-    from inweights.lm import score_epochs
-
     with console.progress() as progress:
-        scores = score_epochs(
+        scores = lm.score_epochs(
             model, questions, device=loading.device, dtype=dtype, download=loading.download,
             progress=progress,
         )  # fmt: skip
         for row in scores:
-            console.epoch(row, json=json)
+            console.language.epoch(row, json=json)

@@ -15,6 +15,8 @@ from inweights.cli.commands.base import (
     choices,
     trackers,
 )
+from inweights.config import check_size
+from inweights.support.plugins import load_plugins
 
 
 @app.command
@@ -39,7 +41,6 @@ def plan(
     """
     from inweights.laboratory.plans import write_plan
 
-    common.load()
     chosen = laboratory.asked_for(recipe, scale, choice.numbers, choice.set)
     changes = chosen.changes(scale, choice.set)
     settings, roots, _ = chosen.resolve(scale, choice.numbers, changes)
@@ -51,7 +52,7 @@ def plan(
     planned = write_plan(
         made, roots, out, version=chosen.version, store=store, plugins=common.plugin, collect=words
     )
-    console.status(planned, planned.status(), json=common.json)
+    console.results.status(planned, planned.status(), json=common.json)
 
 
 @app.command
@@ -80,11 +81,9 @@ def work(
             all workers.
         retry: Try failed tasks again.
     """
-    from inweights.config import check_size
     from inweights.lab.engine.collect import Effort
     from inweights.laboratory.plans import Planned
     from inweights.laboratory.plans import work as do
-    from inweights.support.plugins import load_plugins
 
     check_size("lease", lease, least=1)
     planned = Planned(plan, lease)
@@ -101,7 +100,7 @@ def work(
             observers=tuple(trackers(tracker, per=tracker_per)),
         )
         done = do(planned, effort)
-    console.status(planned, done, json=json)
+    console.results.status(planned, done, json=json)
     return int(done.failed > 0)
 
 
@@ -115,4 +114,4 @@ def status(plan: str, /, *, json: Json = False) -> None:
     from inweights.laboratory.plans import Planned
 
     planned = Planned(plan)
-    console.status(planned, planned.status(), json=json)
+    console.results.status(planned, planned.status(), json=json)

@@ -41,9 +41,8 @@ def list_runs(
     """
     from inweights.runs import RunStore
 
-    common.load()
     found = [f for f in RunStore(runs) if part in str(f.config.get("recipe", "?"))]
-    console.runs(found, json=common.json, full=full)
+    console.results.runs(found, json=common.json, full=full)
 
 
 @app.command
@@ -64,9 +63,8 @@ def show(
             training.
         verdicts.full: Show intervals, seeds and deciding cases.
     """
-    verdicts.load()
     outcome = which.open(run, again=again)
-    console.outcome(outcome, json=verdicts.json, full=verdicts.full)
+    console.results.outcome(outcome, json=verdicts.json, full=verdicts.full)
     return code_of(outcome.claims, verdicts.strict)
 
 
@@ -86,9 +84,8 @@ def compare(
         second: The other run.
         which.scale: Scale of the runs, if recipes are given.
     """
-    common.load()
     both = [which.open(name) for name in (first, second)]
-    console.compared(laboratory.compare(*both), json=common.json)
+    console.results.compared(laboratory.compare(*both), json=common.json)
 
 
 @options
@@ -128,12 +125,11 @@ def export(
     """
     if not (parts.pdf or parts.latex or parts.csv):
         raise ConfigError("choose what to write: --pdf, --latex, --csv, or several of them")
-    common.load()
     outcome = which.open(run)
     from inweights.report.pages.export import write_export
 
     files = write_export(outcome, out, **asdict(parts))
-    console.exported(files, json=common.json)
+    console.results.exported(files, json=common.json)
 
 
 @options
@@ -193,25 +189,24 @@ def verify(
     from inweights.lab.grammar.recipe import SCALES
 
     check_names("scale", [scale], SCALES)
-    verdicts.load()
     if settling.dry_run:
         if scale != "cpu":
             raise ConfigError(f"verify --dry-run knows the cost at scale 'cpu', not at '{scale}'")
-        console.costs(laboratory.costs(only=only, runs=runs), json=verdicts.json)
+        console.catalogue.costs(laboratory.costs(only=only, runs=runs), json=verdicts.json)
         return 0
     if settling.settle:
         _settle(settling, scale, only, runs, verdicts.plugin)
     if kept.into:
-        console.recorded(laboratory.record(scale, only=only, runs=runs, results=kept.into))
+        console.ledger.recorded(laboratory.record(scale, only=only, runs=runs, results=kept.into))
     if place := kept.into or kept.source:
         board = laboratory.board(scale, only=only, results=place)
         claims, of = board.claims, board
     else:
         claims, of = laboratory.verdicts(scale, only=only, runs=runs), None
     if kept.markdown:
-        console.markdown(claims, scale, of)
+        console.ledger.markdown(claims, scale, of)
     else:
-        console.board(claims, scale, json=verdicts.json, full=verdicts.full)
+        console.claims.board(claims, scale, json=verdicts.json, full=verdicts.full)
     return code_of(claims, verdicts.strict)
 
 
@@ -232,7 +227,7 @@ def _settle(
             scale, only=only, minutes=settling.minutes, runs=runs, effort=effort
         )
         done = list(more)
-    console.settled(done)
+    console.claims.settled(done)
 
 
 def code_of(claims: Sequence[Any], strict: bool) -> int:

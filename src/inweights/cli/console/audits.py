@@ -8,7 +8,7 @@ import polars as pl
 
 from inweights.audit.findings import findings, headline, outlook
 from inweights.audit.strategies.measured import ASKED, MEASURED_ON, evidence
-from inweights.cli.console.base import out, print_json, say, table
+from inweights.cli.console.base import listing, out, print_json, say, table
 from inweights.cli.console.plain import plain_forecast
 from inweights.support.progress import duration, plural
 from inweights.theory.prediction.trust import trust
@@ -199,18 +199,12 @@ def _compositions(made: Audit) -> None:
         out.print("\nno two facts form a chain: nothing can be composed")
         return
     say("\n", ("Compositions", "bold"), ": questions (subject, first, second)")
-    listed = table("first", "second", "chains", "complexity", "at best", "stated", "most common")
-    for row in found.head(_SHOWN).iter_rows(named=True):
-        listed.add_row(
-            row["first"],
-            row["second"],
-            f"{row['chains']:,}",
-            _cell(row["complexity"]),
-            _cell(row["expected"], ".2f"),
-            _cell(row["stated"]),
-            _cell(row["share"], ".0%"),
-        )
-    out.print(listed)
+    cells = {
+        "first": "{first}", "second": "{second}", "chains": "{chains:,}",
+        "complexity": "{complexity}", "at best": "{expected:.2f}", "stated": "{stated}",
+        "most common": "{share:.0%}",
+    }  # fmt: skip
+    listing(found.head(_SHOWN), cells)
     _more(found, "pairs of relations")
     if made.listed < 1:
         told = f"except for the number of chains, from {made.listed:.2%} of them"
@@ -223,11 +217,9 @@ def _similarity(made: Audit) -> None:
         return
     told = ": attributes that may transfer between similar entities"
     say("\n", ("Analogies", "bold"), told)
-    listed = table("shared value of", "passes", "pairs", "learnt too late")
-    for row in found.head(_SHOWN).iter_rows(named=True):
-        late = f"{row['late']:,}" if row["late"] else ""
-        listed.add_row(row["shared"], row["attribute"], f"{row['pairs']:,}", late)
-    out.print(listed)
+    cells = {"shared value of": "{shared}", "passes": "{attribute}", "pairs": "{pairs:,}"}
+    shown = found.head(_SHOWN).with_columns(pl.col("late").replace(0, None))
+    listing(shown, cells | {"learnt too late": "{late:,}"})
     _more(found, "pairs of relations")
 
 
@@ -257,20 +249,14 @@ def _worded(made: Audit) -> None:
     """How facts and questions would be worded, the questions and as many facts."""
     facts = pl.col("role").str.starts_with("fact")
     say("\n", ("Wording", "bold"), " (change it with --wording FILE)")
-    listed = table("", "prompt or question", "answer")
     one_each = made.samples.filter(facts).unique("role", keep="first", maintain_order=True)
-    for row in (*one_each.head(_SHOWN).rows(), *made.samples.filter(~facts).rows()):
-        listed.add_row(*row)
-    out.print(listed)
+    shown = pl.concat([one_each.head(_SHOWN), made.samples.filter(~facts)])
+    listing(shown, {"": "{role}", "prompt or question": "{text}", "answer": "{answer}"})
 
 
 def _more(found: pl.DataFrame, what: str) -> None:
     if found.height > _SHOWN:
         say((f"… and {found.height - _SHOWN} more {what} (--json)", "dim"))
-
-
-def _cell(value: Any, form: str = "") -> str:
-    return "" if value is None else format(value, form)
 
 
 def _plain(made: Audit) -> dict[str, Any]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -70,10 +71,10 @@ def say(*parts: str | tuple[str, str], soft_wrap: bool = False) -> None:
 
 
 @contextmanager
-def progress() -> Iterator[Report]:
+def progress(*, quiet: bool = False) -> Iterator[Report]:
     """Show on the error stream how far the block is: a bar on a terminal, lines in a log."""
-    if not err.is_terminal:
-        yield _log()
+    if quiet or not err.is_terminal:
+        yield (lambda *_: None) if quiet else _log()
         return
     from rich.progress import (
         BarColumn,
@@ -195,6 +196,22 @@ def table(*columns: str) -> Table:
             column, no_wrap=column in ("verdict", "hash", "recipe", "when"), overflow="fold"
         )
     return made
+
+
+def listing(rows: pl.DataFrame | Sequence[Mapping[str, Any]], cells: Mapping[str, str]) -> None:
+    """Print a table: by heading how its cells are written, such as ``"{low:.2f} to {high:.2f}"``.
+
+    A cell is empty where a row lacks a number that it shows.
+    """
+    listed = table(*cells)
+    for row in rows if isinstance(rows, Sequence) else rows.iter_rows(named=True):
+        listed.add_row(*(_cell(form, row) for form in cells.values()))
+    out.print(listed)
+
+
+def _cell(form: str, row: Mapping[str, Any]) -> str:
+    shown = [row.get(name) for _, name, _, _ in Formatter().parse(form) if name]
+    return "" if None in shown else form.format_map(row)
 
 
 def print_json(value: Any) -> None:

@@ -42,16 +42,8 @@ def recipes(known: Sequence[Entry], *, json: bool) -> None:
     if json:
         print_json(
             [
-                {
-                    "name": r.name,
-                    "title": r.title,
-                    "paper": r.paper,
-                    "place": r.place,
-                    "claims": len(r.claims),
-                    "scales": list(r.extras),
-                    "minutes": minutes_of(r.name),
-                    "extras": r.extras,
-                }
+                to_plain(r)
+                | {"claims": len(r.claims), "scales": list(r.extras), "minutes": minutes_of(r.name)}
                 for r in known
             ]
         )

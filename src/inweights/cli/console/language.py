@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
-from inweights.cli.console.base import out, print_json, say, table
+from inweights.cli.console.base import listing, out, print_json, say, table
 from inweights.support.progress import plural
 
 if TYPE_CHECKING:
@@ -45,27 +45,21 @@ def finetuned(done: FineTuned, folder: Path, *, json: bool) -> None:
     stages = done.losses.group_by("stage", maintain_order=True).agg(
         pl.len().alias("updates"), pl.col("loss").first().alias("first"), last=pl.col("loss").last()
     )
+    rows = [row | {"known": done.known.get(row["stage"])} for row in stages.to_dicts()]
     if json:
         print_json(
             {
                 "folder": str(folder),
-                "stages": [
-                    row | {"known": done.known.get(row["stage"])} for row in stages.to_dicts()
-                ],
+                "stages": rows,
                 "tokens": done.tokens,
                 "padding": round(done.padding, 4),
                 "seconds": round(done.seconds, 2),
             }
         )
         return
-    listed = table(
-        "stage", "updates", "first loss", "last loss", *(["known"] if done.known else [])
-    )
-    for row in stages.iter_rows(named=True):
-        cells = [str(row["stage"]), f"{row['updates']:,}"]
-        cells += [f"{row['first']:.3f}", f"{row['last']:.3f}"]
-        listed.add_row(*cells, f"{done.known[row['stage']]:.0%}" if done.known else "")
-    out.print(listed)
+    cells = {"stage": "{stage}", "updates": "{updates:,}"}
+    cells |= {"first loss": "{first:.3f}", "last loss": "{last:.3f}"}
+    listing(rows, cells | ({"known": "{known:.0%}"} if done.known else {}))
     if done.known and min(done.known.values()) < _KNOWN:
         say(("not all facts are learnt yet", "yellow"), ": train longer with --set epochs=N")
     out.print(
@@ -108,11 +102,8 @@ def answered(made: dict[str, Any], *, json: bool) -> None:
         return
     _groups(made["groups"])
     wrong = made["answers"].filter(~pl.col("hit")).head(_SHOWN)
-    listed = table("not right", "answer", "said")
-    for row in wrong.select("prompt", "answer", "said").iter_rows():
-        listed.add_row(*row)
     if wrong.height:
-        out.print(listed)
+        listing(wrong, {"not right": "{prompt}", "answer": "{answer}", "said": "{said}"})
 
 
 def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
@@ -147,42 +138,27 @@ def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
 
 def _groups(rows: pl.DataFrame) -> None:
     """The headline: what is answered, by whether it was stated and its hops are known."""
-    before = "before" in rows.columns
-    listed = table("answered", "n", "accuracy", "95% interval", *(["before"] if before else []))
-    for row in rows.iter_rows(named=True):
-        earlier = row.get("before")
-        listed.add_row(
-            row["group"], f"{row['questions']:,}", f"{row['accuracy']:.2f}",
-            f"{row['low']:.2f} to {row['high']:.2f}",
-            *([] if not before else ["" if earlier is None else f"{earlier:.2f}"]),
-        )  # fmt: skip
-    out.print(listed)
+    cells = {"answered": "{group}", "n": "{questions:,}", "accuracy": "{accuracy:.2f}"}
+    cells |= {"95% interval": "{low:.2f} to {high:.2f}"}
+    listing(rows, cells | ({"before": "{before:.2f}"} if "before" in rows.columns else {}))
     out.print()
 
 
 def _summary(rows: pl.DataFrame, tests: Sequence[dict[str, Any]] | None) -> None:
-    columns = ["questions", "n", "accuracy", "chance", "1/rank", "share", "words"]
     by_role = {test["role"]: test for test in tests or ()}
+    cells = {
+        "questions": "{name}", "n": "{questions:,}", "accuracy": "{accuracy:.2f}",
+        "chance": "{chance:.2f}", "1/rank": "{reciprocal:.2f}", "share": "{share:.3f}",
+        "words": "{exact:.2f}",
+    }  # fmt: skip
     if by_role:
-        columns += ["before", "change", "p"]
-    listed = table(*columns)
+        cells |= {"before": "{before:.2f}", "change": "{low:+.2f}..{high:+.2f}", "p": "{p:.2g}"}
+    listed = []
     for row in rows.iter_rows(named=True):
-        said = row.get("exact")
-        cells = [
-            _NAMES.get(row["role"], row["role"]),
-            f"{row['questions']:,}",
-            f"{row['accuracy']:.2f}",
-            f"{row['chance']:.2f}",
-            f"{row['reciprocal']:.2f}",
-            f"{row['share']:.3f}",
-            "" if said is None else f"{said:.2f}",
-        ]
         test = by_role.get(row["role"])
-        if test:
-            change = f"{test['low']:+.2f}..{test['high']:+.2f}"
-            cells += [f"{row['accuracy'] - test['mean']:.2f}", change, f"{test['p']:.2g}"]
-        listed.add_row(*cells)
-    out.print(listed)
+        change = test | {"before": row["accuracy"] - test["mean"]} if test else {}
+        listed.append(change | row | {"name": _NAMES.get(row["role"], row["role"])})
+    listing(listed, cells)
     legend = (
         "accuracy: the answer is more likely than every other candidate; share: its share of "
         "the probability of all candidates; words: right in generated text; change: 95% "
@@ -227,25 +203,15 @@ def _forecast(rows: pl.DataFrame) -> None:
         ("Two hops, by prediction", "bold"),
         ": for a network trained on these facts alone, not for this model",
     )
-    listed = table("forecast", "questions", "expected", "this model")
-    for row in rows.iter_rows(named=True):
-        listed.add_row(
-            row["verdict"],
-            f"{row['questions']:,}",
-            f"{row['expected']:.2f}",
-            f"{row['accuracy']:.2f}",
-        )
-    out.print(listed)
+    cells = {"forecast": "{verdict}", "questions": "{questions:,}", "expected": "{expected:.2f}"}
+    listing(rows, cells | {"this model": "{accuracy:.2f}"})
 
 
 def _sets(sets: pl.DataFrame) -> None:
     told = ", by correctness of two hops before and after"
     say("\n", ("Under (e1, r2)", "bold"), told)
-    listed = table("set", "chains", "probability rises by", "share rises by")
-    for row in sets.iter_rows(named=True):
-        rises = (f"{row[column]:+.3f}" for column in ("rise", "share_rise"))
-        listed.add_row(row["set"], f"{row['chains']:,}", *rises)
-    out.print(listed)
+    cells = {"set": "{set}", "chains": "{chains:,}", "probability rises by": "{rise:+.3f}"}
+    listing(sets, cells | {"share rises by": "{share_rise:+.3f}"})
 
 
 def _layers(layers: pl.DataFrame) -> None:

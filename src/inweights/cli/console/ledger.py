@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -24,14 +25,7 @@ from inweights.support.progress import plural
 if TYPE_CHECKING:
     from inweights.laboratory.ledger.board import Board
 
-_HEAD = """# The board
-
-Every claim of every recipe with its verdict, including claims that did not reproduce. A verdict
-depends on where a whole interval lies: in the target, outside, or across its edge (undecided). It
-is the interval of the median over seeds; where the claim says so that of the share of seeds that
-meet the target (reliable), or of the mean. Beside the published number stands the sign of the
-protocol: = exact, < scaled down, ~ a substitute, which is consistent (≈) at most; and where the
-target has one side, whether the size is the published one. {how}"""
+_HEAD = Path(__file__).with_name("board.md").read_text(encoding="utf-8")
 
 
 def history(lines: Sequence[Line]) -> None:
@@ -82,7 +76,7 @@ def recorded(added: int) -> None:
 def markdown(results: Sequence[ClaimResult], scale: str, kept: Board | None = None) -> None:
     """Print the board as Markdown; one that is kept says more of its claims."""
     source = "--from results" if kept else f"--scale {scale}"
-    lines = [_HEAD.format(how=f"Written by `inweights verify {source} --markdown`."), ""]
+    lines = [_HEAD.format(how=f"Written by `inweights verify {source} --markdown`.")]
     lines += [f"- {counted}" for counted in counts(results)]
     if kept:
         lines += _of_all(kept)

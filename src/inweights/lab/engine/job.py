@@ -29,7 +29,7 @@ from inweights.support.plugins import load_plugins, module_of
 T = TypeVar("T")
 _CONFIG, _FUNCTION = "$config", "$function"
 #: What is sent of a computation.
-_COMPUTATION = ("name", "labels", "compute", "options", "seeded", "together", "effort")
+_COMPUTATION = ("name", "labels", "compute", "options", "seeded", "together", "effort", "stages")
 #: The module of everything that a line names.
 _NAMED = re.compile(r'"(?:\$config|\$function|at)":"([^":]+):')
 

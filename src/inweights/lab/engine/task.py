@@ -89,7 +89,7 @@ def work_on(
     if _stored(task, store):
         return  # by who held it until just now
     if isinstance(task, ComputeTask):
-        _compute(task, store)
+        _compute(task, store, progress)
         return
     done = 0
     for block in blocks_of(task, device):
@@ -105,17 +105,28 @@ def work_on(
         progress(done)
 
 
-def _compute(task: ComputeTask, store: Store) -> None:
+def _compute(task: ComputeTask, store: Store, progress: Progress) -> None:
     one = task.computation
+    options = dict(one.options)
+    if one.stages:
+        options["progress"] = partial(_staged, task, progress)
     if one.together:
-        table = one.compute(**one.options, seeds=[seed for _, seed in task.members])
+        table = one.compute(**options, seeds=[seed for _, seed in task.members])
         made = [(key, table.filter(seed=seed).drop("seed")) for key, seed in task.members]
     else:
-        options = {**one.options, "seed": task.seed} if one.seeded else one.options
+        if one.seeded:
+            options["seed"] = task.seed
         made = [(task.key, one.compute(**options))]
     _check(task)
     for key, rows in made:
         store.write(key, "table", rows)
+
+
+def _staged(task: ComputeTask, progress: Progress, done: int, total: int, stage: str) -> None:
+    stages = task.computation.stages
+    names = [*stages]
+    share = sum(stages[name] for name in names[: names.index(stage)])
+    progress(round(task.steps * (share + stages[stage] * done / total)))
 
 
 def _check(task: Task) -> None:

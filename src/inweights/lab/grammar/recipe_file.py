@@ -86,6 +86,7 @@ class RecipeFile(Config):
         ours: Settings that the paper leaves open (dotted names), and sentences that say more.
         notes: Names of notes that several recipes share (``geometric-memory/ssm``).
         settings: What each setting decides, by its name.
+        scales: Settings by scale, where the code does not give them; others have their defaults.
         claims: What is judged, by id; each is a :class:`StatedClaim`.
         figures: What is drawn, by id; each is a :class:`StatedFigure`.
     """
@@ -99,6 +100,7 @@ class RecipeFile(Config):
     ours: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     settings: dict[str, str] = {}
+    scales: dict[str, dict[str, Any]] = {}
     claims: dict[str, dict[str, Any]] = {}
     figures: dict[str, dict[str, Any]] = {}
 
@@ -118,7 +120,8 @@ def read_recipe(
         paper: The paper that the recipe is of.
         scores: The judged score of each claim, by the claim's id.
         notes: Notes that recipes share, by name.
-        code: ``scales``, ``seeds``, ``plan``; ``derive`` and ``version`` where there are such.
+        code: ``scales``, one at least; ``seeds``, ``plan``; ``derive`` and ``version`` where there
+            are such.
 
     Raises:
         ConfigError: The file is not a recipe file, or a claim lacks its score or its sentence.
@@ -132,13 +135,19 @@ def read_recipe(
         for id_, one in file.figures.items()
     }
     known = notes or {}
-    fields = next(iter(code["scales"].values())).__struct_fields__
+    kind = type(next(iter(code["scales"].values())))
+    code["scales"] = dict(code["scales"]) | {
+        scale: _decoded(kind, values, f"{path}: scales.{scale}")
+        for scale, values in file.scales.items()
+    }
     for id_ in said:
         if id_ not in scores:
             raise ConfigError(f"{path.name}: claim '{id_}' has no score in the recipe's code")
     _check_known("claim", scores, said, f"It has a score; {path.name} has no words.")
     _check_known("note", file.notes, known, f"{path.name}.")
-    _check_known("setting", file.settings, fields, f"{path.name} says what it means.")
+    _check_known(
+        "setting", file.settings, kind.__struct_fields__, f"{path.name} says what it means."
+    )
     name = path.stem.replace("_", "-")
     state = paper.stating(name, file.cited or file.place, file.condition)
     ours = [*file.ours, *(text for note in file.notes for text in known[note])]

@@ -102,6 +102,8 @@ class Computation:
         together: Whether ``compute`` takes all missing seeds at once, as ``seeds``, and returns a
             table with a column ``seed``; each of them is stored by itself.
         effort: About how many updates of a small model take as long; for the progress display.
+        stages: Shares of the effort by stage, in their order. ``compute`` then takes ``progress``,
+            and calls it with what is done, all there is, and the stage.
         uniform: Whether it is an error that runs have different columns.
     """
 
@@ -112,6 +114,7 @@ class Computation:
     seeded: bool = False
     together: bool = False
     effort: int = 1000
+    stages: Mapping[str, float] = field(default_factory=dict)
     uniform: bool = False
 
 

@@ -1,6 +1,6 @@
 """The comparison as a recipe without claims: its runs are stored, resumed, shown and drawn so."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ from msgspec import structs
 from inweights.config import decode
 from inweights.lab import Computation, Figure, Plan, Recipe
 from inweights.laboratory.training.settings import WAYS, WORDS, TrainingSettings
-from inweights.laboratory.training.teaching import teach_and_ask
+from inweights.laboratory.training.teaching import Size, teach_and_ask
 from inweights.lm.exams.compare import GROUPS
 from inweights.lm.model.load import TINY
 from inweights.support.extras import check_extra
@@ -22,10 +22,16 @@ _FIXED = ("untrained", "retrieval")
 _KNOWN, _GROWN = 0.9, 1.5
 
 
-def training_recipe(name: str, settings: TrainingSettings | Mapping[str, Any]) -> Recipe:
-    """Return the comparison as a recipe that :func:`inweights.run` takes."""
+def training_recipe(
+    name: str, settings: TrainingSettings | Mapping[str, Any], sizes: Sequence[Size] = ()
+) -> Recipe:
+    """Return the comparison as a recipe that :func:`inweights.run` takes.
+
+    ``sizes`` say how much of the progress each way is.
+    """
     own = settings if isinstance(settings, TrainingSettings) else decode(TrainingSettings, settings)
     ways = "; ".join(f"{way}: {WAYS[way]}" for way in own.ways)
+    by_way = {size.way: size for size in sizes}
     return Recipe(
         name=name,
         title=f"Ways to give a model facts: {Path(own.facts.name).name}",
@@ -34,7 +40,7 @@ def training_recipe(name: str, settings: TrainingSettings | Mapping[str, Any]) -
         summary=f"{' '.join(WORDS['summary'].split())} {ways}.",
         scales={"cpu": own},
         seeds={"cpu": 3},
-        plan=_plan,
+        plan=lambda settings: _plan(settings, by_way),
         derive=_derive,
         figures=[_figure(table, words) for table, words in WORDS["figures"].items()],
         first_seed=0,
@@ -51,7 +57,7 @@ def _figure(table: str, words: Mapping[str, Any]) -> Figure:
     return Figure(id=table, kind="sweeps", sources=(table,), options=drawn, **said)
 
 
-def _plan(settings: TrainingSettings) -> Plan:
+def _plan(settings: TrainingSettings, sizes: Mapping[str, Size]) -> Plan:
     """A task for each way; training has seeds, and a random model."""
     check_extra("hf", "a language model")
     if "retrieval" in settings.ways:
@@ -66,10 +72,21 @@ def _plan(settings: TrainingSettings) -> Plan:
                 options={"settings": whole, "way": way},
                 seeded=way not in _FIXED or settings.model.name == TINY,
                 uniform=True,
+                **_expected(sizes.get(way)),
             )
             for way in settings.ways
         ]
     )
+
+
+def _expected(size: Size | None) -> dict[str, Any]:
+    """How much of the progress a way is, in milliseconds."""
+    training = size.preparation + size.training if size else 4.0
+    asking = size.asking if size else 1.0
+    whole = training + asking
+    parts = {"training": training, "asking": asking / 2, "answering in words": asking / 2}
+    stages = {stage: part / whole for stage, part in parts.items()}
+    return {"effort": max(1, round(1000 * whole)), "stages": stages}
 
 
 def _derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

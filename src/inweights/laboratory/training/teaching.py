@@ -25,9 +25,10 @@ from inweights.lm import (
 )
 from inweights.lm.exams.compare import HELD_OUT, groups
 from inweights.lm.exams.retrieval import with_retrieved
-from inweights.lm.tuning.replay import tokens_to_write
 from inweights.lm.tuning.stages import steps_of
+from inweights.lm.tuning.writing import tokens_to_write
 from inweights.seeds import EVALUATION, Streams
+from inweights.support.progress import Progress
 from inweights.worlds.knowledge.knowledge import Knowledge, read_knowledge
 from inweights.worlds.knowledge.wording import Wording
 
@@ -100,13 +101,16 @@ def _in_new_words(facts: Knowledge, words: Wording) -> Iterator[Question]:
             yield Question(f"recall {i}", "recall", prompt, ends[r], ends[r].index(o))
 
 
-def teach_and_ask(*, settings: TrainingSettings, way: str, seed: int = 0) -> pl.DataFrame:
+def teach_and_ask(
+    *, settings: TrainingSettings, way: str, seed: int = 0, progress: Progress
+) -> pl.DataFrame:
     """Give a model the facts in one way, and ask it everything.
 
     Args:
         settings: What is compared.
         way: One of its ways.
         seed: Root seed of the order and the adapters; texts and questions are the same for all.
+        progress: Told about updates and questions.
 
     Returns:
         ``kind, name, value, n``. ``accuracy`` (among candidates) and ``in words`` (generated), by
@@ -118,12 +122,13 @@ def teach_and_ask(*, settings: TrainingSettings, way: str, seed: int = 0) -> pl.
     made, began = prepare(settings, lm), time.perf_counter()
     questions, done = made.questions, None
     if way in made.trained:
-        done = finetune(lm, made.trained[way], settings.tuning, seed=seed)
+        tell = lambda done, total, _: progress(done, total, "training")  # noqa: E731
+        done = finetune(lm, made.trained[way], settings.tuning, seed=seed, progress=tell)
     elif way == "retrieval":
         questions = with_retrieved(questions, made.facts, most=settings.retrieved)
     trained = time.perf_counter()
-    answers = ask(lm, questions)
-    said = answers.with_columns(hit=say(lm, questions)["exact"])
+    answers = ask(lm, questions, progress=progress)
+    said = answers.with_columns(hit=say(lm, questions, progress=progress)["exact"])
     by_kind = {"accuracy": groups(answers, questions), "in words": groups(said, questions)}
     rows = [(kind, *row) for kind, table in by_kind.items() for row in _shares(table)]
     general = general_knowledge(lm, sorted({name for q in questions for name in q.candidates}))

@@ -9,9 +9,9 @@ from msgspec import structs
 from inweights.lm.model.data import Example, encode
 from inweights.lm.model.load import LanguageModel
 from inweights.lm.tuning.fine_tune import FineTune
-from inweights.lm.tuning.replay import own_text
 from inweights.lm.tuning.stages import steps_of
 from inweights.lm.tuning.tuning import finetune
+from inweights.lm.tuning.writing import own_text
 
 #: Tokens of the model's own text that stand for all of it in the measured updates.
 _OWN = 200

@@ -14,9 +14,9 @@ from inweights.lm.model.load import load_model
 from inweights.lm.tuning.card import model_card
 from inweights.lm.tuning.epochs import About, keeping, lock_of
 from inweights.lm.tuning.fine_tune import DEFAULT, FineTune
-from inweights.lm.tuning.replay import replayed
 from inweights.lm.tuning.stages import steps_of
 from inweights.lm.tuning.tuning import FineTuned, finetune
+from inweights.lm.tuning.writing import replayed
 from inweights.seeds import Streams
 from inweights.support.progress import Progress
 from inweights.training.observers import Observer, telling

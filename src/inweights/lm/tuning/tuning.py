@@ -26,8 +26,8 @@ from inweights.lm.model.state import fingerprint, flat, moments, restore, unflat
 from inweights.lm.tuning.adapters import adapted
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.lm.tuning.objective import remembered, update
-from inweights.lm.tuning.replay import replayed
 from inweights.lm.tuning.stages import stages_of
+from inweights.lm.tuning.writing import replayed
 from inweights.support.progress import Progress
 from inweights.training.checkpoint import State, StateFile
 from inweights.training.observers import Observer, Step

@@ -10,7 +10,6 @@ dimensions of a picture.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -30,7 +29,7 @@ from inweights.seeds import EVALUATION, Streams
 from inweights.support.extras import optional
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Float, Floats
-from inweights.worlds.world import World
+from inweights.worlds.world import Worlds
 
 Method = Literal["pca", "umap"]
 
@@ -82,7 +81,7 @@ def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> floa
 @holds(states=21)
 def agreement(
     model: Model,
-    worlds: World | Sequence[World],
+    worlds: Worlds,
     *,
     layer: str = "tokens",
     dimensions: int = 3,
@@ -145,7 +144,7 @@ def agreement(
     )
 
 
-def _nodes(model: Model, worlds: World | Sequence[World]) -> int:
+def _nodes(model: Model, worlds: Worlds) -> int:
     """Number of nodes of the one graph of all replicas."""
     graphs = graph_edges(model, worlds)
     edges = [np.unique(np.stack(graph[1:]), axis=1) for graph in once_each(graphs).values()]
@@ -223,7 +222,7 @@ def arrange(
 
 def arrangement(
     model: Model,
-    worlds: World | Sequence[World],
+    worlds: Worlds,
     *,
     method: Method = "pca",
     layer: str = "tokens",

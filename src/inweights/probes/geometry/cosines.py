@@ -25,7 +25,7 @@ from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import MOST_LOGITS
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.families.graph import edge_prefix
-from inweights.worlds.world import Ids, World
+from inweights.worlds.world import Ids, World, Worlds
 
 #: What a pair of nodes takes in a table while it is made.
 _BYTES = 150
@@ -36,13 +36,13 @@ Edges = tuple[int, Ids, Ids]
 T = TypeVar("T")
 
 
-def adjacencies(model: Model, worlds: World | Sequence[World]) -> list[Float[Floats, "N N"]]:
+def adjacencies(model: Model, worlds: Worlds) -> list[Float[Floats, "N N"]]:
     """Return the adjacency of every replica's world; worlds that are one share one."""
     each = [adjacency(world) for world in _graphs(model, worlds)]
     return each * model.replicas if len(each) == 1 else each
 
 
-def graph_edges(model: Model, worlds: World | Sequence[World]) -> list[Edges]:
+def graph_edges(model: Model, worlds: Worlds) -> list[Edges]:
     """Return nodes, and ends of edges, of every replica's world: less than a matrix."""
     each = [edge_ends(world) for world in _graphs(model, worlds)]
     return each * model.replicas if len(each) == 1 else each
@@ -53,7 +53,7 @@ def once_each(graphs: Sequence[T]) -> dict[int, T]:
     return {id(graph): graph for graph in graphs}
 
 
-def _graphs(model: Model, worlds: World | Sequence[World]) -> tuple[World, ...]:
+def _graphs(model: Model, worlds: Worlds) -> tuple[World, ...]:
     given = as_worlds(worlds, model)
     named = getattr(model, "names", None)
     if named is not None and any(node_names(world) != named for world in given):
@@ -89,7 +89,7 @@ def node_vectors(
     return vectors.detach().cpu().double().clone().numpy()
 
 
-def prefix_of(worlds: World | Sequence[World]) -> tuple[int, ...]:
+def prefix_of(worlds: Worlds) -> tuple[int, ...]:
     """Return ``edge_prefix`` of the worlds, which have one shape."""
     return edge_prefix(worlds if isinstance(worlds, World) else worlds[0])
 
@@ -112,7 +112,7 @@ def random_blocks(
 
 
 @holds(asked=48, logits=4)
-def graph_recall(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
+def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
     """Whether the edges are stored: top-degree recall, beside accuracy and loss with their bounds.
 
     A node with three neighbours can answer right with one of them: so top-1 accuracy has a ceiling
@@ -212,9 +212,7 @@ def top_hits(said: Float[Floats, "n N"], edge: Bool[Bools, "n N"]) -> Float[Floa
     return np.asarray(np.bincount(row, hit, len(said)), dtype=np.float64)
 
 
-def cosines(
-    model: Model, worlds: World | Sequence[World], *, layer: str = "tokens"
-) -> pl.DataFrame:
+def cosines(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFrame:
     """Cosine of every pair of nodes with their hop distance: the heat-maps of Figs. 23, 24.
 
     Returns:

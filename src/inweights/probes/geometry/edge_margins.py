@@ -6,7 +6,6 @@ draws.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +19,7 @@ from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import EXACT
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
-from inweights.worlds.world import Ids, World
+from inweights.worlds.world import Ids, Worlds
 
 #: Nodes whose margins are taken, of more than :data:`EXACT`; and logits that are held at once.
 _SAMPLED, _AT_ONCE = 500, 2**23
@@ -28,12 +27,7 @@ _SAMPLED, _AT_ONCE = 500, 2**23
 
 @holds(margins=17)
 def geometric_margin(
-    model: Model,
-    worlds: World | Sequence[World],
-    *,
-    itself: bool = True,
-    draws: int = 200,
-    seed: int = 0,
+    model: Model, worlds: Worlds, *, itself: bool = True, draws: int = 200, seed: int = 0
 ) -> pl.DataFrame:
     """Margin on the edges if the middle layer only stretches the embeddings' axes (B.5 (4)).
 
@@ -106,7 +100,7 @@ def geometric_margin(
 
 
 @holds(matrix=30)
-def edge_margin(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
+def edge_margin(model: Model, worlds: Worlds) -> pl.DataFrame:
     """The geometric margin as the paper's code takes it: no bias, and never the node itself.
 
     As :func:`geometric_margin`, with logits ``E W̃ᵀ Eᵀ``. The neighbours' rivals are the nodes that

@@ -7,7 +7,6 @@ at random. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``K`` draws.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import EXACT, eigenspaces, hop_distances, operator
 from inweights.worlds.arrays import Floats
-from inweights.worlds.world import Ids, World
+from inweights.worlds.world import Ids, Worlds
 
 #: What is measured, with the sign that makes a larger number more of a geometry.
 _MEASURES = {"spearman": -1, "far": -1, "neighbours": 1, "fiedler": 1, "zigzag": -1}
@@ -43,7 +42,7 @@ _EQUAL = "all connected nodes have the same distance, so that no geometry can be
 @holds(matrix=120)
 def named_geometry(
     model: Model,
-    worlds: World | Sequence[World],
+    worlds: Worlds,
     *,
     layer: str = "tokens",
     together: bool = False,

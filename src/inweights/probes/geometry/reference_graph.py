@@ -5,7 +5,7 @@ Self-edges left out (Geometric Memory §4.4), or edges both ways (Fig. 32).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
@@ -15,15 +15,11 @@ from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.families.graph import Graph
-from inweights.worlds.world import World
+from inweights.worlds.world import World, Worlds
 
 
 def without_self_edges(
-    model: Model,
-    worlds: World | Sequence[World],
-    *,
-    inner: Callable[..., pl.DataFrame],
-    **options: Any,
+    model: Model, worlds: Worlds, *, inner: Callable[..., pl.DataFrame], **options: Any
 ) -> pl.DataFrame:
     """Return what a probe of graphs says when the worlds' trained self-edges are left out.
 
@@ -41,11 +37,7 @@ def without_self_edges(
 
 
 def both_ways(
-    model: Model,
-    worlds: World | Sequence[World],
-    *,
-    inner: Callable[..., pl.DataFrame],
-    **options: Any,
+    model: Model, worlds: Worlds, *, inner: Callable[..., pl.DataFrame], **options: Any
 ) -> pl.DataFrame:
     """Return what a probe of graphs says of the graph whose edges go both ways.
 
@@ -61,7 +53,7 @@ def both_ways(
     return inner(model, _changed(model, worlds, edges="both"), **options)
 
 
-def _changed(model: Model, worlds: World | Sequence[World], **settings: Any) -> list[World]:
+def _changed(model: Model, worlds: Worlds, **settings: Any) -> list[World]:
     """The worlds with other settings; their labels and seeds stay."""
     changed = []
     for world in as_worlds(worlds, model):

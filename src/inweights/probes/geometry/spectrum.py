@@ -30,7 +30,7 @@ from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.bands import Bands
 from inweights.theory.geometric_memory.spectral import EXACT, Operator, eigenspaces, operator
 from inweights.worlds.arrays import Floats
-from inweights.worlds.world import World
+from inweights.worlds.world import Worlds
 
 #: Negative eigenvalues of ``P + Pᵀ`` are those of ``P + Pᵀ − 2I`` below this: neighbours differ in
 #: sign.
@@ -40,7 +40,7 @@ _NEGATIVE = -2.0
 @holds(matrix=30, draws=24)
 def spectral_energy(
     model: Model,
-    worlds: World | Sequence[World],
+    worlds: Worlds,
     *,
     kind: Operator = "walk",
     layer: str = "tokens",
@@ -102,12 +102,7 @@ def spectral_energy(
 
 @holds(matrix=30, draws=24)
 def zigzag(
-    model: Model,
-    worlds: World | Sequence[World],
-    *,
-    layer: str = "tokens",
-    draws: int = 200,
-    seed: int = 0,
+    model: Model, worlds: Worlds, *, layer: str = "tokens", draws: int = 200, seed: int = 0
 ) -> pl.DataFrame:
     """Energy at the negative end, where neighbours have opposite signs (§4.4, Fig. 9).
 
@@ -164,7 +159,7 @@ class _Shares:
 
 def _shares(
     model: Model,
-    worlds: World | Sequence[World],
+    worlds: Worlds,
     kind: Operator,
     layer: str,
     draws: int,

@@ -27,7 +27,7 @@ from inweights.probes.needs import holds
 from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Bool, Float, Int
-from inweights.worlds.world import World
+from inweights.worlds.world import World, Worlds
 
 #: Penalty of the keys' second moment, over its mean square.
 _PENALTY = 1e-2
@@ -38,7 +38,7 @@ _HELD = 0.9
 @holds(kept=95, whole=2)
 def edits(
     model: Model,
-    worlds: World | Sequence[World],
+    worlds: Worlds,
     *,
     role: Literal["first_hop", "second_hop"] = "second_hop",
     method: Literal["rank-one", "training"] = "rank-one",

@@ -23,7 +23,7 @@ from inweights.probes.needs import holds
 from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Int
-from inweights.worlds.world import Ids, World
+from inweights.worlds.world import Ids, World, Worlds
 
 #: What the model may answer, by what the place carries: one of the two, both, or neither.
 _OUTCOMES = ("bridge", "relation", "answer", "unchanged")
@@ -34,7 +34,7 @@ Place = str | Sequence[str]
 @holds(most=256, states=14, kept=39)
 def carries(
     model: Model,
-    worlds: World | Sequence[World],
+    worlds: Worlds,
     *,
     role: str = "composition",
     places: Sequence[Place] | None = None,

@@ -21,7 +21,7 @@ from inweights.probes.recall import chosen_parts
 from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import Part, as_worlds, shape_groups
 from inweights.worlds.arrays import Float, Int
-from inweights.worlds.world import Ids, World
+from inweights.worlds.world import Ids, Worlds
 
 
 def patch(
@@ -90,7 +90,7 @@ def patch(
 @holds(most=256, whole=3, kept=86)
 def activation_patching(
     model: Model,
-    worlds: World | Sequence[World],
+    worlds: Worlds,
     *,
     part: Part = "queries",
     layers: Sequence[str] | None = None,

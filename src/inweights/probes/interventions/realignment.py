@@ -23,7 +23,7 @@ from inweights.probes.needs import holds
 from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Float, Int
-from inweights.worlds.world import World
+from inweights.worlds.world import World, Worlds
 
 METHODS = ("none", "decoded", "ridge", "true")
 #: Parts of the bridges of which each is moved by a map that is fitted on the others.
@@ -33,7 +33,7 @@ _FOLDS = 5
 @holds(kept=38, whole=7.5)
 def realignment(
     model: Model,
-    worlds: World | Sequence[World],
+    worlds: Worlds,
     *,
     onto: Literal["embedding", "layer"] = "embedding",
     methods: Sequence[str] = METHODS,

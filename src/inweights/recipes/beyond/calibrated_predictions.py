@@ -95,16 +95,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(
-        drawn=RandomFacts(subjects=8, bridges=4, objects=4, identity=0.5, asked=6),
-        n=4,
-        families=3,
-        replicas=2,
-        share=0.01,
-    ),
-    paper=Settings(replicas=16),
-    seeds=(2, 20, 40),
-    derive=derive,
-)
+RECIPE = recipe(__name__, seeds=(2, 20, 40), derive=derive)

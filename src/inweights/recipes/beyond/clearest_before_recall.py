@@ -82,8 +82,4 @@ of_nn = share("times", "recall", architecture=gm.NN)
 SCORES["tinynn-wide-is-the-exception"] = of_nn.at(graph="cycle") >= 0.99
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(graphs=("path-star", "cycle"), most=4, every=2),
-    paper=Settings(most=10_000),
-)
+RECIPE = recipe(__name__)

@@ -102,8 +102,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(n=12, model=iw.GPTConfig(layers=2, width=32, tied=False), steps=150, most=2),
-    paper=Settings(most=20),
-)
+RECIPE = recipe(__name__)

@@ -74,10 +74,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(n=4, width=32, hidden=3, sigmas=(3e-3,), steps=10),
-    paper=Settings(n=100, width=512),
-    seeds=(2, 8, 8),
-    version=fr.VERSION,
-)
+RECIPE = recipe(__name__, seeds=(2, 8, 8), version=fr.VERSION)

@@ -116,8 +116,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(graphs=gm.GRAPHS, counts=(0, MOST), most=2),
-    paper=Settings(counts=(0, 1, 2, 4, 8, 16, 32, MOST), most=10_000),
-)
+RECIPE = recipe(__name__)

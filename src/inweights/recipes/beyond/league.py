@@ -228,23 +228,4 @@ SCORES = {
     >= 0.2,
 }
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(
-        models=("GPT", "looped GPT", "GPT, memory", "LSTM"),
-        world=TwoHop(
-            n=6,
-            first_relations=2,
-            second_relations=3,
-            maps="sampled",
-            bridges=3,
-            trained=0.5,
-            unseen=0.3,
-        ),
-        shares=(0.0, LEAST, 0.75),
-        width=16,
-        steps=6,
-    ),
-    cpu=Settings(),
-    paper=Settings(width=128, steps=20_000, rate=5e-4),
-)
+RECIPE = recipe(__name__)

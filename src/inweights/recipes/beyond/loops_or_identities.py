@@ -191,23 +191,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(
-        world=iw.TwoHop(
-            n=6,
-            first_relations=2,
-            second_relations=3,
-            maps="sampled",
-            bridges=3,
-            trained=0.5,
-            unseen=0.3,
-        ),
-        width=16,
-        steps=4,
-        long=6,
-        every=2,
-        loops=(1, 2, 8),
-    ),
-    paper=Settings(long=20_000),
-)
+RECIPE = recipe(__name__)

@@ -167,30 +167,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(
-        n=4,
-        drawn=RandomFacts(subjects=8, bridges=4, objects=4, identity=0.5, asked=6),
-        popularity=(0.7,),
-        others=OTHERS[:1],
-        replicas=1,
-        tried=0.01,
-        emb_mlp=EmbMLPTraining(rate=2.0, steps=40, width=16),
-        gpt=GPTTraining(
-            model=iw.GPTConfig(layers=1, width=16, tied=False),
-            phase=iw.Phase(steps=20, random_offset=True),
-            tuned_width=16,
-        ),
-    ),
-    paper=Settings(
-        n=20,
-        complexities=(1, 2, 3),
-        popularity=(0.7, 0.4, 0.2),
-        knowledge=("@people", "@chemistry"),
-        replicas=8,
-    ),
-    seeds=(2, 20, 40),
-    derive=derive,
-    version=4,
-)
+RECIPE = recipe(__name__, seeds=(2, 20, 40), derive=derive, version=4)

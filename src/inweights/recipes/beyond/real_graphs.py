@@ -141,15 +141,4 @@ for name in (gm.NN, gm.GPT, gm.SSM):
     SCORES[more] = filming.more_geometric(gm.NODE2VEC, name)
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(
-        graphs=("florentine-families",),
-        width=16,
-        steps=6,
-        descent=gm.Node2VecDescent(steps=40),
-        looks=5,
-        draws=20,
-    ),
-    paper=Settings(draws=1000),
-)
+RECIPE = recipe(__name__)

@@ -135,11 +135,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(
-        points=(Point(width=64, rate=0.05, steps=2), Point(width=128, rate=0.04, steps=2)),
-        every=1,
-    ),
-    paper=Settings(points=(Point(width=512, rate=0.01, steps=10_000),), every=100),
-)
+RECIPE = recipe(__name__)

@@ -166,4 +166,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(__name__, smoke=Settings(shrink=4), seeds=(2, 8, 32))
+RECIPE = recipe(__name__, seeds=(2, 8, 32))

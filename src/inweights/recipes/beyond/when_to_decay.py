@@ -123,6 +123,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__, smoke=Settings(n=4, layers=1, learn=3, settle=3), paper=Settings(n=20, layers=8)
-)
+RECIPE = recipe(__name__)

@@ -94,13 +94,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(
-        world=iw.TwoHop(n=4, complexity=2, first_relations=1, second_relations=2),
-        gpt=iw.GPTConfig(layers=3, width=16),
-        phase=iw.Phase(steps=4, random_offset=True),
-    ),
-    paper=Settings(gpt=iw.GPTConfig(layers=8, width=128)),
-    seeds=(2, 16, 32),
-)
+RECIPE = recipe(__name__, seeds=(2, 16, 32))

@@ -15,19 +15,18 @@ def citations(name: str = "") -> list[str]:
     if name:
         source = name.partition("/")[0]
         known = {key: about for key, about in known.items() if key == _OF.get(source, source)}
-    entries = [_entry("misc", about.pop("key"), about) for about in known.values()]
+    entries = [_entry(about.pop("key"), about) for about in known.values()]
     about = {
         "title": "inweights: a laboratory for in-weights reasoning",
         "author": "{the inweights authors}",
+        "year": "2026",
         "version": version("inweights"),
     }
-    return [*entries, _entry("software", "inweights", about)]
+    return [*entries, _entry("inweights", about)]
 
 
-def _entry(kind: str, key: str, fields: dict[str, str]) -> str:
-    fields = {name: f"  {name} = {{{value}}}," for name, value in fields.items()}
-    lines = [textwrap.fill(field, 80, subsequent_indent="    ") for field in fields.values()]
-    missing = [name for name in ("author", "year") if name not in fields]
-    if missing and kind == "misc":
-        lines.append(f"  note = {{{' and '.join(missing)}: take from the paper}},")
+def _entry(key: str, about: dict[str, str]) -> str:
+    kind = "inproceedings" if "booktitle" in about else "misc" if "eprint" in about else "software"
+    fields = [f"  {name} = {{{value}}}," for name, value in about.items()]
+    lines = [textwrap.fill(field, 80, subsequent_indent="    ") for field in fields]
     return "\n".join([f"@{kind}{{{key},", *lines, "}"])

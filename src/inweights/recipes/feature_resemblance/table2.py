@@ -108,17 +108,4 @@ SCORES |= {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(
-        model="@tiny",
-        rows=6,
-        training=FineTune(method="full", rate=3e-3, epochs=2, batch_tokens=512, end=False),
-    ),
-    paper=Settings(
-        model="meta-llama/Llama-3.2-1B",
-        rows=0,
-        training=FineTune(method="full", rate=2e-5, epochs=10, batch_tokens=2048, end=False),
-    ),
-    seeds=(2, 8, 8),
-)
+RECIPE = recipe(__name__, seeds=(2, 8, 8))

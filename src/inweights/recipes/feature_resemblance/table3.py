@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 import inweights as iw
 from inweights.lab import Judged, Plan, Trial, cosine, number, share
-from inweights.models.configs import OneLayerConfig
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.papers import recipe
@@ -114,16 +113,4 @@ for one, other in (("joint", "SA"), ("SA", "AS")):
     SCORES[f"order-{one.lower()}-{other.lower()}"] = closer >= 0.05
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(
-        n=4,
-        training=tasks.EndToEndTraining(
-            model=OneLayerConfig(width=32, hidden=3, mlp="relu", init=iw.Init(std=2.5e-3)),
-            steps=10,
-        ),
-        grid=Grid(stds=(1e-3,), rates=(0.1,), hidden=(3, 4)),
-    ),
-    seeds=(2, 8, 8),
-    version=fr.VERSION,
-)
+RECIPE = recipe(__name__, seeds=(2, 8, 8), version=fr.VERSION)

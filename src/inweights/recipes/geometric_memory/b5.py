@@ -87,8 +87,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(graphs=("cycle",), descent=gm.Node2VecDescent(steps=40), most=3),
-    cpu=Settings(most=2500),
-)
+RECIPE = recipe(__name__)

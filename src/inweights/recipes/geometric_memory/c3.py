@@ -119,9 +119,4 @@ for name in (gm.GPT, gm.SSM, WIDE):
         SCORES[f"{name.lower()}-is-less-sure-frozen"] = frozen - free >= 0.1
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(graphs=("grid", "irregular"), most=4, longer=6, looks=2),
-    cpu=Settings(most=2500),
-    paper=Settings(looks=100),
-)
+RECIPE = recipe(__name__)

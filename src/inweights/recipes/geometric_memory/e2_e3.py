@@ -134,9 +134,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(nodes=(9, 17), graphs=("grid", "cycle"), arms=(16, 64)),
-    paper=Settings(nodes=(17, 49, 101, 401, 1001, 3001)),
-    seeds=1,
-)
+RECIPE = recipe(__name__, seeds=1)

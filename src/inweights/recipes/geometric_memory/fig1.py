@@ -55,11 +55,4 @@ for name in (gm.GPT, gm.SSM, gm.NN):
     SCORES[f"node2vec-beyond-{short}"] = filming.more_geometric(gm.NODE2VEC, name)
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(
-        graphs=("grid", "cycle"), descent=gm.Node2VecDescent(steps=40), most=4, draws=20
-    ),
-    paper=Settings(draws=1000),
-    version=gm.VERSION,
-)
+RECIPE = recipe(__name__, version=gm.VERSION)

@@ -88,8 +88,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(graphs=("cycle",), width=16, frozen_steps=3, steps=4, gpt_most=4, gpt_every=2),
-    paper=Settings(gpt_most=2500),
-)
+RECIPE = recipe(__name__)

@@ -78,6 +78,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__, smoke=Settings(descent=gm.Node2VecDescent(steps=40), most=3), version=gm.VERSION + 1
-)
+RECIPE = recipe(__name__, version=gm.VERSION + 1)

@@ -154,9 +154,4 @@ for name, (more, less) in HELPS.items():
     SCORES[f"{name}-margin"] = positive.at(setting=more) - positive.at(setting=less) >= 0.0
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(n=6, width=16, steps=3, draws=20, conditions=(gm.BF16,)),
-    paper=Settings(draws=1000),
-    version=gm.VERSION,
-)
+RECIPE = recipe(__name__, version=gm.VERSION)

@@ -61,4 +61,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(__name__, cpu=Settings(), seeds=1)
+RECIPE = recipe(__name__, seeds=1)

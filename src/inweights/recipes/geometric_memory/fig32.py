@@ -86,9 +86,4 @@ for name, edges in product((gm.GPT, gm.SSM), ("forward", "backward")):
     SCORES[f"{one}-spectrum"] = top_beyond_chance.at(architecture=name, edges=edges) >= 0.0
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(graphs=("grid", "path-star"), most=3, draws=20),
-    paper=Settings(draws=1000),
-    version=gm.VERSION,
-)
+RECIPE = recipe(__name__, version=gm.VERSION)

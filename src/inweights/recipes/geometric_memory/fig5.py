@@ -69,9 +69,4 @@ for name in (gm.GPT, gm.SSM):
     }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(graphs=("grid", "cycle"), most=4, looks=2, draws=20),
-    paper=Settings(looks=50, draws=500),
-    version=gm.VERSION,
-)
+RECIPE = recipe(__name__, version=gm.VERSION)

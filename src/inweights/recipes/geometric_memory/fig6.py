@@ -158,19 +158,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(
-        graphs=("cycle",),
-        width=16,
-        frozen_steps=3,
-        early=4,
-        late=6,
-        every=3,
-        gpt_every=2,
-        gpt_most=4,
-        descent=gm.Node2VecDescent(steps=40),
-        widths=(16, 512),
-    ),
-    version=gm.VERSION,
-)
+RECIPE = recipe(__name__, version=gm.VERSION)

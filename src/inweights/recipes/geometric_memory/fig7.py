@@ -94,9 +94,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(graphs=("cycle",), widths=(2, 17), stds=(1.0,), steps=40, most=3, draws=20),
-    paper=Settings(draws=1000),
-    version=gm.VERSION,
-)
+RECIPE = recipe(__name__, version=gm.VERSION)

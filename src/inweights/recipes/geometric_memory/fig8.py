@@ -6,7 +6,6 @@ import polars as pl
 
 import inweights as iw
 from inweights.lab import Computation, Measure, Plan, Trial, computed, cosine, number, share
-from inweights.models.configs import Node2VecConfig
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end
@@ -125,12 +124,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(
-        graphs=("cycle", "irregular"),
-        descent=gm.Node2VecDescent(model=Node2VecConfig(width=24), steps=30),
-        moments=(0, 1, 10),
-        long=60,
-    ),
-)
+RECIPE = recipe(__name__)

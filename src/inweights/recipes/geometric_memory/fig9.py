@@ -121,9 +121,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(graphs=("cycle", "grid"), steps=30, most=2, draws=20, conditions=(gm.BF16,)),
-    paper=Settings(draws=1000),
-    version=gm.VERSION,
-)
+RECIPE = recipe(__name__, version=gm.VERSION)

@@ -67,9 +67,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(graphs=("cycle",), descent=gm.Node2VecDescent(steps=40), most=3, draws=20),
-    paper=Settings(draws=1000),
-    version=gm.VERSION,
-)
+RECIPE = recipe(__name__, version=gm.VERSION)

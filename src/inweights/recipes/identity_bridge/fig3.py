@@ -104,7 +104,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(shown=4, sizes=(Size(n=4, training=EmbMLPTraining(steps=40, width=16)),)),
-)
+RECIPE = recipe(__name__)

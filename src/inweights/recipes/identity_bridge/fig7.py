@@ -106,12 +106,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(
-        n=4,
-        every=2,
-        gpt=ib.GPTTraining(phase=iw.Phase(steps=6, random_offset=True), tuned_width=128),
-    ),
-    paper=Settings(every=5),
-)
+RECIPE = recipe(__name__)

@@ -91,17 +91,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(
-        models=("@tiny",),
-        tokens=5500,
-        tuning=FineTune(method="full", rate=1e-2, epochs=2, batch_tokens=2048, end=False),
-    ),
-    paper=Settings(
-        models=("meta-llama/Llama-3.2-1B", "Qwen/Qwen2.5-1.5B"),
-        device="cuda",
-        tuning=FineTune(method="full", rate=2e-5, epochs=10, batch_tokens=1024, end=False),
-    ),
-    seeds=(1, 8, 8),
-)
+RECIPE = recipe(__name__, seeds=(1, 8, 8))

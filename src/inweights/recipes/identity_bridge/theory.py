@@ -98,12 +98,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(
-        sizes=(5, 50), full=(3,), ties=4, complexities=(2,), trained=4, steps=100, every=50
-    ),
-    paper=Settings(sizes=(5, 10, 100, 1000, 10_000, 100_000), ties=50, steps=100_000),
-    seeds=(2, 8, 10),
-    version=2,
-)
+RECIPE = recipe(__name__, seeds=(2, 8, 10), version=2)

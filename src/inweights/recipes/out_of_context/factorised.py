@@ -76,9 +76,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(groups=2, width=48, rates=(1.0, 10.0), steps=400),
-    paper=Settings(groups=20, width=400),
-    seeds=(2, 12, 12),
-)
+RECIPE = recipe(__name__, seeds=(2, 12, 12))

@@ -85,6 +85,18 @@ def disclosure(summary: str, *inner: str, open_: bool = False, class_: str | Non
     return tag("details", tag("summary", summary), *inner, open=open_, class_=class_)
 
 
+def figure_card(number: int, key: str, title: str, picture: str, caption: str, *more: str) -> str:
+    """Return a numbered figure; ``picture`` and what stands below the caption are markup."""
+    return tag(
+        "figure",
+        tag("h3", tag("span", f"Figure {number}"), escape(title)),
+        tag("div", picture, class_="card"),
+        tag("figcaption", prose(caption)),
+        *more,
+        id=f"figure-{key}",
+    )
+
+
 def meta(told: Iterable[tuple[str, str]]) -> str:
     """Return what stands below a title: names, and the value of each."""
     cells = (tag("div", tag("dt", name), tag("dd", escape(value))) for name, value in told)

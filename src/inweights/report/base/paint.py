@@ -29,10 +29,8 @@ class Labels:
     """How the labels of a matrix are set; lengths in points.
 
     Attributes:
-        rows: Whether the rows are named.
-        columns: Whether the columns are named.
-        rows_wide: Room that the names of rows take.
-        columns_deep: Room that the names of columns take.
+        rows_wide: Room that the names of rows take; 0 where they are not named.
+        columns_deep: Room that the names of columns take; 0 where they are not named.
         rows_turned: Whether the names of the groups of rows run upwards.
         columns_turned: Whether the names of columns do.
         columns_slant: Whether the names of the groups of columns are slanted.
@@ -40,8 +38,6 @@ class Labels:
         below: Room that all take below the cells.
     """
 
-    rows: bool
-    columns: bool
     rows_wide: float
     columns_deep: float
     rows_turned: bool
@@ -83,11 +79,13 @@ def wrap(text: str, inches: float, size: float) -> str:
 def plan_labels(matrix: Matrix, cell: tuple[float, float], *, rows: bool = True) -> Labels:
     """Return how the labels of a matrix are set, for cells of some width and height in inches."""
     wide, high = cell[0] * 72, cell[1] * 72
-    name_rows, name_columns = rows and cell[1] >= LEGIBLE, cell[0] >= LEGIBLE
     longest = max((text_width(name, _TICK) for name in matrix.columns), default=0.0)
     turned = longest > 0.94 * wide
-    rows_wide = max((text_width(name, _TICK) for name in matrix.rows), default=0.0) + _GAP
-    columns_deep = (longest if turned else _TICK) + _GAP
+    rows_wide = columns_deep = 0.0
+    if rows and cell[1] >= LEGIBLE:
+        rows_wide = max((text_width(name, _TICK) for name in matrix.rows), default=0.0) + _GAP
+    if cell[0] >= LEGIBLE:
+        columns_deep = (longest if turned else _TICK) + _GAP
 
     groups = matrix.row_groups if rows else ()
     sizes = [text_width(_spoken(name), style.SMALL) for name, _, _ in groups]
@@ -104,15 +102,13 @@ def plan_labels(matrix: Matrix, cell: tuple[float, float], *, rows: bool = True)
     )
     deep = (0.65 * max(across) + style.SMALL if slant else style.SMALL) + _GAP if across else 0.0
     return Labels(
-        rows=name_rows,
-        columns=name_columns,
-        rows_wide=rows_wide if name_rows else 0.0,
-        columns_deep=columns_deep if name_columns else 0.0,
+        rows_wide=rows_wide,
+        columns_deep=columns_deep,
         rows_turned=fits,
         columns_turned=turned,
         columns_slant=slant,
-        left=(rows_wide if name_rows else 0.0) + groups_wide + 2,
-        below=(columns_deep if name_columns else 0.0) + deep + 2,
+        left=rows_wide + groups_wide + 2,
+        below=columns_deep + deep + 2,
     )
 
 
@@ -138,10 +134,9 @@ def paint(
         frame.set(clip_on=False, zorder=5)
         axes.add_patch(frame)
     axes.tick_params(length=0, pad=2, labelsize=_TICK)
-    places = range(len(matrix.rows)) if labels.rows else []
-    axes.set_yticks(places, matrix.rows if labels.rows else [])
-    places = range(len(matrix.columns)) if labels.columns else []
-    axes.set_xticks(places, matrix.columns if labels.columns else [])
+    named = matrix.rows if labels.rows_wide else (), matrix.columns if labels.columns_deep else ()
+    axes.set_yticks(range(len(named[0])), named[0])
+    axes.set_xticks(range(len(named[1])), named[1])
     if labels.columns_turned:
         axes.tick_params(axis="x", rotation=90)
     if rows:

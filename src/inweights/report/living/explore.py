@@ -6,8 +6,10 @@ and off while it trains (Identity Bridge, Figures 2 and 3). The arithmetic in ``
 is this library's, in double precision; a test holds the two together over 200 steps.
 """
 
+from pathlib import Path
 from typing import Literal, get_args
 
+from inweights.config import load_toml
 from inweights.errors import check_names
 from inweights.report.base.document import asset, document
 from inweights.report.base.html import escape, prose, script_json, tag
@@ -16,25 +18,15 @@ from inweights.report.figures.atlas import PALETTES
 Exploration = Literal["geometry", "bridge"]
 EXPLORATIONS: tuple[Exploration, ...] = get_args(Exploration)
 
-_ABOUT: dict[Exploration, tuple[str, str]] = {
-    "geometry": (
-        "A geometry forms from edges",
-        "A model is trained on the edges of a graph, one by one. Watch its embeddings take the "
-        "form of the graph. Change the graph, the rate or the idle tokens while it trains.",
-    ),
-    "bridge": (
-        "Switch the identity bridge on",
-        "Emb-MLP is trained on (a, r1) → b and (b, r2) → c, and evaluated on (a, r1, r2), which "
-        "it never saw. Add the identity of a bridge, `b → b`, and its composition is answered.",
-    ),
-}
+#: Heading and summary of each.
+_ABOUT: dict[str, dict[str, str]] = load_toml(Path(__file__).with_suffix(".toml"))
 _SCRIPTS = ("atlas_scene.js", "atlas_panels.js", "explore_learn.js", "explore_graph.js")
 
 
 def explore_page(which: Exploration = "geometry", *, seed: int = 0) -> str:
     """Return a living picture as one HTML file that opens offline."""
     check_names("living picture", [which], EXPLORATIONS)
-    title, summary = _ABOUT[which]
+    title, summary = _ABOUT[which]["title"], _ABOUT[which]["summary"]
     content = {"palettes": {name: list(stops) for name, stops in PALETTES.items()}, "seed": seed}
     main = tag(
         "main",

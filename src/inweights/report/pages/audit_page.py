@@ -13,7 +13,7 @@ from matplotlib.figure import Figure as Picture
 from inweights.audit.findings import findings, headline, outlook
 from inweights.config import load_toml
 from inweights.report.base import style
-from inweights.report.base.html import escape, prose, tag
+from inweights.report.base.html import figure_card, prose, tag
 from inweights.report.base.save import Still, inline
 from inweights.report.pages.audit_figures import chains_figure, outlook_figure
 from inweights.report.pages.facts_page import facts_page, finding, tables_list
@@ -79,17 +79,10 @@ def _figures(made: Audit, found: pl.DataFrame) -> str:
         ("chains", "Chains of relations", partial(chains_figure, made.compositions),
          _WORDS["chains"]),
     ]  # fmt: skip
-    pictures = (
-        tag(
-            "figure",
-            tag("h3", tag("span", f"Figure {number}"), escape(title)),
-            tag("div", _both(picture, key, title), class_="card"),
-            tag("figcaption", prose(caption)),
-            id=f"figure-{key}",
-        )
+    return "".join(
+        figure_card(number, key, title, _both(picture, key, title), caption)
         for number, (key, title, picture, caption) in enumerate(drawn, start=1)
     )
-    return "".join(pictures)
 
 
 def _both(picture: Callable[[], Picture], key: str, title: str) -> str:

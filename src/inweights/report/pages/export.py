@@ -3,6 +3,7 @@
 import io
 import unicodedata
 from collections.abc import Sequence
+from operator import attrgetter
 from pathlib import Path
 
 import polars as pl
@@ -20,6 +21,11 @@ from inweights.support.publish import publish_file
 
 #: What LaTeX reads otherwise, or lacks.
 _SPECIAL: dict[str, str] = load_toml(Path(__file__).with_name("latex.toml"))
+#: What CSV says of a claim.
+_CSV = (
+    "id claim place source published least most verdict measured low high level seeds "
+    "condition case"
+)
 #: Greek letters, and those that LaTeX calls otherwise than Unicode does.
 _GREEK, _OTHERWISE = "αβγδεηθκλμνρστφωΔΣΩΘ", {"ε": "varepsilon", "λ": "lambda", "φ": "varphi"}
 
@@ -83,24 +89,9 @@ def claims_latex(outcome: Outcome) -> str:
 
 def claims_csv(claims: Sequence[ClaimResult], *, raw: bool = False) -> str:
     """Return claims as CSV, a row each."""
+    named = {"claim": "text", "seeds": "replicates", "least": "target.least", "most": "target.most"}
     rows = [
-        {
-            "id": claim.id,
-            "claim": claim.text,
-            "place": claim.place,
-            "source": claim.source,
-            "published": claim.published,
-            "least": claim.target.least,
-            "most": claim.target.most,
-            "verdict": claim.verdict,
-            "measured": claim.measured,
-            "low": claim.low,
-            "high": claim.high,
-            "level": claim.level,
-            "seeds": claim.replicates,
-            "condition": claim.condition,
-            "case": claim.case,
-        }
+        {name: attrgetter(named.get(name, name))(claim) for name in _CSV.split()}
         for claim in claims
     ]
     numbers = ("least", "most", "measured", "low", "high")

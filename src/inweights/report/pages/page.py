@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,13 +15,28 @@ from inweights.report.base.save import Still
 from inweights.report.figures.draw import draw
 from inweights.report.pages import sections
 from inweights.report.pages.claims import claims_section, headline
-from inweights.report.pages.content import PageContent
 from inweights.support.extras import optional
 
 if TYPE_CHECKING:
+    from inweights.lab.engine.outcome import Outcome
     from inweights.lab.grammar.figure import Figure
 
-__all__ = ["PageContent", "build_page", "write_figures"]
+
+#: Name of the page in a run folder.
+PAGE = "page.html"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageContent:
+    """What a page shows.
+
+    Attributes:
+        outcome: A finished run.
+        cite: BibTeX entries of the paper and of the project.
+    """
+
+    outcome: Outcome
+    cite: Sequence[str] = ()
 
 
 def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) -> str:
@@ -34,24 +50,25 @@ def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) 
         ConfigError: A figure names an unknown drawing or option.
         DataError: A figure names a table or column that is not there.
     """
-    drawn = stills or _stills(content.figures, content.tables)
-    figures, moving = sections.figures_section(content.figures, content.tables, drawn)
+    run = content.outcome
+    drawn = stills or _stills(run.figures, run.tables)
+    figures, moving = sections.figures_section(run.figures, run.tables, drawn)
     body = tag(
         "main",
-        sections.header(content),
-        sections.cautions_section(content.cautions),
-        claims_section(content.claims),
+        sections.header(run),
+        sections.cautions_section(run.cautions),
+        claims_section(run.claims),
         figures,
-        sections.controls_section(content.tables),
-        sections.numbers_section(content.tables),
-        sections.settings_section(content.config, content.ours),
-        sections.again_section(content.command, content.folder, content.environment),
+        sections.controls_section(run.tables),
+        sections.numbers_section(run.tables),
+        sections.settings_section(run.settings, run.recipe.ours),
+        sections.again_section(run),
         sections.cite_section(content.cite),
     )
     scripts = [asset("page.js")]
     if moving:
         scripts = [_plotly(), asset("player.js"), *scripts]
-    title = f"{headline(content.claims)} – {content.title}"
+    title = f"{headline(run.claims)} – {run.heading}"
     return document(title, body, styles=["page.css"], scripts=scripts)
 
 
@@ -70,6 +87,13 @@ def write_figures(
         (folder / f"{name}.png").write_bytes(still.png)
         (folder / f"{name}.svg").write_bytes(still.svg.encode())
     return stills
+
+
+def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
+    """Write ``figures/`` and the page of a run into ``folder``; ``cite`` are BibTeX entries."""
+    stills = write_figures(outcome.figures, outcome.tables, folder / "figures")
+    content = PageContent(outcome=outcome, cite=cite)
+    (folder / PAGE).write_text(build_page(content, stills), encoding="utf-8")
 
 
 def _stills(figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame]) -> dict[str, Still]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,18 +11,29 @@ import polars as pl
 from inweights.lab.grammar.controls import CONTROL, beyond_control
 from inweights.lab.grammar.figure import shown_in
 from inweights.lab.grammar.recipe import split_ours
-from inweights.report.base.html import disclosure, escape, meta, nav, preview, prose, tag, tree
+from inweights.report.base.html import (
+    disclosure,
+    escape,
+    figure_card,
+    meta,
+    nav,
+    preview,
+    prose,
+    tag,
+    tree,
+)
 from inweights.report.base.registry import PLAYERS, arguments, find
 from inweights.report.base.save import Still, inline
 from inweights.report.figures.draw import draw_for_phone
 from inweights.report.living import atlas, player  # noqa: F401 - each registers its player
+from inweights.runs import written
 from inweights.support import progress
 from inweights.support.extras import installed
 from inweights.support.progress import plural
 
 if TYPE_CHECKING:
+    from inweights.lab.engine.outcome import Outcome
     from inweights.lab.grammar.figure import Figure
-    from inweights.report.pages.content import PageContent
 
 #: Said below a figure that would play.
 _STILL = (
@@ -30,25 +42,26 @@ _STILL = (
 )
 
 
-def header(content: PageContent) -> str:
+def header(run: Outcome) -> str:
     """Return what the page is about, and the way to its sections."""
+    recipe = run.recipe
     facts = [
-        ("recipe", content.recipe),
-        ("scale", content.scale),
-        ("replicates", plural(len(content.seeds), "seed")),
-        ("time", duration(content.seconds)),
+        ("recipe", recipe.name),
+        ("scale", run.scale),
+        ("replicates", plural(len(run.seeds), "seed")),
+        ("time", duration(run.seconds)),
     ]
-    figures = ["Figures"] if content.figures else []
+    figures = ["Figures"] if recipe.figures else []
     links = [(name.lower(), name) for name in ("Verdict", *figures, "Numbers", "Settings")]
     links.append(("again", "Run it again"))
-    names = " and ".join(f"`{name}`" for name in content.part)
+    names = " and ".join(f"`{name}`" for name in recipe.part)
     part = f"This is a part of the recipe: more seeds of the trials for {names}."
     return tag(
         "header",
-        tag("p", escape(content.paper), tag("span", escape(content.place)), class_="paper"),
-        tag("h1", escape(content.title)),
-        tag("p", prose(content.summary), class_="summary"),
-        tag("p", prose(part), class_="summary") if content.part else "",
+        tag("p", escape(recipe.paper), tag("span", escape(recipe.place)), class_="paper"),
+        tag("h1", escape(run.heading)),
+        tag("p", prose(recipe.summary), class_="summary"),
+        tag("p", prose(part), class_="summary") if recipe.part else "",
         meta(facts),
         nav(links),
     )
@@ -101,12 +114,12 @@ def figures_section(
     moving = False
     drawn = []
     for number, figure in enumerate(figures, start=1):
-        fragment, stills_only = interactive(figure, tables), ""
+        fragment, note = interactive(figure, tables), ""
         if fragment is not None and 'class="player"' in fragment:
             if installed("interactive"):
                 moving = True
             else:
-                fragment, stills_only = None, tag("p", escape(_STILL), class_="note")
+                fragment, note = None, tag("p", escape(_STILL), class_="note")
         wide = stills[figure.id]
         if fragment is None:
             drawn_narrow = draw_for_phone(figure, tables)
@@ -118,17 +131,8 @@ def figures_section(
             tag("h4", tag("code", escape(source))) + preview(source, tables[source])
             for source in dict.fromkeys(figure.sources)
         ]
-        drawn.append(
-            tag(
-                "figure",
-                tag("h3", tag("span", f"Figure {number}"), escape(figure.title)),
-                tag("div", picture, class_="card"),
-                stills_only,
-                tag("figcaption", prose(figure.caption)),
-                disclosure("Data", *data, class_="source"),
-                id=f"figure-{figure.id}",
-            )
-        )
+        below = note, disclosure("Data", *data, class_="source")
+        drawn.append(figure_card(number, figure.id, figure.title, picture, figure.caption, *below))
     return tag("section", tag("h2", "Figures"), *drawn, id="figures"), moving
 
 
@@ -181,16 +185,33 @@ def settings_section(config: Mapping[str, Any], ours: Sequence[str]) -> str:
     return tag("section", tag("h2", "Settings"), choices, settings, id="settings")
 
 
-def again_section(command: str, folder: str, environment: Mapping[str, Any]) -> str:
+def again_section(run: Outcome) -> str:
     """Return the command that runs it again, where the run lies, and what it ran on."""
     return tag(
         "section",
         tag("h2", "Run it again"),
-        _to_copy(command),
-        tag("p", "Run folder ", tag("code", escape(folder)), class_="note"),
-        disclosure("Environment", tree(environment)),
+        _to_copy(command_of(run)),
+        tag("p", "Run folder ", tag("code", escape(run.folder.path.as_posix())), class_="note"),
+        disclosure("Environment", tree(run.environment)),
         id="again",
     )
+
+
+def command_of(outcome: Outcome) -> str:
+    """Return the command that makes this run again, quoted for a POSIX shell."""
+    if outcome.command:
+        return shlex.join(["inweights", *outcome.command])
+    words = ["inweights", "run", outcome.recipe.name, "--scale", outcome.scale]
+    seeds, first = outcome.seeds, outcome.recipe.first_seed
+    if seeds != tuple(range(first, first + len(seeds))):
+        words += ["--seeds", written(seeds)]
+    elif len(seeds) != outcome.recipe.seeds[outcome.scale]:
+        words += ["--seeds", str(len(seeds))]
+    for change in outcome.overrides:
+        words += ["--set", change]
+    for module in outcome.plugins:
+        words += ["--plugin", module]
+    return shlex.join(words)
 
 
 def cite_section(entries: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.worlds.arrays import Int
-from inweights.worlds.world import Ids, Statements, World
+from inweights.worlds.world import Ids, Statements, World, Worlds
 
 Part = Literal["facts", "queries"]
 
@@ -33,7 +33,7 @@ class ShapeGroup:
     answers: Int[Tensor, "*R m A"]
 
 
-def as_worlds(worlds: World | Sequence[World], model: Model | nn.Module) -> tuple[World, ...]:
+def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
     """Return one world if all replicas share it, else one a replica."""
     if not isinstance(model, Model):
         name = (model if isinstance(model, type) else type(model)).__name__

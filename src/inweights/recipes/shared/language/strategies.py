@@ -40,7 +40,7 @@ class Taught(iw.Config):
 
     def examples(self, lm: LanguageModel, facts: Knowledge, seed: int) -> list[Example]:
         """Return what is trained in one pass."""
-        from inweights.lm.tuning.replay import own_text
+        from inweights.lm.tuning.writing import own_text
 
         replayed = None
         if "replay" in self.strategies:

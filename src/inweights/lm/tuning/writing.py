@@ -1,7 +1,7 @@
-"""Text that a model writes itself before it is fine-tuned, so that training on it too keeps it."""
+"""Text that a model writes: its own, so that training on it too keeps it; and facts said again."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from inweights.config import load_toml
@@ -15,7 +15,7 @@ from inweights.support.progress import Progress
 _BEGUN = load_toml(Path(__file__).with_suffix(".toml"))
 _OPENINGS: list[str] = _BEGUN["openings"]
 _QUESTIONS: dict[str, str] = _BEGUN["questions"]
-_LENGTH, _SHORT = 40, 12
+_LENGTH, _SHORT, _SENTENCE = 40, 12, 40
 #: Tokens of texts of its own: of a tiny set at least so many, as far as they are read; at most.
 _LEAST, _MOST = 2000, 50_000
 
@@ -109,3 +109,29 @@ def replayed(
         # Devices round differently, and all processes have to train on the same.
         broadcast_object_list(texts)
     return texts
+
+
+def paraphraser(
+    lm: LanguageModel, *, progress: Progress | None = None
+) -> Callable[[Sequence[str]], list[str]]:
+    """Return a function that says each sentence again: the likeliest line that the model writes.
+
+    Whether a fact survived is checked by who asks.
+
+    Args:
+        lm: The model; in chat it is asked, else it is shown two examples.
+        progress: Told about sentences done.
+
+    Example:
+        >>> from inweights.lm import load_model
+        >>> len(paraphraser(load_model("@tiny"))(["Rome is in Italy.", "Oslo is in Norway."]))
+        2
+    """
+    frame: str = _BEGUN["again"]["chat" if lm.chat else "text"]
+    tell = (lambda d, n: progress(d, n, "paraphrases")) if progress else None
+
+    def rewrite(texts: Sequence[str]) -> list[str]:
+        prompts = [frame.format(text) for text in texts]
+        return generate(lm, prompts, tokens=_SENTENCE, stop="\n", progress=tell)
+
+    return rewrite
