@@ -139,8 +139,7 @@ board: $(VENV)/.base ## add the scores of the runs on this disk to results/, and
 	@$(BIN)/python docs/_ext/pictures.py
 
 records: $(VENV)/.stamp ## write what follows from the recipes: index, records of the tests; RECIPE= is timed anew
-	@$(BIN)/python -m inweights.recipes.catalogue.index
-	@test -z "$(RECIPE)" || $(BIN)/python -m inweights.recipes.catalogue.minutes $(RECIPE)
+	@$(BIN)/python -m tests.house.catalogue $(RECIPE)
 	@$(BIN)/python -m tests.recipes.stated
 	@INWEIGHTS_WRITE=1 $(BIN)/python -m pytest -q tests/console/test_golden.py
 

@@ -81,10 +81,10 @@ def test_no_recipe_loads_torch() -> None:
 def test_the_index_is_what_the_recipes_say() -> None:
     from importlib import resources
 
-    from inweights.recipes.catalogue.index import current
+    from tests.house.catalogue import current
 
     written = resources.files("inweights.recipes.catalogue").joinpath("index.jsonl").read_bytes()
-    assert written == current(), "write it: python -m inweights.recipes.catalogue.index"
+    assert written == current(), "write it: python -m tests.house.catalogue"
 
 
 def test_a_recipe_of_a_plugin_is_read_from_itself(monkeypatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -31,6 +32,10 @@ are thrown."""
 [scales.paper]
 n = 9
 
+[scales.smoke]
+coin = { use = "mint.LIGHT", side = "tails" }
+more = { use = "COINS" }
+
 [claims.even]
 says = "Heads come up half of the time."
 published = 0.5
@@ -57,8 +62,18 @@ HALF = share("throws", "heads")
 SCORES = {"even": HALF.within(0.4, 0.6), "sure": HALF.of("landed") >= 1.0}
 
 
+class Coin(Config):
+    weight: float = 1.0
+    side: str = "heads"
+
+
+LIGHT = Coin(weight=0.5)
+
+
 class Settings(Config):
     n: int = 3
+    coin: Coin = Coin()
+    more: tuple[Coin, ...] = ()
 
 
 def read(tmp_path: Path, words: str = WORDS, **changed):
@@ -69,6 +84,7 @@ def read(tmp_path: Path, words: str = WORDS, **changed):
         "seeds": 4,
         "plan": lambda settings: Plan(),
         "scores": SCORES,
+        "names": {"mint": SimpleNamespace(LIGHT=LIGHT), "COINS": (LIGHT, Coin())},
         "notes": {"mine/luck": ("Seeds were not chosen.",)},
     }
     return read_recipe(path, Paper("mine", "My lab"), **(parts | changed))
@@ -79,7 +95,8 @@ def test_words_and_scores_become_a_recipe(tmp_path: Path) -> None:
     assert (recipe.name, recipe.title, recipe.place) == ("mine/two-coins", "Coins", "Figure 1, §2")
     assert recipe.summary == "Throws coins, and counts."
     assert recipe.ours == ("n", "A coin is fair.", "Seeds were not chosen.")
-    assert recipe.scales == {"cpu": Settings(), "paper": Settings(n=9)}
+    smoke = Settings(coin=Coin(weight=0.5, side="tails"), more=(LIGHT, Coin()))
+    assert recipe.scales == {"cpu": Settings(), "paper": Settings(n=9), "smoke": smoke}
     assert recipe.meanings == {"n": "How many coins are thrown."}
     even, sure = recipe.claims
     assert (even.id, even.place, even.source) == ("mine/two-coins/even", "Fig. 1", "mine")
@@ -103,7 +120,8 @@ def test_words_and_scores_become_a_recipe(tmp_path: Path) -> None:
         ("published = 0.5", "publisht = 0.5", "did you mean 'published'"),
         ('protocol = "scaled"', 'protocol = "scale"', "did you mean 'scaled'"),
         ('title = "Coins"\n', "", "'title' is missing"),
-        ("[settings]\nn =", "[settings]\nm =", "unknown setting 'm'. Known: n"),
+        ("[settings]\nn =", "[settings]\nm =", "unknown setting 'm'. Known: coin, more, n"),
+        ("mint.LIGHT", "mint.HEAVY", "use = 'mint.HEAVY' is no config"),
         ("n = 9", "m = 9", "scales.paper: unknown key 'm'"),
         ('notes = ["mine/luck"]', 'notes = ["mine/luk"]', "did you mean 'mine/luck'"),
         ("title", "= title", "is not a TOML file"),

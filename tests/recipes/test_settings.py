@@ -97,6 +97,4 @@ def test_every_recipe_is_timed_as_it_is() -> None:
     recipes = [get_recipe(name) for name in recipe_names()]
     now = {one.name: one.version for one in recipes if not extras(one.scales["cpu"])}
     tried = {name: timing.version for name, timing in timings().items()}
-    assert tried == now, (
-        "time those that differ: python -m inweights.recipes.catalogue.minutes NAME"
-    )
+    assert tried == now, "time those that differ: python -m tests.house.catalogue NAME"

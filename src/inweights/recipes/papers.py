@@ -56,11 +56,11 @@ def recipe(
     plan: Callable[[Any], Plan] | None = None,
     derive: Callable[[Tables], Tables] | None = None,
     version: int = 1,
-    **scales: Config,
 ) -> Recipe:
-    """Return the recipe of a module: its words are in the TOML file of the same name beside it.
+    """Return the recipe of a module: its data are in the TOML file of the same name beside it.
 
-    ``SCORES`` of the module are the judged scores of the claims, by their ids in the file.
+    ``SCORES`` of the module are the judged scores of the claims, by their ids in the file. A scale
+    that the file does not have is that of the module's ``Settings``, with its defaults.
 
     Args:
         module: The module's ``__name__``; its folder says the paper.
@@ -68,13 +68,10 @@ def recipe(
         plan: Makes the plan from the settings; the module's own if left out.
         derive: Computes further tables; the module's own, if it has one, if left out.
         version: Raised by hand when the recipe's results change; part of a run's identity.
-        scales: Settings by scale that name values of the code, all of one config class; without any
-            it is the module's ``Settings``. Other scales are in the TOML file
-            (``[scales.smoke]``) or have the defaults.
     """
     own = vars(sys.modules[module])
-    for needed, given in (("SCORES", None), ("plan", plan), ("Settings", scales)):
-        if needed not in own and not given:
+    for needed in ("SCORES", "Settings", "plan"):
+        if needed not in own and not (plan and needed == "plan"):
             raise ConfigError(f"{module} defines no {needed}, above the call of recipe()")
     folder, name = module.split(".")[-2:]
     source = folder.replace("_", "-")
@@ -84,14 +81,13 @@ def recipe(
         for paper, about in papers().items()
         for note, texts in about.notes.items()
     }
-    usual = type(next(iter(scales.values()))) if scales else own["Settings"]
-    known = {scale: scales.get(scale) or usual() for scale in SCALES}
     made = read_recipe(
         _folder() / folder / f"{name}.toml",
         Paper(source, " ".join(entry.title.split()), claims_of=entry.claims_of),
         scores=own["SCORES"],
         notes=notes,
-        scales=known | scales,
+        names=own,
+        scales={scale: own["Settings"]() for scale in SCALES},
         seeds=dict(zip(SCALES, seeds, strict=True)) if isinstance(seeds, tuple) else seeds,
         plan=plan or own["plan"],
         derive=derive or own.get("derive"),

@@ -103,10 +103,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(n=4, shares=(0.0, 0.1, 1.0), one_layer=tasks.BRIEF, gpt=tasks.BRIEF_GPT),
-    paper=Settings(n=100, shares=(0.0, 0.01, 0.03, 0.1, 0.2, 0.3, 0.5, 1.0)),
-    seeds=(2, 8, 8),
-    version=fr.VERSION,
-)
+RECIPE = recipe(__name__, seeds=(2, 8, 8), version=fr.VERSION)

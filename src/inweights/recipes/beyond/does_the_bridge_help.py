@@ -92,8 +92,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    **Settings.scales(smoke_tokens=900, paper_tokens=4000, paper_epochs=20),
-    seeds=(2, 8, 8),
-)
+RECIPE = recipe(__name__, seeds=(2, 8, 8))

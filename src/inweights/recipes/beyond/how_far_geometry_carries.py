@@ -32,9 +32,21 @@ KEYS = [*CELL, "nodes", "seed"]
 FOUND = 0.9
 
 
+_star = partial(PathStarTraining, nodes=8, pressure=3.0, settle=60, task_tokens=False)
+#: Edges alone, in a cell of the law.
+CELLS = _star(edges=200, model=iw.GPTConfig(layers=2, width=32, heads=2, context=16))
+FEW = _star(arms=200, edges=300, paths=1000)
+MANY = structs.replace(
+    FEW, arms=1000, edges=500, settle=200, paths=2000, sources=1000, rehearsed=300
+)
+#: The same, and next to no training.
+MINI_CELLS = structs.replace(CELLS, edges=2, settle=2, model=MINI.model)
+MINI_READ = _star(edges=2, settle=2, paths=2, leaves=4, sources=32, rehearsed=8, model=MINI.model)
+
+
 class Settings(iw.Config):
-    course: PathStarTraining
-    read: tuple[PathStarTraining, ...]
+    course: PathStarTraining = CELLS
+    read: tuple[PathStarTraining, ...] = (FEW, MANY)
     nodes: tuple[int, ...] = (4, 5, 6, 7, 8, 9)
     fitted: tuple[int, ...] = (50, 200)
     judged: tuple[int, ...] = (100, 400)
@@ -135,33 +147,4 @@ SCORES = {
 }
 
 
-_star = partial(PathStarTraining, nodes=8, pressure=3.0, settle=60, task_tokens=False)
-#: Edges alone, in a cell of the law.
-CELLS = _star(edges=200, model=iw.GPTConfig(layers=2, width=32, heads=2, context=16))
-FEW = _star(arms=200, edges=300, paths=1000)
-MANY = structs.replace(
-    FEW, arms=1000, edges=500, settle=200, paths=2000, sources=1000, rehearsed=300
-)
-
-
-def _mini(arms: int) -> PathStarTraining:
-    """A graph of the right size, and next to no training."""
-    return _star(
-        arms=arms, edges=2, settle=2, paths=2, leaves=4, sources=32, rehearsed=8, model=MINI.model
-    )
-
-
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(
-        nodes=(4, 8),
-        fitted=(4, 6),
-        judged=(5,),
-        widths=(8, 16),
-        course=structs.replace(CELLS, edges=2, settle=2, model=MINI.model),
-        read=(_mini(200), _mini(1000)),
-    ),
-    cpu=Settings(course=CELLS, read=(FEW, MANY)),
-    paper=Settings(fitted=(50, 200, 1000), judged=(100, 400, 2000), course=CELLS, read=(FEW, MANY)),
-    seeds=(2, 8, 8),
-)
+RECIPE = recipe(__name__, seeds=(2, 8, 8))

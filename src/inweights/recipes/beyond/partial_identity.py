@@ -91,10 +91,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(n=4, fractions=(0.5,), one_layer=tasks.BRIEF, gpt=tasks.BRIEF_GPT),
-    paper=Settings(fractions=tuple(i / 10 for i in range(11))),
-    seeds=(2, 8, 8),
-    version=fr.VERSION,
-)
+RECIPE = recipe(__name__, seeds=(2, 8, 8), version=fr.VERSION)

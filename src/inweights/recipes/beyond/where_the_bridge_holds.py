@@ -9,7 +9,7 @@ import inweights as iw
 from inweights.config import apply_overrides
 from inweights.errors import check_names
 from inweights.lab import Measure, Plan, Score, Trial, cosine, number, share
-from inweights.recipes.identity_bridge.common import BRIEF, NARROW, GPTTraining
+from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared import derived
 
@@ -54,7 +54,7 @@ class Settings(iw.Config):
     complexity: int = 2
     n: int = 20
     every: int = 20
-    base: GPTTraining = NARROW
+    base: ib.GPTTraining = ib.NARROW
 
     def __post_init__(self) -> None:
         check_names("axis", self.axes, AXES)
@@ -159,12 +159,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(
-        axes=tuple(axis for axis in AXES if axis not in ("rate", GAMMA, "N")),
-        n=2,
-        every=2,
-        base=BRIEF,
-    ),
-)
+RECIPE = recipe(__name__)

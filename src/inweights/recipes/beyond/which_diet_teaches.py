@@ -152,9 +152,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    **Settings.scales(smoke_tokens=1200, paper_tokens=4000, paper_epochs=20),
-    seeds=(1, 8, 8),
-    version=2,
-)
+RECIPE = recipe(__name__, seeds=(1, 8, 8), version=2)

@@ -1,18 +1,17 @@
 """What the built-in recipes state, as data: it is listed without loading any of them.
 
-``index.jsonl`` has a line for each recipe. It is written by ``python -m
-inweights.recipes.catalogue.index``, and a test holds it to the recipes.
+``index.jsonl`` has a line for each recipe. It is written by ``tests/house/catalogue.py`` of the
+repository, and a test holds it to the recipes.
 """
 
 from functools import lru_cache
 from importlib import resources
-from pathlib import Path
 
 import msgspec
 
 from inweights.lab.grammar.claim import Statement
 
-_FILE = "index.jsonl"
+FILE = "index.jsonl"
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -33,7 +32,7 @@ class Entry(msgspec.Struct, frozen=True):
 @lru_cache(maxsize=1)
 def index() -> dict[str, Entry]:
     """Return what is listed of every built-in recipe, by name."""
-    text = resources.files("inweights.recipes.catalogue").joinpath(_FILE).read_bytes()
+    text = resources.files("inweights.recipes.catalogue").joinpath(FILE).read_bytes()
     decoder = msgspec.json.Decoder(Entry)
     return {entry.name: entry for entry in decoder.decode_lines(text)}
 
@@ -54,15 +53,3 @@ def read_entry(name: str) -> Entry:
     claims = tuple(Statement(**claim.about(), judged=claim.judged) for claim in recipe.claims)
     needs = {scale: extras(config) for scale, config in recipe.scales.items()}
     return Entry(recipe.name, recipe.title, recipe.paper, recipe.place, needs, claims)
-
-
-def current() -> bytes:
-    """Return what the file has to hold, by the recipes as they are."""
-    from inweights.recipes import is_built_in, recipe_names
-
-    names = [name for name in recipe_names() if is_built_in(name)]
-    return b"".join(msgspec.json.encode(read_entry(name)) + b"\n" for name in names)
-
-
-if __name__ == "__main__":
-    Path(__file__).with_name(_FILE).write_bytes(current())

@@ -72,6 +72,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__, smoke=Settings(n=4, every=2, gpt=ib.BRIEF, emb_mlp=ib.EmbMLPTraining(steps=20))
-)
+RECIPE = recipe(__name__)

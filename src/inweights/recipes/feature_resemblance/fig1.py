@@ -124,16 +124,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(
-        world=Labels(labels=3),
-        linear=DeepLinearConfig(width=16, layers=3),
-        steps=2,
-        gpt=iw.GPTConfig(layers=2, width=16, tied=False),
-        gpt_steps=10,
-    ),
-    paper=Settings(linear=DeepLinearConfig(width=2048, layers=7), gpt=fr.LARGE, gpt_rate=1e-4),
-    seeds=(2, 8, 8),
-    version=fr.VERSION,
-)
+RECIPE = recipe(__name__, seeds=(2, 8, 8), version=fr.VERSION)

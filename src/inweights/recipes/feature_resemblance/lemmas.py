@@ -165,9 +165,4 @@ SCORES |= {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(
-        n=4, few=4, slower=2.0, steps=20, widths=(32,), deep=(16,), labels=3, training=tasks.BRIEF
-    ),
-)
+RECIPE = recipe(__name__)

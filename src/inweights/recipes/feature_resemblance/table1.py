@@ -93,10 +93,4 @@ SCORES |= {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(n=4, one_layer=tasks.BRIEF, gpt=tasks.BRIEF_GPT),
-    paper=Settings(gpt=tasks.GPTTraining(model=fr.LARGE, rate=1e-4)),
-    seeds=(2, 8, 8),
-    version=fr.VERSION,
-)
+RECIPE = recipe(__name__, seeds=(2, 8, 8), version=fr.VERSION)

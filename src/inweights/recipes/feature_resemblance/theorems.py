@@ -88,4 +88,4 @@ SCORES |= {
 }
 
 
-RECIPE = recipe(__name__, smoke=Settings(n=4, checked=3, training=tasks.BRIEF), version=fr.VERSION)
+RECIPE = recipe(__name__, version=fr.VERSION)

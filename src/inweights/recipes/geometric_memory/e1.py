@@ -84,15 +84,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(star=ways.MINI, search=(Search(),), width=0, steps=12, every=6),
-    paper=Settings(
-        star=ways.PAPER_STAR,
-        search=(Search(rate=5e-4, std=0.02), Search(rate=1e-3, std=0.02)),
-        width=0,
-        steps=50_000,
-        every=2000,
-    ),
-    seeds=(2, 8, 8),
-)
+RECIPE = recipe(__name__, seeds=(2, 8, 8))

@@ -168,10 +168,4 @@ _PAPER = tuple(
     for arms, width in ((2, 384), (5, 384), (10, 784))
 )
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(stars=(_MINI,), hidden=(_MINI,), every=3),
-    paper=Settings(stars=_PAPER, hidden=_PAPER, every=1000),
-    seeds=(2, 8, 8),
-    version=3,
-)
+RECIPE = recipe(__name__, seeds=(2, 8, 8), version=3)

@@ -107,17 +107,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(
-        stars=(structs.replace(ways.MINI, model=MambaConfig(layers=1, width=8, state=4)),),
-        every=6,
-        arms=4,
-        draws=4,
-    ),
-    # The small graph stays, since all pairs of the large one's nodes would not fit in memory.
-    paper=Settings(
-        stars=(_SMALL, structs.replace(ways.PAPER_STAR, model=_PAPER_MAMBA)), every=500, arms=60
-    ),
-    seeds=(2, 8, 8),
-)
+RECIPE = recipe(__name__, seeds=(2, 8, 8))

@@ -3,7 +3,6 @@
 import math
 
 import polars as pl
-from msgspec import structs
 
 import inweights as iw
 from inweights.lab import Plan, Score, share
@@ -100,11 +99,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(trees=(Tree(star=ways.MINI),), every=6),
-    paper=Settings(
-        trees=(Tree(star=structs.replace(ways.PAPER_STAR, arms=1000, nodes=5)),), every=500
-    ),
-    seeds=(2, 8, 8),
-)
+RECIPE = recipe(__name__, seeds=(2, 8, 8))

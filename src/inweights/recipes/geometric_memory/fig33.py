@@ -82,9 +82,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(stars=(ways.MINI,), every=6),
-    paper=Settings(stars=(ways.PAPER_STAR,), every=1000),
-    seeds=(2, 8, 8),
-)
+RECIPE = recipe(__name__, seeds=(2, 8, 8))

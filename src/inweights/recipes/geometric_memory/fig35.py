@@ -54,9 +54,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(stars=(ways.MINI,), pauses=(0, 2, 5), every=6),
-    paper=Settings(stars=(ways.PAPER_STAR,), every=500),
-    seeds=(2, 8, 8),
-)
+RECIPE = recipe(__name__, seeds=(2, 8, 8))

@@ -64,9 +64,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(stars=(ways.MINI,), paths=6, every=4),
-    paper=Settings(stars=(ways.PAPER_STAR,), paths=20_000, every=500),
-    seeds=(2, 8, 8),
-)
+RECIPE = recipe(__name__, seeds=(2, 8, 8))

@@ -62,9 +62,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(stars=(ways.MINI,), arms=4),
-    paper=Settings(stars=(ways.PAPER_STAR,), arms=60),
-    seeds=(2, 8, 8),
-)
+RECIPE = recipe(__name__, seeds=(2, 8, 8))

@@ -206,9 +206,8 @@ PAPER_STAR = PathStarTraining(
     precision="bf16",
 )
 
-#: Table 2's rows in the weights: (5000, 5), (10000, 6) and (10000, 10).
-PAPER_STARS = (
-    PAPER_STAR,
+#: Table 2's other rows in the weights: (10000, 6) and (10000, 10).
+LARGER_STARS = (
     structs.replace(PAPER_STAR, arms=10_000, nodes=6, pauses=6),
     structs.replace(
         PAPER_STAR,

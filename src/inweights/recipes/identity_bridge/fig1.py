@@ -8,7 +8,7 @@ from inweights.lab import Plan, computed, cosine, share
 from inweights.recipes.papers import recipe
 from inweights.recipes.shared.language.experiment import computations
 from inweights.recipes.shared.language.facts import Facts, TrainingMix
-from inweights.recipes.shared.language.invented import InventedSettings
+from inweights.recipes.shared.language.invented import InventedSettings as Settings
 from inweights.recipes.shared.language.tables import accuracies, both_times
 
 LABELS = ("facts", "condition")
@@ -21,7 +21,7 @@ MIXES = {
 }
 
 
-def plan(settings: InventedSettings) -> Plan:
+def plan(settings: Settings) -> Plan:
     """The model as it is, asked about real people; and a fine-tune for each mix."""
     lessons = {
         name: Facts(world=settings.world, mix=mix, tokens=settings.tokens)
@@ -70,8 +70,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    **InventedSettings.scales(smoke_tokens=500, paper_tokens=2500, paper_epochs=30),
-    seeds=(2, 8, 8),
-)
+RECIPE = recipe(__name__, seeds=(2, 8, 8))

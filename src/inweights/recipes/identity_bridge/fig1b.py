@@ -76,8 +76,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(n=4, gpt=ib.BRIEF, emb_mlp=ib.EmbMLPTraining(steps=20)),
-    paper=Settings(relations=(1, 2, 4), told=(0.0, 0.5), gpt=ib.GPTTraining()),
-)
+RECIPE = recipe(__name__)

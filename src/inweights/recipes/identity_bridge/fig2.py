@@ -95,13 +95,4 @@ SCORES = {
 }
 
 
-RECIPE = recipe(
-    __name__,
-    smoke=Settings(n=5, gpt=ib.BRIEF, tied=ib.BRIEF_TIED, emb_mlp=ib.EmbMLPTraining(steps=20)),
-    paper=Settings(
-        complexities=(1, 2, 3, 4, 5, 6, 7, 8),
-        controls=(1, 2, 3, 4, 5, 6, 7, 8),
-        tied_complexities=(1, 2, 3, 4, 5),
-        tied_controls=(1, 2, 3, 4, 5),
-    ),
-)
+RECIPE = recipe(__name__)

@@ -5,6 +5,8 @@ from functools import partial
 from inweights.recipes.identity_bridge import optimum
 from inweights.recipes.papers import recipe
 
+Settings = optimum.Settings
+
 SCORES = {
     "bridge-peaks": optimum.peak.at(row_group="bridge").over("n", "column_group") >= 1.0,
     "subject-inherits-object": optimum.block.at(row_group="subject", column_group="object") >= 0.1,
@@ -14,7 +16,6 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    **optimum.SCALES,
     seeds=1,
     plan=partial(optimum.plan, identity=True),
     derive=optimum.derive,

@@ -5,6 +5,8 @@ from functools import partial
 from inweights.recipes.identity_bridge import optimum
 from inweights.recipes.papers import recipe
 
+Settings = optimum.Settings
+
 SCORES = {
     "no-preference": optimum.block.at(row_group="subject", column_group="object").within(
         -1e-3, 1e-3
@@ -16,7 +18,6 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    **optimum.SCALES,
     seeds=1,
     plan=partial(optimum.plan, identity=False),
     derive=optimum.derive,

@@ -74,4 +74,4 @@ SCORES |= {
 }
 
 
-RECIPE = recipe(__name__, smoke=Settings(n=4, complexity=2, gpt=ib.BRIEF, tied=ib.BRIEF_TIED))
+RECIPE = recipe(__name__)

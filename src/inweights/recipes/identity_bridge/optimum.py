@@ -1,7 +1,6 @@
 """What Figures 4 and 5 of Identity Bridge share: the optimum of program (2), drawn."""
 
 from functools import partial
-from typing import Any
 
 import polars as pl
 
@@ -83,10 +82,4 @@ most = least.of("largest")
 gap = computed("norms", "gap").over("n")
 
 
-#: Settings by scale: the paper's own sizes are not printed.
-SCALES: dict[str, Any] = {
-    "smoke": Settings(n=4, sizes=(4,)),
-    "cpu": Settings(),
-    "paper": Settings(sizes=(5, 10, 20, 50, 100, 200)),
-}
 VERSION = 2

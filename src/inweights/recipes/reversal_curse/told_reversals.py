@@ -76,8 +76,6 @@ SCORES = {
 
 RECIPE = recipe(
     __name__,
-    smoke=Settings(n=11, told=(0, 10), told_phrased=(0, 2, 5, 10), training=kinds.BRIEF),
-    paper=Settings(told=(0, 2, 5, 10)),
     seeds=(2, 8, 10),
     derive=partial(kinds.derive, labels=("identities", "told", "phrased"), by=("phrased",)),
 )

@@ -1,7 +1,7 @@
 """People and places that do not exist, so that nothing is known of them beforehand."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -148,25 +148,3 @@ class InventedSettings(iw.Config):
     @property
     def contents(self) -> dict[str, str]:
         return contents_of(self.model)
-
-    @classmethod
-    def scales(cls, *, smoke_tokens: int, paper_tokens: int, paper_epochs: int) -> dict[str, Any]:
-        """Return the settings of each scale; those of ``cpu`` are the defaults."""
-        return {
-            "smoke": cls(
-                model="@tiny",
-                world=Invented(people=4, towns=2, countries=2),
-                tokens=smoke_tokens,
-                tuning=FineTune(method="full", rate=1e-2, epochs=1, batch_tokens=1024, end=False),
-            ),
-            "cpu": cls(),
-            "paper": cls(
-                model="meta-llama/Llama-3.2-1B",
-                device="cuda",
-                world=Invented(people=64, towns=16, countries=8),
-                tokens=paper_tokens,
-                tuning=FineTune(
-                    method="full", rate=2e-5, epochs=paper_epochs, batch_tokens=2048, end=False
-                ),
-            ),
-        }
