@@ -1,7 +1,5 @@
 """Inputs and labels, nothing else: the data of deep linear networks (Feature Resemblance §7)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from inweights.config import Config, to_plain

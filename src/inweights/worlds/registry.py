@@ -3,8 +3,6 @@
 The world that alters another one stands here, as it finds the other by its kind.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Token names in named groups, and ids for them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One table for any architecture: what it composes, taught which facts, at what cost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -5,8 +5,6 @@ too? Two-hop reasoning is the same question with ``a`` and ``b`` renamed, where 
 is the bridge itself.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

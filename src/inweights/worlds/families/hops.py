@@ -1,7 +1,5 @@
 """Chains of any number of hops through levels of entities."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

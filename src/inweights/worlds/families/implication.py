@@ -6,8 +6,6 @@ not: the facts do not tell which. (*Generalization or Hallucination? Understandi
 Reasoning in Transformers*, arXiv 2506.10887.)
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -6,8 +6,6 @@ token learns to follow an edge from the node that it was just given, which leave
 at the one token that takes planning, the first node of the arm.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from inweights.config import Config, to_plain

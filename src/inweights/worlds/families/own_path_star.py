@@ -5,8 +5,6 @@ path. What is told and asked is that of :class:`~inweights.worlds.PathStar`, so 
 and judges one takes the other.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal

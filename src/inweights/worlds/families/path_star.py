@@ -5,8 +5,6 @@ path from the root. Who has only memorised edges and trained paths knows nothing
 leaves; who has learnt a geometry finds their paths.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal, Protocol
 

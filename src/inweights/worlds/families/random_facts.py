@@ -4,8 +4,6 @@ A few answers are popular, some entities have more facts than others, and relati
 or have several values.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

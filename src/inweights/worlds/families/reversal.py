@@ -5,8 +5,6 @@ reverse relation. *Breaking the Reversal Curse via Identity Bridge* (arXiv 2602.
 identities; ours adds a few reversals that are told.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

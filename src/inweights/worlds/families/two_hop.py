@@ -4,8 +4,6 @@ Subjects ``a_i`` reach bridges ``b_k`` through first relations ``r1_j``, and bri
 ``c_i`` through second relations ``r2_k``. A zero-hop identity ``b → b`` may be added.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
