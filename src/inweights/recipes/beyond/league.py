@@ -7,7 +7,7 @@ import polars as pl
 
 import inweights as iw
 from inweights.config import Config, replace_at
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, check_names
 from inweights.lab import Curriculum, Measure, Plan, Trial, share
 from inweights.models.configs import EmbMLPConfig, GPTConfig, MambaConfig
 from inweights.models.outside.wrapping import WrapConfig, causal_lm
@@ -98,9 +98,7 @@ class Settings(Config):
     decay: float = 0.1
 
     def __post_init__(self) -> None:
-        for model in self.models:
-            if model not in STANDING:
-                raise unknown_name("model of the league", model, STANDING)
+        check_names("model of the league", self.models, STANDING)
         if self.entrant is not None and self.name in self.models:
             raise ConfigError(f"the league has a model '{self.name}' already; choose another name")
 

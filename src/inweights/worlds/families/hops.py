@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from inweights.config import MOST, Config, check_size, to_plain
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, check_names
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_fraction, check_world
 from inweights.worlds.vocabulary import bridge_levels, numbered
@@ -64,9 +64,7 @@ class Hops(Config, tag_field="kind", tag="hops"):
         if not self.trained and (self.shortest > 2 or self.longest is not None):
             raise ConfigError("hops: shortest and longest have no effect without trained chains")
         if isinstance(self.identity, tuple):
-            for level in self.identity:
-                if level not in self.bridges:
-                    raise unknown_name("level in identity of hops", level, self.bridges)
+            check_names("level in identity of hops", self.identity, self.bridges)
         else:
             check_fraction("hops", "identity", self.identity)
 
