@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from inweights.config import MOST, Config, check_size, to_plain
+from inweights.config import MOST, Config, check_size
 from inweights.errors import ConfigError, check_names
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_fraction, check_world
@@ -108,19 +108,8 @@ class Hops(Config, tag_field="kind", tag="hops"):
             }
         )
         trained, queries = self._chains(_walks(path, steps, relations), rng)
-        return World(
-            name="hops",
-            vocabulary=vocabulary,
-            facts=facts.joined(trained),
-            queries=queries,
-            settings=to_plain(self),
-            seed=seed,
-            why_out_of_distribution=(
-                "no chain of so many facts is trained"
-                if self.trained
-                else "no chain of two facts is trained"
-            ),
-        )
+        why = f"no chain of {'so many' if self.trained else 'two'} facts is trained"
+        return World.of(self, seed, vocabulary, facts.joined(trained), queries, why)
 
     def _chains(
         self, walks: Iterator[tuple[Ids, Ids]], rng: np.random.Generator
