@@ -82,8 +82,6 @@ STANDING: dict[str, Callable[[int], Entrant]] = {
 
 
 class Settings(Config):
-    """Settings of the recipe."""
-
     models: tuple[str, ...] = tuple(STANDING)
     entrant: Entrant | None = None
     name: str = "entrant"

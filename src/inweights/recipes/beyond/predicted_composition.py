@@ -107,10 +107,7 @@ def plan(settings: Settings) -> lab.Plan:
             )
             for name, (model, curriculum) in models.items()
         ]
-    measures = [
-        lab.Measure(name="trained", probe=iw.probes.margins),
-        lab.Measure(name="accuracy", probe=iw.probes.accuracy),
-    ]
+    measures = [lab.Measure(name="trained", probe=iw.probes.margins), iw.probes.accuracy]
     return lab.Plan(trials=trials, computations=computations, measures=measures)
 
 

@@ -34,7 +34,7 @@ def plan(settings: Settings) -> Plan:
         for name, identity in product(settings.models, (True, False))
     ]
     measures = [
-        Measure(name="accuracy", probe=iw.probes.accuracy),
+        iw.probes.accuracy,
         Measure(
             name="curves",
             probe=iw.probes.accuracy,
