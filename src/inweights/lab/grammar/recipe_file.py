@@ -1,18 +1,19 @@
-"""The texts of a recipe as data: the TOML file next to its code.
+"""The texts and settings of a recipe as data: the TOML file next to its code.
 
-The file has the title, the paper's claims with their sentences and places, and the figures; the
-code has the settings, the plan and a score for each claim. Both sides name the same claims.
+The file has the title, the paper's claims with their sentences and places, the figures, and the
+settings of each scale; the code has their defaults, the plan and a score for each claim. Both sides
+name the same claims.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
 from inweights.config import Config, decode, load_toml, to_plain
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, check_names
 from inweights.lab.grammar.claim import Claim, Protocol, Rule, Stating
 from inweights.lab.grammar.figure import Figure
 from inweights.lab.grammar.recipe import Code, Paper, Recipe
@@ -146,11 +147,10 @@ def read_recipe(
     for id_ in said:
         if id_ not in scores:
             raise ConfigError(f"{path.name}: claim '{id_}' has no score in the recipe's code")
-    _check_known("claim", scores, said, f"It has a score; {path.name} has no words.")
-    _check_known("note", file.notes, known, f"{path.name}.")
-    _check_known(
-        "setting", file.settings, kind.__struct_fields__, f"{path.name} says what it means."
-    )
+    check_names("claim", scores, said, hint=f"It has a score; {path.name} has no words.")
+    check_names("note", file.notes, known, hint=f"{path.name}.")
+    fields, hint = kind.__struct_fields__, f"{path.name} says what it means."
+    check_names("setting", file.settings, fields, hint=hint)
     name = path.stem.replace("_", "-")
     state = paper.stating(name, file.cited or file.place, file.condition)
     ours = [*file.ours, *(text for note in file.notes for text in known[note])]
@@ -194,12 +194,6 @@ def _with_used(value: Any, names: Mapping[str, Any]) -> Any:
     if not isinstance(found, Config):
         raise ConfigError(f"use = '{value['use']}' is no config of the recipe's code")
     return to_plain(found) | own
-
-
-def _check_known(what: str, names: Iterable[str], known: Collection[str], hint: str) -> None:
-    for name in names:
-        if name not in known:
-            raise unknown_name(what, name, known, hint=hint)
 
 
 def _claim(
