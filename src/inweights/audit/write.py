@@ -1,18 +1,13 @@
 """The folder that ``inweights augment`` writes: data, questions, tasks, and a card."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 import polars as pl
 
+from inweights.audit.augment import Augmented
 from inweights.worlds.readers.new_folder import new_folder
-
-if TYPE_CHECKING:
-    from inweights.audit.augment import Augmented
 
 #: The forms that people train with. Each has files of its own: TRL takes a row that holds several
 #: for prompt and completion, but ends the text, so that the end of an answer is never learnt.

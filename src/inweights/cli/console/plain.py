@@ -1,17 +1,13 @@
 """A prediction as plain values, for JSON."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from inweights.audit.trained_prediction import TrainedForecast
+from inweights.theory import Prediction
 from inweights.theory.prediction.trust import meaning, trust
-
-if TYPE_CHECKING:
-    from inweights.audit.trained_prediction import TrainedForecast
-    from inweights.theory import Prediction
 
 #: Facts that are let go in the JSON object; Python has them all.
 _LET_GO = 1000

@@ -1,20 +1,22 @@
 """The verdict of the page: a headline, and a row for each claim with its interval and target."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from inweights.config import load_toml
-from inweights.lab.grammar.claim import NO_TEXT, NO_WORDS, RELIABLE
+from inweights.lab.grammar.claim import (
+    NO_TEXT,
+    NO_WORDS,
+    RELIABLE,
+    ClaimResult,
+    Protocol,
+    Rule,
+    Verdict,
+)
 from inweights.lab.grammar.verdict import closeness, printed_number
 from inweights.report.base.html import disclosure, escape, prose, tag
 from inweights.support.progress import plural
-
-if TYPE_CHECKING:
-    from inweights.lab.grammar.claim import ClaimResult, Protocol, Rule, Verdict
 
 _WORDS = load_toml(Path(__file__).with_suffix(".toml"))
 _CLASS: dict[Verdict, str] = _WORDS["classes"]
