@@ -258,7 +258,7 @@ def work(planned: Planned, effort: Effort | None = None) -> Status:
     job = msgspec.structs.replace(planned.job, device=effort.device, threads=effort.threads)
     schedule = Schedule(
         (),
-        effort.tell if effort.watching else None,
+        effort.tell,
         busy=job.lease / 10,
         free=planned.store.leases.free,
         more=_blocks(planned),

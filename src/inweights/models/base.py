@@ -9,7 +9,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.errors import ConfigError, DataError, check_names
 from inweights.models.layers import Embedding, Linear
 from inweights.models.packing import Packed, pack
 from inweights.support.progress import plural
@@ -182,8 +182,8 @@ class Model(nn.Module):
         Raises:
             ConfigError: A layer, or ``at``, is unknown.
         """
-        if isinstance(at, str) and at not in ("last", "all"):
-            raise unknown_name("place", at, ("last", "all"))
+        if isinstance(at, str):
+            check_names("place", [at], ("last", "all"))
         batch = inputs if isinstance(inputs, Packed) else pack([inputs])
         wanted = self._known(self.layer_names if layers is None else layers)
         states = self.states(batch)
@@ -314,9 +314,7 @@ class Model(nn.Module):
 
     def _known(self, names: Iterable[str], *, parts: bool = False) -> tuple[str, ...]:
         known = (*self.layer_names, *(self.part_names if parts else ()))
-        for name in names:
-            if name not in known:
-                raise unknown_name("layer", name, known)
+        check_names("layer", names, known)
         return tuple(names)
 
     @staticmethod

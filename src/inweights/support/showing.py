@@ -64,6 +64,19 @@ class Card:
         return f"  … and {more} more" if more > 0 else ""
 
 
+class Carded:
+    """Shows itself by a card: as text, and in notebooks as HTML."""
+
+    def _card(self) -> Card:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self._card().text
+
+    def _repr_html_(self) -> str:
+        return self._card().html
+
+
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Rows as lines whose columns begin at the same place."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

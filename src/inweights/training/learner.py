@@ -163,7 +163,7 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
         """Updates of a small model that take about as long, for the progress display."""
         return 100
 
-    def learn(self, world: World) -> EmbMLP:
+    def learn(self, world: World, _model: None = None, _seed: int = 0) -> EmbMLP:
         """Return the optimum of a world as an Emb-MLP of one replica.
 
         Raises:
