@@ -44,15 +44,9 @@ def write_augmented(augmented: Augmented, folder: str | Path) -> Path:
             _jsonl(table, tasks / f"questions_{role}.jsonl")
             task = _TASK.format(name=f"inweights_{role}", role=role)
             (tasks / f"{role}.yaml").write_text(task, encoding="utf-8")
-        counts = {
-            "strategies": list(augmented.strategies),
-            "rows": augmented.counts,
-            "words": augmented.words,
-            "tokens": augmented.tokens,
-            "dropped": augmented.dropped,
-            "alone": augmented.alone,
-            "often": list(augmented.often),
-        }
+        counts = {"strategies": augmented.strategies, "rows": augmented.counts}
+        for name in ("words", "tokens", "dropped", "alone", "often"):
+            counts[name] = getattr(augmented, name)
         (work / "counts.json").write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
         listed = "\n".join(
             [f"- {name}: {count}" for name, count in augmented.counts.items()]

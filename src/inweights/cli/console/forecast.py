@@ -92,11 +92,7 @@ def _to_add(made: Prediction, every: bool) -> None:
 
 
 def _write_page(
-    made: Prediction,
-    queries: pl.DataFrame,
-    trained: TrainedForecast | None,
-    page: Path,
-    name: str,
+    made: Prediction, queries: pl.DataFrame, trained: TrainedForecast | None, page: Path, name: str
 ) -> None:
     from inweights.report.base.html import write_page
     from inweights.report.pages.prediction_page import build_forecast_page

@@ -96,9 +96,7 @@ def interactive(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> str | Non
 
 
 def figures_section(
-    figures: Sequence[Figure],
-    tables: Mapping[str, pl.DataFrame],
-    stills: Mapping[str, Still],
+    figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame], stills: Mapping[str, Still]
 ) -> tuple[str, bool]:
     """Return the figures, and whether one of them plays through time, which takes plotly.
 
