@@ -109,9 +109,8 @@ def read_recipe(
     """Return the recipe whose words are in a TOML file, named as the file is.
 
     ``scores`` are by the claims' ids; ``notes``, which recipes share, by name; ``names`` are those
-    of the code that settings of a scale may ``use``, such as its ``globals()``; ``code`` is
-    ``scales``, one at least, ``seeds``, ``plan``, and ``derive`` and ``version`` where there are
-    such.
+    of the code that settings of a scale may ``use``, such as its ``globals()``; ``code`` has one
+    scale at least.
     """
     file = _decoded(RecipeFile, load_toml(path), f"{path}")
     claims, figures = file.claims.items(), file.figures.items()
