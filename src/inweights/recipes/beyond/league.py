@@ -89,7 +89,7 @@ class Settings(Config):
         n=20, first_relations=2, second_relations=4, maps="sampled", bridges=6, unseen=0.3,
         trained=0.75,
     )  # fmt: skip
-    shares: tuple[float, ...] = (0.0, LEAST, 0.5, 0.75)
+    shares: tuple[float, ...] = (0.0, LEAST, 0.75)
     width: int = 32
     steps: int = 600
     rate: float = 2e-3
@@ -192,7 +192,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             panel=pl.format(
                 "{}, {}",
                 pl.col("hops").replace_strict(HOPS),
-                pl.when("identity").then(pl.lit("identities")).otherwise(pl.lit("none")),
+                pl.when("identity").then(pl.lit("identities")).otherwise(pl.lit("no identities")),
             )
         ).sort("identity", pl.col("hops").replace_strict({h: i for i, h in enumerate(HOPS)})),
     }
