@@ -203,8 +203,8 @@ class Pairs:
         counts = np.rint(coded / _CODE)
         own = coded - counts * _CODE
         if counts.max(initial=0) * len(groups) >= _CODE:  # a sum may be too large to tell
-            counts = np.bincount(groups).astype(np.float64)
-            own = np.bincount(groups, self.ranks)
+            counts = np.asarray(np.bincount(groups), dtype=np.float64)
+            own = np.asarray(np.bincount(groups, self.ranks), dtype=np.float64)
         ranks = _ranks_of(counts) - (len(groups) + 1) / 2
         scale = np.sqrt((counts * ranks**2).sum() * self._spread)
         return float(own @ ranks / scale) if scale > 0 else np.nan
