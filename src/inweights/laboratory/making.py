@@ -33,13 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a recipe takes at scale ``cpu``.
+    """What a recipe takes at scale ``cpu``: minutes of one processor of this machine, all seeds.
 
-    Attributes:
-        recipe: Its name.
-        minutes: Of one processor of this machine, all seeds; ``None`` where it was never timed.
-        most: Whether it may be less, as trainings end when they have learnt.
-        done: Whether there is a finished run, so that none of it is left.
+    They are ``None`` where it was never timed, and may be less than ``most``, as trainings end when
+    they have learnt. Where there is a finished run, none of it is left.
     """
 
     recipe: str
@@ -134,14 +131,7 @@ def forecast(
     runs: str | Path | None = None,
     **effort: Any,
 ) -> Forecast:
-    """Estimate the cost of a run by timing a few steps; arguments as for :func:`run`.
-
-    ``effort`` says who would do the work: fields of
-    :class:`~inweights.lab.engine.collect.Effort`.
-
-    Raises:
-        ConfigError: A name, a scale or an override does not fit.
-    """
+    """Estimate the cost of a run by timing a few steps; arguments as for :func:`run`."""
     from inweights.lab.engine.collect import Effort
     from inweights.lab.studies.cost import forecast as look_ahead
 
@@ -160,14 +150,7 @@ def costs(*, only: str = "", runs: str | Path | None = None) -> tuple[Cost, ...]
     """Return what the recipes of the results table take at scale ``cpu`` on this machine.
 
     That is what each took when it was timed last, by a quick measure of this machine beside the
-    same of that one.
-
-    Args:
-        only: Recipes whose name contains this.
-        runs: Folder of all runs.
-
-    Raises:
-        ConfigError: No recipe has such a name.
+    same of that one. Arguments are as for :func:`~inweights.laboratory.verdicts`.
     """
     from inweights.recipes.catalogue.minutes import pace, timings
 
@@ -193,14 +176,9 @@ def settle(
 ) -> Iterator[Settled]:
     """Run more seeds for what is undecided, recipe by recipe, until it is settled.
 
-    Recipes that have run go from quick to slow, so that a budget settles as much as it can.
-
-    Args:
-        scale: Which run of each recipe.
-        only: Recipes whose name contains this.
-        minutes: Time for all of them.
-        runs: Folder of all runs.
-        effort: Who does the work, and with what.
+    Recipes that have run go from quick to slow, so that the ``minutes`` for all of them settle as
+    much as they can. Other arguments are as for :func:`~inweights.laboratory.verdicts`; ``effort``
+    says who does the work.
 
     Yields:
         What more seeds gave, of each recipe with undecided claims.
@@ -236,6 +214,7 @@ def claim(table: pl.DataFrame, judged: Judged, says: str = "") -> ClaimResult:
         DataError: The table has no such column, or no such rows.
 
     Example:
+        >>> import polars as pl
         >>> from inweights.lab import number
         >>> table = pl.DataFrame({"seed": range(8), "score": [0.95, 0.97] * 4})
         >>> claim(table, number("result", "score") >= 0.9).verdict
@@ -267,6 +246,7 @@ def add_seeds_until_decided(
         ConfigError: There is no claim, or ``most`` is fewer than a verdict takes.
 
     Example:
+        >>> import polars as pl
         >>> from inweights.lab import number
         >>> def walk(seeds):
         ...     scores = [0.6, 0.8, 0.7, 0.4] * (seeds // 4)

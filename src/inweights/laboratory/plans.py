@@ -51,7 +51,6 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
         store: Where results go; below the plan if empty.
         version: The library's that wrote the plan, which that of every worker has to be.
         collect: Words of the command that reads the results, once they are there.
-        parts: How many files of tasks there are.
         labels: Names of what its trials differ in.
     """
 

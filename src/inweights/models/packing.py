@@ -26,7 +26,6 @@ class Packed:
 
     Attributes:
         tokens: The axis of replicas is there where each reads tokens of its own.
-        positions: Position of each token.
         shapes: ``(B, T)`` of each group, in the order in which the groups lie in ``S``.
     """
 

@@ -44,13 +44,7 @@ CONFIG = "config.json"
 
 
 class RunFolder:
-    """One run on disk, at work or complete. What cannot be written or removed is a RunError.
-
-    Args:
-        root: The folder of all runs.
-        name: The folder of the complete run, below it.
-        config: Everything that decides the run, as plain values.
-    """
+    """One run on disk, at work or complete. What cannot be written or removed is a RunError."""
 
     def __init__(self, root: Path, name: str, config: Mapping[str, Any]) -> None:
         self.root, self.path, self.config = root, root / name, dict(config)

@@ -14,8 +14,6 @@ class Card:
     """What is shown of an object.
 
     Attributes:
-        title: What it is.
-        about: Short facts about it.
         columns: Names of the columns of a table.
         rows: The table; the first ten rows are shown.
         picture: A figure as SVG, for notebooks.

@@ -40,8 +40,7 @@ from inweights.training.shards import Shards
 
 #: Seconds between two reports of a task, and how many tasks are asked for theirs at a time.
 _EVERY, _LOOKS = 0.5, 100
-#: Processes of Ray that watch over machines and people: without them a cluster of one's own begins
-#: in half the time, three seconds earlier.
+#: Processes of Ray that watch over machines: without them its own cluster begins 3 s earlier.
 _NEEDLESS = ("start_api_server", "start_log_monitor", "start_monitor")
 #: Options of such a cluster. Nobody else can reach it or reads its metrics, and its processes are
 #: no nicer than those of a local run.

@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from inspect import isfunction
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -25,7 +25,6 @@ from inweights.runs.environment import version_of
 from inweights.runs.tables.store import Store
 from inweights.support.plugins import load_plugins, module_of
 
-T = TypeVar("T")
 _CONFIG, _FUNCTION = "$config", "$function"
 #: What is sent of a computation.
 _COMPUTATION = ("name", "labels", "compute", "options", "seeded", "together", "effort", "stages")
@@ -40,8 +39,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         plugins: Modules of others that tasks may name.
         lease: Seconds after which a task whose holder gave no sign is taken over; 0 where all
             processes are on this machine, whose system frees what a dead one held.
-        owner: Names whoever hands out the tasks; it may give a task that it has lost to another
-            process at once.
+        owner: Whoever hands out the tasks; it may give a lost one to another process at once.
         version: The library's, which has to be that of every machine.
         log: Least level of what other processes log, which comes back with the end of a task.
     """

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 #: Raised by hand when the same run would give other numbers: stored results are then made again.
 VERSION = 1
-#: Replicas that train as one program at most. Beyond this nothing is gained on a CPU: measured at
-#: width 64 and 8 layers, 8 and 24 replicas take the same time a run-step.
+#: Replicas that train as one program at most: measured at width 64 and 8 layers, 8 and 24 of them
+#: take the same time a run-step on a CPU.
 MAX_REPLICAS = 24
 #: The same on an accelerator, where a step of small models is bound by launching kernels, whose
 #: number does not grow with the replicas. Whoever does a task measures how many go together.
@@ -173,8 +173,8 @@ class ComputeTask:
     @property
     def title(self) -> str:
         """What is computed, in a few words."""
-        labels = in_words(self.computation.labels)
-        return f"{self.computation.name} of {labels}" if labels else self.computation.name
+        name, labels = self.computation.name, in_words(self.computation.labels)
+        return f"{name} of {labels}" if labels else name
 
     @property
     def steps(self) -> int:

@@ -111,8 +111,8 @@ class Schedule:
         on_failure: Called with what is set aside.
 
     Attributes:
-        left: How many tasks are neither done nor set aside, of those that were read; and one more
-            while there may be others.
+        left: Tasks that were read and are neither done nor set aside; one more while there may be
+            others.
         on_done: Called with each task that is done.
     """
 

@@ -114,9 +114,8 @@ def _compute(task: ComputeTask, store: Store, progress: Progress) -> None:
         table = one.compute(**options, seeds=[seed for _, seed in task.members])
         made = [(key, table.filter(seed=seed).drop("seed")) for key, seed in task.members]
     else:
-        if one.seeded:
-            options["seed"] = task.seed
-        made = [(task.key, one.compute(**options))]
+        more = {"seed": task.seed} if one.seeded else {}
+        made = [(task.key, one.compute(**options, **more))]
     _check(task)
     for key, rows in made:
         store.write(key, "table", rows)

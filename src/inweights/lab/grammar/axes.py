@@ -1,8 +1,7 @@
 """What a sweep varies: a grid of axes, axes that move together, or a list of points.
 
-Everything here is about paths such as ``world.n`` and ``learner.phases.0.optimizer.rate``, which
-begin with one of the three parts of a trial. A wrong one is refused before anything runs, with the
-nearest that exists. A whole part may also be given several times, as a list or by names.
+Paths such as ``world.n`` and ``learner.phases.0.optimizer.rate`` begin with one of the three parts
+of a trial. A whole part may also be given several times, as a list or by names.
 """
 
 from __future__ import annotations
@@ -34,10 +33,6 @@ _PARTS = {
 
 def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
     """Return a trial for every combination of values; see :func:`inweights.sweep`.
-
-    Raises:
-        ConfigError: A path leads nowhere (names the nearest), a value does not fit, or two
-            conditions are the same.
 
     Example:
         >>> from inweights.models import EmbMLPConfig

@@ -76,9 +76,8 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
 def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
     """Return how far each condition exceeds its controls, seed by seed, at the end of training.
 
-    Args:
-        table: Of a probe, from trials with controls: labels, ``control``, ``seed``, its columns.
-        value: Column that is compared; the one that the probe declares if left out.
+    The table is of a probe, from trials with controls: labels, ``control``, ``seed``, its columns.
+    The column ``value`` is compared, or the one that the probe declares.
 
     Returns:
         A row for each condition, control and place that the probe tells apart: ``beyond``, the

@@ -34,7 +34,6 @@ class Recipe:
         name: ``<paper>/<figure>``.
         paper: Full name of the paper, or ``inweights`` for a recipe of our own.
         place: Where in the paper.
-        summary: What is done, in a paragraph.
         scales: Settings of each scale, all of one config class.
         seeds: Number of replicates of each scale.
         plan: Makes the plan from the settings.
@@ -199,9 +198,6 @@ class Paper:
 
 def parse_seeds(text: str) -> int | tuple[int, ...]:
     """Read seeds as they are written on the command line.
-
-    Raises:
-        ConfigError: It is neither a number, a range nor a list.
 
     Example:
         >>> parse_seeds("8"), parse_seeds("900..903"), parse_seeds("7,8,9")

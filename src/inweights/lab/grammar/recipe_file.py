@@ -1,7 +1,8 @@
-"""The texts of a recipe as data: the TOML file next to its code.
+"""The texts and settings of a recipe as data: the TOML file next to its code.
 
-The file has the title, the paper's claims with their sentences and places, and the figures; the
-code has the settings, the plan and a score for each claim. Both sides name the same claims.
+The file has the title, the paper's claims with their sentences and places, the figures, and the
+settings of each scale; the code has their defaults, the plan and a score for each claim. Both sides
+name the same claims.
 """
 
 from __future__ import annotations
@@ -108,9 +109,8 @@ def read_recipe(
     """Return the recipe whose words are in a TOML file, named as the file is.
 
     ``scores`` are by the claims' ids; ``notes``, which recipes share, by name; ``names`` are those
-    of the code that settings of a scale may ``use``, such as its ``globals()``; ``code`` is
-    ``scales``, one at least, ``seeds``, ``plan``, and ``derive`` and ``version`` where there are
-    such.
+    of the code that settings of a scale may ``use``, such as its ``globals()``; ``code`` has one
+    scale at least.
     """
     file = _decoded(RecipeFile, load_toml(path), f"{path}")
     claims, figures = file.claims.items(), file.figures.items()

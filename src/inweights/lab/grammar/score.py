@@ -67,7 +67,6 @@ class Score(Config):
 
     Attributes:
         table: Name of a table of the recipe, measured or derived.
-        column: The column.
         where: Values that columns have in the rows.
         minus: Values in the rows that are subtracted, seed by seed; empty for none.
         each: Columns over all of whose values the claim has to hold.

@@ -61,8 +61,7 @@ class Measure:
             measures once, at the end.
         where: Only trials whose labels have these values are measured.
         first_seed: Whether only the first seed of every trial is measured.
-        needs: The extra of the package that the probe imports; missing, it is named before
-            anything is trained.
+        needs: The extra that the probe imports; missing, it is named before anything is trained.
     """
 
     name: str
@@ -91,8 +90,6 @@ class Computation:
     """A job that trains no model, such as a step of a proof or a count.
 
     Attributes:
-        name: Name of the table that the results make.
-        labels: Columns that are added to the rows, as for trials.
         compute: ``compute(**options)`` returns a table; options are plain values, configs and
             functions.
         seeded: Whether it is computed for each seed, which ``compute`` then takes as ``seed``; else
@@ -135,9 +132,7 @@ class Plan(Carded):
         computations: Sequence[Computation] = (),
     ) -> None:
         looks = [m if isinstance(m, Measure) else Measure(name=_name(m), probe=m) for m in measures]
-        object.__setattr__(self, "trials", trials)
-        object.__setattr__(self, "measures", looks)
-        object.__setattr__(self, "computations", computations)
+        vars(self).update(trials=trials, measures=looks, computations=computations)
 
     def _card(self) -> Card:
         made: list[Trial | Computation] = [*self.trials, *self.computations]

@@ -53,14 +53,10 @@ def judge(
 ) -> ClaimResult:
     """Return the verdict on ``claim`` from the tables of a finished run.
 
-    Args:
-        claim: What is claimed.
-        tables: Measured and derived tables.
-        alpha: Probability with which an interval may miss.
-        minimum: Seeds that a verdict needs.
-        targets: Whether the claim is judged; else the numbers are only measured, as at ``smoke``.
-        strict: Whether it is a DataError that the claim asks for what is not there; else it is not
-            judged, and says why. It may be missing where a setting was changed.
+    An interval may miss with probability ``alpha``, and a verdict needs ``minimum`` seeds. Without
+    ``targets`` the numbers are only measured, as at ``smoke``. If ``strict``, it is a DataError
+    that the claim asks for what is not there, as where a setting was changed; else it is not
+    judged, and says why.
     """
     try:
         numbers = numbers_of(claim.score, tables, claim.id)
@@ -246,9 +242,8 @@ class Closeness:
 def closeness(claim: ClaimResult) -> Closeness | None:
     """Return whether a result has the published size.
 
-    None where the paper prints no number, where nothing was measured, or where the target is an
-    interval about the number, so that its verdict says it. The interval of what was measured has
-    to lie in ``close``, or within a factor of :data:`FACTOR` of the number.
+    None where no number is printed or measured, or where the target is an interval about it. The
+    interval of what was measured has to lie in ``close``, or within :data:`FACTOR` of the number.
     """
     printed, target = printed_number(claim.published), claim.target
     if printed is None or claim.measured is None:

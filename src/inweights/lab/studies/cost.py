@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 #: Steps of each phase that are tried out.
 STEPS = 3
-#: Groups of runs that are tried out, by their place among all by size: the largest, the smallest,
-#: and of the others as many as so many processor seconds allow.
+#: Groups of runs that are tried out, by their place among all by size, and the processor seconds
+#: after which no other is begun.
 SPREAD, BUDGET = (1.0, 0.0, 0.6, 0.3, 0.8, 0.45), 0.4
 #: Numbers of which the runs that are tried together consist at most: beyond these a step takes as
 #: long as its arithmetic, and so grows with the runs.
@@ -44,8 +44,7 @@ class Forecast:
     """Cost estimate of a plan.
 
     Attributes:
-        conditions: Trials.
-        seeds: Root seeds of each.
+        conditions: Trials, each with so many root ``seeds``.
         runs: Runs of which something is asked; of those that are ``stored`` nothing is missing.
         measured: Runs that are measured only, as their weights are kept.
         trained: Runs that are trained, with so many ``steps`` together.
@@ -164,8 +163,7 @@ def _sizes(task: LearnTask) -> tuple[int, int]:
 def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
     """Return the seconds and bytes that a training would take, by few of its runs and steps.
 
-    ``numbers`` is how many a run has. An accelerator is tried with all runs, as its time is that of
-    launching kernels.
+    An accelerator is tried with all runs, as its time is that of launching kernels.
     """
     import torch
 

@@ -136,8 +136,8 @@ def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
 
     A trial belongs to a claim unless one of its labels has another value than the claim asks for;
     where a table would be left without rows, the quickest of its trials stays. A derived table may
-    still draw on trials that its labels do not name: whoever narrows compares the verdicts on seeds
-    that are there already, as :func:`settle` does. ``claims`` are the last parts of their names.
+    still draw on trials that its labels do not name: :func:`settle` compares the verdicts on seeds
+    that are there already. ``claims`` are the last parts of their names.
 
     Example:
         >>> from inweights.recipes import get_recipe

@@ -1,8 +1,7 @@
 """A study as a TOML file: arguments of :func:`inweights.sweep`, figures and claims.
 
-The file becomes a recipe, ``study/<name of the file>``, and runs like any other: with a page, a
-verdict for every claim, a folder that is listed and shown. All of the file is kept as the settings
-of the run, with every value that it leaves out, so that a run is opened without it.
+The file becomes a recipe, ``study/<name of the file>``, and runs like any other. All of it is kept
+as the settings of the run, with every value that it leaves out.
 """
 
 from __future__ import annotations

@@ -238,8 +238,7 @@ def sweep(
 def learnt(world: Any, model: Any, learner: Learner | None, over: Over) -> list[Trial]:
     """Return the trials of a grid; without a learner each has the named one of its model.
 
-    So a rate follows the width where widths are varied, and what ``over`` says of the learner
-    changes the named one.
+    So a rate follows the width where widths are varied. What is varied changes the named one.
     """
     if learner is not None:
         return grid(world, model, learner, over)

@@ -61,14 +61,9 @@ def state(
     All that is stated at once shares one block of seeds, which no claim was stated on before, so
     that runs are shared between recipes, and nobody has seen a number of it.
 
-    Args:
-        recipes: Whose claims are stated.
-        scale: Of the runs that will judge them.
-        ledger: As it stands.
-        date: Today.
-        anew: Why every claim is stated anew that was not judged as it stands, if it is: on one new
-            block, as the same version where score, target and rule are the same. For a change of
-            the whole library before a run, such as other rounding, which favours no claim.
+    ``anew`` says why every claim is stated anew that was not judged as it stands, if it is: on one
+    new block, as the same version where score, target and rule are the same. For a change of the
+    whole library before a run, such as other rounding, which favours no claim.
     """
     block, lines = ledger.next_block, list[Line]()
     if anew:

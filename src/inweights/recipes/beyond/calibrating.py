@@ -1,12 +1,8 @@
-"""Tables that hold probabilities against trained models, and how they were fitted.
+"""Tables that hold probabilities against trained models.
 
 The fit that comes with the package was made from the tables of a run on other seeds than those on
-which claims are judged: ``python -m inweights.recipes.beyond.calibrating RUN`` writes it.
+which claims are judged, by ``tests/house/calibration.py`` of the repository.
 """
-
-import sys
-from collections.abc import Sequence
-from pathlib import Path
 
 import polars as pl
 
@@ -18,7 +14,7 @@ from inweights.theory.prediction.calibration.features import (
     properties,
     query_features,
 )
-from inweights.theory.prediction.calibration.fitted import MODELS, Calibration, calibration, fit
+from inweights.theory.prediction.calibration.fitted import MODELS, Calibration, calibration
 from inweights.worlds.registry import WorldConfig
 
 CALIBRATED, BASE, IDENTITY, ALL = "calibrated", "base rate", "identity exists", "all compose"
@@ -165,25 +161,3 @@ def _errors(queries: pl.DataFrame, known: Calibration) -> pl.DataFrame:
               maintain_order="left")
         .with_columns(within=(pl.col("error") <= pl.col("printed")).cast(pl.Float64))
     )  # fmt: skip
-
-
-def _fitted(folder: Path) -> Calibration:
-    """Fit to the table ``queries`` of a run."""
-    queries = pl.read_parquet(folder / "tables" / "queries.parquet")
-    worlds = queries.group_by("family", "seed", maintain_order=True).agg(
-        pl.col(f"world_{name}").first().alias(name) for name in PROPERTIES
-    )
-    return fit(queries, worlds, replicas=8)
-
-
-def _main(arguments: Sequence[str]) -> None:
-    import msgspec
-
-    from inweights.theory.prediction.calibration import fitted
-
-    made = msgspec.json.format(msgspec.json.encode(_fitted(Path(arguments[0]))), indent=1)
-    Path(fitted.__file__).with_name("fitted.json").write_bytes(made + b"\n")
-
-
-if __name__ == "__main__":
-    _main(sys.argv[1:])
