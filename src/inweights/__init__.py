@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from inweights.lab import Plan as Plan
     from inweights.lab import Recipe as Recipe
     from inweights.lab import Trial as Trial
-    from inweights.lab.studies.deciding import add_seeds_until_decided as add_seeds_until_decided
-    from inweights.lab.studies.deciding import claim as claim
     from inweights.lab.studies.sweep import Study as Study
     from inweights.lab.studies.sweep import sweep as sweep
     from inweights.laboratory import ask as ask
@@ -64,6 +62,8 @@ if TYPE_CHECKING:
     from inweights.laboratory import load as load
     from inweights.laboratory import run as run
     from inweights.laboratory import to_dict as to_dict
+    from inweights.laboratory.making import add_seeds_until_decided as add_seeds_until_decided
+    from inweights.laboratory.making import claim as claim
     from inweights.models import GPT as GPT
     from inweights.models import EmbMLP as EmbMLP
     from inweights.models import EmbMLPConfig as EmbMLPConfig

@@ -232,7 +232,7 @@ def test_progress_is_one_line_of_a_notebook_that_changes(monkeypatch, capsys) ->
     sent: list[tuple[str, object]] = []
 
     def display(self, data, raw) -> None:
-        sent.append((self.display_id, data["text/plain"]))
+        sent.append((self.display_id, *data.items()))
         assert raw
 
     monkeypatch.setattr("IPython.display.DisplayHandle.display", display)
@@ -246,7 +246,8 @@ def test_progress_is_one_line_of_a_notebook_that_changes(monkeypatch, capsys) ->
             report(done, 100, "2 × gpt")
     names, lines = zip(*sent, strict=True)
     assert len(set(names)) == 1
-    assert lines[1:] == (" 25%  2 × gpt, 2 min 0 s left", " 50%  2 × gpt, 1 min 0 s left", "")
+    said = [" 25%  2 × gpt, 2 min 0 s left", " 50%  2 × gpt, 1 min 0 s left"]
+    assert lines[1:] == (*(("text/plain", text) for text in said), ("text/html", ""))
     assert capsys.readouterr() == ("", "")
 
 

@@ -42,7 +42,7 @@ def planned() -> str:
     for name in recipe_names():
         recipe = get_recipe(name)
         work = asked_of(recipe.plan(recipe.scales["smoke"]), [0], recipe.version)
-        asked = digest([[one.name, one.owner, one.part, one.labels] for one in work.asked])
+        asked = digest([[one.name, *one.place, one.labels] for one in work.asked])
         lines.append(f"{name}\t{recipe.version}\t{asked}")
     return "\n".join(lines) + "\n"
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inweights.errors import ConfigError
-from inweights.theory.feature_resemblance.depth import depth_cosines
+from inweights.theory.feature_resemblance.depth import depth_cosines, lemma_18
 
 
 def test_three_layers_by_hand() -> None:
@@ -40,32 +41,25 @@ def test_moments_are_those_of_random_matrices() -> None:
         assert np.trace((p @ p.T) @ (p @ p.T)) / 300 == pytest.approx(factors + 1, rel=0.05)
 
 
-def told_apart(layers: int, labels: int, per_label: int, seed: int) -> np.ndarray[Any, Any]:
-    """Shared part of the states, relative to their size, after each layer of a random network.
-
-    Each layer goes one step down a loss whose slope stays that of the start, as while no label is
-    fitted: ``W ← W + .2 Bᵀ Y Xᵀ``.
-    """
-    rng, width = np.random.default_rng(seed), 600
-    told = np.kron(np.eye(labels), np.ones((1, per_label)))
-    weights = [rng.normal(0, width**-0.5, (width, width)) for _ in range(layers)]
-    behind = [rng.normal(0, width**-0.5, (labels, width))]
-    for later in reversed(weights[1:]):
-        behind.append(behind[-1] @ later)
-    state, shared = np.eye(width)[:, : told.shape[1]], []
-    for weight, b in zip(weights, reversed(behind), strict=True):
-        state = weight @ state + 0.2 * b.T @ told @ (state.T @ state)
-        gram = state.T @ state
-        alike = told.T @ told - np.eye(len(gram))
-        shared.append((gram * alike).sum() / alike.sum() / np.diag(gram).mean())
-    return np.array(shared)
-
-
 @pytest.mark.parametrize("per_label", [2, 3])
 def test_random_networks_of_unfitted_labels_do_so(per_label: int) -> None:
-    measured = np.mean([told_apart(5, 5, per_label, seed) for seed in range(6)], axis=0)
-    told = depth_cosines(5, inputs=5 * per_label, per_label=per_label, rate=per_label, steps=1)
-    assert told == pytest.approx(measured, abs=0.025)
+    """Lemma 18 on a narrow network; slopes, labels and depth as in a small figure 1."""
+    found = pl.concat(
+        lemma_18(width=600, layers=5, labels=5, per_label=per_label, share=0.2, seed=seed)
+        for seed in range(6)
+    )
+    measured = found.group_by("layer").mean().sort("layer")["cosine"]
+    told = depth_cosines(5, inputs=1, per_label=per_label, rate=0.2, steps=1)
+    assert told == pytest.approx(measured.to_numpy(), abs=0.025)
+
+
+def test_a_wider_network_is_nearer() -> None:
+    narrow, wide = (
+        pl.concat([lemma_18(width=width, layers=5, labels=10, seed=seed) for seed in range(3)])
+        for width in (64, 512)
+    )
+    for case in ("length", "other"):
+        assert wide[case].mean() < narrow[case].mean() / 1.5  # type: ignore[operator]
 
 
 def trained(layers: int, labels: int, rate: float, steps: int, width: int) -> list[float]:
@@ -101,6 +95,11 @@ def test_a_network_trained_layer_by_layer_comes_near(labels: int, rate: float, s
     told = depth_cosines(3, inputs=2 * labels, per_label=2, rate=rate, steps=steps)
     assert told == pytest.approx(measured, abs=0.045)
     assert measured[2] < told[2]
+
+
+def test_orthonormal_inputs_need_room() -> None:
+    with pytest.raises(ConfigError, match="100 orthonormal inputs need a width of 100, got 64"):
+        lemma_18(width=64)
 
 
 def test_deep_networks_come_to_one_without_overflow() -> None:

@@ -32,7 +32,9 @@ def pages() -> Iterator[tuple[str, str]]:
         title, body = part.split("\n", 1)
         name = title.strip("`-")
         names.append(name)
-        rows.append([f"{{doc}}`{title.strip('`')} <commands/{name}>`", _first(body)])
+        # Two hyphens stay two.
+        shown = title.strip("`").replace("--", "\N{NON-BREAKING HYPHEN}" * 2)
+        rows.append([f"{{doc}}`{shown} <commands/{name}>`", _first(body)])
         yield f"commands/{name}.md", f"# {title}\n{body.replace('### ', '## ').rstrip()}\n"
     tree = ["", "```{toctree}", ":hidden:", "", *(f"commands/{name}" for name in names), "```", ""]
     yield "commands.md", "\n".join([_HEAD + "\n".join(table(["command", ""], rows)), *tree])

@@ -6,6 +6,7 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 from inweights.recipes.catalogue.citations import citations
+from inweights.support.progress import plural
 from inweights_site.board import PAPERS, Entry, entries_of, link, picture, tally
 from inweights_site.recipe_page import bibtex, took
 from inweights_site.text import table, words
@@ -39,7 +40,7 @@ class Folders(SphinxDirective):
             if chosen := entries_of(folder):
                 first = next((entry for entry in chosen if picture(entry)), chosen[0])
                 claims = tuple(claim for entry in chosen for claim in entry.claims)
-                said = f"{len(chosen)} recipes · {tally(claims)}"
+                said = f"{plural(len(chosen), 'recipe')} · {tally(claims)}"
                 lines += _card(first, title, f"/recipes/{folder}", "", said)
                 pages.append(f"/recipes/{folder}")
         lines += [":::::", "", ":::{toctree}", ":hidden:", "", *pages, ":::", ""]

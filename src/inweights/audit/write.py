@@ -1,18 +1,13 @@
 """The folder that ``inweights augment`` writes: data, questions, tasks, and a card."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 import polars as pl
 
+from inweights.audit.augment import Augmented
 from inweights.worlds.readers.new_folder import new_folder
-
-if TYPE_CHECKING:
-    from inweights.audit.augment import Augmented
 
 #: The forms that people train with. Each has files of its own: TRL takes a row that holds several
 #: for prompt and completion, but ends the text, so that the end of an answer is never learnt.
@@ -49,15 +44,9 @@ def write_augmented(augmented: Augmented, folder: str | Path) -> Path:
             _jsonl(table, tasks / f"questions_{role}.jsonl")
             task = _TASK.format(name=f"inweights_{role}", role=role)
             (tasks / f"{role}.yaml").write_text(task, encoding="utf-8")
-        counts = {
-            "strategies": list(augmented.strategies),
-            "rows": augmented.counts,
-            "words": augmented.words,
-            "tokens": augmented.tokens,
-            "dropped": augmented.dropped,
-            "alone": augmented.alone,
-            "often": list(augmented.often),
-        }
+        counts = {"strategies": augmented.strategies, "rows": augmented.counts}
+        for name in ("words", "tokens", "dropped", "alone", "often"):
+            counts[name] = getattr(augmented, name)
         (work / "counts.json").write_text(json.dumps(counts, indent=1) + "\n", encoding="utf-8")
         listed = "\n".join(
             [f"- {name}: {count}" for name, count in augmented.counts.items()]

@@ -85,7 +85,8 @@ def _apart(given: Sequence[str]) -> tuple[list[str], dict[str, str]]:
 @contextmanager
 def _logged(*, verbose: bool, file: str | None) -> Iterator[None]:
     """Write the library's log to the error stream, and all of it to a file, where asked for."""
-    log, handlers, before = logging.getLogger("inweights"), list[logging.Handler](), None
+    log, handlers = logging.getLogger("inweights"), list[logging.Handler]()
+    before = log.level
     if verbose:
         handlers.append(logging.StreamHandler())
         handlers[-1].setLevel(logging.INFO)
@@ -96,7 +97,6 @@ def _logged(*, verbose: bool, file: str | None) -> Iterator[None]:
             why = error.strerror or error
             raise ConfigError(f"the log cannot be written to '{file}': {why}") from None
     if handlers:
-        before = log.level
         log.setLevel(logging.DEBUG if file is not None else logging.INFO)
     for handler in handlers:
         handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
@@ -107,8 +107,7 @@ def _logged(*, verbose: bool, file: str | None) -> Iterator[None]:
         for handler in handlers:
             log.removeHandler(handler)
             handler.close()
-        if before is not None:
-            log.setLevel(before)
+        log.setLevel(before)
 
 
 def _unicode(word: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, check_names
 
 
 class Kinds(dict[str, type[Any]]):
@@ -25,11 +25,8 @@ class Kinds(dict[str, type[Any]]):
 
     def find(self, name: str) -> type[Any]:
         """Return the class of a kind."""
-        if name not in self:
-            hint = (
-                f"A {self._what} of one's own is added by register_{self._what}(its config class)."
-            )
-            raise unknown_name(self._what, name, self, hint=hint)
+        hint = f"A {self._what} of one's own is added by register_{self._what}(its config class)."
+        check_names(self._what, [name], self, hint=hint)
         return self[name]
 
     def add(self, kind: type[Any]) -> type[Any]:

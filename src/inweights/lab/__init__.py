@@ -1,7 +1,4 @@
-"""The grammar of experiments: world × model × learner → measures → table → score → claim.
-
-Names load what they need when they are first used: a score or a figure needs no torch.
-"""
+"""The grammar of experiments: world × model × learner → measures → table → score → claim."""
 
 from typing import TYPE_CHECKING
 

@@ -30,9 +30,6 @@ _OTHERS: dict[str, type[Config]] = {
 def to_dict(config: Config) -> dict[str, Any]:
     """Return a config as a dictionary of JSON values that names its class.
 
-    Args:
-        config: Any config: a world, a model, a learner or part of one, the settings of a recipe.
-
     Raises:
         ConfigError: It is no config.
 

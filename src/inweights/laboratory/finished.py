@@ -102,9 +102,6 @@ def open_run(
         runs: Folder of all runs.
         again: Whether the run is judged and drawn again, with the claims and figures of this
             version; nothing is trained.
-
-    Raises:
-        ConfigError: There is no such run; says how to make one.
     """
     from inweights.lab.engine.outcome import refresh
 

@@ -29,9 +29,6 @@ def doctor(runs: str | Path | None = None) -> list[Finding]:
 
     Loads torch, and changes nothing.
 
-    Args:
-        runs: Folder of all runs; ``$INWEIGHTS_RUNS`` or ``runs`` if left out.
-
     Example:
         >>> [finding.what for finding in doctor()][:3]
         ['inweights', 'torch', 'GPU']

@@ -1,41 +1,42 @@
-"""Run a recipe, say what that would take, and add seeds to what is undecided."""
+"""Run a recipe, say what that would take, judge tables, and add seeds to what is undecided."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from inweights.config import check_size
-from inweights.errors import InweightsError
-from inweights.lab.grammar.verdict import is_open
+from inweights.errors import ConfigError, InweightsError
+from inweights.lab.grammar.claim import Claim, ClaimResult, own_claim
+from inweights.lab.grammar.score import Judged
+from inweights.lab.grammar.verdict import MIN_SEEDS, first_seeds, is_open, judge
 from inweights.laboratory.finished import add_page, find
 from inweights.laboratory.results import stated
 from inweights.recipes import get_recipe, recipes_like
 from inweights.runs import RunStore
+from inweights.support.intervals import ALPHA, alpha_of
 
 if TYPE_CHECKING:
-    from inweights.lab.engine.collect import Effort
+    import polars as pl
+
+    from inweights.lab.engine.collect import Effort, How
     from inweights.lab.engine.outcome import Outcome
     from inweights.lab.grammar.recipe import Recipe
     from inweights.lab.studies.cost import Forecast
     from inweights.lab.studies.settle import Settled
     from inweights.support.progress import Progress
-    from inweights.training import Observer
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a recipe takes at scale ``cpu``.
+    """What a recipe takes at scale ``cpu``: minutes of one processor of this machine, all seeds.
 
-    Attributes:
-        recipe: Its name.
-        minutes: Of one processor of this machine, all seeds; ``None`` where it was never timed.
-        most: Whether it may be less, as trainings end when they have learnt.
-        done: Whether there is a finished run, so that none of it is left.
+    They are ``None`` where it was never timed, and may be less than ``most``, as trainings end when
+    they have learnt. Where there is a finished run, none of it is left.
     """
 
     recipe: str
@@ -51,17 +52,10 @@ def run(
     seeds: int | Sequence[int] | None = None,
     overrides: Sequence[str] | Mapping[str, Any] = (),
     runs: str | Path | None = None,
-    fresh: bool = False,
-    device: str = "cpu",
-    jobs: int = 1,
-    threads: int = 1,
-    plugins: Sequence[str] = (),
-    progress: Progress | bool | None = True,
-    observers: Sequence[Observer] = (),
-    command: Sequence[str] = (),
-    keep_models: bool = False,
-    on: str = "",
     store: str = "",
+    jobs: int = 1,
+    progress: Progress | bool | None = True,
+    **how: Unpack[How],
 ) -> Outcome:
     """Run a recipe and write its figures and page; a finished run is read back.
 
@@ -103,19 +97,7 @@ def run(
             seeds=_enough(chosen, scale) if seeds is None else seeds,
             overrides=overrides,
             store=RunStore(runs),
-            effort=Effort(
-                device=device,
-                jobs=jobs,
-                threads=threads,
-                plugins=tuple(plugins),
-                progress=told,
-                observers=tuple(observers),
-                on=on,
-                store=store,
-                fresh=fresh,
-                keep_models=keep_models,
-                command=tuple(command),
-            ),
+            effort=Effort(jobs=jobs, store=store, progress=told, **how),
             publish=add_page,
         )
 
@@ -149,14 +131,7 @@ def forecast(
     runs: str | Path | None = None,
     **effort: Any,
 ) -> Forecast:
-    """Estimate the cost of a run by timing a few steps; arguments as for :func:`run`.
-
-    ``effort`` says who would do the work: fields of
-    :class:`~inweights.lab.engine.collect.Effort`.
-
-    Raises:
-        ConfigError: A name, a scale or an override does not fit.
-    """
+    """Estimate the cost of a run by timing a few steps; arguments as for :func:`run`."""
     from inweights.lab.engine.collect import Effort
     from inweights.lab.studies.cost import forecast as look_ahead
 
@@ -175,14 +150,7 @@ def costs(*, only: str = "", runs: str | Path | None = None) -> tuple[Cost, ...]
     """Return what the recipes of the results table take at scale ``cpu`` on this machine.
 
     That is what each took when it was timed last, by a quick measure of this machine beside the
-    same of that one.
-
-    Args:
-        only: Recipes whose name contains this.
-        runs: Folder of all runs.
-
-    Raises:
-        ConfigError: No recipe has such a name.
+    same of that one. Arguments are as for :func:`~inweights.laboratory.verdicts`.
     """
     from inweights.recipes.catalogue.minutes import pace, timings
 
@@ -208,14 +176,9 @@ def settle(
 ) -> Iterator[Settled]:
     """Run more seeds for what is undecided, recipe by recipe, until it is settled.
 
-    Recipes that have run go from quick to slow, so that a budget settles as much as it can.
-
-    Args:
-        scale: Which run of each recipe.
-        only: Recipes whose name contains this.
-        minutes: Time for all of them.
-        runs: Folder of all runs.
-        effort: Who does the work, and with what.
+    Recipes that have run go from quick to slow, so that the ``minutes`` for all of them settle as
+    much as they can. Other arguments are as for :func:`~inweights.laboratory.verdicts`; ``effort``
+    says who does the work.
 
     Yields:
         What more seeds gave, of each recipe with undecided claims.
@@ -235,3 +198,87 @@ def settle(
                 outcome.recipe, scale, store=RunStore(runs), seconds=left, effort=effort,
                 publish=add_page,
             )  # fmt: skip
+
+
+def claim(table: pl.DataFrame, judged: Judged, says: str = "") -> ClaimResult:
+    """Return the verdict on a claim about a table of a sweep, which has a column ``seed``.
+
+    Args:
+        table: What the sweep returned.
+        judged: A score with its target, ``iw.lab.share("result", "score") >= 0.9``. The name of
+            its table says nothing here.
+        says: The sentence.
+
+    Raises:
+        ConfigError: ``judged`` is no score with a target.
+        DataError: The table has no such column, or no such rows.
+
+    Example:
+        >>> import polars as pl
+        >>> from inweights.lab import number
+        >>> table = pl.DataFrame({"seed": range(8), "score": [0.95, 0.97] * 4})
+        >>> claim(table, number("result", "score") >= 0.9).verdict
+        'reproduced'
+    """
+    return judge(_stated(judged, says), {judged.score.table: table})
+
+
+def add_seeds_until_decided(
+    sweep: Callable[..., pl.DataFrame], *judged: Judged, seeds: int = MIN_SEEDS, most: int = 512
+) -> tuple[pl.DataFrame, list[ClaimResult]]:
+    """Double the seeds of a sweep until each claim about its table is decided.
+
+    Only new seeds are computed. Each further look at the data has a wider interval, so that all of
+    them together are wrong no more often than one (:mod:`inweights.lab.studies.settle`); a claim
+    that is decided keeps its verdict.
+
+    Args:
+        sweep: Returns the table of so many ``seeds``:
+            ``functools.partial(iw.sweep, experiment, over={"rate": [0.1, 0.2]})``.
+        judged: Scores with their targets, as for :func:`claim`.
+        seeds: How many at first; more where a verdict takes more.
+        most: Beyond this a claim is left undecided.
+
+    Returns:
+        The table of all seeds, and the verdict on each claim.
+
+    Raises:
+        ConfigError: There is no claim, or ``most`` is fewer than a verdict takes.
+
+    Example:
+        >>> import polars as pl
+        >>> from inweights.lab import number
+        >>> def walk(seeds):
+        ...     scores = [0.6, 0.8, 0.7, 0.4] * (seeds // 4)
+        ...     return pl.DataFrame({"seed": range(seeds), "score": scores})
+        >>> table, [found] = add_seeds_until_decided(walk, number("walk", "score") >= 0.5)
+        >>> table.height, found.verdict
+        (64, 'reproduced')
+    """
+    claims = [_stated(one) for one in judged]
+    first = max((first_seeds(one, seeds, ALPHA) for one in claims), default=0)
+    if not 0 < first <= most:
+        raise ConfigError(
+            f"give at least one claim, and most >= {first}, the seeds of a first verdict; got "
+            f"{len(claims)} claims and most={most}"
+        )
+    found: dict[int, ClaimResult] = {}
+    count = first
+    while True:
+        table = sweep(seeds=count)
+        for place, one in enumerate(claims):
+            if place not in found or is_open(found[place]):
+                tables, alpha = {one.score.table: table}, alpha_of(count, first)
+                found[place] = judge(one, tables, alpha=alpha, minimum=first)
+        if 2 * count > most or not any(map(is_open, found.values())):
+            return table, list(found.values())
+        count *= 2
+
+
+def _stated(judged: Judged, says: str = "") -> Claim:
+    if not isinstance(judged, Judged):
+        raise ConfigError(
+            "a claim is a score and its target, such as iw.lab.number('result', 'score') >= 0.9, "
+            f"got {judged!r}"
+        )
+    return own_claim("claim/table", says or f"{judged.score.column} {judged.target.text}", judged)

@@ -51,7 +51,6 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
         store: Where results go; below the plan if empty.
         version: The library's that wrote the plan, which that of every worker has to be.
         collect: Words of the command that reads the results, once they are there.
-        parts: How many files of tasks there are.
         labels: Names of what its trials differ in.
     """
 
@@ -258,7 +257,7 @@ def work(planned: Planned, effort: Effort | None = None) -> Status:
     job = msgspec.structs.replace(planned.job, device=effort.device, threads=effort.threads)
     schedule = Schedule(
         (),
-        effort.tell if effort.watching else None,
+        effort.tell,
         busy=job.lease / 10,
         free=planned.store.leases.free,
         more=_blocks(planned),

@@ -68,17 +68,10 @@ def state(
     results: str | Path | None = None,
     progress: Progress | None = None,
 ) -> list[Line]:
-    """Add to the ledger what the claims need: new ones, new versions, other words.
+    """Add to the ledger what the claims need, and return the lines: claims, versions, other words.
 
-    Args:
-        scale: Of the runs that will judge them.
-        only: Recipes whose name contains this.
-        anew: Why all claims are stated anew that were not judged as they stand, if they are.
-        results: Folder of the results.
-        progress: Called with recipes done, all recipes, and the next one.
-
-    Returns:
-        The lines that were added.
+    Arguments are as for :func:`board`. ``anew`` says why all claims are stated anew that were not
+    judged as they stand, if they are; ``progress`` is told of recipes.
     """
     from inweights.laboratory.ledger.stating import state as lines_of
 
@@ -111,11 +104,7 @@ def withdraw(
 
 
 def history(claim: str, scale: str = "cpu", *, results: str | Path | None = None) -> list[Line]:
-    """Return every line of the ledger about a claim, the oldest first.
-
-    Raises:
-        ConfigError: The ledger has no such claim.
-    """
+    """Return every line of the ledger about a claim, the oldest first."""
     _, ledger = _open(stored_root() if results is None else results)
     known = dict(ledger.of_scale(scale))
     found = [name for name in known if claim in (name, name.rpartition("/")[2])]
@@ -145,13 +134,7 @@ def record(
     """Add the scores of the runs on this disk to the results, and the verdicts to the ledger.
 
     A claim counts where its line was committed before the run began; others are named, with the
-    reason. Seeds that are there already stay as they are.
-
-    Returns:
-        How many scores were new.
-
-    Raises:
-        DataError: Ledger or scores are damaged.
+    reason. Seeds that are there already stay as they are. Returns how many scores were new.
     """
     from inweights.laboratory.ledger.board import verdict_lines
     from inweights.laboratory.ledger.scores import add_scores

@@ -16,12 +16,7 @@ _PLACE = files("inweights.laboratory") / "examples"
 
 
 def examples(folder: str | Path = "examples") -> list[Path]:
-    """Write ``facts.csv``, ``edges.csv`` and ``study.toml``, and return their paths.
-
-    Raises:
-        ConfigError: One of them is there already.
-        WriteError: The folder cannot be written.
-    """
+    """Write ``facts.csv``, ``edges.csv`` and ``study.toml``, and return their paths."""
     texts = {one.name: one.read_text("utf-8") for one in _PLACE.iterdir() if one.is_file()}
     return _write(Path(folder), texts)
 

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from inweights.lm.exams.evaluate import say as say
     from inweights.lm.exams.general import general_knowledge as general_knowledge
     from inweights.lm.exams.general import kept as kept
-    from inweights.lm.exams.prediction import forecast_of as forecast_of
     from inweights.lm.exams.questions import Question as Question
     from inweights.lm.exams.questions import exam as exam
     from inweights.lm.exams.questions import read_exam as read_exam
     from inweights.lm.exams.report import evaluation as evaluation
+    from inweights.lm.exams.report import forecast_of as forecast_of
     from inweights.lm.exams.states import hidden_states as hidden_states
     from inweights.lm.exams.states import named_states as named_states
     from inweights.lm.exams.states import resemblance_by_layer as resemblance_by_layer

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.errors import ConfigError, DataError, check_names
 from inweights.models.layers import Embedding, Linear
 from inweights.models.packing import Packed, pack
 from inweights.support.progress import plural
@@ -63,11 +63,7 @@ class Model(nn.Module):
         self.register_buffer("column", column, persistent=False)
 
     def columns(self, answers: Int[Tensor, "*n"]) -> Int[Tensor, "*n"]:
-        """Return the logit column of each answer token.
-
-        Raises:
-            DataError: The head does not cover one.
-        """
+        """Return the logit column of each answer token."""
         columns = self.column[answers.to(self.column.device)]
         if (columns < 0).any():
             raise DataError(
@@ -104,15 +100,9 @@ class Model(nn.Module):
     def attention_patterns(
         self, tokens: Int[Tensor, "*R B T"]
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
-        """Return attention patterns by layer.
+        """Return attention patterns by layer; an architecture without attention refuses.
 
         Rows attend, columns are attended to: a row sums to 1 and is 0 beyond its own position.
-
-        Args:
-            tokens: Token ids, with the axis of replicas where they differ.
-
-        Raises:
-            ConfigError: The architecture has no attention.
         """
         del tokens
         raise ConfigError(
@@ -178,12 +168,9 @@ class Model(nn.Module):
 
         Returns:
             ``[R, n, D]`` each; ``[R, B, T, D]`` for ``all`` positions of token ids.
-
-        Raises:
-            ConfigError: A layer, or ``at``, is unknown.
         """
-        if isinstance(at, str) and at not in ("last", "all"):
-            raise unknown_name("place", at, ("last", "all"))
+        if isinstance(at, str):
+            check_names("place", [at], ("last", "all"))
         batch = inputs if isinstance(inputs, Packed) else pack([inputs])
         wanted = self._known(self.layer_names if layers is None else layers)
         states = self.states(batch)
@@ -202,13 +189,7 @@ class Model(nn.Module):
     ) -> dict[str, Float[Tensor, "R *_ K"]]:
         """Return the logits that each layer's state gives; see :meth:`decode`.
 
-        Args:
-            inputs: As for :meth:`forward`.
-            layers: Some of :attr:`layer_names`; all :attr:`decodable` ones if left out.
-            at: Positions, as for :meth:`hidden`.
-
-        Raises:
-            ConfigError: A layer is unknown.
+        Arguments are as for :meth:`hidden`, but all :attr:`decodable` layers if left out.
         """
         states = self.hidden(inputs, layers=self.decodable if layers is None else layers, at=at)
         return {name: self.decode(name, state) for name, state in states.items()}
@@ -314,9 +295,7 @@ class Model(nn.Module):
 
     def _known(self, names: Iterable[str], *, parts: bool = False) -> tuple[str, ...]:
         known = (*self.layer_names, *(self.part_names if parts else ()))
-        for name in names:
-            if name not in known:
-                raise unknown_name("layer", name, known)
+        check_names("layer", names, known)
         return tuple(names)
 
     @staticmethod

@@ -1,7 +1,7 @@
 """Configs of the architectures: what is chosen of each, apart from the code that computes with it.
 
-Nothing here imports torch, so that settings can be read, changed and listed without it; a config
-loads its architecture when it builds a model.
+Nothing here imports torch; a config loads its architecture when it builds a model. Its initial
+scale, ``init``, may differ between replicas.
 """
 
 from __future__ import annotations
@@ -67,7 +67,6 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
             as 1 for PyTorch's own.
         position_std: The same of learned position embeddings.
         dropout: Share of what attention and MLP add to the stream that is dropped while training.
-        init: Initial scale; may differ between replicas.
     """
 
     later = {
@@ -127,7 +126,6 @@ class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
 
     Attributes:
         width: Embedding width ``D``. At least the rank of the problem, or the norm is not free.
-        init: Initial scale; may differ between replicas.
     """
 
     width: int = 64
@@ -154,7 +152,7 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
         embedding_std: Initial scale of the embeddings where it is not :attr:`init`'s, such as 1
             for PyTorch's own (Fig. 28).
         dropout: Share of the middle layer's entries that is dropped while training (Fig. 31).
-        init: Initial scale of every weight matrix; may differ between replicas. ``b`` starts at 0.
+        init: Initial scale of every weight matrix; ``b`` starts at 0.
     """
 
     later = {"dropout": 0.0}
@@ -184,7 +182,7 @@ class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
         width: Width ``D``; 100 in the paper, more than any of its tiny graphs has nodes.
         tied: Whether a node that is predicted has the vector of a node that is given. Untied
             models zigzag along negative eigendirections (§4.4, Fig. 9).
-        init: Initial scale; standard normal in the paper. May differ between replicas.
+        init: Initial scale; standard normal in the paper.
     """
 
     width: int = 100
@@ -213,11 +211,7 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
         rank: Rank of the map to the steps; a sixteenth of the width if left out.
         tied: Whether the head is the token embedding.
         residual: Whether blocks add to their input.
-        init: Initial scale of matrices; may differ between replicas. ``A``, ``D`` and the steps
-            start as in the paper, whatever it is.
-
-    Raises:
-        ConfigError: A size is below 1.
+        init: Initial scale of matrices; ``A``, ``D`` and the steps start as in the paper.
     """
 
     layers: int = 12
@@ -254,10 +248,7 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
         layers: Number ``L`` of square layers, at least 1; the readout is one more.
         readout: Whether a matrix ``A`` of its own gives the logits; it takes part in training as
             ``readout.weight``. Without it the first ``K`` coordinates of the last layer do.
-        init: Initial scale; ``N(0, 1/D)`` by default. May differ between replicas.
-
-    Raises:
-        ConfigError: The width or the number of layers is below 1.
+        init: Initial scale; ``N(0, 1/D)`` by default.
     """
 
     width: int = 1024
@@ -266,15 +257,11 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
     init: Init = Init(gamma=0.5)
 
     def __post_init__(self) -> None:
-        for name in ("width", "layers"):
-            check_size(f"deep-linear.{name}", getattr(self, name))
+        check_size("deep-linear.width", self.width)
+        check_size("deep-linear.layers", self.layers)
 
     def build(self, **start: Unpack[Start]) -> DeepLinear:
-        """Build the model, one replica a seed, with logits for ``candidates`` (the labels).
-
-        Raises:
-            ConfigError: There are more tokens, or without a readout more labels, than the width.
-        """
+        """Build the model, one replica a seed, with logits for ``candidates`` (the labels)."""
         from inweights.models.deep_linear import DeepLinear
 
         return built(DeepLinear, self, **start)
@@ -295,10 +282,7 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
         embedding: ``orthonormal``: token ``i`` is the ``i``-th unit vector, which loses nothing,
             since the start of every matrix looks alike from all sides. ``gaussian``: fixed draws
             from ``N(0, 1/D)``, nearly orthonormal, for more than ``D`` tokens.
-        init: Initial scale ``σ0`` of ``W_KQ``, ``W_V`` and ``w``; may differ between replicas.
-
-    Raises:
-        ConfigError: A width is below 1, or ``κ0`` is not above 0.
+        init: Initial scale ``σ0`` of ``W_KQ``, ``W_V`` and ``w``.
     """
 
     width: int = 512
@@ -309,16 +293,12 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
     init: Init = Init(std=1e-3)
 
     def __post_init__(self) -> None:
-        for name in ("width", "hidden"):
-            check_size(f"one-layer.{name}", getattr(self, name))
+        check_size("one-layer.width", self.width)
+        check_size("one-layer.hidden", self.hidden)
         check_size("one-layer.kappa", self.kappa, above=0, most=MOST_SCALE)
 
     def build(self, **start: Unpack[Start]) -> OneLayer:
-        """Build the model, one replica a seed, with logits for ``candidates`` (the labels).
-
-        Raises:
-            ConfigError: Orthonormal embeddings are wanted of more tokens than the width.
-        """
+        """Build the model, one replica a seed, with logits for ``candidates`` (the labels)."""
         from inweights.models.one_layer import OneLayer
 
         # The embeddings' length is 1 whatever the initial scale of what is trained.

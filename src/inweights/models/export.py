@@ -98,13 +98,6 @@ def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
         logits, cache = bridge.run_with_cache(tokens)
         cache["resid_post", 0], cache["pattern", 0]
 
-    Args:
-        model: The GPT.
-        replica: Which of its replicas; negative ones count from the end.
-
-    Raises:
-        ConfigError: As for :func:`to_transformers`, or TransformerLens is not installed.
-
     Example:
         >>> to_transformer_lens(GPTConfig(attention="uniform").build(vocabulary=9, seeds=[0]))
         Traceback (most recent call last):
@@ -123,10 +116,6 @@ def from_transformers(model: GPT2LMHeadModel) -> GPT:
     """Return a ``GPT2LMHeadModel`` as a :class:`GPT` of one replica, with copied weights.
 
     Dropout is left out: ours has none.
-
-    Raises:
-        ConfigError: The model does something that a :class:`GPT` does not, such as the tanh
-            approximation of GELU.
     """
     theirs = model.config
     for name, allowed in _WANTED.items():

@@ -49,14 +49,7 @@ class Layer(nn.Module):
 
 
 class Linear(Layer):
-    """``y_r = x_r W_r + b_r`` for every replica: one batched matrix product.
-
-    Args:
-        replicas: ``R``.
-        inputs: Input width ``D``.
-        outputs: Output width ``F``.
-        bias: Whether there is a ``b``.
-    """
+    """``y_r = x_r W_r + b_r`` for every replica: one batched matrix product."""
 
     def __init__(self, replicas: int, inputs: int, outputs: int, *, bias: bool = True) -> None:
         super().__init__()
@@ -96,13 +89,7 @@ class LayerNorm(Layer):
 
 
 class Embedding(Layer):
-    """One vector for each token and replica.
-
-    Args:
-        replicas: ``R``.
-        tokens: Number of rows ``V``.
-        width: ``D``.
-    """
+    """One vector for each token and replica."""
 
     def __init__(self, replicas: int, tokens: int, width: int) -> None:
         super().__init__()

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -24,7 +26,6 @@ class Packed:
 
     Attributes:
         tokens: The axis of replicas is there where each reads tokens of its own.
-        positions: Position of each token.
         shapes: ``(B, T)`` of each group, in the order in which the groups lie in ``S``.
     """
 
@@ -92,15 +93,30 @@ def running_sums(
     Sequences are short, so that adding one position after another is several times faster than the
     kernel of a running sum and its gradient, which reverses its input twice.
     """
+    out: Tensor = _RunningSums.apply(x, shapes)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _RunningSums(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, shapes: Sequence[tuple[int, int]]) -> Tensor:
+        ctx.shapes, out = shapes, x.clone()
+        for earlier, later in _neighbours(out, shapes):
+            later.add_(earlier)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        out = grads[0].clone()
+        for earlier, later in reversed(_neighbours(out, ctx.shapes)):
+            earlier.add_(later)
+        return out, None
+
+
+def _neighbours(x: Tensor, shapes: Sequence[tuple[int, int]]) -> list[tuple[Tensor, Tensor]]:
+    """All rows of each position and of the next one."""
     groups = x.split([count * length for count, length in shapes], dim=1)
-    sums = []
-    for group, (count, length) in zip(groups, shapes, strict=True):
-        if length == 1:
-            sums.append(group)
-            continue
-        first, *rest = group.unflatten(1, (count, length)).unbind(2)
-        rows = [first]
-        for row in rest:
-            rows.append(rows[-1] + row)
-        sums.append(torch.stack(rows, dim=2).flatten(1, 2))
-    return sums[0] if len(sums) == 1 else torch.cat(sums, dim=1)
+    rows = [
+        group.unflatten(1, shape).unbind(2) for group, shape in zip(groups, shapes, strict=True)
+    ]
+    return [pair for each in rows for pair in pairwise(each)]

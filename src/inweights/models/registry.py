@@ -43,9 +43,5 @@ def model_kind(name: str) -> type[msgspec.Struct]:
 
 
 def register_model(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
-    """Add a config class to the known models, under its tag: files then name it by that.
-
-    Raises:
-        ConfigError: The class has no tag or no ``build``, or the name is taken.
-    """
+    """Add a config class to the known models, under its tag: files then name it by that."""
     return _KINDS.add(kind)

@@ -47,10 +47,6 @@ def save_model(model: Model, path: str | Path) -> Path:
         model: Any model that keeps its config as ``config``.
         path: The file, by custom ``.safetensors``.
 
-    Raises:
-        ConfigError: It keeps none.
-        RunError: The file cannot be written (a full disk, say).
-
     Example:
         >>> import tempfile
         >>> from inweights.models import EmbMLPConfig
@@ -165,8 +161,8 @@ def decode_model(
     model: Model = config.build(
         vocabulary=about.vocabulary, seeds=[0] * about.replicas, candidates=about.candidates
     )
-    expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
-    if expected != {name: tuple(value.shape) for name, value in tensors.items()}:
+    expected = {name: value.shape for name, value in model.state_dict().items()}
+    if expected != {name: value.shape for name, value in tensors.items()}:
         raise DataError(f"{where} has other parameters than a model of its config")
     floating = next((v.dtype for v in tensors.values() if v.is_floating_point()), torch.float32)
     model.to(floating).load_state_dict(tensors)
@@ -175,9 +171,6 @@ def decode_model(
 
 def join_replicas(models: Sequence[Model]) -> Model:
     """Return models of one config as one model, the replicas of the first before the second's.
-
-    Raises:
-        ConfigError: They are of different kinds or sizes.
 
     Example:
         >>> from inweights.models import EmbMLPConfig

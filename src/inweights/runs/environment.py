@@ -22,9 +22,6 @@ def environment(commits: Mapping[str, Any] | None = None) -> dict[str, Any]:
 
     Names no user, host or path. Of torch and of libraries of linear algebra it says what is loaded
     in this process, and loads nothing.
-
-    Args:
-        commits: What :func:`repositories` said when the work began; asked now if left out.
     """
     from threadpoolctl import threadpool_info
 

@@ -53,11 +53,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_json(path: Path, kind: type[T]) -> T:
-    """Read a JSON file that holds a value of the type ``kind``.
-
-    Raises:
-        FolderError: It is missing or damaged, a link, or holds something else.
-    """
+    """Read a JSON file that holds a value of the type ``kind``."""
     refuse_link(path)
     try:
         return msgspec.json.decode(read_bytes(path, links=False), type=kind)
@@ -77,11 +73,7 @@ def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:
 
 
 def read_tables(folder: Path) -> dict[str, pl.DataFrame]:
-    """Read a folder of Parquet files.
-
-    Raises:
-        FolderError: A file is damaged, or a link.
-    """
+    """Read a folder of Parquet files."""
     refuse_link(folder)
     return {file.stem: _read_table(file) for file in sorted(folder.glob("*.parquet"))}
 

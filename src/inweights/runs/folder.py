@@ -44,13 +44,7 @@ CONFIG = "config.json"
 
 
 class RunFolder:
-    """One run on disk, at work or complete.
-
-    Args:
-        root: The folder of all runs.
-        name: The folder of the complete run, below it.
-        config: Everything that decides the run, as plain values.
-    """
+    """One run on disk, at work or complete. What cannot be written or removed is a RunError."""
 
     def __init__(self, root: Path, name: str, config: Mapping[str, Any]) -> None:
         self.root, self.path, self.config = root, root / name, dict(config)
@@ -113,13 +107,9 @@ class RunFolder:
     def held(self, waiting: Callable[[], None] | None = None) -> Iterator[None]:
         """Hold the run's lock for a while; wait while another process has it.
 
-        Whoever holds it may take it again.
-
-        Args:
-            waiting: Called once if the lock is not free.
+        Whoever holds it may take it again. ``waiting`` is called once if it is not free.
 
         Raises:
-            RunError: The lock's file cannot be written.
             FolderError: A link stands in the run's place, or on the way there.
         """
         self._refuse_links()
@@ -142,9 +132,6 @@ class RunFolder:
 
         A whole ``.work`` or ``.old`` takes the place of a complete run that is not there. What an
         interrupted run has finished is kept.
-
-        Raises:
-            RunError: The folders cannot be written.
         """
         with self.held(), told(self.path):
             if not self.complete:
@@ -166,11 +153,7 @@ class RunFolder:
             self.recover()
 
     def begin(self) -> Path:
-        """Return the folder to work in, made if needed; what an interrupted run left is kept.
-
-        Raises:
-            RunError: The folder cannot be written.
-        """
+        """Return the folder to work in, made if needed; what an interrupted run left is kept."""
         with told(self.work):
             self.work.mkdir(parents=True, exist_ok=True)
             files_of(self.work)
@@ -180,11 +163,7 @@ class RunFolder:
         return self.work
 
     def reopen(self) -> Path:
-        """Return a copy of the complete run to work in; the run itself stays until it is sealed.
-
-        Raises:
-            RunError: The copy cannot be written.
-        """
+        """Return a copy of the complete run to work in; the run itself stays until it is sealed."""
         with told(self.work):
             remove(self.work)
             files_of(self.path)
@@ -193,11 +172,7 @@ class RunFolder:
         return self.work
 
     def check(self) -> None:
-        """Check that the folder at work is still the one that was begun.
-
-        Raises:
-            RunError: It was removed or replaced in the meantime.
-        """
+        """Refuse a folder at work that was removed or replaced since it was begun."""
         if self._begun is None or self._begun != _identity(self.work / CONFIG):
             raise RunError(
                 f"{self.work} was removed or changed during the run, and nothing was published; "
@@ -205,11 +180,7 @@ class RunFolder:
             )
 
     def discard(self) -> None:
-        """Remove the run, complete or at work.
-
-        Raises:
-            RunError: Something of it cannot be removed.
-        """
+        """Remove the run, complete or at work."""
         with self.held(), told(self.path):
             remove(self.work)
             remove(self.old)
@@ -217,13 +188,7 @@ class RunFolder:
             remove(self.path)
 
     def seal(self) -> None:
-        """Write the manifest and give the folder its name. Only sealed folders count as whole.
-
-        Nothing is removed before: a kill at any moment leaves a whole run.
-
-        Raises:
-            RunError: The folder cannot be written, or is not the one that was begun.
-        """
+        """Write the manifest and give the folder its name. Only sealed folders count as whole."""
         with self.held(), told(self.work):
             self.check()
             for unfinished in self.work.glob(f"*{PARTIAL}"):  # of a write that was cut short
@@ -233,20 +198,12 @@ class RunFolder:
             publish_folder(self.work, self.path, replace=True)
 
     def verify(self) -> None:
-        """Check that no file of a complete run is missing, was changed, or was added.
-
-        Raises:
-            FolderError: Names the file, and says how to run it again.
-        """
+        """Refuse a complete run of which a file is missing, was changed, or was added."""
         self._refuse_links()
         verify(self.path)
 
     def json(self, name: str) -> Any:
-        """Read a JSON file of the complete run.
-
-        Raises:
-            FolderError: It is missing or damaged.
-        """
+        """Read a JSON file of the complete run; a damaged one is a FolderError."""
         self._refuse_links()
         return read_json(self.path / name, object)
 

@@ -30,13 +30,7 @@ EXTRAS = {
 
 
 def optional(extra: str, purpose: str, module: str = "") -> Any:
-    """Return a module of an extra.
-
-    Args:
-        extra: Its name.
-        purpose: What needs it, for the message.
-        module: Which of its modules, if not the main one.
-    """
+    """Return a module of an extra."""
     module = module or EXTRAS[extra].module
     try:
         return import_module(module)

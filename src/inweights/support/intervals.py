@@ -146,9 +146,10 @@ def _most(hits: int, count: int, tail: float) -> float:
 def alpha_of(seeds: int, stated: int, version: int = 1) -> float:
     """Error probability of an interval, by its number of seeds and the version of its claim.
 
-    Version ``v`` of a claim has ``.05 / (v (v + 1))``: all versions together have .05. More seeds
-    than stated are another interim analysis, which takes its part of that: see
-    :mod:`inweights.lab.studies.settle`.
+    Version ``v`` of a claim has ``.05 / (v (v + 1))``: all versions together have .05. Whoever adds
+    seeds until the interval is on one side will end up on one side, so look ``k = 2, 3, …`` has
+    ``α / (k (k + 1))``. These sum to ``α / 2``, however many there are: a union bound, the simplest
+    way of spending an error over looks (Lan and DeMets, Biometrika 70, 1983).
 
     Example:
         >>> [round(1 - alpha_of(n, stated=8), 4) for n in (8, 16, 32)]

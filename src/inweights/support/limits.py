@@ -100,14 +100,7 @@ def at_most(size: str) -> Iterator[None]:
 def check_memory(
     what: str, needed: float, *, error: type[InweightsError] = ConfigError, hint: str = ""
 ) -> None:
-    """Refuse what would take more memory than there may be.
-
-    Args:
-        what: What it is, the subject of the sentence.
-        needed: Bytes that it takes, as estimated.
-        error: What is raised.
-        hint: What would be smaller.
-    """
+    """Refuse what would take more memory than there may be."""
     limit = memory_limit()
     if needed > limit:
         raise error(

@@ -58,7 +58,11 @@ def _line() -> tuple[Callable[[str], None], float]:
 
         cell: Any = DisplayHandle()  # type: ignore[no-untyped-call]
         shows = iter([cell.display])
-        return lambda text: next(shows, cell.update)({"text/plain": text}, raw=True), _CHANGE
+
+        def change(text: str) -> None:  # nothing as HTML, since an empty text would stay as a line
+            next(shows, cell.update)({"text/plain" if text else "text/html": text}, raw=True)
+
+        return change, _CHANGE
     terminal = sys.stderr.isatty()
 
     def put(text: str) -> None:

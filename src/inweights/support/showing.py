@@ -14,8 +14,6 @@ class Card:
     """What is shown of an object.
 
     Attributes:
-        title: What it is.
-        about: Short facts about it.
         columns: Names of the columns of a table.
         rows: The table; the first ten rows are shown.
         picture: A figure as SVG, for notebooks.
@@ -62,6 +60,19 @@ class Card:
     def _rest(self) -> str:
         more = len(self.rows) - _ROWS
         return f"  … and {more} more" if more > 0 else ""
+
+
+class Carded:
+    """Shows itself by a card: as text, and in notebooks as HTML."""
+
+    def _card(self) -> Card:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self._card().text
+
+    def _repr_html_(self) -> str:
+        return self._card().html
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

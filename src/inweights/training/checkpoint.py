@@ -38,9 +38,6 @@ class State:
     """State of training. Random streams are counters, so the step determines them.
 
     Attributes:
-        phase: Index of the phase.
-        step: Updates done in it.
-        total: Updates done in all phases.
         values: What is trained, as one tensor.
         optimizer: State of the optimizer, as named tensors; empty at the start of a phase.
         tables: What was measured so far.
@@ -81,8 +78,6 @@ class StateFile(Generic[S]):
     """Keeps the state of one training run in one file.
 
     Args:
-        kind: Class of the state.
-        path: The file.
         key: Hash of everything that decides the run; a file of another run is refused.
         every_seconds: Time between two writes.
         every_steps: Write at every multiple of this many steps instead, where it is above 0.

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import force_setattr
 
 from inweights.config import Config, check_size
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, check_names
 from inweights.support.code import Code, Taken, as_code, usual
 from inweights.training.optimizer import MAX_RATE, MAX_STEPS, Optimizer, Schedule
 
@@ -149,8 +149,8 @@ class Phase(Config):
         for role in drawn:
             if drawn.count(role) > 1:
                 raise ConfigError(f"phase '{self.name}': batch names the role '{role}' twice")
-            if self.roles and role not in self.roles:
-                raise unknown_name(f"role in batch of phase '{self.name}'", role, self.roles)
+        if self.roles:
+            check_names(f"role in batch of phase '{self.name}'", drawn, self.roles)
         if self.at != "last" and not isinstance(self.loss, Code):
             raise ConfigError(
                 f"phase '{self.name}': 'at' says where a loss of your own is taken; of the usual "

@@ -58,13 +58,9 @@ class Descent(Config, tag_field="kind", tag="descent"):
     def trajectory(
         self, world: World, model: Node2VecConfig, seed: int, record: Sequence[int] = ()
     ) -> Trajectory:
-        """Return the descent of one Node2Vec, ``R = 1``, from the model's own start.
+        """Return the descent of one Node2Vec on a graph, ``R = 1``, from the model's own start.
 
-        Args:
-            world: A graph.
-            model: Width, whether tied, and initial scale.
-            seed: Root seed of the start.
-            record: Steps at which vectors, loss and eigenvalues are kept; the last one always is.
+        Vectors, loss and eigenvalues are kept at the steps to ``record`` and at the last one.
 
         Raises:
             DataError: The world is no graph, or a step to record does not exist.
@@ -86,9 +82,6 @@ class Descent(Config, tag_field="kind", tag="descent"):
         """Yield step and model on the way, from the start on; only the last where ``every`` is 0.
 
         The model is one and the same, moved on from look to look.
-
-        Raises:
-            ConfigError: An untied model is to be looked at on the way.
         """
         import torch
 
@@ -116,15 +109,9 @@ class Descent(Config, tag_field="kind", tag="descent"):
         every: int = 0,
         **options: Any,
     ) -> pl.DataFrame:
-        """Return what a probe says at the end; or on the way, with a column ``step``.
+        """Return what ``probe(model, world, **options)`` says at the end.
 
-        Args:
-            probe: ``probe(model, world, **options)``.
-            world: A graph.
-            model: Width, whether tied, and initial scale.
-            seed: Root seed of the start.
-            every: Steps between two looks, the start among them.
-            options: Keyword arguments of the probe.
+        Or on the way, each ``every`` steps from the start on, with a column ``step``.
         """
         import polars as pl
 
@@ -163,12 +150,8 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
         """Updates of a small model that take about as long, for the progress display."""
         return 100
 
-    def learn(self, world: World) -> EmbMLP:
-        """Return the optimum of a world as an Emb-MLP of one replica.
-
-        Raises:
-            SolverError: The facts exclude each other.
-        """
+    def learn(self, world: World, _model: None = None, _seed: int = 0) -> EmbMLP:
+        """Return the optimum of a world as an Emb-MLP of one replica."""
         from inweights.theory.programs.nuclear_norm import solve
         from inweights.theory.programs.to_model import to_model
 

@@ -1,7 +1,8 @@
 """Learners by name: the settings of training with which each family of worlds is learnt.
 
 They are those of the recipes. What :func:`inweights.train` and :func:`inweights.sweep` take where
-no learner is given is :func:`named_for` of the world and the model.
+no learner is given is :func:`named_for` of the world and the model. ``rate`` is the peak rate of
+AdamW, where nothing else is said, ``steps`` the number of updates.
 """
 
 from __future__ import annotations
@@ -33,14 +34,9 @@ def two_hop(
     """Return how a GPT learns facts that it is to compose (Identity Bridge, Figure 2).
 
     AdamW with a rate of 0.064 / width that falls as a cosine; each sequence starts at a random
-    position in every step, so that a model with learned positions has trained all of them.
-
-    Args:
-        width: Width of the model.
-        steps: Number of updates.
-        roles: Facts that are trained, with how often each counts; all of them if left out.
-        random_offset: Whether sequences start anywhere; has no effect on models without positions,
-            which refuse it.
+    position in every step, so that a model with learned positions has trained all of them, unless
+    ``random_offset`` is false, as for models without positions, which refuse it. ``roles`` are
+    facts that are trained, with how often each counts; all of them if left out.
 
     Example:
         >>> two_hop(width=128).phases[0].optimizer.rate
@@ -60,10 +56,7 @@ def two_hop(
 def two_hop_mlp(rate: float = 2.0, *, steps: int = 5000, weight_decay: float = 0.0) -> Curriculum:
     """Return how an Emb-MLP learns facts (Identity Bridge, §4): full-batch gradient descent.
 
-    Args:
-        rate: Learning rate.
-        steps: Number of updates; the direction of the weights has settled after 5000.
-        weight_decay: Of both matrices.
+    The direction of the weights has settled after 5000 steps.
     """
     optimizer = Optimizer(kind="sgd", rate=rate, weight_decay=weight_decay)
     return Curriculum(phases=(Phase(steps=steps, optimizer=optimizer),))
@@ -102,10 +95,7 @@ def analogy(
 def edges(rate: float = 0.01, *, steps: int = 500, falls: bool = True) -> Curriculum:
     """Return how the edges of a graph are learnt: full batch, no decay (Geometric Memory, B.5).
 
-    Args:
-        rate: Peak rate of AdamW.
-        steps: Number of updates.
-        falls: Whether the rate falls as a cosine, as TinyGPT's does.
+    The rate ``falls`` as a cosine, as TinyGPT's does, or stays.
     """
     optimizer = Optimizer(rate=rate, weight_decay=0.0)
     schedule = Schedule(kind="cosine" if falls else "constant")
@@ -121,11 +111,8 @@ def path_star(
 ) -> Curriculum:
     """Return how a path-star is learnt: edges and paths together (Geometric Memory, Figure 3).
 
-    Args:
-        rate: Peak rate of AdamW; it falls over the last fifth.
-        steps: Number of updates.
-        paths: Trained paths a step; 0 for all.
-        roles: Roles of the edges; all of them are in every step.
+    A step has ``paths`` trained paths, 0 for all, and all edges, which have the ``roles``. The rate
+    falls over the last fifth.
 
     Example:
         >>> path_star().phases[0].batch
@@ -148,12 +135,7 @@ def in_context_star(rate: float = 3e-3, *, steps: int = 1000, batch: int = 64) -
     """Return how path-stars in prompts are learnt (Geometric Memory, Figure 13; settings ours).
 
     With a teacher every token but the first of a path is learnt; on more than about a dozen labels
-    that takes more steps and a lower rate.
-
-    Args:
-        rate: Peak rate of AdamW; it falls over the last fifth.
-        steps: Number of updates.
-        batch: Prompts a step.
+    that takes more steps and a lower rate, which falls over the last fifth. ``batch`` is prompts.
     """
     phase = Phase(
         steps=steps,
@@ -169,11 +151,7 @@ def named_for(world: Any, model: Any) -> Curriculum:
     """Return the named learner of a world's family for an architecture.
 
     Where there is none, such as for a world of one's own, it is a plain :class:`Curriculum`: all
-    facts, by AdamW at a constant rate, for 280 steps.
-
-    Args:
-        world: A world, or its config.
-        model: A model, or its config.
+    facts, by AdamW at a constant rate, for 280 steps. World and model may be their configs.
 
     Example:
         >>> import inweights as iw
@@ -182,12 +160,13 @@ def named_for(world: Any, model: Any) -> Curriculum:
         >>> named_for(iw.TwoHop(), iw.GPTConfig(width=32)) == two_hop(32)
         True
     """
-    family, (kind, about) = family_of(world), _architecture(model)
+    config: Any = model if isinstance(model, msgspec.Struct) else getattr(model, "config", None)
+    family, kind = family_of(world), config.__struct_config__.tag if config is not None else ""
     gpt = kind in ("gpt", "mamba")
     if family in _FACTS and kind == "emb-mlp":
         return two_hop_mlp()
     if family in _FACTS and gpt:
-        return two_hop(about.width, random_offset=getattr(about, "positions", "") == "learned")
+        return two_hop(config.width, random_offset=getattr(config, "positions", "") == "learned")
     if family == "analogy" and gpt:
         return analogy()
     if family == "analogical-two-hop" and gpt:
@@ -216,9 +195,3 @@ def family_of(world: Any) -> str:
     while settings.get("kind") == "altered":
         settings = settings["of"]
     return str(settings.get("kind", getattr(world, "name", "")))
-
-
-def _architecture(model: Any) -> tuple[str, Any]:
-    """The kind of a model or of its config, and the config."""
-    config = model if isinstance(model, msgspec.Struct) else getattr(model, "config", None)
-    return (str(config.__struct_config__.tag) if config is not None else "", config)

@@ -170,11 +170,15 @@ def train(
             phases = [plan.phases[state.phase] for plan in plans]
             phase = phases[0]
             batches = Batches(model, each, phase, seeds, state.phase)
-            loss = _loss(model, phase, state)
+            own = isinstance(phase.loss, Code) or phase.penalty is not None
+            loss = OwnLoss(model, phase, state) if own else Loss(model, phase.precision)
             moving = flat.moving(phase.moves, phase.freezes)
             optimizer = _optimizer(flat, [p.optimizer for p in phases], moving, columns)
             rates = [group["lr"] for group in optimizer.param_groups]
-            _load(optimizer, flat, state.optimizer)
+            if isinstance(optimizer, OwnOptimizer):
+                optimizer.load(state.optimizer)
+            else:
+                load_state(optimizer, flat, state.optimizer)
             seeing = [told_by(code) for code in phase.observers]
 
             shake = partial(_shake, flat, phase, seeds, state) if phase.optimizer.noise else None
@@ -225,7 +229,10 @@ def train(
                 if progress:
                     progress(state.total)
                 if checkpoint and not done and checkpoint.due(state.total):
-                    state.optimizer = _state(optimizer, flat)
+                    if isinstance(optimizer, OwnOptimizer):
+                        state.optimizer = optimizer.state()
+                    else:
+                        state.optimizer = state_of(optimizer, flat)
                     if shards:
                         shards.gather(state.optimizer)
                     checkpoint.write(state)
@@ -255,11 +262,6 @@ def _plans(curriculum: Curriculum | Sequence[Curriculum], replicas: int) -> list
     return plans
 
 
-def _loss(model: Model, phase: Phase, state: ReplicaState) -> Loss | OwnLoss:
-    own = isinstance(phase.loss, Code) or phase.penalty is not None
-    return OwnLoss(model, phase, state) if own else Loss(model, phase.precision)
-
-
 def _optimizer(
     flat: FlatParameters,
     settings: Sequence[Optimizer],
@@ -269,23 +271,6 @@ def _optimizer(
     if isinstance(settings[0].kind, Code):
         return OwnOptimizer(flat, settings, moving)
     return build_optimizer(flat, settings, moving, columns)
-
-
-def _load(
-    optimizer: torch.optim.Optimizer | OwnOptimizer, flat: FlatParameters, state: dict[str, Tensor]
-) -> None:
-    if isinstance(optimizer, OwnOptimizer):
-        optimizer.load(state)
-    else:
-        load_state(optimizer, flat, state)
-
-
-def _state(
-    optimizer: torch.optim.Optimizer | OwnOptimizer, flat: FlatParameters
-) -> dict[str, Tensor]:
-    if isinstance(optimizer, OwnOptimizer):
-        return optimizer.state()
-    return state_of(optimizer, flat)
 
 
 def _losses(

@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from inweights.support.progress import Progress
-
 if TYPE_CHECKING:
     import polars as pl
     from jaxtyping import Float
@@ -100,17 +98,6 @@ class Observer:
 
     def failed(self, error: BaseException) -> None:
         """Work ended with an error, or was interrupted."""
-
-
-class Shown(Observer):
-    """Shows how far work is, by a function of what is done, all there is, and what is done now."""
-
-    def __init__(self, progress: Progress) -> None:
-        super().__init__()
-        self._progress = progress
-
-    def step(self, seen: Step) -> None:
-        self._progress(seen.step, seen.total, seen.phase)
 
 
 @contextmanager

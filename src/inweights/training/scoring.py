@@ -137,19 +137,9 @@ def answer_ranks(
 
     The tokens before it are given (teacher forcing): so an answer whose ranks are all 0 is also
     the one that greedy decoding finds. Logits are made for some statements at a time, so that
-    10^5 candidates do not fill the memory.
-
-    Args:
-        model: The model; its replicas share one world or have one each.
-        worlds: One world, or one a replica.
-        part: ``facts`` or ``queries``.
-        indices: Places of the wanted statements, all of one shape; all, in order, if left out.
-        teacherless: Name of a token that the model reads in place of the answer's own, as in a
-            phase; then no answer is forced.
-
-    Raises:
-        DataError: There are no such statements, they differ in shape, or the model's head does
-            not cover an answer.
+    10^5 candidates do not fill the memory. Arguments are as for :func:`answer_logits`, but the
+    statements are of one shape. With the name of a ``teacherless`` token, as in a phase, the model
+    reads it in place of the answer's own, and no answer is forced.
 
     Example:
         >>> import inweights as iw
@@ -191,11 +181,7 @@ def answer_ranks(
 def answers_of(
     model: Model, worlds: Worlds, part: Part, indices: Int[Ids, " M"] | None = None
 ) -> Int[Tensor, "R M"]:
-    """Return the logit column of every statement's first answer token.
-
-    Raises:
-        DataError: The model's head does not cover an answer.
-    """
+    """Return the logit column of every statement's first answer token."""
     each = as_worlds(worlds, model)
     columns = []
     for world in each:

@@ -9,14 +9,7 @@ from inweights.audit.strategies.statements import (
     reversals,
 )
 from inweights.audit.strategies.telling import Row, Telling
-from inweights.audit.strategies.texts import (
-    derive,
-    entities,
-    identities,
-    passages,
-    replay,
-    steps,
-)
+from inweights.audit.strategies.texts import derive, entities, identities, passages, replay, steps
 from inweights.errors import unknown_name
 
 __all__ = ["STRATEGIES", "Row", "Strategy", "Telling", "plain", "strategies_of"]

@@ -40,21 +40,15 @@ class Measured(NamedTuple):
 
 _FOUND = load_toml(Path(__file__).with_suffix(".toml"))
 _SOURCE: str = _FOUND["source"]
+_NOTES: dict[str, dict[str, str]] = _FOUND["notes"]
 #: What it was all measured on; of other models it says little.
 MEASURED_ON: str = _FOUND["on"]
 MEASURED = tuple(
-    Measured(
-        strategy,
-        asked,
-        gain,
-        low,
-        high,
-        _FOUND["seeds"],
-        "; ".join(filter(None, (_SOURCE, _FOUND["notes"].get(strategy, {}).get(asked)))),
-    )
+    Measured(strategy, asked, gain, low, high, _FOUND["seeds"], "; ".join(filter(None, said)))
     for strategy, gains in _FOUND["gains"].items()
     for asked in ASKED
     for gain, low, high in [gains[asked]]
+    for said in [(_SOURCE, _NOTES.get(strategy, {}).get(asked))]
 )
 #: A mean gain from which on a strategy is taken that no interval settles; and a cost that is told.
 _WORTH = 0.1

@@ -44,18 +44,12 @@ class Row(NamedTuple):
 class Telling:
     """Facts, their wordings, and the amount of added text.
 
+    What is not described here is that of :func:`inweights.audit.augment`.
+
     Attributes:
         facts: The facts.
         words: Their words.
         stages: Stage of each fact, ``[M]``.
-        seed: Root seed of what is drawn.
-        wordings: In how many wordings a strategy says the same, as far as there are so many.
-        hops: Facts of a chain, at most.
-        most: Chains of each length, at most.
-        hold_out: Share of the bridges whose chains are never told.
-        replay: A file of text, or its lines.
-        first: Chains of two facts, by number, that are told before all others.
-        rewrite: Says each text again in other words.
     """
 
     facts: Knowledge

@@ -156,7 +156,7 @@ def augment(
         out: Folder to write.
     """
     from inweights.audit import augment as make
-    from inweights.audit import failing_chains, token_counter, write_augmented
+    from inweights.audit import failing_chains, write_augmented
 
     added.check()
     text.check()
@@ -179,11 +179,7 @@ def augment(
             curriculum=text.curriculum,  # type: ignore[arg-type]
             watch=watch,
         )  # fmt: skip
-        count = token_counter(text.tokenizer) if text.tokenizer else None
-        if text.model or text.limit:
-            made, cost = _planned(making, text, download=source.download)
-            if not common.json:
-                console.audits.cost(cost, text.limit)
-        else:
-            made = making(budget=text.budget, tokens=count)
+        made, cost = _planned(making, text, download=source.download)
+        if not common.json:
+            console.audits.cost(cost, text.limit)
     console.audits.augmented(made, write_augmented(made, out), json=common.json)

@@ -35,12 +35,7 @@ def list_recipes(part: str = "", /, *, common: Common = Common()) -> None:
 
 @app.command
 def describe(
-    recipe: str,
-    part: str = "",
-    /,
-    *,
-    full: Flag = False,
-    common: Common = Common(),
+    recipe: str, part: str = "", /, *, full: Flag = False, common: Common = Common()
 ) -> None:
     """Describe a recipe: what it shows, its cost, and every setting by scale.
 

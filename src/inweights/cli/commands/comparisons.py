@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from inweights import laboratory
 from inweights.cli import console
 from inweights.cli.commands.base import (
     Choice,
@@ -20,6 +21,9 @@ from inweights.cli.commands.base import (
     choices,
     options,
 )
+from inweights.config import to_plain
+from inweights.errors import ConfigError, unknown_name
+from inweights.support.plugins import load_plugins, module_of
 
 
 @options
@@ -64,21 +68,14 @@ def compare_training(
     All train on as many tokens and are asked the same questions. What it takes is printed before
     anything is trained. An interrupted command, given again, trains what is missing.
 
-    Parameters
-    ----------
-    facts
-        A file of facts, as for 'inweights audit', or @people, @chemistry.
-    choice.seeds
-        Number of seeds, or the seeds; 3 by default.
-    choice.set
-        Change a setting, as in --set tuning.epochs=20 or --set retrieved=4; may be repeated.
-    how.jobs
-        Number of parallel processes; 1 by default.
-    how.fresh
-        Discard an earlier run of the same settings.
+    Args:
+        facts: A file of facts, as for 'inweights audit', or @people, @chemistry.
+        choice.seeds: Number of seeds, or the seeds; 3 by default.
+        choice.set: Change a setting, as in --set tuning.epochs=20 or --set retrieved=4; may be
+            repeated.
+        how.jobs: Number of parallel processes; 1 by default.
+        how.fresh: Discard an earlier run of the same settings.
     """
-    from inweights import laboratory
-    from inweights.config import to_plain
     from inweights.laboratory.training import WAYS, TrainingSettings, sizes, training_recipe
     from inweights.runs import RunStore
     from inweights.support.sources import Outside
@@ -131,29 +128,20 @@ def league(
 ) -> int:
     """Run the league's table for a model of your own, and print its row beside the stored ones.
 
-    Parameters
-    ----------
-    model
-        module:factory or file.py:factory of a torch module, as for iw.wrap; its code is run. The
-        stored rows alone are printed if left out.
-    name
-        What the table calls it.
-    scale
-        smoke (to see whether it runs) or cpu (minutes).
-    into
-        Folder in which the entry is written, below its name: config, scores and environment.
-    replay
-        Folder of an entry: train it again and compare its scores; name its module with --plugin.
-    choice.set
-        Change a setting, as in --set rate=1e-3 or --set entrant.options.width=64; may be repeated.
-    how.jobs
-        Number of parallel processes; 0 means one per core.
-    how.fresh
-        Discard an earlier run of the same model.
+    Args:
+        model: module:factory or file.py:factory of a torch module, as for iw.wrap; its code is run.
+            The stored rows alone are printed if left out.
+        name: What the table calls it.
+        scale: smoke (to see whether it runs) or cpu (minutes).
+        into: Folder in which the entry is written, below its name: config, scores and environment.
+        replay: Folder of an entry: train it again and compare its scores; name its module with
+            --plugin.
+        choice.set: Change a setting, as in --set rate=1e-3 or --set entrant.options.width=64; may
+            be repeated.
+        how.jobs: Number of parallel processes; 0 means one per core.
+        how.fresh: Discard an earlier run of the same model.
     """
-    from inweights.errors import ConfigError
     from inweights.laboratory import entries
-    from inweights.support.plugins import load_plugins, module_of
 
     file, _, factory = model.rpartition(":")
     if model and not (file and factory):
@@ -185,8 +173,6 @@ def league(
 
 def _factory(module: str, name: str) -> Any:
     """What makes the model, of a module that is loaded."""
-    from inweights.errors import unknown_name
-
     known = vars(sys.modules[module])
     if name not in known:
         makers = [one for one, made in known.items() if callable(made)]

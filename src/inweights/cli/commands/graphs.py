@@ -102,7 +102,6 @@ def explore(
 
 
 def _refuse_training(**given: object) -> None:
-
     for name, value in given.items():
         if value:
             raise ConfigError(
@@ -112,7 +111,6 @@ def _refuse_training(**given: object) -> None:
 
 
 def _graphs(given: Sequence[str]) -> dict[str, Graph]:
-
     found: dict[str, Graph] = {}
     for word in given:
         name, graph = _graph(word)

@@ -26,12 +26,7 @@ from inweights.errors import ConfigError, check_names
 
 @app.command(name="runs")
 def list_runs(
-    part: str = "",
-    /,
-    *,
-    runs: Runs = None,
-    full: Flag = False,
-    common: Common = Common(),
+    part: str = "", /, *, runs: Runs = None, full: Flag = False, common: Common = Common()
 ) -> None:
     """List finished runs, newest first, with changed settings and dates.
 
@@ -70,12 +65,7 @@ def show(
 
 @app.command
 def compare(
-    first: str,
-    second: str,
-    /,
-    *,
-    which: Finished = Finished(),
-    common: Common = Common(),
+    first: str, second: str, /, *, which: Finished = Finished(), common: Common = Common()
 ) -> None:
     """Compare two runs: verdicts, scores, and different settings.
 
@@ -223,10 +213,8 @@ def _settle(
             on=settling.on,
             store=settling.store,
         )
-        more = laboratory.settle(
-            scale, only=only, minutes=settling.minutes, runs=runs, effort=effort
-        )
-        done = list(more)
+        minutes = settling.minutes
+        done = list(laboratory.settle(scale, only=only, minutes=minutes, runs=runs, effort=effort))
     console.claims.settled(done)
 
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from inweights.audit.findings import findings, headline, outlook
 from inweights.audit.strategies.measured import ASKED, MEASURED_ON, evidence
-from inweights.cli.console.base import listing, out, print_json, say, table
+from inweights.cli.console.base import listing, out, parts_of, print_json, say, table
 from inweights.cli.console.plain import plain_forecast
 from inweights.support.progress import duration, plural
 from inweights.theory.prediction.trust import trust
@@ -22,17 +22,7 @@ if TYPE_CHECKING:
 #: Rows of each table that are shown.
 _SHOWN = 8
 #: What JSON says of a training set that was written, as it is.
-_COUNTED = (
-    "dropped",
-    "chains",
-    "alone",
-    "counts",
-    "words",
-    "tokens",
-    "plain",
-    "rewritten",
-    "often",
-)
+_COUNTED = "dropped chains alone counts words tokens plain rewritten often"
 #: Leaks in the JSON object: a dense graph of 5,000 facts has half a million. Python has them all.
 _LEAKS = 1000
 
@@ -49,7 +39,10 @@ def audit(
     """Print an audit: contents, predictions, problems and advice."""
     facts, values = made.knowledge, made.entity_positions["literal"]
     if page is not None:
-        _write_page(made, page, name)
+        from inweights.report.base.html import write_page
+        from inweights.report.pages.audit_page import build_audit_page
+
+        write_page(build_audit_page(made, name), page)
     if json:
         print_json(_plain(made) | ({"mended": mended.counts} if mended else {}))
         return
@@ -87,13 +80,6 @@ def _mended(mended: Mended, folder: Path | None) -> None:
     )
 
 
-def _write_page(made: Audit, page: Path, name: str) -> None:
-    from inweights.report.base.html import write_page
-    from inweights.report.pages.audit_page import build_audit_page
-
-    write_page(build_audit_page(made, name), page)
-
-
 def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
     """Print what was written, and where."""
     if json:
@@ -103,7 +89,7 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
                 "strategies": {name: evidence(name) for name in made.strategies},
                 "choices": [choice._asdict() for choice in made.choices],
                 "measured_on": MEASURED_ON,
-                **{name: getattr(made, name) for name in _COUNTED},
+                **parts_of(made, _COUNTED),
             }
         )
         return
@@ -263,23 +249,17 @@ def _plain(made: Audit) -> dict[str, Any]:
     facts = made.knowledge
     return {
         "headline": headline(made),
-        "findings": [{"level": f.level, "title": f.title, "text": f.text} for f in findings(made)],
+        "findings": findings(made),
         "outlook": outlook(made),
         "facts": len(facts),
         "entities": len(facts.entities),
         "ends": made.entity_positions,
-        "remarks": [
-            {"kind": r.kind, "lines": list(r.lines), "text": r.text} for r in facts.remarks
-        ],
+        "remarks": [parts_of(remark, "kind lines text") for remark in facts.remarks],
         "relations": made.relations.join(made.name_overlap, on="relation", maintain_order="left"),
-        "compositions": made.compositions,
-        "listed": made.listed,
-        "bridges": made.bridges,
+        **parts_of(made, "compositions listed bridges transfers why_no_forecast"),
         "leaks_found": made.leaks.height,
         "leaks": made.leaks.head(_LEAKS),
-        "transfers": made.transfers,
         "wording": made.samples,
         "forecast": None if made.forecast is None else plain_forecast(made.forecast),
-        "why_no_forecast": made.why_no_forecast,
         "seconds": round(made.seconds, 3),
     }

@@ -76,23 +76,17 @@ def progress(*, quiet: bool = False) -> Iterator[Report]:
     if quiet or not err.is_terminal:
         yield (lambda *_: None) if quiet else _log()
         return
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich import progress as rich
 
     columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=None),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        rich.TextColumn("{task.description}", markup=False),
+        rich.BarColumn(bar_width=None),
+        rich.TextColumn("{task.percentage:>3.0f}%"),
+        rich.TimeElapsedColumn(),
+        rich.TextColumn("left"),
+        rich.TimeRemainingColumn(),
     )
-    bars = Progress(*columns, console=_Plain(stderr=True), transient=True)
+    bars = rich.Progress(*columns, console=_Plain(stderr=True), transient=True)
     task, all_of_it = bars.add_task("starting", total=None), 0
 
     def report(done: int, total: int, what: str) -> None:
@@ -218,6 +212,11 @@ def print_json(value: Any) -> None:
     """Print one JSON value on the output stream; a frame as its rows, and null for no number."""
     text = msgspec.json.format(msgspec.json.encode(value, enc_hook=_rows)).decode()
     print(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+
+
+def parts_of(made: object, names: str) -> dict[str, Any]:
+    """Return attributes of an object by their names, such as ``"status gap"``, for JSON."""
+    return {name: getattr(made, name) for name in names.split()}
 
 
 def _rows(frame: pl.DataFrame) -> list[dict[str, Any]]:

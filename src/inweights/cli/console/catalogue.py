@@ -11,7 +11,7 @@ import msgspec
 from rich.table import Table
 from rich.text import Text
 
-from inweights.cli.console.base import WIDTH, cut, out, print_json, say, table
+from inweights.cli.console.base import WIDTH, cut, out, parts_of, print_json, say, table
 from inweights.config import to_plain
 from inweights.lab.engine.outcome import seeds_to_judge
 from inweights.recipes.catalogue.minutes import cost_of, minutes_of
@@ -196,20 +196,15 @@ def _plain(recipe: Recipe, found: Sequence[Setting]) -> dict[str, Any]:
     from inweights.recipes.catalogue.settings import extras
 
     return {
-        "name": recipe.name,
-        "title": recipe.title,
-        "paper": recipe.paper,
-        "place": recipe.place,
-        "summary": recipe.summary,
+        **parts_of(recipe, "name title paper place summary ours"),
         "minutes": minutes_of(recipe.name),
         "scales": {
             scale: {"seeds": seeds_to_judge(recipe, scale), "extras": list(extras(config))}
             for scale, config in recipe.scales.items()
         },
         "settings": [asdict(one) for one in found],
-        "ours": list(recipe.ours),
-        "claims": [{"id": c.id, "text": c.text, "place": c.place} for c in recipe.claims],
-        "figures": [{"id": f.id, "title": f.title} for f in recipe.figures],
+        "claims": [parts_of(claim, "id text place") for claim in recipe.claims],
+        "figures": [parts_of(figure, "id title") for figure in recipe.figures],
     }
 
 

@@ -37,11 +37,7 @@ _WHOLE = 19
 
 
 def board(
-    results: Sequence[ClaimResult],
-    scale: str,
-    *,
-    json: bool = False,
-    full: bool = False,
+    results: Sequence[ClaimResult], scale: str, *, json: bool = False, full: bool = False
 ) -> None:
     """Print the board: of several recipes a line each, of one every claim."""
     if json:
@@ -189,28 +185,22 @@ def counts(results: Sequence[ClaimResult]) -> list[str]:
 
 
 def _evidence(claim: ClaimResult) -> str:
-    parts = [f"target {claim.target.text}"]
-    if between := span(claim):
-        parts.append(f"{100 * claim.level:.4g}% interval {between}")
-    parts.append(f"met by {claim.met}" if claim.met else "computed")
-    if claim.rule != "typical":
-        parts.append(f"judged: {claim.rule}")
-    if claim.published:
-        parts.append(f"published: {claim.published}")
-    if size := closeness(claim):
-        parts.append(f"size {size.text}")
-    if claim.protocol:
-        parts.append(f"protocol: {claim.protocol}")
-    if claim.condition:
-        parts.append(f"condition {claim.condition}")
-    if claim.case:
-        parts.append(f"deciding case {claim.case}")
-    if claim.needed:
-        parts.append(f"about {claim.needed} seeds would decide it")
-    if claim.check:
-        parts.append("holds by construction")
-    parts += claim.earlier
-    return ", ".join(parts)
+    between, size = span(claim), closeness(claim)
+    parts = (
+        f"target {claim.target.text}",
+        f"{100 * claim.level:.4g}% interval {between}" if between else "",
+        f"met by {claim.met}" if claim.met else "computed",
+        f"judged: {claim.rule}" if claim.rule != "typical" else "",
+        f"published: {claim.published}" if claim.published else "",
+        f"size {size.text}" if size else "",
+        f"protocol: {claim.protocol}" if claim.protocol else "",
+        f"condition {claim.condition}" if claim.condition else "",
+        f"deciding case {claim.case}" if claim.case else "",
+        f"about {claim.needed} seeds would decide it" if claim.needed else "",
+        "holds by construction" if claim.check else "",
+        *claim.earlier,
+    )
+    return ", ".join(filter(None, parts))
 
 
 def span(claim: ClaimResult) -> str:

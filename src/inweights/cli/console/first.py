@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from inweights.cli.console.base import out, print_json, say, table
+from inweights.cli.console.base import out, parts_of, print_json, say, table
 from inweights.support.progress import plural
 
 if TYPE_CHECKING:
@@ -45,14 +45,11 @@ def world(made: World, folder: Path | None, *, json: bool) -> None:
     if json:
         print_json(
             {
-                "name": made.name,
-                "seed": made.seed,
-                "settings": made.settings,
+                **parts_of(made, "name seed settings complexity"),
                 "tokens": {group: len(names) for group, names in made.vocabulary.groups.items()},
                 "facts": {role: n for part, role, n, _ in statements if part == "facts"},
                 "queries": {role: n for part, role, n, _ in statements if part == "queries"},
                 "out_of_distribution": int(made.queries.out_of_distribution.sum()),
-                "complexity": made.complexity,
                 "folder": str(folder) if folder else None,
             }
         )

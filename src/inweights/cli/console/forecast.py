@@ -1,25 +1,19 @@
 """What ``inweights predict`` prints."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 
+from inweights.audit.trained_prediction import TrainedForecast
 from inweights.cli.console.base import line, out, print_json, say, table
 from inweights.cli.console.plain import plain_forecast
 from inweights.support.progress import plural
-from inweights.theory import SoftSolution
+from inweights.theory import Advice, Prediction, Remedy, SoftSolution
 from inweights.theory.prediction.calibration.fitted import MODELS
 from inweights.theory.prediction.trust import meaning, propose_training, trust
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from inweights.audit.trained_prediction import TrainedForecast
-    from inweights.theory import Advice, Prediction, Remedy
 
 #: Queries of each outcome, patterns and facts that are shown unless all are asked for.
 _SHOWN, _PATTERNS = 3, 12
@@ -98,11 +92,7 @@ def _to_add(made: Prediction, every: bool) -> None:
 
 
 def _write_page(
-    made: Prediction,
-    queries: pl.DataFrame,
-    trained: TrainedForecast | None,
-    page: Path,
-    name: str,
+    made: Prediction, queries: pl.DataFrame, trained: TrainedForecast | None, page: Path, name: str
 ) -> None:
     from inweights.report.base.html import write_page
     from inweights.report.pages.prediction_page import build_forecast_page

@@ -133,16 +133,15 @@ def _of_all(kept: Board) -> Iterator[str]:
 
 
 def _more(claim: ClaimResult, hidden: str) -> str:
-    parts = [f"Judged: {claim.rule}." if claim.rule != "typical" else ""]
-    parts.append(f"Condition: {claim.condition}." if claim.condition else "")
-    parts.append(f"Deciding case: {claim.case}." if claim.case else "")
-    parts.append(f"About {claim.needed} seeds would decide it." if claim.needed else "")
-    parts.append(f"Note: {claim.why}." if claim.why and claim.why != hidden else "")
-    if claim.version > 1:
-        parts.append(
-            f"Version {claim.version}; {'; '.join(claim.earlier) or 'none judged before'}."
-        )
-    parts.append("*A check: it holds by construction.*" if claim.check else "")
-    if claim.source == "ours" and not claim.check:
-        parts.append("*Our own claim.*")
+    earlier = "; ".join(claim.earlier) or "none judged before"
+    parts = (
+        f"Judged: {claim.rule}." if claim.rule != "typical" else "",
+        f"Condition: {claim.condition}." if claim.condition else "",
+        f"Deciding case: {claim.case}." if claim.case else "",
+        f"About {claim.needed} seeds would decide it." if claim.needed else "",
+        f"Note: {claim.why}." if claim.why and claim.why != hidden else "",
+        f"Version {claim.version}; {earlier}." if claim.version > 1 else "",
+        "*A check: it holds by construction.*" if claim.check else "",
+        "*Our own claim.*" if claim.source == "ours" and not claim.check else "",
+    )
     return "".join(f" {part}" for part in parts if part)

@@ -1,17 +1,14 @@
 """A prediction as plain values, for JSON."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from inweights.audit.trained_prediction import TrainedForecast
+from inweights.cli.console.base import parts_of
+from inweights.theory import Prediction
 from inweights.theory.prediction.trust import meaning, trust
-
-if TYPE_CHECKING:
-    from inweights.audit.trained_prediction import TrainedForecast
-    from inweights.theory import Prediction
 
 #: Facts that are let go in the JSON object; Python has them all.
 _LET_GO = 1000
@@ -21,17 +18,14 @@ def plain_forecast(made: Prediction, trained: TrainedForecast | None = None) -> 
     """Return a prediction as plain values, and what replicas answered, where some were trained."""
     solution, advice = made.solution, made.advice
     tried = trained and {
-        "replicas": trained.replicas,
-        "memorised": dict(trained.memorised),
+        **parts_of(trained, "replicas memorised"),
         "seconds": round(trained.seconds, 2),
         "kinds": trained.kinds.to_dicts(),
     }
     names = dict(made.queries.select("query", "prompt").iter_rows())
     return {
         "world": solution.program.world.name,
-        "status": solution.status,
-        "gap": solution.gap,
-        "optimum": solution.optimum,
+        **parts_of(solution, "status gap optimum bound rank iterations"),
         "decay": getattr(solution, "decay", None),
         "why": made.why,
         "let_go_found": made.let_go.height,
@@ -39,9 +33,6 @@ def plain_forecast(made: Prediction, trained: TrainedForecast | None = None) -> 
         "trust": trust(made),
         "meaning": meaning(),
         "nearest": msgspec.to_builtins(made.nearest),
-        "bound": solution.bound,
-        "rank": solution.rank,
-        "iterations": solution.iterations,
         "seconds": round(solution.seconds, 4),
         "queries": _queries(made),
         "summary": made.summary().to_dicts(),
@@ -51,11 +42,7 @@ def plain_forecast(made: Prediction, trained: TrainedForecast | None = None) -> 
             "mended": [names[i] for i in advice.mended],
             "open": [names[i] for i in advice.open],
             "broken": [names[i] for i in advice.broken],
-            "status": advice.status,
-            "gap": advice.gap,
-            "solutions": advice.solutions,
-            "parts": advice.parts,
-            "why": advice.why,
+            **parts_of(advice, "status gap solutions parts why"),
         },
         "remedies": [asdict(remedy) for remedy in made.remedies],
     } | ({"training": tried} if tried else {})

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from rich.text import Text
 
-from inweights.cli.console.base import WIDTH, cut, out, print_json, say, table
+from inweights.cli.console.base import WIDTH, cut, out, parts_of, print_json, say, table
 from inweights.cli.console.claims import COLOURS, MARKS, claims
 from inweights.config import to_plain
 from inweights.runs import about, when, written
@@ -82,12 +82,9 @@ def outcome(done: Outcome, *, json: bool, full: bool = False) -> None:
         print_json(
             {
                 "recipe": done.recipe.name,
-                "scale": done.scale,
-                "seeds": list(done.seeds),
-                "seconds": done.seconds,
+                **parts_of(done, "scale seeds seconds cached"),
                 "folder": str(done.folder.path),
                 "page": str(page),
-                "cached": done.cached,
                 "claims": [to_plain(claim) for claim in done.claims],
             }
         )

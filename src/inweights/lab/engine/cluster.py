@@ -1,14 +1,12 @@
 """Executors on processes that others start: Ray's cluster, and the ranks of ``torchrun``.
 
-A task goes to Ray as JSON and answers how it ended; no table comes back. Ray places tasks and
-notices what dies; what follows from that is the schedule's business, as in every executor. Tables
+A task goes to Ray as JSON and answers how it ended. Ray places tasks and notices what dies. Tables
 and checkpoints are in the store, which all machines have to see.
 
 Under ``torchrun`` all processes train every task together. The first rank does all that a command
-does. The others wait for what is to be trained, which comes as JSON, and train along; they look at
-nothing and store nothing. After an error in a training nothing more is trained, as a rank may have
-been left behind in the middle of a step: the command ends with the error, ``torchrun`` ends the
-others, and the same command goes on from the checkpoint.
+does. The others train along, and look at nothing and store nothing. After an error in a training
+nothing more is trained, as a rank may have been left behind in the middle of a step: the command
+ends, ``torchrun`` ends the others, and the same command goes on from the checkpoint.
 """
 
 from __future__ import annotations
@@ -43,9 +41,19 @@ from inweights.training.steps.machine import use_threads
 
 #: Seconds between two reports of a task, and how many tasks are asked for theirs at a time.
 _EVERY, _LOOKS = 0.5, 100
-#: Processes of Ray that watch over machines and people: without them a cluster of one's own begins
-#: in half the time, three seconds earlier.
+#: Processes of Ray that watch over machines: without them its own cluster begins 3 s earlier.
 _NEEDLESS = ("start_api_server", "start_log_monitor", "start_monitor")
+#: Options of such a cluster. Nobody else can reach it or reads its metrics, and its processes are
+#: no nicer than those of a local run.
+_OWN = {
+    "include_dashboard": False,
+    "_node_ip_address": "127.0.0.1",
+    "_system_config": {
+        "worker_niceness": 0,
+        "enable_metrics_collection": False,
+        "worker_register_timeout_seconds": 200,
+    },
+}
 #: Seconds until a node that does not answer has failed: Ray's 30 are few on a busy machine.
 _PATIENCE = 120
 #: How long the other ranks wait while the first one looks or draws.
@@ -54,11 +62,11 @@ _WAIT = timedelta(days=7)
 
 @dataclass(frozen=True)
 class Ray:
-    """Tasks on a cluster, as many as fit; it is begun on this machine where no address is given.
+    """Tasks on a cluster, as many as fit.
 
     Attributes:
         address: ``HOST:PORT`` of Ray's client server. If left out, the cluster of ``$RAY_ADDRESS``,
-            and without that one of this process.
+            and without that one of this process, on this machine.
         jobs: Processes of a cluster of this process; others have as many as their CPUs allow.
         gpus: Share of a GPU that a task takes, where models live on one.
     """
@@ -82,25 +90,13 @@ def _connected(ray: Any, address: str, cpus: int) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    options: dict[str, Any] = {"log_to_driver": False, "logging_level": "error"}
-    options["address"] = address or "local"
-    if not address:  # nobody else can reach it
-        options |= {
-            "num_cpus": cpus,
-            "include_dashboard": False,
-            "_node_ip_address": "127.0.0.1",
-            # Processes that work are no nicer than those of a local run, and nobody reads metrics.
-            "_system_config": {
-                "worker_niceness": 0,
-                "enable_metrics_collection": False,
-                "worker_register_timeout_seconds": 200,
-            },
-        }
+    options: dict[str, Any] = {} if address else {**_OWN, "num_cpus": cpus}
     # Its processes import from where this one does.
     path = mock.patch.dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
     try:
         with path, nullcontext() if address else bare():
-            ray.init(**options)
+            where = address or "local"
+            ray.init(address=where, log_to_driver=False, logging_level="error", **options)
     except Exception as error:  # Ray raises bare ones, too
         raise RunError(
             f"no Ray cluster responds at '{address or 'this machine'}': {_first_line(error)}"
@@ -132,12 +128,10 @@ def bare() -> Iterator[None]:
 def _patiently(look: Callable[..., Any], *words: Any) -> Any:
     """Look for a node until it is there."""
     deadline = time.monotonic() + _PATIENCE
-    while True:
-        try:
+    while time.monotonic() < deadline:
+        with suppress(RuntimeError):
             return look(*words)
-        except RuntimeError:
-            if time.monotonic() > deadline:
-                raise
+    return look(*words)
 
 
 class _Driver:
@@ -154,32 +148,30 @@ class _Driver:
 
     def watch(self) -> None:
         """Work until nothing is left; what runs is stopped whatever happens."""
-        from ray.experimental.internal_kv import _internal_kv_del
+        from ray.experimental.internal_kv import _internal_kv_del, _internal_kv_get
 
         try:
             while self.schedule.left:
-                self._hand_out()
-                if self.running:
-                    ended, _ = self.ray.wait(list(self.running), timeout=_EVERY)
-                    for reference in ended:
-                        task = self.running.pop(reference)
-                        self.schedule.ended(task, self._end(reference))
-                    self._report()
-                else:
+                # Twice as many tasks wait as the cluster has CPUs: it may grow at any time.
+                room = 2 * int(self.ray.cluster_resources().get("CPU", 1))
+                while len(self.running) < room and (task := self.schedule.take()):
+                    line = msgspec.json.encode(to_wire(task)).decode()
+                    self.running[self.begin.remote(self.job, line, task.key, self.steps)] = task
+                if not self.running:
                     time.sleep(PAUSE)
+                    continue
+                for reference in self.ray.wait(list(self.running), timeout=_EVERY)[0]:
+                    self.schedule.ended(self.running.pop(reference), self._end(reference))
+                # Those that were handed out first tell how far they are; others may be waiting.
+                for task in islice(self.running.values(), _LOOKS):
+                    if step := _internal_kv_get(task.key, namespace=self.steps):
+                        self.schedule.report(task, int(step))
         finally:
             for reference in self.running:
                 with suppress(Exception):
                     self.ray.cancel(reference, force=True)
             with suppress(Exception):
                 _internal_kv_del("", del_by_prefix=True, namespace=self.steps)
-
-    def _hand_out(self) -> None:
-        """Keep twice as many tasks waiting as the cluster has CPUs: it may grow at any time."""
-        room = 2 * int(self.ray.cluster_resources().get("CPU", 1))
-        while len(self.running) < room and (task := self.schedule.take()):
-            line = msgspec.json.encode(to_wire(task)).decode()
-            self.running[self.begin.remote(self.job, line, task.key, self.steps)] = task
 
     def _end(self, reference: Any) -> End:
         failed = self.ray.exceptions
@@ -191,14 +183,6 @@ class _Driver:
             return End("failed", message=_first_line(error))
         except (failed.RayError, msgspec.DecodeError) as error:  # of its process or machine
             return End("killed", message=f"were lost: {_first_line(error)}")
-
-    def _report(self) -> None:
-        """Tell how far those tasks are that were handed out first; the others may be waiting."""
-        from ray.experimental.internal_kv import _internal_kv_get
-
-        for task in islice(self.running.values(), _LOOKS):
-            if step := _internal_kv_get(task.key, namespace=self.steps):
-                self.schedule.report(task, int(step))
 
 
 def _attempt(job: str, line: str, key: str, steps: str) -> str:
@@ -264,7 +248,8 @@ def joined() -> Iterator[bool]:
     In the others the block is entered when the first one has left it.
     """
     global _leader  # noqa: PLW0603  # there is one set of ranks in a process, as in torch
-    dist.init_process_group("cpu:gloo,cuda:nccl" if _nccl() else "gloo", timeout=_WAIT)
+    nccl = torch.cuda.is_available() and dist.is_nccl_available()
+    dist.init_process_group("cpu:gloo,cuda:nccl" if nccl else "gloo", timeout=_WAIT)
     shards = Shards()
     try:
         if shards.rank:
@@ -278,10 +263,6 @@ def joined() -> Iterator[bool]:
             shards.tell()
         _leader = None
         dist.destroy_process_group()
-
-
-def _nccl() -> bool:
-    return torch.cuda.is_available() and dist.is_nccl_available()
 
 
 def _follow(shards: Shards) -> None:

@@ -8,40 +8,49 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import msgspec
 import polars as pl
 
 from inweights.config import check_size, to_plain
-from inweights.errors import CautionWarning, ConfigError, DataError, FolderError, unknown_name
+from inweights.errors import CautionWarning, ConfigError, DataError, FolderError, check_names
 from inweights.lab.engine.executors import Executor, Processes, SameProcess
 from inweights.lab.engine.job import Job, check_sendable, sendable
 from inweights.lab.engine.plan import Asked, Run, Task, Work, asked_of, in_words, tasks_of
 from inweights.lab.engine.schedule import BUSY, Schedule
-from inweights.lab.grammar.score import tell_divergence
+from inweights.lab.grammar.score import Value, tell_divergence
 from inweights.lab.grammar.trial import Plan, Trial
 from inweights.runs.tables.store import MODEL_PART, Store, store_below
 from inweights.support.limits import launched_by_torchrun
 from inweights.support.progress import Progress, plural
-from inweights.training.observers import Observer, Shown, Step, telling
+from inweights.training.observers import Observer, Step, telling
 
 if TYPE_CHECKING:
-    from inweights.lab.grammar.score import Value
     from inweights.models.base import Model
     from inweights.worlds.world import World
+
+
+class How(TypedDict, total=False):
+    """Who does the work, and what is stored: fields of :class:`Effort`."""
+
+    device: str
+    threads: int
+    plugins: Sequence[str]
+    observers: Sequence[Observer]
+    on: str
+    fresh: bool
+    keep_models: bool
+    command: Sequence[str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
     """Who does the work, and with what; only the last bits of a result may depend on it.
 
-    Most of it is described at :func:`inweights.run`. One thread a process is the default: two runs
-    on one machine then do not slow each other down tenfold.
-
-    Attributes:
-        observers: Told of the work and of every run that is stored.
-        executor: Does the tasks; by default processes, or this one where there is one job.
+    It is described at :func:`inweights.run`. One thread a process is the default: two runs on one
+    machine then do not slow each other down tenfold. ``executor`` does the tasks; by default
+    processes do, or this one where there is one job.
     """
 
     device: str = "cpu"
@@ -55,26 +64,18 @@ class Effort:
     executor: Executor | None = None
     fresh: bool = False
     keep_models: bool = False
-    command: tuple[str, ...] = ()
+    command: Sequence[str] = ()
 
     def open_store(self, runs: str | Path) -> Store:
         """Return where the tables of single runs are kept."""
         return Store(self.store or store_below(runs))
 
-    @property
-    def watching(self) -> list[Observer]:
-        """The observers, and the progress as one of them."""
-        return [*self.observers, *([Shown(self.progress)] if self.progress else [])]
-
     def tell(self, done: int, total: int, what: str) -> None:
-        """Tell all of them how far the work is."""
-        for one in self.watching:
+        """Tell the observers and the progress how far the work is."""
+        for one in self.observers:
             one.step(Step(what, done, total=total))
-
-    def say(self, what: str) -> None:
-        """Tell the progress what is waited for."""
         if self.progress:
-            self.progress(0, 1, what)
+            self.progress(done, total, what)
 
     def __post_init__(self) -> None:
         check_size("jobs", self.jobs)
@@ -127,7 +128,12 @@ def collect(
     effort = effort or Effort()
     work = asked_of(plan, seeds, version, keep_models=effort.keep_models)
     if effort.fresh:
-        _forget(work, store)
+        for key, parts in work.parts.items():
+            if store.has(key, MODEL_PART):
+                parts[MODEL_PART] = None  # made again, too
+                store.forget(key, MODEL_PART)
+        for one in work.asked:
+            store.forget(*one.place)
     tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), effort.device)
     made = {one for task in tasks for one in task.wanted}
     tell_stored([one for one in work.asked if one.place not in made], store, effort)
@@ -148,7 +154,7 @@ def watched(
     put that the plan leaves.
     """
     settings: dict[str, Any] = {"name": name, "seeds": list(seeds), **about}
-    settings["steps"] = len(seeds) * sum(trial.learner.steps for trial in plan.trials)
+    settings["steps"] = len(seeds) * plan.steps
     if effort.observers:
         named = [*(t.labels for t in plan.trials), *(c.labels for c in plan.computations)]
         settings["labels"] = [*dict.fromkeys(key for labels in named for key in labels)]
@@ -172,22 +178,15 @@ def tell_stored(asked: Sequence[Asked], store: Store, effort: Effort) -> None:
                 one.measured(name, table)
 
 
-def _forget(work: Work, store: Store) -> None:
-    for key, parts in work.parts.items():
-        if store.has(key, MODEL_PART):
-            parts[MODEL_PART] = None
-        for part in parts:
-            store.forget(key, part)
-    for key in work.computations:
-        store.forget(key, "table")
-
-
 def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None:
     if not tasks:
         store.tidy()  # whoever did the last of them may have been killed before it could
         return
-    total = sum(r.trial.learner.steps for r in work.runs.values())
-    total += sum(c.steps for c in work.computations.values())
+
+    def show(task: Task) -> None:
+        made = set(task.wanted)
+        tell_stored([one for one in work.asked if one.place in made], store, effort)
+
     job = Job(
         store=str(store.root),
         device=effort.device,
@@ -195,19 +194,13 @@ def _do(tasks: Sequence[Task], work: Work, store: Store, effort: Effort) -> None
         plugins=tuple(effort.plugins),
         lease=store.lease,
     )
+    total = sum(run.trial.learner.steps for run in work.runs.values())
+    total += sum(one.steps for one in work.computations.values())
     before = total - sum(task.steps for task in tasks)
     # A lease only expires for who looks at it several times while it runs.
     busy = min(BUSY, job.lease / 10) if job.lease else BUSY
-    free = job.open_store().leases.free
-    tell = effort.tell if effort.watching else None
-    schedule = Schedule(tasks, tell, before, busy=busy, free=free)
-    if effort.observers:
-
-        def show(task: Task) -> None:
-            made = set(task.wanted)
-            tell_stored([one for one in work.asked if one.place in made], store, effort)
-
-        schedule.on_done = show
+    schedule = Schedule(tasks, effort.tell, before, busy=busy, free=job.open_store().leases.free)
+    schedule.on_done = show if effort.observers else None
     executor = effort.executor or choose_executor(effort.on, effort.jobs, tasks, effort.plugins)
     executor.run(job, schedule)
     store.tidy()
@@ -256,12 +249,7 @@ def _check_alike(runs: Sequence[tuple[Asked, pl.DataFrame]]) -> None:
                 "run, None where there is no value"
             )
     is_nan = pl.selectors.float().is_nan().any()
-    bad = [
-        (where, column.name)
-        for where, table in found
-        for column in table.select(is_nan)
-        if column.any()
-    ]
+    bad = [(where, c.name) for where, table in found for c in table.select(is_nan) if c.any()]
     if bad:
         where, column = bad[0]
         warnings.warn(
@@ -282,29 +270,24 @@ def _kind(dtype: pl.DataType) -> str:
 
 @dataclass(frozen=True)
 class KeptModel:
-    """One trained model of a run, with what it was trained on.
-
-    Attributes:
-        labels: Those of its trial.
-        seed: Its root seed.
-        world: The world that it learnt, with its seed.
-        run: Its run.
-        store: Where its weights are.
-    """
+    """One trained model of a run, with what it was trained on; its weights are in the store."""
 
     run: Run
     store: Store
 
     @property
     def labels(self) -> Mapping[str, Value]:
+        """Those of its trial."""
         return self.run.trial.labels
 
     @property
     def seed(self) -> int:
+        """Its root seed."""
         return self.run.seed
 
     @property
     def world(self) -> World:
+        """The world that it learnt, with its seed."""
         return self.run.world
 
     @cached_property
@@ -328,10 +311,7 @@ def kept_models(
 ) -> list[KeptModel]:
     """Return the kept models of trials, in their order, seed by seed."""
     wanted = where or {}
-    labels = dict.fromkeys([*(name for trial in trials for name in trial.labels), "seed"])
-    for name in wanted:
-        if name not in labels:
-            raise unknown_name("label", name, labels)
+    check_names("label", wanted, {"seed", *(name for trial in trials for name in trial.labels)})
     found = [
         KeptModel(run, store)
         for trial in trials

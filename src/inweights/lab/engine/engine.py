@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,14 +16,7 @@ import polars as pl
 from inweights.errors import ConfigError, DataError, FolderError, InweightsError
 from inweights.lab.engine.outcome import Outcome, Publish, judge_all, load, write_outcome
 from inweights.lab.grammar.recipe import Recipe, Tables
-from inweights.runs import (
-    RunStore,
-    environment,
-    read_json,
-    repositories,
-    when,
-    write_json,
-)
+from inweights.runs import RunStore, environment, read_json, repositories, when, write_json
 from inweights.support.sources import differing
 
 if TYPE_CHECKING:
@@ -45,21 +38,8 @@ def execute(
 ) -> Outcome:
     """Run a recipe, or read it back where the same config has run already.
 
-    While another process is at work on the same config, this one waits for it.
-
-    Args:
-        recipe: What to run.
-        scale: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Number of replicates, or their seeds, if not the recipe's.
-        overrides: Changes of settings, ``key=value`` or a mapping.
-        store: Where runs are kept.
-        effort: Who does the work, with what, and what is made again or kept.
-        publish: Called with the outcome and the folder before it is sealed, to add figures and a
-            page.
-
-    Raises:
-        ConfigError: Scale, seeds or overrides do not fit.
-        RunError: The run failed, or its folder is damaged.
+    While another process is at work on the same config, this one waits for it. Arguments and errors
+    are as for :func:`inweights.run`; ``publish`` is called before the folder is sealed.
     """
     from inweights.lab.engine.collect import Effort, collect, watched
 
@@ -75,7 +55,8 @@ def execute(
     _tell_changes(store, recipe.name, config)
     _check_writable(store.root, effort.store)
 
-    with folder.held(partial(effort.say, "waiting for another process that makes this run")):
+    told, waiting = effort.progress, "waiting for another process that makes this run"
+    with folder.held(partial(told, 0, 1, waiting) if told else None):
         if effort.fresh:
             folder.discard()
         folder.recover()
@@ -89,20 +70,20 @@ def execute(
         if folder.complete:
             make()  # the weights, where they are not there
             return load(recipe, folder, effort.store)
+        about = {"settings": config["settings"]}
         blank = Outcome(
             recipe=recipe,
             scale=scale,
             seeds=chosen,
-            settings=config["settings"],
+            seconds=0.0,
             overrides=changes,
             folder=folder,
             plugins=tuple(effort.plugins),
-            command=effort.command,
+            command=tuple(effort.command),
             store=effort.store,
+            **about,
         )
-        with watched(
-            plan, chosen, effort, recipe.name, settings=config["settings"], folder=str(folder.path)
-        ) as tables:
+        with watched(plan, chosen, effort, recipe.name, folder=str(folder.path), **about) as tables:
             outcome = _fill(blank, make, publish)
             tables.update(outcome.tables)
         return outcome
@@ -112,8 +93,9 @@ def _fill(blank: Outcome, make: Callable[[], Tables], publish: Publish | None) -
     """Have the tables of a run made, judge it, and write its folder."""
     recipe, folder = blank.recipe, blank.folder
     started, commits = time.monotonic(), repositories()
-    work = folder.begin()
-    before = _seconds(work)
+    work, before = folder.begin(), 0.0
+    with suppress(FolderError):
+        before = read_json(work / _CLOCK, dict[str, float]).get("seconds", 0.0)
     try:
         with _fitting(recipe, blank.overrides):
             tables = make()
@@ -126,15 +108,14 @@ def _fill(blank: Outcome, make: Callable[[], Tables], publish: Publish | None) -
         raise
     folder.check()
     with _fitting(recipe, blank.overrides):
-        tables |= recipe.derive(tables) if recipe.derive else {}
+        tables = recipe.derived(tables)
     outcome = replace(
         blank,
         seconds=round(before + time.monotonic() - started, 2),
         tables=tables,
         claims=judge_all(recipe, tables, blank.scale, seeds=blank.seeds),
         environment=environment(commits),
-    )
-    outcome = outcome.with_cautions()
+    ).with_cautions()
     write_outcome(outcome, work, publish)
     folder.seal()
     return outcome
@@ -183,10 +164,3 @@ def _fitting(recipe: Recipe, changes: Sequence[str]) -> Iterator[None]:
             f"{recipe.name} cannot run with {', '.join(changes)}: {type(error).__name__}: "
             f"{str(error) or 'no details'}"
         ) from error
-
-
-def _seconds(work: Path) -> float:
-    try:
-        return read_json(work / _CLOCK, dict[str, float]).get("seconds", 0.0)
-    except FolderError:
-        return 0.0

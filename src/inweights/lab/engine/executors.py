@@ -1,8 +1,7 @@
 """Executors try tasks: in this process, in several beside it, on a cluster or with other workers.
 
-An :class:`Executor` takes tasks from a schedule and tells it how far each is and how each attempt
-ended; it returns no tables, as every task stores its own. What follows from an end is decided by
-the schedule. :mod:`inweights.lab.engine.cluster` has the executors of Ray and of torchrun.
+They return no tables, as every task stores its own, and what follows from an end is decided by the
+schedule. :mod:`inweights.lab.engine.cluster` has the executors of Ray and of torchrun.
 
 This module is also the program of a process beside this one: ``python -m
 inweights.lab.engine.executors``. It reads one line of JSON with the job, then a line for each task,
@@ -48,11 +47,7 @@ class Executor(Protocol):
     """One way of running tasks, in any order; a test case holds every one to the same contract."""
 
     def run(self, job: Job, schedule: Schedule) -> None:
-        """Take tasks until none is left, and tell the schedule how each attempt ended.
-
-        Raises:
-            WriteError: Nothing can be stored.
-        """
+        """Take tasks until none is left, and tell the schedule how each attempt ended."""
         ...
 
 
@@ -163,9 +158,8 @@ class _Crew:
         return worker
 
     def _listen(self, worker: _Process) -> None:
-        assert worker.stdout is not None
         with suppress(ValueError, OSError):  # it was stopped, or says what is no text
-            for line in worker.stdout:
+            for line in worker.stdout or ():
                 self.lines.put((worker, line))
         self.lines.put((worker, ""))
 
@@ -173,9 +167,8 @@ class _Crew:
 def _end(worker: _Process) -> None:
     worker.kill()
     worker.wait()
-    for pipe in (worker.stdin, worker.stdout):
+    for pipe in filter(None, (worker.stdin, worker.stdout)):
         with suppress(OSError):
-            assert pipe is not None
             pipe.close()
 
 

@@ -1,8 +1,7 @@
 """What is sent to whoever does tasks: the job, which all have in common, and each task as JSON.
 
-Nothing is pickled. Configs and functions go by name, ``module:name``, and are looked up where they
-are needed. Only what is a config or a function is taken, and only from the library or from the
-plugins of the job.
+Configs and functions go by name, ``module:name``. Only these are taken, and only from the library
+or from the plugins of the job.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from inspect import isfunction
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -26,7 +25,6 @@ from inweights.runs.environment import version_of
 from inweights.runs.tables.store import Store
 from inweights.support.plugins import load_plugins, module_of
 
-T = TypeVar("T")
 _CONFIG, _FUNCTION = "$config", "$function"
 #: What is sent of a computation.
 _COMPUTATION = ("name", "labels", "compute", "options", "seeded", "together", "effort", "stages")
@@ -38,14 +36,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What all tasks of a run have in common.
 
     Attributes:
-        store: Folder or address of the store.
-        device: Where models live.
-        threads: Threads of one process.
         plugins: Modules of others that tasks may name.
         lease: Seconds after which a task whose holder gave no sign is taken over; 0 where all
             processes are on this machine, whose system frees what a dead one held.
-        owner: Names whoever hands out the tasks; it may give a task that it has lost to another
-            process at once.
+        owner: Whoever hands out the tasks; it may give a lost one to another process at once.
         version: The library's, which has to be that of every machine.
         log: Least level of what other processes log, which comes back with the end of a task.
     """
@@ -102,16 +96,19 @@ def check_sendable(tasks: Iterable[Task], plugins: Sequence[str] | None = None) 
 
 def to_wire(task: Task) -> dict[str, Any]:
     """Return a task as plain values."""
+
+    def named(thing: Any, names: Iterable[str]) -> dict[str, Any]:
+        return {name: _plain(getattr(thing, name)) for name in names}
+
     if isinstance(task, ComputeTask):
         about = {"key": task.key, "seed": task.seed, "sources": dict(task.sources)}
-        about["others"] = task.others
-        return about | _named(task.computation, _COMPUTATION)
+        return about | {"others": task.others} | named(task.computation, _COMPUTATION)
     trials = list({id(run.trial): run.trial for run in task.runs}.values())
     place = {id(trial): i for i, trial in enumerate(trials)}
     return {
-        "trials": [_named(trial, ("labels", "world", "model", "learner")) for trial in trials],
+        "trials": [named(trial, ("labels", "world", "model", "learner")) for trial in trials],
         "runs": [[run.key, place[id(run.trial)], run.seed] for run in task.runs],
-        "measures": [_named(m, ("name", "probe", "options", "every")) for m in task.measures],
+        "measures": [named(m, ("name", "probe", "options", "every")) for m in task.measures],
         "parts": task.parts,
         "sources": dict(task.sources),
     }
@@ -140,19 +137,13 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
         others = tuple((key, seed) for key, seed in values["others"])
         return ComputeTask(values["key"], computation, values["seed"], values["sources"], others)
 
-    def several(name: str, kind: type[T]) -> list[T]:
-        return [kind(**{key: read(v) for key, v in one.items()}) for one in values[name]]
-
-    trials, measures = several("trials", Trial), tuple(several("measures", Measure))
+    trials = [Trial(**one) for one in read(values["trials"])]
+    measures = tuple(Measure(**one) for one in read(values["measures"]))
     runs = tuple(Run(key, trials[place], seed) for key, place, seed in values["runs"])
     parts = tuple(tuple(one) for one in values["parts"])
     if len(parts) != len(runs):
         raise ValueError(f"{len(parts)} lists of parts for {len(runs)} runs")
     return LearnTask(runs, measures, parts, values["sources"])
-
-
-def _named(thing: Any, names: Iterable[str]) -> dict[str, Any]:
-    return {name: _plain(getattr(thing, name)) for name in names}
 
 
 def _plain(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from inweights.lab.grammar.score import Value, tell_divergence
 from inweights.lab.grammar.verdict import first_seeds, judge, unjudged
 from inweights.runs import RunFolder, read_json, told, write_json, write_tables
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
-from inweights.support.showing import Card
+from inweights.support.showing import Card, Carded
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,7 +34,21 @@ Publish = Callable[["Outcome", Path], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class _About:
+    """What is read back of a finished run; runs of earlier versions may say more."""
+
+    scale: str
+    seeds: tuple[int, ...]
+    settings: Mapping[str, Any]
+    seconds: float
+    overrides: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Outcome(Carded, _About):
     """A finished run of a recipe.
 
     ``store`` is where the tables of single runs are, if this call named a place; a folder that is
@@ -42,19 +56,11 @@ class Outcome:
     """
 
     recipe: Recipe
-    scale: str
-    seeds: tuple[int, ...]
-    settings: Mapping[str, Any]
-    overrides: tuple[str, ...]
     folder: RunFolder
     environment: Mapping[str, Any] = field(default_factory=dict)
-    seconds: float = 0.0
     cached: bool = False
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     claims: tuple[ClaimResult, ...] = ()
-    plugins: tuple[str, ...] = ()
-    command: tuple[str, ...] = ()
-    cautions: tuple[str, ...] = ()
     store: str = ""
 
     @property
@@ -67,10 +73,7 @@ class Outcome:
 
     @property
     def figures(self) -> tuple[Figure, ...]:
-        """The recipe's figures; those whose claims are not all reproduced do not say the finding.
-
-        A figure's claims are those on the tables that it draws, or all where there is none.
-        """
+        """The recipe's figures, in question where their claims are not all reproduced."""
         return figures_asked(self.recipe, self.claims)
 
     def with_cautions(self) -> Outcome:
@@ -89,32 +92,18 @@ class Outcome:
     def _settings(self) -> Any:
         return decode(type(self.recipe.scales[self.scale]), self.settings)
 
-    def __repr__(self) -> str:
-        return self._card(0).text
-
-    def _repr_html_(self) -> str:
-        return self._card(2_000_000).html
-
-    def _card(self, most: int) -> Card:
-        """What is shown: every claim, and the first figure if it has no more bytes than this."""
+    def _card(self) -> Card:
+        """What is shown: every claim, and the first figure if it is not too large."""
         about = {"scale": self.scale, "seeds": len(self.seeds), "folder": self.folder.path}
         columns = ("verdict", "measured", "target", "claim")
         rows = [(c.verdict, c.measured, c.target.text, c.text) for c in self.claims]
         drawn = sorted((self.folder.path / "figures").glob("*.svg"))[:1]
-        small = [file for file in drawn if file.stat().st_size <= most]
+        small = [file for file in drawn if file.stat().st_size <= 2_000_000]
         picture = small[0].read_bytes() if small else b""
         return Card(f"{self.recipe.name}: {self.heading}", about, columns, rows, picture)
 
     def models(self, **where: Value) -> list[KeptModel]:
-        """Return the trained models of a run that kept them, each with its world and labels.
-
-        Args:
-            where: Values of labels, and ``seed``; all models if left out.
-
-        Raises:
-            FolderError: The weights were not stored, or are damaged.
-            ConfigError: No trial has such a label.
-        """
+        """Return the trained models of a run that kept them, by values of labels, and ``seed``."""
         from inweights.lab.engine.collect import kept_models
         from inweights.runs.tables.store import Store, store_below
 
@@ -124,34 +113,24 @@ class Outcome:
 
 
 def figures_asked(recipe: Recipe, results: Sequence[ClaimResult]) -> tuple[Figure, ...]:
-    """Return the figures of a recipe, in question where results on their tables leave it open."""
+    """Return the figures of a recipe, in question where results leave it open.
+
+    A figure's claims are those on the tables that it draws, or all where there is none.
+    """
     shown = {claim.id: claim.agrees for claim in results}
-    of_tables = {c.id: c.score.table for c in recipe.claims if c.id in shown and not c.check}
+    told = {c.id: c.score.table for c in recipe.claims if c.id in shown and not c.check}
     figures = []
     for figure in recipe.figures:
-        own = [shown[name] for name, table in of_tables.items() if table in figure.sources]
-        known = all(own or [shown[name] for name in of_tables])
+        own = [shown[name] for name, table in told.items() if table in figure.sources]
+        known = all(own or [shown[name] for name in told])
         figures.append(figure if known else figure.in_question)
     return tuple(figures)
-
-
-class _About(msgspec.Struct):
-    """What is read back of a finished run; runs of earlier versions may say more."""
-
-    scale: str
-    seeds: tuple[int, ...]
-    settings: dict[str, Any]
-    seconds: float
-    overrides: tuple[str, ...] = ()
-    plugins: tuple[str, ...] = ()
-    command: tuple[str, ...] = ()
-    cautions: tuple[str, ...] = ()
 
 
 def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) -> None:
     """Write what is kept of a run into its folder at work."""
     about: dict[str, Any] = {"recipe": outcome.recipe.name}
-    about |= {name: getattr(outcome, name) for name in _About.__struct_fields__}
+    about |= {one.name: getattr(outcome, one.name) for one in fields(_About)}
     about["claims"] = [to_plain(claim) for claim in outcome.claims]
     write_json(work / "outcome.json", about)
     write_json(work / "environment.json", outcome.environment)
@@ -162,14 +141,7 @@ def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) 
 
 
 def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
-    """Read a complete run back, after checking that nothing in it was changed.
-
-    Verdicts are not read but computed, from the tables. ``store`` is where single runs are, if the
-    caller named a place.
-
-    Raises:
-        FolderError: The run is damaged.
-    """
+    """Read a complete run back, after checking that nothing in it was changed, and judge it."""
     from polars.exceptions import PolarsError
 
     outcome = _read(recipe, folder)
@@ -195,7 +167,7 @@ def _read(recipe: Recipe, folder: RunFolder) -> Outcome:
         cached=True,
         tables=folder.tables(),
         environment=read_json(folder.path / "environment.json", dict[str, Any]),
-        **msgspec.structs.asdict(about),
+        **vars(about),
     )
 
 
@@ -203,16 +175,11 @@ def refresh(recipe: Recipe, folder: RunFolder, publish: Publish | None = None) -
     """Judge a complete run again, and draw it again, with the claims and figures of this version.
 
     Nothing is trained. The run stays as it was if anything fails.
-
-    Raises:
-        FolderError: The run is damaged.
     """
     with folder.held():
         folder.recover()
         old = _read(recipe, folder)
-        tables = dict(old.tables)
-        if recipe.derive:
-            tables |= recipe.derive(tables)
+        tables = recipe.derived(dict(old.tables))
         claims = judge_all(recipe, tables, old.scale, seeds=old.seeds)
         new = replace(old, tables=tables, claims=claims).with_cautions()
         write_outcome(new, folder.reopen(), publish)
@@ -231,8 +198,7 @@ def judge_all(
 
     Seeds beyond those that a first verdict takes, counted on from the recipe's own, are a further
     interim analysis. Rows that a claim asks for and that are not there leave it without a verdict,
-    and say so: a long run is not lost over a name. (The tests judge each claim strictly, at
-    ``smoke``.)
+    and say so: a long run is not lost over a name.
     """
     results = []
     for claim in recipe.claims:
@@ -244,24 +210,20 @@ def judge_all(
         judged = scale != "smoke"
         result = judge(claim, tables, alpha=alpha, minimum=first, targets=judged, strict=False)
         if not version and result.verdict != "not judged":
-            results.append(unjudged(claim, NOT_STATED))
-        else:
-            results.append(msgspec.structs.replace(result, version=version or 1))
+            result = unjudged(claim, NOT_STATED)
+        results.append(msgspec.structs.replace(result, version=version or 1))
     return tuple(results)
 
 
 def seeds_to_judge(recipe: Recipe, scale: str) -> int:
     """Return how many seeds a recipe runs with: as many as a verdict on each claim takes.
 
-    Those that it states, and more where one of its claims is judged by the share of seeds or is a
-    later version. At ``smoke`` nothing is judged.
+    They are more than stated where a claim is judged by the share of seeds or is a later version.
     """
     stated = recipe.seeds[scale]
-    if scale == "smoke":
-        return stated
-    judged = (claim for claim in recipe.claims if not claim.score.exact)
-    alphas = ((claim, _version(recipe, claim)) for claim in judged)
-    return max([stated, *(first_seeds(c, stated, version_alpha(v or 1)) for c, v in alphas)])
+    judged = [c for c in recipe.claims if not c.score.exact] if scale != "smoke" else []
+    alphas = ((claim, version_alpha(_version(recipe, claim) or 1)) for claim in judged)
+    return max([stated, *(first_seeds(claim, stated, alpha) for claim, alpha in alphas)])
 
 
 def _version(recipe: Recipe, claim: Claim) -> int:

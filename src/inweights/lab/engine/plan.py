@@ -1,8 +1,7 @@
 """From a plan to tasks: which runs there are, what is missing of them, and what trains together.
 
 A **run** is one world, model, learner and seed, whoever asks for it: two recipes, or two labels of
-one, share it. A run's numbers are the same to the last bit alone and in company, so that grouping
-is scheduling and never identity.
+one, share it. Its numbers are the same to the last bit alone and in company.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
 
 #: Raised by hand when the same run would give other numbers: stored results are then made again.
 VERSION = 1
-#: Replicas that train as one program at most. Beyond this nothing is gained on a CPU: measured at
-#: width 64 and 8 layers, 8 and 24 replicas take the same time a run-step.
+#: Replicas that train as one program at most: measured at width 64 and 8 layers, 8 and 24 of them
+#: take the same time a run-step on a CPU.
 MAX_REPLICAS = 24
 #: The same on an accelerator, where a step of small models is bound by launching kernels, whose
 #: number does not grow with the replicas. Whoever does a task measures how many go together.
@@ -52,18 +51,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Asked:
-    """One table of one run, or of one computation, and the labels under which it was asked for."""
+    """A table of a run or computation: its name, place in the store, and the labels it is of."""
 
     name: str
-    owner: str
-    part: str
+    place: tuple[str, str]
     labels: Mapping[str, Any]
     seed: int
-
-    @property
-    def place(self) -> tuple[str, str]:
-        """Where the store has it."""
-        return self.owner, self.part
 
 
 @dataclass(frozen=True)
@@ -72,9 +65,8 @@ class LearnTask:
 
     Attributes:
         runs: They differ in seeds, initial scales, rates and decays only.
-        measures: All that is measured.
         parts: What is stored of each run: keys of measures, losses, weights.
-        sources: Files and modules that they stand on, as they were when the task was planned.
+        sources: Files and modules that they stand on, as they were when it was planned.
     """
 
     runs: tuple[Run, ...]
@@ -97,20 +89,16 @@ class LearnTask:
     @property
     def wanted(self) -> list[tuple[str, str]]:
         """Every table that it makes, by run and part."""
-        return [
-            (run.key, part)
-            for run, parts in zip(self.runs, self.parts, strict=True)
-            for part in parts
-        ]
+        both = zip(self.runs, self.parts, strict=True)
+        return [(run.key, part) for run, parts in both for part in parts]
 
     @property
     def asked(self) -> list[Asked]:
         """Its tables, under the labels of its runs."""
         names = {LOSSES: LOSSES, **{m.key: m.name for m in self.measures}}
-        runs = zip(self.runs, self.parts, strict=True)
         return [
-            Asked(names[part], run.key, part, run.trial.labels, run.seed)
-            for run, parts in runs
+            Asked(names[part], (run.key, part), run.trial.labels, run.seed)
+            for run, parts in zip(self.runs, self.parts, strict=True)
             for part in parts
             if part in names
         ]
@@ -180,13 +168,13 @@ class ComputeTask:
     def asked(self) -> list[Asked]:
         """Its tables, under the labels of the computation."""
         one = self.computation
-        return [Asked(one.name, key, "table", one.labels, seed) for key, seed in self.members]
+        return [Asked(one.name, (key, "table"), one.labels, seed) for key, seed in self.members]
 
     @property
     def title(self) -> str:
         """What is computed, in a few words."""
-        labels = in_words(self.computation.labels)
-        return f"{self.computation.name} of {labels}" if labels else self.computation.name
+        name, labels = self.computation.name, in_words(self.computation.labels)
+        return f"{name} of {labels}" if labels else name
 
     @property
     def steps(self) -> int:
@@ -236,11 +224,11 @@ def asked_of(
                 parts[MODEL_PART] = None
             if isinstance(trial.learner, Curriculum):
                 parts[LOSSES] = None
-                asked.append(Asked(LOSSES, key, LOSSES, trial.labels, seed))
+                asked.append(Asked(LOSSES, (key, LOSSES), trial.labels, seed))
             for measure in looks:
                 if not (place and measure.first_seed):
                     parts[measure.key] = measure
-                    asked.append(Asked(measure.name, key, measure.key, trial.labels, seed))
+                    asked.append(Asked(measure.name, (key, measure.key), trial.labels, seed))
     computations: dict[str, ComputeTask] = {}
     for one in plan.computations:
         about = [plain(one.compute), plain(dict(one.options))]
@@ -248,7 +236,7 @@ def asked_of(
             # What no seed decides is one result, whichever seed its rows bear.
             key = digest([VERSION, version, *about, seed if one.seeded else None], _KEY)
             computations.setdefault(key, ComputeTask(key, one, seed))
-            asked.append(Asked(one.name, key, "table", one.labels, seed))
+            asked.append(Asked(one.name, (key, "table"), one.labels, seed))
     return Work(tuple(asked), runs, wanted, computations)
 
 
@@ -258,14 +246,15 @@ def tasks_of(work: Work, missing: Callable[[str, str], bool], device: str = "cpu
     Runs whose weights are kept, and that need no training, are not put among those that do.
     """
     most = MAX_REPLICAS if device == "cpu" else MAX_REPLICAS_ACCELERATED
-    planned = _once(sources_of)
+    planned, world = _once(sources_of), _once(plain)
+    # Learners of runs that train together have all in common but rates and decays.
+    how = _once(lambda one: plain(one.shape if isinstance(one, Curriculum) else one))
+    shape = _once(lambda trial: [world(trial.world), _model_shape(trial.model), how(trial.learner)])
     computed = [task for key, task in work.computations.items() if missing(key, "table")]
     tasks: list[Task] = [
         replace(task, sources=sources_of(task.stands_on)) for task in _together(computed)
     ]
     groups: dict[str, list[tuple[Run, Parts]]] = {}
-    world, how = _once(plain), _once(_how)
-    shape = _once(lambda trial: [world(trial.world), _model_shape(trial.model), how(trial.learner)])
     for key, run in work.runs.items():
         left = {part: m for part, m in work.parts[key].items() if missing(key, part)}
         if not left:
@@ -305,11 +294,6 @@ def _model_shape(model: ModelConfig | None) -> Any:
     if model is None:
         return None
     return [public_name(type(model)), {k: v for k, v in identity(model).items() if k != "init"}]
-
-
-def _how(learner: Learner) -> Any:
-    """What learners of runs that train together have in common: all but rates and decays."""
-    return plain(learner.shape if isinstance(learner, Curriculum) else learner)
 
 
 def _once(function: Callable[[Any], Any]) -> Callable[[Any], Any]:

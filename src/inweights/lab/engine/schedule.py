@@ -59,25 +59,21 @@ class End(msgspec.Struct, frozen=True, omit_defaults=True):
     log: tuple[Line, ...] = ()
 
 
-class _Kept(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[Line] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        about = (record.name, record.levelno, record.levelname)
-        self.lines.append(Line(*about, record.getMessage(), record.created))
-
-
 @contextmanager
 def kept_log(level: int) -> Iterator[list[Line]]:
     """Keep what the library logs in this process, for the one that has sent the task."""
-    log, handler = logging.getLogger("inweights"), _Kept()
+    log, handler, lines = logging.getLogger("inweights"), logging.Handler(), list[Line]()
+
+    def keep(record: logging.LogRecord) -> None:
+        about = (record.name, record.levelno, record.levelname)
+        lines.append(Line(*about, record.getMessage(), record.created))
+
+    handler.emit = keep  # type: ignore[method-assign]
     before = log.level
     log.setLevel(level)
     log.addHandler(handler)
     try:
-        yield handler.lines
+        yield lines
     finally:
         log.removeHandler(handler)
         log.setLevel(before)
@@ -97,13 +93,17 @@ class _Tries:
     step: int = 0
     before: int = 0
 
+    def again(self) -> bool:
+        """Whether a task whose process was killed is tried again."""
+        self.count = 1 if self.step > self.before else self.count + 1
+        self.before = max(self.step, self.before)
+        return self.count < ATTEMPTS
+
 
 class Schedule:
     """Tasks in any order, for one executor.
 
     Args:
-        tasks: What is to be done.
-        progress: Called with updates done, all updates, and what is being done.
         before: Updates that were done before.
         busy: Seconds until it is asked whether a task that another process holds is free.
         free: Says by the key of a task whether it is free.
@@ -111,9 +111,8 @@ class Schedule:
         on_failure: Called with what is set aside.
 
     Attributes:
-        left: How many tasks are neither done nor set aside, of those that were read; and one more
-            while there may be others.
-        failures: What was set aside.
+        left: Tasks that were read and are neither done nor set aside; one more while there may be
+            others.
         on_done: Called with each task that is done.
     """
 
@@ -191,20 +190,18 @@ class Schedule:
             raise WriteError(end.message)
         elif end.how == "failed":
             self._set_aside(task, end)
-        elif end.how == "killed" and self._again(task):
+        elif end.how == "killed" and self._tries[task.key].again():
             _LOG.warning("%s: the process %s; tried again", task.title, end.message)
             self._wait(task)
-        else:
-            parts = halves(task)
-            if len(parts) == 1:
-                self._set_aside(task, end)
-                return
+        elif len(parts := halves(task)) > 1:
             _LOG.warning("%s: %s; tried again in halves", task.title, end.message or end.how)
-            self.left += len(parts) - 1
+            self.left += 1
             self._done -= self._steps.pop(task.key, 0)
             for part in parts:
                 self._tries[part.key] = _Tries()
                 self._wait(part)
+        else:
+            self._set_aside(task, end)
 
     def finish(self) -> None:
         """Raise what was set aside, as the class of error that all of it was."""
@@ -223,12 +220,6 @@ class Schedule:
             f"{count} of {count + self.done} tasks failed; the others are stored, and the same "
             f"command tries only these again. {'; '.join(lines)}"
         )
-
-    def _again(self, task: Task) -> bool:
-        tries = self._tries[task.key]
-        tries.count = 1 if tries.step > tries.before else tries.count + 1
-        tries.before = max(tries.step, tries.before)
-        return tries.count < ATTEMPTS
 
     def _set_aside(self, task: Task, end: End) -> None:
         if end.how == "killed":

@@ -97,7 +97,7 @@ def work_on(
         if block.only_measures and all(store.has(run.key, MODEL_PART) for run in block.runs):
             _measure(block, store, device)
         elif isinstance(block.learner, Curriculum):
-            _train(block, store, device, partial(_add, progress, done), joint)
+            _train(block, store, device, progress, joint, done)
         else:
             for place in range(len(block.runs)):
                 _derive(block.part([place]), store)
@@ -114,9 +114,8 @@ def _compute(task: ComputeTask, store: Store, progress: Progress) -> None:
         table = one.compute(**options, seeds=[seed for _, seed in task.members])
         made = [(key, table.filter(seed=seed).drop("seed")) for key, seed in task.members]
     else:
-        if one.seeded:
-            options["seed"] = task.seed
-        made = [(task.key, one.compute(**options))]
+        more = {"seed": task.seed} if one.seeded else {}
+        made = [(task.key, one.compute(**options, **more))]
     _check(task)
     for key, rows in made:
         store.write(key, "table", rows)
@@ -139,12 +138,8 @@ def _stored(task: Task, store: Store) -> bool:
     return all(store.has(owner, part) for owner, part in task.wanted)
 
 
-def _add(progress: Progress, before: int, done: int) -> None:
-    progress(before + done)
-
-
 def _train(
-    block: LearnTask, store: Store, device: str, progress: Progress, joint: Joint | None
+    block: LearnTask, store: Store, device: str, progress: Progress, joint: Joint | None, done: int
 ) -> None:
     """Train runs as one program; an interrupted training goes on from its checkpoint."""
     model = build_model(block, device)
@@ -152,11 +147,8 @@ def _train(
         check_savable(model)  # before it trains, not after
     for measure in block.measures:
         check_probe(measure.probe, model, block.worlds)
-    observers = [
-        Observer(m.key, partial(_look_at_wanted, m, block), m.every)
-        for m in block.measures
-        if m.every
-    ]
+    often = [m for m in block.measures if m.every]
+    observers = [Observer(m.key, partial(_look_at_wanted, m, block), m.every) for m in often]
     # The last part says what the columns of a checkpoint are: an earlier one had another order.
     key = digest([block.wanted, "matrices first, state as matrices"], 20)
     with store.unfinished(key, block.wanted) as (file, saved):
@@ -168,16 +160,14 @@ def _train(
                 block,
                 observers=observers,
                 checkpoint=checkpoint,
-                progress=lambda step: progress(step * len(block.runs)),
+                progress=lambda step: progress(done + step * len(block.runs)),
                 shards=shards,
             )
         tables = {LOSSES: result.losses, **result.observed}
-        for measure in block.measures:
-            if not measure.every:
-                tables[measure.key] = _look_at_wanted(measure, block, model)
+        tables |= {m.key: _look_at_wanted(m, block, model) for m in block.measures if not m.every}
         for replica, (run, parts) in enumerate(zip(block.runs, block.parts, strict=True)):
             if MODEL_PART in parts:
-                _keep(store, run, model, replica)
+                _store(store, run, MODEL_PART, encode_model(model, replica))
         _share_out(tables, block, store)
 
 
@@ -236,7 +226,7 @@ def _derive(task: LearnTask, store: Store) -> None:
         frames: dict[str, list[pl.DataFrame]] = {}
         for step, model in _models(run, every):
             if not every and MODEL_PART in parts:
-                _keep(store, run, model, 0)
+                _store(store, run, MODEL_PART, encode_model(model, 0))
             for measure in looks:
                 table = measure.probe(model, run.world, **measure.options).drop("replica")
                 stamped = table.with_columns(step=pl.lit(step)) if every else table
@@ -247,32 +237,25 @@ def _derive(task: LearnTask, store: Store) -> None:
 
 def _models(run: Run, every: int) -> Iterator[tuple[int, Model]]:
     learner: Any = run.trial.learner
-    if isinstance(learner, Optimum):
-        yield 0, learner.learn(run.world)
-    elif hasattr(learner, "models"):
+    if hasattr(learner, "models"):
         yield from learner.models(run.world, run.trial.model, run.seed, every)
-    elif every:
+        return
+    if every and not isinstance(learner, Optimum):
         raise ConfigError(
             f"{type(learner).__name__} gives its finished model alone; measure without 'every'"
         )
-    else:
-        yield 0, learner.learn(run.world, run.trial.model, run.seed)
+    yield 0, learner.learn(run.world, run.trial.model, run.seed)
 
 
-def _store(store: Store, run: Run, part: str, table: pl.DataFrame) -> None:
-    _describe(store, run)
-    store.write(run.key, part, table)
-
-
-def _keep(store: Store, run: Run, model: Model, replica: int) -> None:
-    _describe(store, run)
-    store.write_model(run.key, encode_model(model, replica))
-
-
-def _describe(store: Store, run: Run) -> None:
+def _store(store: Store, run: Run, part: str, made: pl.DataFrame | bytes) -> None:
+    """Store a table of a run, or its weights, and beside them what the run is."""
     trial = run.trial
     parts = {name: getattr(trial, name) for name in ("world", "model", "learner")}
     about = {name: identity(part) for name, part in parts.items()} | {"seed": run.seed}
     if sources := sources_of(parts):
         about["sources"] = sources
     store.describe(run.key, about)
+    if isinstance(made, bytes):
+        store.write_model(run.key, made)
+    else:
+        store.write(run.key, part, made)

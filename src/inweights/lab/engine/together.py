@@ -1,9 +1,8 @@
 """Runs that train together as one program: the model that they are, how it learns, how many go.
 
 As many train together as the memory holds, and as make a step cheaper. On a CPU the memory is
-estimated, and :data:`inweights.lab.engine.plan.MAX_REPLICAS` is what was measured to be enough. On
-an accelerator both are measured before each block of runs, as both depend on the device, the model
-and the batch: groups are doubled while a run's share of a step falls.
+estimated; on an accelerator both are measured before each block of runs, as both depend on the
+device, the model and the batch: groups are doubled while a run's share of a step falls.
 """
 
 from __future__ import annotations
@@ -42,16 +41,13 @@ STEPS = 5
 def build_model(block: LearnTask, device: str) -> Model:
     """Return the model of runs that train together, a replica a run, at its start."""
     world = block.runs[0].world
-    return (
-        _config_of(block.runs[0])
-        .build(
-            vocabulary=len(world.vocabulary),
-            seeds=[run.seed for run in block.runs],
-            inits=[getattr(run.trial.model, "init", Init()) for run in block.runs],
-            candidates=world.outputs.tolist(),
-        )
-        .to(device)
+    model = _config_of(block.runs[0]).build(
+        vocabulary=len(world.vocabulary),
+        seeds=[run.seed for run in block.runs],
+        inits=[getattr(run.trial.model, "init", Init()) for run in block.runs],
+        candidates=world.outputs.tolist(),
     )
+    return model.to(device)
 
 
 def parameters_of(run: Run) -> list[Parameter]:

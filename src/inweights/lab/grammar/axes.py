@@ -1,8 +1,7 @@
 """What a sweep varies: a grid of axes, axes that move together, or a list of points.
 
-Everything here is about paths such as ``world.n`` and ``learner.phases.0.optimizer.rate``, which
-begin with one of the three parts of a trial. A wrong one is refused before anything runs, with the
-nearest that exists. A whole part may also be given several times, as a list or by names.
+Paths such as ``world.n`` and ``learner.phases.0.optimizer.rate`` begin with one of the three parts
+of a trial. A whole part may also be given several times, as a list or by names.
 """
 
 from __future__ import annotations
@@ -33,19 +32,7 @@ _PARTS = {
 
 
 def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
-    """Return a trial for every combination of values.
-
-    Args:
-        world: Config of the world.
-        model: Config of the architecture, or ``None``.
-        learner: How it learns.
-        over: Values by path; several paths joined by commas move together, and their values are
-            tuples. Or names of values, ``{"model": {"wide": GPTConfig(width=128)}}``. Or a list of
-            points, each of them one value by path.
-
-    Raises:
-        ConfigError: A path leads nowhere (names the nearest), a value does not fit, or two
-            conditions are the same.
+    """Return a trial for every combination of values; see :func:`inweights.sweep`.
 
     Example:
         >>> from inweights.models import EmbMLPConfig
@@ -62,22 +49,19 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
     whole = {"world": world, "model": model, "learner": learner}
     points = points_of(over, whole)
     columns = _columns([path for path, _, _ in points[0]])
-    trials: list[Trial] = []
+    trials: dict[str, Trial] = {}
     known: dict[tuple[int | str, ...], Any] = {}
     for point in points:
         parts = _parts(whole, point, known)
         for name, part in parts.items():
             check_part(name, part)
         labels = {columns[path]: label for path, _, label in point}
-        trials.append(Trial(labels=labels, **parts))
-    seen: set[str] = set()
-    for trial in trials:
-        key = repr(sorted(trial.labels.items()))
-        if key in seen:
-            where = ", ".join(f"{name}={value}" for name, value in trial.labels.items())
+        condition = repr(sorted(labels.items()))
+        if condition in trials:
+            where = ", ".join(f"{name}={value}" for name, value in labels.items())
             raise ConfigError(f"two conditions have the name {where}; give each value once")
-        seen.add(key)
-    return trials
+        trials[condition] = Trial(labels=labels, **parts)
+    return list(trials.values())
 
 
 def check_part(name: str, part: Any) -> None:
@@ -112,18 +96,17 @@ def _parts(
 
 def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Change]]:
     """Return all points of what is varied; ``whole`` are the parts of a trial that is varied."""
-    if isinstance(over, Sequence) and not isinstance(over, str):
-        return [*_points(over)]
     if isinstance(over, Mapping):
-        return [*_combinations(whole or {}, over)]
-    raise ConfigError(
-        'over must map paths to values, {"world.n": [10, 20]}, or a list of points, '
-        f'[{{"world.n": 10}}], got {over!r}'
-    )
-
-
-def _points(over: Any) -> Iterator[list[Change]]:
-    """The points of a list; all of them set the same paths."""
+        axes = [_choices(key, values) for key, values in _flat(whole or {}, over).items()]
+        paths = [path for axis in axes for path, _, _ in axis[0]]
+        if twice := next((path for path in paths if paths.count(path) > 1), None):
+            raise ConfigError(f"'{twice}' is varied by two axes; remove it from one")
+        return [[change for choice in choices for change in choice] for choices in product(*axes)]
+    if not isinstance(over, Sequence) or isinstance(over, str):
+        raise ConfigError(
+            'over must map paths to values, {"world.n": [10, 20]}, or a list of points, '
+            f'[{{"world.n": 10}}], got {over!r}'
+        )
     if not over:
         raise ConfigError("the list of points is empty; give at least one")
     for place, point in enumerate(over):
@@ -134,18 +117,7 @@ def _points(over: Any) -> Iterator[list[Change]]:
                 f"point {place + 1} sets {', '.join(point)}, the first one {', '.join(over[0])}; "
                 "all points must set the same paths"
             )
-        yield [(path, value, _label(value)) for path, value in point.items()]
-
-
-def _combinations(whole: Mapping[str, Any], over: Mapping[Any, Any]) -> Iterator[list[Change]]:
-    axes = [_choices(key, values) for key, values in _flat(whole, over).items()]
-    for combination in product(*axes):
-        changes = [change for choice in combination for change in choice]
-        paths = [path for path, _, _ in changes]
-        for path in paths:
-            if paths.count(path) > 1:
-                raise ConfigError(f"'{path}' is varied by two axes; remove it from one")
-        yield changes
+    return [[(path, value, _label(value)) for path, value in one.items()] for one in over]
 
 
 def _flat(whole: Mapping[str, Any], over: Mapping[Any, Any], prefix: str = "") -> dict[str, Any]:
@@ -183,16 +155,17 @@ def _choices(key: str, values: Any) -> list[list[Change]]:
     if isinstance(values, Mapping):
         if len(paths) > 1:
             raise ConfigError(f"'{key}' move together; give a list of tuples, not names")
-        return [[(paths[0], value, str(name))] for name, value in values.items()]
-    if len(paths) == 1:
-        return [[(paths[0], value, _label(value))] for value in values]
+        return [[(key.strip(), value, str(name))] for name, value in values.items()]
+    choices = []
     for value in values:
-        if not isinstance(value, Sequence) or len(value) != len(paths):
+        own = value if len(paths) > 1 else [value]
+        if not isinstance(own, Sequence) or len(own) != len(paths):
             raise ConfigError(
                 f"'{key}' move together, so each value must have {len(paths)} entries, got "
                 f"{value!r}"
             )
-    return [[(p, v, _label(v)) for p, v in zip(paths, value, strict=True)] for value in values]
+        choices.append([(p, v, _label(v)) for p, v in zip(paths, own, strict=True)])
+    return choices
 
 
 def _label(value: Any) -> Value:
@@ -203,12 +176,9 @@ def _label(value: Any) -> Value:
 
 def _columns(paths: Sequence[str]) -> dict[str, str]:
     """The last word of each path; more of it where two end alike."""
-    columns: dict[str, str] = {}
-    for path in paths:
-        last = path.rpartition(".")[2]
-        alike = [other for other in paths if other.rpartition(".")[2] == last]
-        columns[path] = last if len(alike) == 1 else path.replace(".", "_")
-    return columns
+    last = {path: path.rpartition(".")[2] for path in paths}
+    words = list(last.values())
+    return {p: w if words.count(w) == 1 else p.replace(".", "_") for p, w in last.items()}
 
 
 def _replaced(part: Any, path: str, rest: str, value: Any) -> Any:
@@ -241,12 +211,10 @@ def _unknown(path: str, known: list[str]) -> Exception:
 
 def _below(part: Any, prefix: str) -> list[str]:
     """A part and every path below it, as the nearest one may be deeper than the wrong one."""
-    found = [prefix]
-    for path, value in _walk(to_plain(part), prefix) if isinstance(part, msgspec.Struct) else ():
-        last = path.rpartition(".")[2]
-        if last != "kind" and (isinstance(value, Mapping) or not last.isdigit()):
-            found.append(path)
-    return found
+    paths = _walk(to_plain(part), prefix) if isinstance(part, msgspec.Struct) else ()
+    words = [(path, path.rpartition(".")[2], isinstance(value, Mapping)) for path, value in paths]
+    named = [p for p, last, more in words if last != "kind" and (more or not last.isdigit())]
+    return [prefix, *named]
 
 
 def _walk(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
@@ -279,7 +247,8 @@ def named(part: str, configs: Any) -> dict[str, Any]:
         return {str(name): config for name, config in configs.items()}
     kinds = [_kind(config) for config in configs]
     if len(set(kinds)) < len(kinds):
-        flat = [_leaves(config) for config in configs]
+        plain = [to_plain(one) if isinstance(one, msgspec.Struct) else one for one in configs]
+        flat = [{path: v for path, v in _walk(one) if not is_several(v)} for one in plain]
         differ = [path for path in flat[0] if any(one.get(path) != flat[0][path] for one in flat)]
         kinds = [", ".join(f"{p}={one[p]}" for p in differ if p in one) for one in flat]
     if len(set(kinds)) < len(kinds):
@@ -292,12 +261,6 @@ def _kind(config: Any) -> str:
     about = getattr(config, "__struct_config__", None)
     name = getattr(config, "label", None) or (about and about.tag) or type(config).__name__
     return str(name).lower()
-
-
-def _leaves(config: Any) -> dict[str, Any]:
-    """The single values of a config, by path."""
-    plain = to_plain(config) if isinstance(config, msgspec.Struct) else config
-    return {path: one for path, one in _walk(plain) if not is_several(one)}
 
 
 def with_parts(several: Mapping[str, Mapping[str, Any]], over: Over) -> Over:

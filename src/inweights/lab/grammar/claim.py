@@ -12,8 +12,8 @@ from inweights.lab.grammar.score import Judged, Score, Target
 from inweights.support.intervals import ALPHA
 from inweights.support.showing import Card
 
-#: What of the seeds' numbers is judged: their median (a *typical* seed), the share of seeds that
-#: meet the target by themselves (*reliable*), or their mean.
+#: What of the seeds' numbers is judged: their median, the share of seeds that meet the target by
+#: themselves, or their mean.
 Rule = Literal["typical", "reliable", "mean"]
 #: How near to the paper's protocol a claim is judged: with the paper's settings and sizes, with its
 #: settings at a smaller size, or with another model, data or measure.
@@ -79,11 +79,7 @@ class Statement(Said, kw_only=True, omit_defaults=True):
 
 
 class Claim(Said, kw_only=True):
-    """One claim, as data: which numbers are judged, and against what.
-
-    Attributes:
-        score: The numbers that are judged.
-        judged: What of them has to lie there: ``typical``, ``reliable`` or ``mean``.
+    """One claim, as data: ``judged`` says what of its ``score`` has to lie in the target.
 
     The others are those of :class:`Said`.
     """
@@ -127,19 +123,19 @@ class Claim(Said, kw_only=True):
             )
 
 
+def own_claim(id_: str, text: str, judged: Judged) -> Claim:
+    """Return a claim that is no paper's."""
+    score, target = judged.score, judged.target
+    return Claim(id=id_, text=text, place="", source="ours", score=score, target=target)
+
+
 @dataclass(frozen=True)
 class Stating:
     """Makes the claims of one recipe: what they share is said once.
 
-    Attributes:
-        recipe: Its name.
-        source: Short name of the paper.
-        place: Where in it.
-        condition: Under which condition its claims are judged, where their scores do not say so by
-            their own label ``condition``.
+    ``condition`` is that of claims whose scores do not say it by their own label ``condition``.
 
     Example:
-        >>> from inweights.lab import share
         >>> from inweights.lab import share
         >>> state = Stating("identity-bridge/fig2", source="identity-bridge", place="Fig. 2")
         >>> state("c1", "At C = 1 it works.", share("t", "accuracy") >= 0.9).id
@@ -193,15 +189,13 @@ class ClaimResult(Said, kw_only=True):
 
     Attributes:
         verdict: Whether it is reproduced.
-        rule: What was judged over the seeds: ``typical``, ``reliable`` or ``mean``.
-        measured: Median of the seeds' numbers, or their mean; of the deciding case where the claim
-            has several.
-        low: Lower end of its confidence interval; none for what is computed, and for few seeds.
-        high: Upper end.
+        rule: What was judged over the seeds.
+        measured: Median of the seeds' numbers, or their mean; of the deciding case of several.
+        low: Lower end of its confidence interval, and ``high`` its upper one; none for what is
+            computed, and for few seeds.
         replicates: How many seeds were judged.
         hits: How many of them meet the target by themselves.
-        share_low: Lower end of the confidence interval of the share of all seeds that would.
-        share_high: Upper end.
+        share_low: Lower end of the interval of the share of all seeds that would; ``share_high``.
         case: Which case decided: the one that is farthest from reproducing.
         why: Why there is no verdict, where there is none.
         needed: About how many seeds would decide an open claim, if they are like those so far.
@@ -261,5 +255,5 @@ class ClaimResult(Said, kw_only=True):
         """
         if self.hits is None or self.share_low is None or self.share_high is None:
             return ""
-        between = f"{self.share_low:.0%} to {self.share_high:.0%}"
-        return f"{self.hits} of {self.replicates} seeds ({between})"
+        between = f"({self.share_low:.0%} to {self.share_high:.0%})"
+        return f"{self.hits} of {self.replicates} seeds {between}"

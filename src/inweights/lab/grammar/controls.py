@@ -1,7 +1,6 @@
 """What a comparison stands on: controls, the same trials without what should matter, and cautions.
 
-A caution is a sentence on what conditions cannot say: facts not known, seeds that disagree, a
-learner that decides.
+A caution is a sentence on what the conditions of a study cannot say.
 """
 
 from __future__ import annotations
@@ -9,24 +8,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any
 
 import polars as pl
 from msgspec import structs
 
-from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.errors import ConfigError, DataError, check_names
 from inweights.lab.grammar.figure import shown_in
 from inweights.lab.grammar.trial import Trial
 from inweights.models.configs import GPTConfig
 from inweights.models.outside.wrapping import WrapConfig
 from inweights.support.intervals import median_interval
+from inweights.training.curriculum import Phase
 from inweights.training.learner import Curriculum
 from inweights.training.learners import named_for
 from inweights.worlds.knowledge.triples import Triples
 from inweights.worlds.registry import Altered
-
-if TYPE_CHECKING:
-    from inweights.training.curriculum import Phase
 
 #: Column that names the control, and its value for the trials themselves.
 CONTROL, NO_CONTROL = "control", "none"
@@ -39,7 +36,6 @@ WANTED = 0.2
 #: Factor between two rates that decides.
 FACTOR = 3.0
 _ASKED = ("composition", "chain", "conclusion")
-_PAGE = "docs/what-decides.md"
 
 
 def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
@@ -52,15 +48,8 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
       edges.
     - ``frozen``: token embeddings stay at their random start.
 
-    Args:
-        trials: The conditions of an experiment.
-        names: Names of controls; none leaves the trials as they are.
-
-    Returns:
-        Trials with a further label ``control``, which is ``none`` for the trials themselves.
-
-    Raises:
-        ConfigError: A control is unknown, or makes no sense for a trial.
+    They have a further label ``control``, which is ``none`` for the trials themselves. Without
+    names the trials stay as they are; a control that makes no sense for a trial is a ConfigError.
 
     Example:
         >>> import inweights as iw
@@ -72,32 +61,28 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
         raise ConfigError(f"controls are a list of names, [{names!r}], got {names!r}")
     if not names:
         return list(trials)
-    found: list[Trial] = []
-    for trial in trials:
-        if CONTROL in trial.labels:
-            raise ConfigError(f"the label '{CONTROL}' is taken; rename what is varied")
-        found.append(_labelled(trial, NO_CONTROL))
-        for name in dict.fromkeys(names):
-            if name not in CONTROLS:
-                raise unknown_name("control", name, CONTROLS)
-            found.append(_labelled(CONTROLS[name](trial), name))
-    return found
+    if any(CONTROL in trial.labels for trial in trials):
+        raise ConfigError(f"the label '{CONTROL}' is taken; rename what is varied")
+    check_names("control", names, CONTROLS)
+    changes: dict[str, Callable[[Trial], Trial]] = {NO_CONTROL: lambda trial: trial}
+    changes |= {name: CONTROLS[name] for name in names}
+    return [
+        replace(change(trial), labels={**trial.labels, CONTROL: name})
+        for trial in trials
+        for name, change in changes.items()
+    ]
 
 
 def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
     """Return how far each condition exceeds its controls, seed by seed, at the end of training.
 
-    Args:
-        table: Of a probe, from trials with controls: labels, ``control``, ``seed``, its columns.
-        value: Column that is compared; the one that the probe declares if left out.
+    The table is of a probe, from trials with controls: labels, ``control``, ``seed``, its columns.
+    The column ``value`` is compared, or the one that the probe declares.
 
     Returns:
         A row for each condition, control and place that the probe tells apart: ``beyond``, the
         median over seeds of the value less that of the control; ``low`` and ``high``, its exact 95%
         interval, none for fewer than six seeds; ``seeds``.
-
-    Raises:
-        DataError: The table has no controls, or no probe declares what it measures.
 
     Example:
         >>> controls, seeds = ["none"] * 6 + ["frozen"] * 6, [*range(6)] * 2
@@ -126,27 +111,17 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
     rows = []
     by = [*labels, *places, CONTROL]
     for case, group in paired.group_by(by, maintain_order=True):
-        gaps = (group["mine"] - group[value]).drop_nans().drop_nulls().to_list()
-        if not gaps:
-            continue
-        middle, *ends = median_interval(gaps)
-        low, high = (end if math.isfinite(end) else None for end in ends)
-        about = dict(zip(by, case, strict=True))
-        rows.append(about | {"beyond": middle, "low": low, "high": high, "seeds": len(gaps)})
+        if gaps := (group["mine"] - group[value]).drop_nans().drop_nulls().to_list():
+            middle, *ends = median_interval(gaps)
+            low, high = (end if math.isfinite(end) else None for end in ends)
+            about = dict(zip(by, case, strict=True))
+            rows.append(about | {"beyond": middle, "low": low, "high": high, "seeds": len(gaps)})
     return pl.DataFrame(rows, infer_schema_length=None)
-
-
-def _labelled(trial: Trial, name: str) -> Trial:
-    return replace(trial, labels={**trial.labels, CONTROL: name})
 
 
 def _untrained(trial: Trial) -> Trial:
     phase = _curriculum(trial, "untrained").phases[0]
     return replace(trial, learner=Curriculum(phases=(structs.replace(phase, steps=0),)))
-
-
-def _shuffled(trial: Trial) -> Trial:
-    return replace(trial, world=Altered(of=trial.world, shuffled=True))
 
 
 def _no_bridge(trial: Trial) -> Trial:
@@ -188,18 +163,17 @@ def _embedding(trial: Trial) -> str:
 #: How each control changes a trial.
 CONTROLS: dict[str, Callable[[Trial], Trial]] = {
     "untrained": _untrained,
-    "shuffled": _shuffled,
+    "shuffled": lambda trial: replace(trial, world=Altered(of=trial.world, shuffled=True)),
     "no-bridge": _no_bridge,
     "frozen": _frozen,
 }
 
 
 def _curriculum(trial: Trial, name: str) -> Curriculum:
-    if not isinstance(trial.learner, Curriculum):
-        raise ConfigError(
-            f"the control '{name}' needs a Curriculum, got {type(trial.learner).__name__}"
-        )
-    return trial.learner
+    learner = trial.learner
+    if not isinstance(learner, Curriculum):
+        raise ConfigError(f"the control '{name}' needs a Curriculum, got {type(learner).__name__}")
+    return learner
 
 
 def _without(trial: Trial, roles: Sequence[str]) -> Any:
@@ -209,30 +183,24 @@ def _without(trial: Trial, roles: Sequence[str]) -> Any:
     phases = []
     for phase in trial.learner.phases:
         left = {role: weight for role, weight in phase.roles.items() if role not in roles}
-        if phase.roles and not left:
-            continue  # it trained nothing else
         batch = phase.batch
         if isinstance(batch, dict):
             drawn = {key: [r for r in key.split("+") if r not in roles] for key in batch}
             batch = {"+".join(drawn[key]): size for key, size in batch.items() if drawn[key]}
-        phases.append(structs.replace(phase, roles=left, batch=batch))
+        if left or not phase.roles:  # else it trained nothing else
+            phases.append(structs.replace(phase, roles=left, batch=batch))
     if not phases:
         raise ConfigError("without its bridge the curriculum trains nothing")
     return Curriculum(phases=tuple(phases))
 
 
 def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> list[str]:
-    """Return what a reader has to know before comparing the conditions of a study.
+    """Return in sentences what a reader has to know before comparing the conditions of a study.
 
-    Args:
-        trials: Its conditions.
-        tables: Its tables; those of :func:`~inweights.probes.accuracy` are looked at.
-
-    Returns:
-        Sentences: conditions whose facts are not known; conditions whose compositions vary so much
-        by seed that the seeds cannot separate them, and how many would; learners of GPTs that
-        differ from the named one in a setting that decides; files of facts with chains of three
-        facts that are not asked.
+    These are conditions whose facts are not known; conditions whose compositions vary so much by
+    seed that the seeds cannot separate them, and how many would; learners of GPTs that differ from
+    the named one in a setting that decides; files of facts with chains of three facts that are not
+    asked. Of the tables, those of :func:`~inweights.probes.accuracy` are looked at.
     """
     labels = list(dict.fromkeys(name for trial in trials for name in trial.labels))
     found = _of_learners(trials) + _of_facts(trials)
@@ -252,10 +220,9 @@ def _of_accuracy(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
     asked = table.filter(pl.col("role").is_in(_ASKED))
     if asked.is_empty():
         return []
+    found, value = [], pl.col("accuracy")
     facts = table.filter(part="facts").group_by([*labels, "role"], maintain_order=True)
-    known = facts.agg(pl.col("accuracy").mean())
-    unknown = known.filter(pl.col("accuracy") < KNOWN)
-    found = []
+    unknown = facts.agg(value.mean()).filter(value < KNOWN)
     if unknown.height:
         worst = unknown.sort("accuracy").row(0, named=True)
         found.append(
@@ -264,20 +231,17 @@ def _of_accuracy(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
             "not say there that facts are not combined. Train longer."
         )
     seeds = table["seed"].n_unique()
-    by_seed = asked.group_by([*labels, "seed"], maintain_order=True).agg(pl.col("accuracy").mean())
-    spread = by_seed.group_by(labels or [pl.lit(1)], maintain_order=True).agg(
-        pl.col("accuracy").std()
-    )
-    wide = spread.filter(pl.col("accuracy") > SPREAD)
-    if wide.height:
-        deviation = max(wide["accuracy"])
-        needed = math.ceil(2 * (1.96 * deviation / WANTED) ** 2)
-        if needed > seeds:
-            found.append(
-                f"Composition varies by seed (standard deviation up to {deviation:.2f} in "
-                f"{_conditions(wide, labels)}): {seeds} seeds cannot separate conditions; about "
-                f"{needed} would tell a difference to within {WANTED:g}."
-            )
+    by_seed = asked.group_by([*labels, "seed"], maintain_order=True).agg(value.mean())
+    spread = by_seed.group_by(labels or [pl.lit(1)], maintain_order=True).agg(value.std())
+    wide = spread.filter(value > SPREAD)
+    deviation = max(wide["accuracy"], default=0.0)
+    needed = math.ceil(2 * (1.96 * deviation / WANTED) ** 2)
+    if needed > seeds:
+        found.append(
+            f"Composition varies by seed (standard deviation up to {deviation:.2f} in "
+            f"{_conditions(wide, labels)}): {seeds} seeds cannot separate conditions; about "
+            f"{needed} would tell a difference to within {WANTED:g}."
+        )
     return found
 
 
@@ -293,33 +257,29 @@ def _of_learners(trials: Sequence[Trial]) -> list[str]:
         named = named_for(trial.world, trial.model).phases[0]
         if not named.random_offset:
             continue  # no family of facts that are composed
-        phase = trial.learner.phases[0]
-        for name, value in _deciding(phase).items():
+        usual = _deciding(named)
+        for name, value in _deciding(trial.learner.phases[0]).items():
             seen.setdefault(name, set()).add(value)
-            if _differs(value, _deciding(named)[name]):
-                differing[name] = (value, _deciding(named)[name])
-    told = [f"{n} ({a}, not {b})" for n, (a, b) in differing.items() if len(seen[n]) == 1]
-    if not told:
-        return []
-    return [
-        f"The learner differs from learners.two_hop in {', '.join(told)}, which can decide whether "
-        f"a GPT composes: see {_PAGE}."
-    ]
+            if _differs(value, usual[name]):
+                differing[name] = (value, usual[name])
+    told = ", ".join(f"{n} ({a}, not {b})" for n, (a, b) in differing.items() if len(seen[n]) == 1)
+    text = (
+        f"The learner differs from learners.two_hop in {told}, which can decide whether a GPT "
+        "composes: see docs/what-decides.md."
+    )
+    return [text] if told else []
 
 
 def _of_facts(trials: Sequence[Trial]) -> list[str]:
     """Chains of three facts that a user's own facts hold, and that nothing asks."""
-    worlds = {trial.world.path: trial.world for trial in trials if _only_pairs(trial.world)}
+    own = [trial.world for trial in trials if isinstance(trial.world, Triples)]
+    worlds = {world.path: world for world in own if world.kinds == ("composition",)}
     return [
         f"Of {path} compositions of two facts are asked; its chains of three facts, and other "
         "kinds, are left out. questions='all' asks them."
         for path, world in worlds.items()
         if structs.replace(world, questions="chain").build().queries
     ]
-
-
-def _only_pairs(world: object) -> TypeGuard[Triples]:
-    return isinstance(world, Triples) and world.kinds == ("composition",)
 
 
 def _deciding(phase: Phase) -> dict[str, object]:
@@ -340,8 +300,6 @@ def _differs(value: object, usual: object) -> bool:
 def _conditions(table: pl.DataFrame, labels: Sequence[str]) -> str:
     """A few conditions in words."""
     rows = table.select(labels).unique(maintain_order=True).rows(named=True) if labels else []
-    if not rows:
-        return "every condition"
     words = [" ".join(f"{name}={value}" for name, value in row.items()) for row in rows[:3]]
     rest = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
-    return "; ".join(words) + rest
+    return "; ".join(words) + rest or "every condition"

@@ -1,15 +1,13 @@
 """Figures, as data: what is drawn of which tables, and what the table of each probe says.
 
-A recipe stands left of ``report`` and must not import it, so that a figure names its drawing. The
-options of a drawing are the keyword arguments of its function in
-:mod:`inweights.report.figures.draw`, which checks them; a drawing of one's own takes
-``Figure(kind="mine", options={...})``.
+A figure names its drawing, a function of :mod:`inweights.report.figures.draw`, which checks its
+options; a drawing of one's own takes ``Figure(kind="mine", options={...})``.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -30,11 +28,11 @@ _OWN: dict[str, Shown] = {}
 
 
 class Figure(Config):
-    """A figure, as data. ``inweights.report`` draws it from the tables of a run.
+    """A figure, as data.
 
     Attributes:
         id: Short name, also the file's.
-        kind: Name of a drawing function of ``inweights.report.figures.draw``.
+        kind: Name of the drawing function.
         title: What the figure shows, in a few words.
         caption: How to read it, and what to see.
         sources: Names of the tables that it draws, in the order of the function's arguments.
@@ -73,30 +71,6 @@ class Figure(Config):
         return replace(self, title=title[:1].upper() + title[1:], caption=expected.strip())
 
 
-def auto(
-    id: str,  # noqa: A002
-    table: str = "",
-    title: str = "",
-    caption: str = "",
-    **options: Any,
-) -> Figure:
-    """Return a figure of a table of a sweep: axis, lines and panels are what was varied in it.
-
-    Args:
-        id: Short name, also the file's.
-        table: What is drawn; the table called ``id`` if left out.
-        title: What the figure shows, in a few words.
-        caption: How to read it, and what to see.
-        options: Those of :func:`inweights.report.figures.draw.auto`.
-
-    Example:
-        >>> auto("accuracy", where={"role": "composition"}).sources
-        ('accuracy',)
-    """
-    caption = caption or "Mean over seeds, its 95% interval, and single seeds as dots."
-    return _figure("auto", id, (table or id,), title or id, caption, options)
-
-
 def _drawing(kind: str, shows: str) -> Callable[..., Figure]:
     """Return the constructor of the figures of one drawing."""
 
@@ -112,8 +86,16 @@ def _drawing(kind: str, shows: str) -> Callable[..., Figure]:
             tables, title, caption = _as_in_0_1(tables, title, caption, more, options)
         if isinstance(reference := options.get("reference"), tuple):
             options["reference"] = dict(zip(("column", "label"), reference, strict=True))
-        sources = (tables,) if isinstance(tables, str) else tables
-        return _figure(kind, id, sources, title, caption, options)
+        given = {key: value for key, value in options.items() if value is not None}
+        return Figure(
+            id=id,
+            kind=kind,
+            title=title,
+            caption=caption,
+            sources=(tables,) if isinstance(tables, str) else tables,
+            # Sequences become lists, as JSON gives them back.
+            options={k: list(v) if isinstance(v, tuple | list) else v for k, v in given.items()},
+        )
 
     make.__name__ = make.__qualname__ = kind
     make.__doc__ = f"""{shows}
@@ -134,6 +116,26 @@ heatmaps = _drawing("heatmaps", "One matrix for each ``panel``, on one colour sc
 states = _drawing("states", "Hidden states in the plane, one panel for each ``panel``.")
 through_time = _drawing("through_time", "Curves, matrices and states; a slider over the steps.")
 atlas = _drawing("atlas", "Graphs and architectures that play their training in 3-D.")
+_auto = _drawing("auto", "What was varied is the axis, the lines and the panels.")
+
+
+def auto(
+    id: str,  # noqa: A002
+    table: str = "",
+    title: str = "",
+    caption: str = "",
+    **options: Any,
+) -> Figure:
+    """Return a figure of a table of a sweep: axis, lines and panels are what was varied in it.
+
+    Arguments are as for :func:`lines`, but all may be left out; ``table`` is the one called ``id``.
+
+    Example:
+        >>> auto("accuracy", where={"role": "composition"}).sources
+        ('accuracy',)
+    """
+    caption = caption or "Mean over seeds, its 95% interval, and single seeds as dots."
+    return _auto(id, table or id, title or id, caption, **options)
 
 
 def _as_in_0_1(
@@ -151,23 +153,6 @@ def _as_in_0_1(
     return tuple(names), title, caption
 
 
-def _figure(
-    kind: str,
-    id_: str,
-    sources: tuple[str, ...],
-    title: str,
-    caption: str,
-    given: Mapping[str, Any],
-) -> Figure:
-    """Keep the options that are given; sequences become lists, as JSON gives them back."""
-    options = {
-        key: list(value) if isinstance(value, tuple | list) else value
-        for key, value in given.items()
-        if value is not None
-    }
-    return Figure(id=id_, kind=kind, title=title, caption=caption, sources=sources, options=options)
-
-
 class Shown(Config):
     """What a probe measures.
 
@@ -178,8 +163,7 @@ class Shown(Config):
         label: Name of the number on an axis.
         null: What would be seen by chance, or why no control makes sense; one sentence.
         caption: How to read the figure; one sentence.
-        low: Least possible value, if there is one.
-        high: Largest possible value.
+        low: Least possible value, and ``high`` the largest, where there are such.
         axes: Names of other columns on an axis.
         chance: Column that holds what chance gives, drawn as a dashed line; empty if none does.
         controls: What to compare with; see :func:`~inweights.lab.with_controls`.
@@ -213,13 +197,7 @@ class Shown(Config):
 
 
 def shows(**declared: Any) -> Callable[[P], P]:
-    """Declare what a probe of one's own measures, so that figures draw the right number.
-
-    Args:
-        declared: Attributes of :class:`Shown`.
-
-    Raises:
-        ConfigError: One is missing or unknown, or names a column that the table does not have.
+    """Declare what a probe of one's own measures, by attributes of :class:`Shown`.
 
     Example:
         >>> @shows(
@@ -241,12 +219,8 @@ def shows(**declared: Any) -> Callable[[P], P]:
 
 
 def shown_in(columns: Iterable[str]) -> Shown | None:
-    """Return what the one probe declares whose table has exactly these columns.
-
-    None where no probe has them, or several that draw different numbers.
-    """
-    wanted = set(columns) - _OUTSIDE
-    known = {**built_in(), **_OWN}
+    """Return what a probe declares whose table has these columns; none where several differ."""
+    wanted, known = set(columns) - _OUTSIDE, built_in() | _OWN
     found = [shown for shown in known.values() if set(shown.columns.split()) - _OUTSIDE == wanted]
     return found[0] if len({shown.value for shown in found}) == 1 else None
 
@@ -259,9 +233,6 @@ def shown_by(probe: str) -> Shown | None:
 
 @cache
 def built_in() -> dict[str, Shown]:
-    """Declarations of the library's probes, by name.
-
-    They are read without importing the probes, which load torch.
-    """
+    """Declarations of the library's probes, by name; no probe is imported, as that loads torch."""
     file = Path(str(resources.files("inweights.probes").joinpath("shown.toml")))
     return {name: decode(Shown, declared) for name, declared in load_toml(file).items()}

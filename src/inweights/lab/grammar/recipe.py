@@ -1,7 +1,4 @@
-"""Recipes: one figure or table of a paper as a plan of trials, measures, figures and claims.
-
-A recipe picks and states; it computes nothing. :func:`inweights.lab.engine.engine.execute` runs it.
-"""
+"""Recipes: one figure or table of a paper as a plan of trials, measures, figures and claims."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, Unpack
 
 from inweights.config import Config, apply_overrides, as_overrides, identity
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, check_names
 from inweights.lab.grammar.claim import Claim, Stating
 from inweights.lab.grammar.figure import Figure
 from inweights.lab.grammar.trial import Plan
@@ -31,19 +28,15 @@ Tables = dict[str, "pl.DataFrame"]
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """One figure or table of a paper.
+    """One figure or table of a paper: what it shows, judges and draws.
 
     Attributes:
         name: ``<paper>/<figure>``.
-        title: What it shows.
         paper: Full name of the paper, or ``inweights`` for a recipe of our own.
         place: Where in the paper.
-        summary: What is done, in a paragraph.
         scales: Settings of each scale, all of one config class.
         seeds: Number of replicates of each scale.
         plan: Makes the plan from the settings.
-        claims: What is judged.
-        figures: What is drawn.
         derive: Computes further tables from the measured ones, for claims and figures.
         ours: Settings that the paper does not give and that are our choice: dotted names, which are
             marked wherever settings are listed, and sentences that say more.
@@ -79,12 +72,10 @@ class Recipe:
     def __post_init__(self) -> None:
         if not self.scales or set(self.scales) != set(self.seeds):
             raise ConfigError(
-                f"recipe {self.name}: settings are given for {_names(self.scales)}, seeds for "
-                f"{_names(self.seeds)}; give both for each scale"
+                f"recipe {self.name}: settings are given for {', '.join(self.scales) or 'no scale'}"
+                f", seeds for {', '.join(self.seeds) or 'no scale'}; give both for each scale"
             )
-        for scale in self.scales:
-            if scale not in SCALES:
-                raise unknown_name("scale", scale, SCALES, hint=f"Recipe {self.name}.")
+        check_names("scale", self.scales, SCALES, hint=f"Recipe {self.name}.")
         for claim in self.claims:
             if not claim.id.startswith(f"{self.name}/"):
                 raise ConfigError(
@@ -97,21 +88,10 @@ class Recipe:
         seeds: int | Sequence[int] | None = None,
         overrides: Sequence[str] = (),
     ) -> tuple[Any, tuple[int, ...], dict[str, Any]]:
-        """Return settings, seeds and the resolved config that names the run.
-
-        Args:
-            scale: One of the recipe's scales.
-            seeds: How many, or which; the scale's own number if left out.
-            overrides: Changes of settings, each as ``path.to.field=value``.
-
-        Raises:
-            ConfigError: The scale is unknown, the seeds or an override do not fit.
-            DataError: A file that the settings name is missing.
-        """
-        own = self._settings(scale)
+        """Return settings, seeds and the resolved config that names the run."""
+        settings = apply_overrides(self._settings(scale), overrides)
         asked = (self.root_seeds or self.seeds[scale]) if seeds is None else seeds
         chosen = choose_seeds(asked, self.first_seed)
-        settings = apply_overrides(own, overrides)
         config = {
             "recipe": self.name,
             "version": self.version,
@@ -137,13 +117,16 @@ class Recipe:
         computed = [[one.compute, one.options] for one in plan.computations]
         return sources_of([settings, self.plan, self.derive, trials, measures, computed])
 
+    def derived(self, tables: Tables) -> Tables:
+        """Return tables with those that are derived from them."""
+        return tables | (self.derive(tables) if self.derive else {})
+
     def changes(self, scale: str, overrides: Sequence[str] | Mapping[str, Any]) -> tuple[str, ...]:
         """Return changes of a scale's settings as they are written on the command line."""
         return as_overrides(self._settings(scale), overrides)
 
     def _settings(self, scale: str) -> Config:
-        if scale not in self.scales:
-            raise unknown_name("scale", scale, self.scales, hint=f"Recipe {self.name}.")
+        check_names("scale", [scale], self.scales, hint=f"Recipe {self.name}.")
         return self.scales[scale]
 
 
@@ -161,11 +144,8 @@ class Code(TypedDict):
 class Paper:
     """What the recipes and claims of one paper share.
 
-    Attributes:
-        source: Short name, the first part of its recipes' names.
-        title: Full name.
-        claims_of: Source of its claims, where that is another name.
-        ours: Said of every recipe; deprecated, say it of each recipe.
+    ``source`` is a short name, the first part of its recipes' names; ``claims_of`` the source of
+    its claims, where that is another name. ``ours`` is deprecated; say it of each recipe.
 
     Example:
         >>> paper = Paper("identity-bridge", "Identity Bridge")
@@ -200,12 +180,15 @@ class Paper:
         **code: Unpack[Code],
     ) -> Recipe:
         """Return a recipe of the paper; ``code`` are ``scales``, ``seeds``, ``plan`` and so on."""
-        about: dict[str, Any] = {**code, "title": title, "place": place, "summary": summary}
+        about: dict[str, Any] = {**code}
         if isinstance(code["seeds"], int):
             about["seeds"] = dict.fromkeys(code["scales"], code["seeds"])
         return Recipe(
             name=f"{self.source}/{name}",
             paper=self.title,
+            title=title,
+            place=place,
+            summary=summary,
             claims=tuple(claims),
             figures=tuple(figures),
             ours=tuple(ours or self.ours),
@@ -216,31 +199,25 @@ class Paper:
 def parse_seeds(text: str) -> int | tuple[int, ...]:
     """Read seeds as they are written on the command line.
 
-    Raises:
-        ConfigError: It is neither a number, a range nor a list.
-
     Example:
         >>> parse_seeds("8"), parse_seeds("900..903"), parse_seeds("7,8,9")
         (8, (900, 901, 902, 903), (7, 8, 9))
     """
+    first, dots, last = text.partition("..")
     try:
-        first, dots, last = text.partition("..")
-        if dots:
-            low, high = int(first), int(last)
-            if high < low:
-                raise ConfigError(f"'{text}' is a decreasing range; write {last}..{first}")
-            if high - low >= MAX_SEEDS:
-                raise ConfigError(f"'{text}' are more seeds than the {MAX_SEEDS} of one run")
-            return tuple(range(low, high + 1))
-        if "," in text:
-            return tuple(int(part) for part in text.split(",") if part.strip())
-        return int(text)
-    except ValueError as error:
-        if isinstance(error, ConfigError):
-            raise
+        if not dots:
+            listed = tuple(int(part) for part in text.split(",") if part.strip())
+            return listed if "," in text else int(text)
+        low, high = int(first), int(last)
+    except ValueError:
         raise ConfigError(
             f"seeds must be a number (8), a range (900..907) or a list (7,8,9), got '{text}'"
         ) from None
+    if high < low:
+        raise ConfigError(f"'{text}' is a decreasing range; write {last}..{first}")
+    if high - low >= MAX_SEEDS:
+        raise ConfigError(f"'{text}' are more seeds than the {MAX_SEEDS} of one run")
+    return tuple(range(low, high + 1))
 
 
 def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
@@ -263,7 +240,3 @@ def split_ours(ours: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return the dotted names of settings, and the sentences, of what a recipe says is ours."""
     names = [one for one in ours if re.fullmatch(r"[\w.]+", one)]
     return names, [one for one in ours if one not in names]
-
-
-def _names(scales: Mapping[str, Any]) -> str:
-    return ", ".join(scales) or "no scale"

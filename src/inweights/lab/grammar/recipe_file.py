@@ -6,39 +6,36 @@ code has the settings, the plan and a score for each claim. Both sides name the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
 from inweights.config import Config, decode, load_toml, to_plain
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, check_names
 from inweights.lab.grammar.claim import Claim, Protocol, Rule, Stating
 from inweights.lab.grammar.figure import Figure
 from inweights.lab.grammar.recipe import Code, Paper, Recipe
 from inweights.lab.grammar.score import Judged
 
 C = TypeVar("C", bound=Config)
+#: What a claim takes from its file as it stands.
+_SAME = ("place", "source", "check", "condition", "close")
 
 
 class StatedClaim(Config):
-    """A claim without its score.
+    """A claim without its score; what it leaves out of the paper's is as the recipe says.
 
     Attributes:
         says: The sentence.
-        place: Where in the paper; the recipe's ``cited`` if left out.
-        source: Short name of the paper, or ``ours``; that of the recipe's paper if left out.
         quote: The paper's own words, 25 at most; ``none in words``, or ``text not at hand``.
         published: The number that the paper prints, or the relation (``> 1/C``); ``none printed``,
             or ``lost in the text at hand``.
-        close: Smallest and largest number that has the published size; within a factor of 1.5 of it
-            if left out.
-        judged: What of the seeds' numbers is judged: ``typical``, the median; ``reliable``, the
-            share of seeds that meet the target by themselves, for a sentence that says *always*,
-            *never* or *fails*; ``mean``, where the paper prints a mean.
-        protocol: How near to the paper's protocol it is judged; the recipe's if left out.
-        condition: Under which of its trials' conditions it is judged; the recipe's if left out.
-        check: Whether it holds by construction.
+        close: Within a factor of 1.5 of the published number if left out.
+        judged: ``reliable`` is for a sentence that says *always*, *never* or *fails*; ``mean``,
+            where the paper prints a mean.
+
+    The others are those of :class:`~inweights.lab.grammar.claim.Said`.
     """
 
     says: str
@@ -54,15 +51,10 @@ class StatedClaim(Config):
 
 
 class StatedFigure(Config):
-    """A figure: which drawing, of which tables, and how.
+    """A :class:`Figure`: ``drawing`` is its kind, ``tables`` its sources.
 
-    Attributes:
-        drawing: Name of a drawing function of ``inweights.report.figures.draw``.
-        tables: Tables that it draws, in the order of the function's arguments.
-        title: What the figure shows, in a few words.
-        caption: How to read it.
-        options: Keyword arguments of the drawing function.
-        finds: What is seen, if the claims hold; until they do, it is said as what is expected.
+    The caption goes on with what it ``finds``; until the claims hold, that is said as what is
+    expected.
     """
 
     drawing: str
@@ -77,19 +69,17 @@ class RecipeFile(Config):
     """Everything that a recipe says.
 
     Attributes:
-        title: What it shows.
-        place: Where in the paper.
-        cited: The same in short, the place of its claims; ``place`` if left out.
-        summary: What is done, in a paragraph.
+        cited: Its ``place`` in short, that of its claims; the same if left out.
         condition: Under which condition its claims are judged, where their scores do not say so.
         protocol: How near to the paper's protocol its claims are judged.
-        ours: Settings that the paper leaves open (dotted names), and sentences that say more.
         notes: Names of notes that several recipes share (``geometric-memory/ssm``).
         settings: What each setting decides, by its name.
         scales: Settings by scale, where the code does not give them; others have their defaults. A
             table ``{ use = "NAME" }`` is a config of the code, or several, with what else it has.
         claims: What is judged, by id; each is a :class:`StatedClaim`.
         figures: What is drawn, by id; each is a :class:`StatedFigure`.
+
+    The others are those of :class:`Recipe`.
     """
 
     title: str
@@ -117,26 +107,14 @@ def read_recipe(
 ) -> Recipe:
     """Return the recipe whose words are in a TOML file, named as the file is.
 
-    Args:
-        path: The file.
-        paper: The paper that the recipe is of.
-        scores: The judged score of each claim, by the claim's id.
-        notes: Notes that recipes share, by name.
-        names: Names of the code that settings of a scale may ``use``, such as its ``globals()``.
-        code: ``scales``, one at least; ``seeds``, ``plan``; ``derive`` and ``version`` where there
-            are such.
-
-    Raises:
-        ConfigError: The file is not a recipe file, or a claim lacks its score or its sentence.
+    ``scores`` are by the claims' ids; ``notes``, which recipes share, by name; ``names`` are those
+    of the code that settings of a scale may ``use``, such as its ``globals()``; ``code`` has one
+    scale at least.
     """
     file = _decoded(RecipeFile, load_toml(path), f"{path}")
-    said = {
-        id_: _decoded(StatedClaim, one, f"{path}: claims.{id_}") for id_, one in file.claims.items()
-    }
-    drawn = {
-        id_: _decoded(StatedFigure, one, f"{path}: figures.{id_}")
-        for id_, one in file.figures.items()
-    }
+    claims, figures = file.claims.items(), file.figures.items()
+    said = {id_: _decoded(StatedClaim, one, f"{path}: claims.{id_}") for id_, one in claims}
+    drawn = {id_: _decoded(StatedFigure, one, f"{path}: figures.{id_}") for id_, one in figures}
     known = notes or {}
     kind = type(next(iter(code["scales"].values())))
     code["scales"] = dict(code["scales"]) | {
@@ -146,11 +124,10 @@ def read_recipe(
     for id_ in said:
         if id_ not in scores:
             raise ConfigError(f"{path.name}: claim '{id_}' has no score in the recipe's code")
-    _check_known("claim", scores, said, f"It has a score; {path.name} has no words.")
-    _check_known("note", file.notes, known, f"{path.name}.")
-    _check_known(
-        "setting", file.settings, kind.__struct_fields__, f"{path.name} says what it means."
-    )
+    check_names("claim", scores, said, hint=f"It has a score; {path.name} has no words.")
+    check_names("note", file.notes, known, hint=f"{path.name}.")
+    fields = kind.__struct_fields__
+    check_names("setting", file.settings, fields, hint=f"{path.name} says what it means.")
     name = path.stem.replace("_", "-")
     state = paper.stating(name, file.cited or file.place, file.condition)
     ours = [*file.ours, *(text for note in file.notes for text in known[note])]
@@ -196,16 +173,11 @@ def _with_used(value: Any, names: Mapping[str, Any]) -> Any:
     return to_plain(found) | own
 
 
-def _check_known(what: str, names: Iterable[str], known: Collection[str], hint: str) -> None:
-    for name in names:
-        if name not in known:
-            raise unknown_name(what, name, known, hint=hint)
-
-
 def _claim(
     state: Stating, id_: str, said: StatedClaim, judged: Judged, protocol: Protocol | None
 ) -> Claim:
     published, ours = said.published, said.source == "ours"
+    same = {name: getattr(said, name) for name in _SAME}
     return state(
         id_,
         _folded(said.says),
@@ -214,9 +186,7 @@ def _claim(
         published=f"{published:g}" if isinstance(published, float | int) else published,
         quote=_folded(said.quote),
         protocol=said.protocol or (None if ours else protocol),
-        **{
-            name: getattr(said, name) for name in ("place", "source", "check", "condition", "close")
-        },
+        **same,
     )
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from inweights.config import Config
-from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.errors import ConfigError, DataError, check_names, unknown_name
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,7 +67,6 @@ class Score(Config):
 
     Attributes:
         table: Name of a table of the recipe, measured or derived.
-        column: The column.
         where: Values that columns have in the rows.
         minus: Values in the rows that are subtracted, seed by seed; empty for none.
         each: Columns over all of whose values the claim has to hold.
@@ -105,12 +104,7 @@ class Score(Config):
         return structs.replace(self, each=columns)
 
     def __sub__(self, other: Score) -> Score:
-        """Return the difference, seed by seed, to the same column in other rows.
-
-        Raises:
-            ConfigError: The other is of another table or column, is a difference itself, or is not
-                narrowed, so that nothing would be left.
-        """
+        """Return the difference, seed by seed, to the same column in other rows."""
         if self.minus or other.minus:
             raise ConfigError(
                 "a difference of differences cannot be judged; derive a column for it"
@@ -188,11 +182,7 @@ class Numbers:
 
 
 def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> Numbers:
-    """Return the numbers of a claim's score, with the reason where they cannot be judged.
-
-    Raises:
-        DataError: A table, column or value is not there; says which claim asks for it.
-    """
+    """Return the numbers of a claim's score, with the reason where they cannot be judged."""
     cases = _cases(score, tables, f"Claim {claim}.")
     if not cases:
         return Numbers(why="no row of the table matches the claim")
@@ -205,10 +195,7 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
 
 
 def tell_divergence(tables: Mapping[str, pl.DataFrame]) -> None:
-    """Warn of runs whose loss became infinite or not a number: their other numbers mean nothing.
-
-    Claims about them are not judged: see :func:`judge`.
-    """
+    """Warn of runs whose loss became infinite or not a number: their other numbers mean nothing."""
     runs = diverged_runs(tables)
     if runs.is_empty():
         return
@@ -245,26 +232,17 @@ def _bad(losses: pl.DataFrame) -> pl.DataFrame:
 def _cases(
     score: Score, tables: Mapping[str, pl.DataFrame], hint: str
 ) -> dict[str, dict[int, float]]:
-    import polars as pl
-
-    if score.table not in tables:
-        raise unknown_name("table", score.table, tables, error=DataError, hint=hint)
+    check_names("table", [score.table], tables, error=DataError, hint=hint)
     table = tables[score.table]
-    for column in score.columns - set(table.columns):
-        raise unknown_name("column", column, table.columns, error=DataError, hint=hint)
-    judged = _per_seed(table, score, score.where, hint)
-    keys = [*score.each, "seed"]
+    check_names("column", score.columns, table.columns, error=DataError, hint=hint)
+    numbers = _per_seed(table, score, score.where, hint)
     if score.minus:
-        other = _per_seed(table, score, score.minus, hint)
-        judged = judged.join(
-            other.rename({score.column: "_other"}), on=keys, how="inner"
-        ).with_columns(pl.col(score.column) - pl.col("_other"))
+        others = _per_seed(table, score, score.minus, hint)
+        numbers = {key: one - others[key] for key, one in numbers.items() if key in others}
     groups: dict[str, dict[int, float]] = {}
-    for row in judged.sort(keys).iter_rows(named=True):
-        case = ", ".join(f"{column} = {_plain(row[column])}" for column in score.each)
-        value = row[score.column]
-        number = math.nan if value is None else float(value)
-        groups.setdefault(case, {})[row["seed"]] = number
+    for (*values, seed), one in numbers.items():
+        case = ", ".join(f"{c} = {_plain(v)}" for c, v in zip(score.each, values, strict=True))
+        groups.setdefault(case, {})[seed] = one
     return groups
 
 
@@ -279,16 +257,15 @@ def _diverged(score: Score, tables: Mapping[str, pl.DataFrame]) -> int:
     keys = [name for name in runs.columns if name == "seed" or every[name].n_unique() > 1]
     if any(table.schema.get(name) != runs.schema[name] for name in keys):
         return 0  # its rows are of many runs, or of none
-    found = [runs.clear()]
-    for where in (score.where, score.minus) if score.minus else (score.where,):
-        rows = table.filter(*(pl.col(column) == value for column, value in where.items()))
-        found.append(runs.join(rows, on=keys, how="semi", nulls_equal=True))
-    return pl.concat(found).n_unique()
+    wheres = (score.where, score.minus) if score.minus else (score.where,)
+    rows = pl.concat([table.filter(**where) for where in wheres])
+    return runs.join(rows, on=keys, how="semi", nulls_equal=True).n_unique()
 
 
 def _per_seed(
     table: pl.DataFrame, score: Score, where: Mapping[str, Any], hint: str
-) -> pl.DataFrame:
+) -> dict[tuple[Any, ...], float]:
+    """The mean of each case and seed, in their order; one that is missing is not a number."""
     import polars as pl
 
     for column, value in where.items():
@@ -306,11 +283,9 @@ def _per_seed(
             )
         table = left
     keys = [*score.each, "seed"]
-    return (
-        table.group_by(keys)
-        .agg(pl.col(score.column).cast(pl.Float64).mean())
-        .select([*keys, score.column])
-    )
+    means = table.group_by(keys).agg(pl.col(score.column).cast(pl.Float64).mean()).sort(keys)
+    numbers = means[score.column].fill_null(math.nan)
+    return dict(zip(means.select(keys).iter_rows(), numbers, strict=True))
 
 
 def _plain(value: Any) -> str:

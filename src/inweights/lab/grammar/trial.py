@@ -13,11 +13,11 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from inweights.config import check_size, digest
-from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.errors import ConfigError, DataError, check_names
 from inweights.lab.grammar.score import Value
 from inweights.support.extras import check_extra
 from inweights.support.progress import plural
-from inweights.support.showing import Card
+from inweights.support.showing import Card, Carded
 from inweights.support.sources import plain
 
 if TYPE_CHECKING:
@@ -40,7 +40,6 @@ class Trial:
 
     Attributes:
         labels: Columns that are added to the rows of every table.
-        world: Config of the world.
         learner: A curriculum, a descent or an optimum.
         model: Config of the architecture; an optimum has none.
     """
@@ -58,13 +57,11 @@ class Measure:
     Attributes:
         name: Name of the table that the results make; measures of one name share it.
         probe: ``probe(model, worlds, **options)`` returns a table with a column ``replica``.
-        options: Keyword arguments of the probe.
         every: Steps between measurements while the model learns (a column ``step`` is added); 0
             measures once, at the end.
         where: Only trials whose labels have these values are measured.
         first_seed: Whether only the first seed of every trial is measured.
-        needs: The extra of the package that the probe imports; missing, it is named before
-            anything is trained.
+        needs: The extra that the probe imports; missing, it is named before anything is trained.
     """
 
     name: str
@@ -93,10 +90,8 @@ class Computation:
     """A job that trains no model, such as a step of a proof or a count.
 
     Attributes:
-        name: Name of the table that the results make.
-        labels: Columns that are added to the rows, as for trials.
-        compute: ``compute(**options)`` returns a table.
-        options: Plain values, configs and functions.
+        compute: ``compute(**options)`` returns a table; options are plain values, configs and
+            functions.
         seeded: Whether it is computed for each seed, which ``compute`` then takes as ``seed``; else
             once, and its rows bear the first one.
         together: Whether ``compute`` takes all missing seeds at once, as ``seeds``, and returns a
@@ -118,14 +113,11 @@ class Computation:
     uniform: bool = False
 
 
-@dataclass(frozen=True, init=False)
-class Plan:
+@dataclass(frozen=True, init=False, repr=False)
+class Plan(Carded):
     """Trials with their measures, and what is computed without a model.
 
-    Args:
-        trials: World × model × learner, without seeds.
-        measures: A probe alone is a measure of its name, at the end.
-        computations: What no model comes out of.
+    A probe alone is a measure of its name, at the end.
     """
 
     trials: Sequence[Trial]
@@ -140,38 +132,29 @@ class Plan:
         computations: Sequence[Computation] = (),
     ) -> None:
         looks = [m if isinstance(m, Measure) else Measure(name=_name(m), probe=m) for m in measures]
-        object.__setattr__(self, "trials", trials)
-        object.__setattr__(self, "measures", looks)
-        object.__setattr__(self, "computations", computations)
-
-    def __repr__(self) -> str:
-        return self._card().text
-
-    def _repr_html_(self) -> str:
-        return self._card().html
+        vars(self).update(trials=trials, measures=looks, computations=computations)
 
     def _card(self) -> Card:
         made: list[Trial | Computation] = [*self.trials, *self.computations]
-        rows = [
-            (type(one).__name__.lower(), ", ".join(f"{k}={v}" for k, v in one.labels.items()))
-            for one in made
-        ]
+        labels = [", ".join(f"{name}={v}" for name, v in one.labels.items()) for one in made]
+        rows = [(type(o).__name__.lower(), text) for o, text in zip(made, labels, strict=True)]
         about = {"measures": ", ".join(measure.name for measure in self.measures)}
         return Card(f"Plan of {plural(len(made), 'task')} a seed", about, ("task", "labels"), rows)
 
-    def check(self) -> None:
-        """Refuse a plan that makes nothing, or not all of its tables, before anything runs.
+    @property
+    def steps(self) -> int:
+        """Updates of all trials, for one seed."""
+        return sum(trial.learner.steps for trial in self.trials)
 
-        Raises:
-            ConfigError: It says which tables nothing is measured for, or what is not installed.
-        """
+    def check(self) -> None:
+        """Refuse a plan that makes nothing, or not all of its tables, before anything runs."""
         if not self.trials and not self.computations:
             raise ConfigError("these settings leave nothing to do: no trial and no computation")
         for measure in self.measures:
             if measure.needs:
                 check_extra(measure.needs, f"the measure '{measure.name}'")
-        names = {m.name for m in self.measures if any(m.fits(trial) for trial in self.trials)}
-        if lacking := sorted({m.name for m in self.measures} - names):
+        made = {m.name for m in self.measures if any(m.fits(trial) for trial in self.trials)}
+        if lacking := sorted({m.name for m in self.measures} - made):
             raise ConfigError(
                 f"these settings leave no trial to measure for: {', '.join(lacking)}; a list of "
                 "settings is empty, or a measure names a trial that does not exist"
@@ -277,16 +260,10 @@ def _check(function: Callable[..., Any], settings: Mapping[str, Any], seed: str)
             f"{name} must take an argument '{seed}', as every run has one: def {name}({seed}, ...)"
             + hint
         )
-    for path in settings:
-        if path not in parameters:
-            known = [one for one in parameters if one != seed]
-            raise unknown_name(f"argument of {name}", path, known)
-    lacking = [
-        one.name
-        for one in parameters.values()
-        if one.default is inspect.Parameter.empty and one.name not in {*settings, seed}
-    ]
-    if lacking:
+    others = {one: about.default for one, about in parameters.items() if one != seed}
+    check_names(f"argument of {name}", settings, others)
+    needed = (one for one, default in others.items() if default is inspect.Parameter.empty)
+    if lacking := [one for one in needed if one not in settings]:
         raise ConfigError(
             f"{name} needs a value of '{lacking[0]}'; give it, over={{'{lacking[0]}': [...]}}, or "
             "a default"

@@ -1,12 +1,9 @@
 """Verdicts: what the interval of a score says of a claim.
 
 A claim is *reproduced* when the whole interval lies in the target, in every case; *not reproduced*
-when all of it lies outside, in one case; *undecided* when it crosses the edge. What the interval is
-of, the claim says: the median over seeds (*typical*), the share of seeds that meet the target by
-themselves (*reliable*), or the mean.
-
-Where the paper prints a number and the target has one edge, that says the direction alone, and
-:func:`closeness` is a second verdict: whether what was measured has the published size.
+when all of it lies outside, in one case; *undecided* when it crosses the edge. Where the paper
+prints a number and the target has one edge, :func:`closeness` is a second verdict: whether what was
+measured has the published size.
 """
 
 from __future__ import annotations
@@ -56,18 +53,10 @@ def judge(
 ) -> ClaimResult:
     """Return the verdict on ``claim`` from the tables of a finished run.
 
-    Args:
-        claim: What is claimed.
-        tables: Measured and derived tables.
-        alpha: Probability with which an interval may miss.
-        minimum: Seeds that a verdict needs.
-        targets: Whether the claim is judged; else the numbers are only measured, as at ``smoke``.
-        strict: Whether rows or columns that the claim asks for and that are not there are an
-            error; else it is not judged, and says why. They may be missing where a setting was
-            changed.
-
-    Raises:
-        DataError: The claim names a table, a column or a value that is not there.
+    An interval may miss with probability ``alpha``, and a verdict needs ``minimum`` seeds. Without
+    ``targets`` the numbers are only measured, as at ``smoke``. If ``strict``, it is a DataError
+    that the claim asks for what is not there, as where a setting was changed; else it is not
+    judged, and says why.
     """
     try:
         numbers = numbers_of(claim.score, tables, claim.id)
@@ -88,8 +77,8 @@ def decide(
 ) -> ClaimResult:
     """Return the verdict on ``claim`` from its numbers; arguments as for :func:`judge`.
 
-    That all of several cases hold needs no correction: a wrong ``reproduced`` needs a wrong
-    interval in a case that does not hold. That one of ``k`` fails does: each has ``alpha / k``.
+    That all of ``k`` cases hold needs no correction: a wrong ``reproduced`` needs a wrong interval
+    in a case that does not hold. That one of them fails does: each has ``alpha / k``.
     """
     if numbers.why:
         return unjudged(claim, numbers.why)
@@ -98,10 +87,8 @@ def decide(
         span = _Span(claim, list(of_seeds.values()), alpha)
         if span.verdict == "not reproduced" and len(numbers.cases) > 1:
             strict = _Span(claim, span.values, alpha / len(numbers.cases))
-            if strict.verdict == "not reproduced":
-                span = strict
-            else:
-                span.verdict = "undecided"
+            span.verdict = "undecided"
+            span = strict if strict.verdict == "not reproduced" else span
         spans[case] = span
     worst, span = min(spans.items(), key=lambda item: item[1].rank)
     result: dict[str, Any] = span.result | {"replicates": len(span.values), "case": worst}
@@ -113,33 +100,32 @@ def decide(
     needed = _needed(claim, span.values, alpha) if span.verdict == "undecided" else None
     # Another model, data or measure than the paper's can agree with it, and reproduce nothing.
     agrees = span.verdict == "reproduced" and claim.protocol == "substitute"
-    verdict: Verdict = "consistent" if agrees else span.verdict
-    return _result(claim, verdict, **result | {"needed": needed})
+    result |= {"verdict": "consistent" if agrees else span.verdict, "needed": needed}
+    return ClaimResult(**claim.about(), rule=claim.judged, **result)
 
 
 class _Span:
     """What is known of one case: its numbers, intervals and verdict."""
 
     def __init__(self, claim: Claim, values: Sequence[float], alpha: float) -> None:
-        self.values, target, score = values, claim.target, claim.score
-        self.hits = sum(target.distance(value) >= 0 for value in values)
-        self.result: dict[str, Any] = {"level": 1 - alpha}
-        if score.exact:
-            self.middle = low = high = fmean(values)
-            self.result |= {"measured": self.middle}
+        self.values, target, reliable = values, claim.target, claim.judged == "reliable"
+        hits = sum(target.distance(value) >= 0 for value in values)
+        if claim.score.exact:
+            middle = low = high = fmean(values)
+            self.result: dict[str, Any] = {"level": 1 - alpha, "measured": middle}
         else:
-            self.middle, low, high = span_of(claim, values, alpha)
-            _, share_low, share_high = share_interval(self.hits, len(values), alpha)
-            self.result |= {"measured": self.middle, "hits": self.hits}
+            middle, low, high = span_of(claim, values, alpha)
+            _, share_low, share_high = share_interval(hits, len(values), alpha)
+            self.result = {"level": 1 - alpha, "measured": middle, "hits": hits}
             self.result |= {"share_low": share_low, "share_high": share_high}
             if math.isfinite(low) and math.isfinite(high):
                 self.result |= {"low": low, "high": high}
-        if claim.judged == "reliable" and not score.exact:
-            target, low, high = Target(least=RELIABLE), share_low, share_high
-        self.verdict = _verdict(target, low, high)
+            if reliable:
+                target, low, high = Target(least=RELIABLE), share_low, share_high
+        self.verdict = lies(target, low, high)
         self.inside = (
-            self.hits / len(values) if claim.judged == "reliable" else 0.0,
-            claim.target.distance(self.middle),
+            hits / len(values) if reliable else 0.0,
+            claim.target.distance(middle),
             min(target.distance(low), target.distance(high)),
         )
 
@@ -159,10 +145,7 @@ def span_of(claim: Claim, values: Sequence[float], alpha: float) -> tuple[float,
 
 
 def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
-    """Return how many seeds a first verdict takes: those stated, doubled until one is possible.
-
-    Before that nothing can be decided, so that no error is spent either.
-    """
+    """Return how many seeds a first verdict takes: those stated, doubled until one is possible."""
     least = {
         "typical": fewest_one_sided(0.5, alpha),
         "reliable": fewest_one_sided(RELIABLE, alpha),
@@ -190,18 +173,16 @@ def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
 
 def unjudged(claim: Claim | Statement, why: str, **result: Any) -> ClaimResult:
     """Return the result of a claim that is not judged, with the reason."""
-    return _result(claim, "not judged", why=why, **result)
-
-
-def _result(claim: Claim | Statement, verdict: Verdict, **result: Any) -> ClaimResult:
-    return ClaimResult(**claim.about(), rule=claim.judged, verdict=verdict, **result)
+    about: dict[str, Any] = {"verdict": "not judged", "why": why} | result
+    return ClaimResult(**claim.about(), rule=claim.judged, **about)
 
 
 #: Order in which cases decide: one failure fails the claim, one open case leaves it open.
 _RANK: dict[Verdict, int] = {"not reproduced": 0, "undecided": 1, "reproduced": 2}
 
 
-def _verdict(target: Target, low: float, high: float) -> Verdict:
+def lies(target: Target, low: float, high: float) -> Verdict:
+    """Return the verdict on an interval: inside of the target, outside, or across its edge."""
     if target.distance(low) >= 0 and target.distance(high) >= 0:
         return "reproduced"
     below = target.least is not None and high < target.least
@@ -234,12 +215,8 @@ def _needed(claim: Claim, values: Sequence[float], alpha: float) -> int | None:
 class Closeness:
     """Whether a measured number has the published size.
 
-    Attributes:
-        published: The printed number.
-        ratio: Measured over published; none where the paper prints 0.
-        span: The ratio's interval; none for what is computed.
-        close: Smallest and largest measured number that has the published size.
-        verdict: Whether it has.
+    ``ratio`` is measured over published, none where the paper prints 0; ``span`` its interval, none
+    for what is computed; ``close`` the smallest and largest number that has the size.
     """
 
     published: float
@@ -265,15 +242,13 @@ class Closeness:
 def closeness(claim: ClaimResult) -> Closeness | None:
     """Return whether a result has the published size.
 
-    None where the paper prints no number, where nothing was measured, or where the target is an
-    interval about the number, so that its verdict says it. The interval of what was measured has
-    to lie in ``close``, or within a factor of :data:`FACTOR` of the number.
+    None where no number is printed or measured, or where the target is an interval about it. The
+    interval of what was measured has to lie in ``close``, or within :data:`FACTOR` of the number.
     """
     printed, target = printed_number(claim.published), claim.target
-    two_sided = target.least is not None and target.most is not None
-    if printed is None or claim.measured is None or (two_sided and claim.close is None):
+    if printed is None or claim.measured is None:
         return None
-    if printed == 0 and claim.close is None:
+    if claim.close is None and (printed == 0 or None not in (target.least, target.most)):
         return None
     least, most = claim.close or sorted((printed / FACTOR, printed * FACTOR))
     low = claim.measured if claim.low is None else claim.low
@@ -281,13 +256,11 @@ def closeness(claim: ClaimResult) -> Closeness | None:
     verdict: Size = "not close" if high < least or low > most else "undecided"
     if least <= low and high <= most:
         verdict = "close"
-    ratio: float | None = None
-    span: tuple[float, float] | None = None
-    if printed:
-        ratio = claim.measured / printed
-        ends = sorted((low / printed, high / printed))
-        span = None if claim.low is None else (ends[0], ends[1])
-    return Closeness(printed, ratio, span, (least, most), verdict)
+    if not printed:
+        return Closeness(printed, None, None, (least, most), verdict)
+    first, last = sorted((low / printed, high / printed))
+    span = None if claim.low is None else (first, last)
+    return Closeness(printed, claim.measured / printed, span, (least, most), verdict)
 
 
 def sizes(claims: Iterable[ClaimResult]) -> Counter[Size]:

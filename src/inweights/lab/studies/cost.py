@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 #: Steps of each phase that are tried out.
 STEPS = 3
-#: Groups of runs that are tried out, by their place among all by size: the largest, the smallest,
-#: and of the others as many as so many processor seconds allow.
+#: Groups of runs that are tried out, by their place among all by size, and the processor seconds
+#: after which no other is begun.
 SPREAD, BUDGET = (1.0, 0.0, 0.6, 0.3, 0.8, 0.45), 0.4
 #: Numbers of which the runs that are tried together consist at most: beyond these a step takes as
 #: long as its arithmetic, and so grows with the runs.
@@ -44,20 +44,16 @@ class Forecast:
     """Cost estimate of a plan.
 
     Attributes:
-        conditions: Trials.
-        seeds: Root seeds of each.
-        runs: Runs of which something is asked.
-        stored: Runs of which nothing is missing.
+        conditions: Trials, each with so many root ``seeds``.
+        runs: Runs of which something is asked; of those that are ``stored`` nothing is missing.
         measured: Runs that are measured only, as their weights are kept.
-        trained: Runs that are trained.
-        steps: Updates of all runs that are trained.
+        trained: Runs that are trained, with so many ``steps`` together.
         minutes: How long training and its measures take, by a few steps and looks on this machine:
             on a CPU processor time, which other work on the machine does not lengthen. What is no
             training is not in it. ``None`` where nothing could be tried out.
         stops: Whether trainings may end before their last step, and take less.
         untimed: Tasks that are no training.
-        memory: Bytes that all processes take together at most, about.
-        jobs: Processes side by side.
+        memory: Bytes that all processes (``jobs``) take together at most, about.
     """
 
     conditions: int
@@ -111,8 +107,8 @@ def forecast(
     work = asked_of(plan, seeds, version, keep_models=effort.keep_models)
     tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), device)
     learning = [task for task in tasks if isinstance(task, LearnTask)]
-    kept = {r.key for task in learning for r in task.runs if store.has(r.key, MODEL_PART)}
-    looks = [t for t in learning if t.only_measures and all(r.key in kept for r in t.runs)]
+    kept = [t for t in learning if all(store.has(run.key, MODEL_PART) for run in t.runs)]
+    looks = [task for task in kept if task.only_measures]
     training = [task for task in learning if task not in looks]
     descents = [task for task in training if isinstance(task.learner, Curriculum)]
     seconds, memory = _tried(descents, effort, budget)
@@ -153,8 +149,7 @@ def _tried(descents: Sequence[LearnTask], effort: Effort, budget: float) -> tupl
     each = [tried[place][0] / max(1, ordered[place].steps) for place in known]
     by_size = [prod(sizes[id(task)]) for task in ordered]
     a_step = np.interp(by_size, [by_size[place] for place in known], each)
-    seconds = float(a_step @ [task.steps for task in ordered])
-    return seconds, max(size for _, size in tried.values())
+    return float(a_step @ [t.steps for t in ordered]), max(size for _, size in tried.values())
 
 
 def _sizes(task: LearnTask) -> tuple[int, int]:
@@ -168,8 +163,7 @@ def _sizes(task: LearnTask) -> tuple[int, int]:
 def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
     """Return the seconds and bytes that a training would take, by few of its runs and steps.
 
-    ``numbers`` is how many a run has. An accelerator is tried with all runs, as its time is that of
-    launching kernels.
+    An accelerator is tried with all runs, as its time is that of launching kernels.
     """
     import torch
 

@@ -1,40 +1,30 @@
 """More seeds for undecided claims, with corrected interim analyses.
 
-Whoever looks at the data and goes on until the interval is on one side will end up on one side. So
-each further look pays: seeds are doubled from look to look, and the interval of look ``k`` misses
-the true mean with probability ``α / (k (k + 1))`` at most, for ``k = 2, 3, …``. These sum to
-``α / 2`` over all looks (``1/2 − 1/3 + 1/3 − 1/4 + …``), however many there are: a union bound, the
-simplest way of spending an error over looks (Lan and DeMets, *Discrete sequential boundaries for
-clinical trials*, Biometrika 70, 1983). With the first look at ``α = .05`` a verdict against a
-target with one edge is wrong with a probability of at most .0375, as an interval misses on both
-sides alike.
-
-A claim reads rows of tables, and these rows are of some trials. More seeds for one claim need more
-seeds of those trials alone: of a grid of a hundred, often five. A look is stored as a run of its
-own, whose config names the claims; the board takes of each claim the verdict with the most seeds.
-What is settled is not looked at again.
+Seeds are doubled from look to look, and each further look pays: see
+:func:`inweights.support.intervals.alpha_of`. More seeds for one claim need more seeds of those
+trials alone that its rows are of. A look is stored as a run of its own, whose config names the
+claims; the board takes of each claim the verdict with the most seeds.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import polars as pl
 
-from inweights.errors import ConfigError, InweightsError, unknown_name
+from inweights.errors import ConfigError, InweightsError, check_names
 from inweights.lab.engine.collect import Effort, collect
 from inweights.lab.engine.engine import execute
 from inweights.lab.engine.outcome import Outcome, Publish, judge_all, load
 from inweights.lab.grammar.claim import Claim
 from inweights.lab.grammar.recipe import Recipe
-from inweights.lab.grammar.trial import Plan
+from inweights.lab.grammar.trial import Computation, Plan, Trial
 from inweights.lab.grammar.verdict import is_open
 from inweights.runs import RunFolder, RunStore
-from inweights.support.progress import Progress
 
 #: The most that seeds are multiplied with.
 MOST = 64
@@ -46,14 +36,10 @@ class _SpentError(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class Settled:
-    """What more seeds gave.
+    """What more seeds gave: the whole run, and of each claim the verdict with the most seeds.
 
-    Attributes:
-        outcome: The whole run, and of each claim the verdict with the most seeds.
-        seeds: How many the last look had.
-        before: Claims that were undecided at first.
-        left: Claims that still are.
-        why: Why it stopped, where some are left.
+    ``seeds`` are those of the last look. ``before`` are the claims that were undecided at first,
+    ``left`` those that still are, and ``why`` says why it stopped there.
     """
 
     outcome: Outcome
@@ -72,24 +58,24 @@ def settle(
     effort: Effort | None = None,
     publish: Publish | None = None,
 ) -> Settled:
-    """Double the seeds of undecided claims until none is left, or the time is spent.
+    """Double the seeds of undecided claims until none is left, or the seconds are spent.
 
     Only new seeds are trained, and of those trials alone that the claims left are about. A look
     whose training would take longer than what is left, at the pace so far, is not begun; one that
     takes longer all the same is stopped as by Ctrl-C, and goes on from there the next time.
-
-    Args:
-        recipe: What to run.
-        scale: Its scale.
-        store: Where runs are kept.
-        seconds: Time that may be spent.
-        effort: Who does the work, and with what.
-        publish: Adds figures and a page to each run.
+    Arguments are as for :func:`~inweights.lab.engine.engine.execute`.
     """
     started = time.monotonic()
     own = recipe.seeds[scale]
     effort = effort or Effort()
-    timed = replace(effort, progress=partial(_heed, started + seconds, effort.progress))
+
+    def heed(done: int, total: int, what: str) -> None:
+        if time.monotonic() > started + seconds:
+            raise _SpentError
+        if effort.progress:
+            effort.progress(done, total, what)
+
+    timed = replace(effort, progress=heed)
     words = ("verify", recipe.name, "--scale", scale, "--settle")
     whole = execute(recipe, scale, store=store, effort=effort, publish=publish)
     now = standing(recipe, scale, store) or whole
@@ -123,14 +109,6 @@ def settle(
     return Settled(now, count, before, left, why)
 
 
-def _heed(ends: float, told: Progress | None, done: int, total: int, what: str) -> None:
-    """Pass progress on, and stop when the time is spent."""
-    if time.monotonic() > ends:
-        raise _SpentError
-    if told:
-        told(done, total, what)
-
-
 def _undecided(outcome: Outcome) -> tuple[str, ...]:
     return tuple(claim.id for claim in outcome.claims if is_open(claim))
 
@@ -146,8 +124,7 @@ def _part(
     plan, place = part.plan(recipe.scales[whole.scale]), effort.open_store(store.root)
     tables = collect(plan, whole.seeds, place, effort, version=recipe.version)
     try:
-        tables |= recipe.derive(tables) if recipe.derive else {}
-        alone = judge_all(part, tables, whole.scale, seeds=whole.seeds)
+        alone = judge_all(part, recipe.derived(tables), whole.scale, seeds=whole.seeds)
     except (InweightsError, LookupError, ValueError, pl.exceptions.PolarsError):
         return replace(part, plan=recipe.plan)
     said = judge_all(part, whole.tables, whole.scale, seeds=whole.seeds)
@@ -159,15 +136,8 @@ def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
 
     A trial belongs to a claim unless one of its labels has another value than the claim asks for;
     where a table would be left without rows, the quickest of its trials stays. A derived table may
-    still draw on trials that its labels do not name: whoever narrows compares the verdicts on seeds
-    that are there already, as :func:`settle` does.
-
-    Args:
-        recipe: The whole one.
-        claims: Last parts of the claims' names.
-
-    Raises:
-        ConfigError: The recipe has no such claim.
+    still draw on trials that its labels do not name: :func:`settle` compares the verdicts on seeds
+    that are there already. ``claims`` are the last parts of their names.
 
     Example:
         >>> from inweights.recipes import get_recipe
@@ -177,9 +147,7 @@ def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
         (177, 1)
     """
     known = {claim.id.rpartition("/")[2]: claim for claim in recipe.claims}
-    for name in claims:
-        if name not in known:
-            raise unknown_name("claim", name, known, hint=f"Recipe {recipe.name}.")
+    check_names("claim", claims, known, hint=f"Recipe {recipe.name}.")
     chosen = {name: claim for name, claim in known.items() if name in claims}
     part = tuple(chosen.values())
     return replace(recipe, plan=_Part(recipe, part), claims=part, figures=(), part=tuple(chosen))
@@ -198,7 +166,10 @@ def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
 
 def share_of(part: Recipe, whole: Recipe, scale: str) -> float:
     """About how much of the work of a seed is left, from 0 to 1."""
-    one, other = (_work(recipe.plan(recipe.scales[scale])) for recipe in (part, whole))
+    one, other = (
+        plan.steps + sum(c.effort for c in plan.computations)
+        for plan in (recipe.plan(recipe.scales[scale]) for recipe in (part, whole))
+    )
     return one / other if other else 1.0
 
 
@@ -217,14 +188,12 @@ def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
     outcome = load(recipe, max(whole, key=lambda folder: len(folder.seeds)))
     best = {claim.id: claim for claim in outcome.claims}
     for folder in (one for one in folders if "claims" in one.config):
-        try:
-            look = load(of_folder(recipe, folder), folder)
-        except InweightsError:
-            continue  # a damaged look, or one at a claim that is gone: the others stand
-        for claim in look.claims:
-            known = best.get(claim.id) if claim.verdict != "not judged" else None
-            if known and claim.replicates > known.replicates:
-                best[claim.id] = claim
+        # A damaged look, or one at a claim that is gone, leaves the others as they are.
+        with suppress(InweightsError):
+            for claim in load(of_folder(recipe, folder), folder).claims:
+                known = best.get(claim.id) if claim.verdict != "not judged" else None
+                if known and claim.replicates > known.replicates:
+                    best[claim.id] = claim
     return replace(outcome, claims=tuple(best.values()))
 
 
@@ -250,8 +219,12 @@ class _Part:
         plan = self.recipe.plan(settings)
         scores = [claim.score for claim in self.claims]
         rows = [score.where for score in scores] + [score.minus for score in scores if score.minus]
-        trials = [one for one in plan.trials if _asked(one.labels, rows)]
-        computations = [one for one in plan.computations if _asked(one.labels, rows)]
+
+        def asked(one: Trial | Computation) -> bool:
+            """Whether it may be of one of the rows: none of its labels has another value."""
+            return any(all(one.labels.get(k, v) == v for k, v in row.items()) for row in rows)
+
+        trials, computations = [*filter(asked, plan.trials)], [*filter(asked, plan.computations)]
         if not trials and not computations:
             return plan
         # Tables are derived from tables: each keeps rows, were it those of its quickest trial.
@@ -266,14 +239,3 @@ class _Part:
             computations.append(min(same, key=lambda one: one.effort))
         measures = [m for m in plan.measures if any(m.fits(trial) for trial in trials)]
         return Plan(trials=trials, measures=measures, computations=computations)
-
-
-def _asked(labels: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether labels may be those of one of some rows: none of them has another value."""
-    return any(
-        all(labels.get(name, value) == value for name, value in where.items()) for where in rows
-    )
-
-
-def _work(plan: Plan) -> int:
-    return sum(t.learner.steps for t in plan.trials) + sum(c.effort for c in plan.computations)

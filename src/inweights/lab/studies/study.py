@@ -1,8 +1,7 @@
 """A study as a TOML file: arguments of :func:`inweights.sweep`, figures and claims.
 
-The file becomes a recipe, ``study/<name of the file>``, and runs like any other: with a page, a
-verdict for every claim, a folder that is listed and shown. All of the file is kept as the settings
-of the run, with every value that it leaves out, so that a run is opened without it.
+The file becomes a recipe, ``study/<name of the file>``, and runs like any other. All of it is kept
+as the settings of the run, with every value that it leaves out.
 """
 
 from __future__ import annotations
@@ -12,24 +11,22 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+import polars as pl
 from msgspec import structs
 
 from inweights.config import Config, decode, identity, load_toml, to_plain
-from inweights.errors import ConfigError, unknown_name
-from inweights.lab.grammar.claim import Claim
+from inweights.errors import ConfigError, check_names
+from inweights.lab.grammar.claim import Claim, own_claim
 from inweights.lab.grammar.controls import cautions
 from inweights.lab.grammar.figure import Figure, auto, shown_by
 from inweights.lab.grammar.recipe import Recipe, choose_seeds
-from inweights.lab.grammar.score import Score, Target, Value
+from inweights.lab.grammar.score import Judged, Score, Target, Value
 from inweights.lab.grammar.trial import Measure, Plan, Probe, takes_all_seeds
 from inweights.lab.studies.sweep import Study
 from inweights.models.outside.wrapping import wrap_named
 from inweights.support.code import Code
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _HOME = "study"
 
@@ -49,13 +46,8 @@ class MeasureEntry(Config):
     @property
     def measure(self) -> Measure:
         """The measure, with its probe."""
-        return Measure(
-            name=self.table,
-            probe=_probe(self.probe),
-            options=self.options,
-            every=self.every,
-            where=self.where,
-        )
+        about = structs.asdict(self) | {"name": self.table, "probe": _probe(self.probe)}
+        return Measure(**about)
 
     @property
     def table(self) -> str:
@@ -64,14 +56,10 @@ class MeasureEntry(Config):
 
 
 class FigureEntry(Config):
-    """A figure in a file; what it leaves out is chosen by the drawing.
+    """A :class:`Figure` in a file, of the ``table`` of a measure.
 
-    Attributes:
-        table: Name of the measure that is drawn.
-        title: What the figure shows, in a few words.
-        caption: How to read it.
-        kind: Name of a drawing.
-        options: Its options, such as ``where = {role = "composition"}`` or ``x = "n"``.
+    What it leaves out is chosen by the drawing, whose options are such as ``x = "n"`` or
+    ``where = {role = "composition"}``.
     """
 
     table: str
@@ -82,15 +70,10 @@ class FigureEntry(Config):
 
 
 class ClaimEntry(Config):
-    """A claim in a file: the target of the mean of a column; most is as of :class:`Score`.
+    """A claim in a file: a sentence, a target from ``least`` to ``most``, and a :class:`Score`.
 
-    Attributes:
-        name: Short name.
-        text: The sentence.
-        at: Values of columns in the rows that count.
-        minus: Values in the rows that are subtracted, where they differ from ``at``.
-        each: Columns over all of whose values it has to hold.
-        least: Least value of the target; ``most`` is its largest.
+    ``at`` has the values of columns in the rows that count, ``minus`` those that differ in the rows
+    that are subtracted.
     """
 
     name: str
@@ -118,14 +101,10 @@ class StudyFile(Config):
             (:func:`inweights.wrap`).
         learner: A curriculum, with ``phases``, or another ``kind``; the named learner of the
             world's family if left out.
-        over: What is varied; see :func:`~inweights.lab.grid`.
-        seeds: How many, counted from 0, or which.
         measures: Names of probes, or tables with options.
-        title: What it shows.
-        summary: What is done, in a paragraph.
         figures: What is drawn; each measure, by what was varied, if left out.
-        claims: What is judged.
-        controls: Names of controls, such as ``untrained``.
+
+    The others are those of :func:`inweights.sweep` and :class:`Recipe`.
     """
 
     later = {"controls": (), "function": ""}
@@ -179,12 +158,7 @@ class StudyFile(Config):
 
 
 def open_study(path: str | Path) -> Recipe:
-    """Read a study from a TOML file, as a recipe that :func:`inweights.run` takes.
-
-    Raises:
-        ConfigError: The file is missing or no TOML; a key, a kind, a path or a probe is unknown
-            (names the nearest), or a value does not fit.
-    """
+    """Read a study from a TOML file, as a recipe that :func:`inweights.run` takes."""
     path = Path(path)
     values = load_toml(path)
     try:
@@ -280,8 +254,7 @@ def _probe(name: str) -> Probe:
         return found
     known = {one: getattr(probes, one) for one in probes.__all__}
     looks: dict[str, Probe] = {one: p for one, p in known.items() if _takes_a_model(p)}
-    if name not in looks:
-        raise unknown_name("probe", name, looks, hint="A probe of your own is module:function.")
+    check_names("probe", [name], looks, hint="A probe of your own is module:function.")
     return looks[name]
 
 
@@ -295,44 +268,31 @@ def _claim(recipe: str, entry: ClaimEntry) -> Claim:
     )
     if entry.minus:
         score -= score.at(**entry.minus)
-    return Claim(
-        id=f"{recipe}/{entry.name}",
-        text=entry.text,
-        place="",
-        source="ours",
-        score=score,
-        target=Target(least=entry.least, most=entry.most),
-    )
-
-
-def _captioned(name: str) -> str:
-    """How to read the figure of a probe, as the probe declares it."""
-    shown = shown_by(name)
-    drawn = "Mean over seeds, its 95% interval (from five seeds on), and single seeds as dots."
-    return f"{shown.caption} {shown.null} {drawn}" if shown else drawn
+    target = Target(least=entry.least, most=entry.most)
+    return own_claim(f"{recipe}/{entry.name}", entry.text, Judged(score, target))
 
 
 def _figures(file: StudyFile) -> list[Figure]:
-    captions = {look.table: _captioned(look.probe) for look in file.looks}
+    drawn = "Mean over seeds, its 95% interval (from five seeds on), and single seeds as dots."
+    captions: dict[str, str] = {}
+    for look in file.looks:
+        shown = shown_by(look.probe)
+        captions[look.table] = f"{shown.caption} {shown.null} {drawn}" if shown else drawn
     if not file.figures:
         return [
             auto(name, title=f"{name} by what was varied", caption=caption)
             for name, caption in captions.items()
         ]
     captions.setdefault("losses", auto("losses").caption)
-    figures = []
-    for place, entry in enumerate(file.figures):
-        name = entry.table
-        if name not in captions:
-            raise unknown_name("table", name, captions, hint="A figure draws it.")
-        words = {"title": entry.title or name, "caption": entry.caption or captions[name]}
-        figures.append(
-            Figure(
-                id=f"{name}-{place + 1}",
-                kind=entry.kind,
-                sources=(name,),
-                options=entry.options,
-                **words,
-            )
+    check_names("table", [e.table for e in file.figures], captions, hint="A figure draws it.")
+    return [
+        Figure(
+            id=f"{entry.table}-{number}",
+            kind=entry.kind,
+            title=entry.title or entry.table,
+            caption=entry.caption or captions[entry.table],
+            sources=(entry.table,),
+            options=entry.options,
         )
-    return figures
+        for number, entry in enumerate(file.figures, 1)
+    ]

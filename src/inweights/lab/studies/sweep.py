@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import isfunction
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
 
 from inweights.errors import CautionWarning, ConfigError
-from inweights.lab.engine.collect import Effort, KeptModel, collect, kept_models, watched
+from inweights.lab.engine.collect import Effort, How, KeptModel, collect, kept_models, watched
 from inweights.lab.grammar.axes import (
     Over,
     check_part,
@@ -36,7 +36,6 @@ from inweights.support.limits import usable_cores
 from inweights.support.progress import Progress, shown
 from inweights.training.learner import Curriculum, Descent, Learner
 from inweights.training.learners import GRAPHS, family_of, named_for
-from inweights.training.observers import Observer
 
 __all__ = ["Study", "grid", "sweep"]
 
@@ -46,21 +45,9 @@ MAX_WIDTH = 256
 UPDATES_A_PROCESS = 10_000
 
 
-class How(TypedDict, total=False):
-    """Who does the work, and what is stored: fields of :class:`Effort`; see :func:`sweep`."""
-
-    device: str
-    plugins: Sequence[str]
-    observers: Sequence[Observer]
-    keep_models: bool
-    on: str
-
-
 @dataclass(frozen=True)
 class Study:
-    """A study as an object: its cost estimate, its table and its models.
-
-    What is asked for is said as to :func:`sweep`; ``place`` is its ``store``.
+    """A study as an object, by the arguments of :func:`sweep`; ``place`` is its ``store``.
 
     Example:
         >>> import inweights as iw
@@ -82,11 +69,7 @@ class Study:
 
     @cached_property
     def trials(self) -> list[Trial]:
-        """A trial for each condition.
-
-        Raises:
-            ConfigError: A path leads nowhere, or a value does not fit.
-        """
+        """A trial for each condition."""
         if isfunction(self.world):
             return []
         given = {"world": self.world, "model": self.model, "learner": self.learner}
@@ -103,14 +86,9 @@ class Study:
 
     @cached_property
     def plan(self) -> Plan:
-        """Trials and measures.
-
-        Raises:
-            ConfigError: Nothing is measured.
-        """
-        measures = self.measures
+        """Trials and measures."""
         if isfunction(self.world):
-            others = (self.model, self.learner, measures, self.controls or None)
+            others = (self.model, self.learner, self.measures, self.controls or None)
             if any(one is not None for one in others):
                 raise ConfigError(
                     "a function makes its own table: leave model, learner, measures and controls "
@@ -124,10 +102,9 @@ class Study:
                 "replicated is for a function that takes all seeds at once; the seeds of a world "
                 "train together anyway: leave it out"
             )
-        if measures is None:
-            from inweights.probes import accuracy
+        from inweights.probes import accuracy
 
-            measures = [accuracy]
+        measures = [accuracy] if self.measures is None else self.measures
         if not measures:
             raise ConfigError(
                 "a sweep needs at least one measure; give a probe, such as probes.accuracy"
@@ -139,15 +116,18 @@ class Study:
         """The store of the single runs."""
         return Store(self.place or store_below(self.runs or default_root()))
 
+    @cached_property
+    def _seeds(self) -> tuple[int, ...]:
+        return choose_seeds(self.seeds, 0)
+
     def run(
         self, *, jobs: int = 0, progress: Progress | bool = True, **how: Unpack[How]
     ) -> pl.DataFrame:
         """Train what is not stored, and return the table; see :func:`sweep`."""
-        seeds = choose_seeds(self.seeds, 0)
         with shown(progress) as told:
             effort = replace(self._effort(jobs, how), progress=told)
-            with watched(self.plan, seeds, effort, "sweep") as left:
-                tables = collect(self.plan, seeds, self.store, effort)
+            with watched(self.plan, self._seeds, effort, "sweep") as left:
+                tables = collect(self.plan, self._seeds, self.store, effort)
                 left.update(tables)
         for text in cautions(self.trials, tables):
             warnings.warn(text, CautionWarning, stacklevel=3)
@@ -160,24 +140,16 @@ class Study:
 
     def forecast(self, *, jobs: int = 0, **how: Unpack[How]) -> Forecast:
         """Return what :meth:`run` would do: runs, steps, minutes, memory. Nothing is stored."""
-        seeds = choose_seeds(self.seeds, 0)
-        return forecast(self.plan, seeds, self.store, self._effort(jobs, how))
+        return forecast(self.plan, self._seeds, self.store, self._effort(jobs, how))
 
     def _effort(self, jobs: int, how: How) -> Effort:
         """Who does the work; as many processes as the plan is worth, if that is not said."""
-        count = len(choose_seeds(self.seeds, 0))
-        return Effort(jobs=jobs or worth(self.plan, count, how.get("device", "cpu")), **how)
+        worthy = worth(self.plan, len(self._seeds), how.get("device", "cpu"))
+        return Effort(jobs=jobs or worthy, **how)
 
     def models(self, **where: Value) -> list[KeptModel]:
-        """Return the models of a study that was run with ``keep_models=True``.
-
-        Args:
-            where: Values of varied settings, and ``seed``; all models if left out.
-
-        Raises:
-            FolderError: The weights of some were not kept.
-        """
-        return kept_models(self.trials, choose_seeds(self.seeds, 0), self.store, where=where)
+        """Return the models that a study kept, by values of varied settings, and ``seed``."""
+        return kept_models(self.trials, self._seeds, self.store, where=where)
 
 
 def sweep(
@@ -218,24 +190,17 @@ def sweep(
         seeds: How many, counted from 0, or which.
         measures: Probes, or :class:`~inweights.lab.Measure` for options and cadence; by default
             :func:`~inweights.probes.accuracy`.
-        runs: Folder of all runs; ``$INWEIGHTS_RUNS`` or ``runs`` if left out.
-        device: Where models live.
-        jobs: Processes that work side by side; 0 takes the cores of this machine where the work
-            is worth their start.
-        plugins: Modules that they import first.
-        progress: Called with updates done, all updates, and what is being done; ``True`` shows a
-            line with an estimate, ``False`` nothing.
-        observers: Told of the work and of every run that is stored, such as a
-            :class:`~inweights.training.Tracker`.
-        keep_models: Whether the trained weights are stored, too, for :meth:`Study.models`, and so
-            that what is measured later trains nothing.
-        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; this machine if left out.
-        store: Where single runs are kept, if not below ``runs``: a folder, or an address such as
-            ``s3://bucket/folder``.
         controls: What every condition is compared with: ``untrained``, ``shuffled``, ``no-bridge``,
             ``frozen``; see :func:`~inweights.lab.with_controls`. They are drawn as a grey band.
         replicated: Whether a function takes all missing ``seeds`` at once, and returns rows for
             each, with a column ``seed``.
+        jobs: Processes that work side by side; 0 takes the cores of this machine where the work
+            is worth their start.
+        runs: Folder of all runs.
+        store: Where single runs are kept, if not below ``runs``.
+        progress: As for :func:`inweights.run`, as ``device``, ``plugins``, ``observers``, ``on``.
+        keep_models: Whether the trained weights are stored, too, for :meth:`Study.models`, and so
+            that what is measured later trains nothing.
 
     Returns:
         A row for each row of a measure: the varied settings, ``control`` where there are controls,
@@ -273,23 +238,20 @@ def sweep(
 def learnt(world: Any, model: Any, learner: Learner | None, over: Over) -> list[Trial]:
     """Return the trials of a grid; without a learner each has the named one of its model.
 
-    So a rate follows the width where widths are varied, and what ``over`` says of the learner
-    changes the named one.
+    So a rate follows the width where widths are varied. What is varied changes the named one.
     """
     if learner is not None:
         return grid(world, model, learner, over)
     check_part("world", world)
-    trials = grid(world, model, named_for(world, model), over)
-    grids: list[tuple[Learner, list[Trial]]] = []
-    found = []
-    for place, trial in enumerate(trials):
-        default = named_for(trial.world, trial.model)
-        of_it = next((one for known, one in grids if known == default), None)
-        if of_it is None:
-            of_it = grid(world, model, default, over)
-            grids.append((default, of_it))
-        found.append(of_it[place])
-    return found
+    grids: dict[str, list[Trial]] = {}
+
+    def of_learner(default: Learner) -> list[Trial]:
+        if (name := repr(default)) not in grids:
+            grids[name] = grid(world, model, default, over)
+        return grids[name]
+
+    trials = enumerate(of_learner(named_for(world, model)))
+    return [of_learner(named_for(t.world, t.model))[place] for place, t in trials]
 
 
 def sized(world: Any, over: Over) -> GPTConfig:
@@ -316,5 +278,4 @@ def worth(plan: Plan, seeds: int, device: str) -> int:
     """How many processes a plan is worth, of as many as there are cores."""
     if device != "cpu":
         return 1
-    updates = seeds * sum(trial.learner.steps for trial in plan.trials)
-    return max(1, min(usable_cores(), updates // UPDATES_A_PROCESS))
+    return max(1, min(usable_cores(), seeds * plan.steps // UPDATES_A_PROCESS))

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from inweights.lab.grammar.claim import RELIABLE, Claim, ClaimResult
 from inweights.lab.grammar.score import Numbers
-from inweights.lab.grammar.verdict import closeness, decide, first_seeds, span_of, unjudged
+from inweights.lab.grammar.verdict import closeness, decide, first_seeds, lies, span_of, unjudged
 from inweights.laboratory.ledger.lines import (
     LEDGER,
     Earlier,
@@ -24,13 +24,13 @@ from inweights.laboratory.ledger.lines import (
 )
 from inweights.laboratory.ledger.scores import numbers_in, read_scores
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
-from inweights.support.showing import Card
+from inweights.support.showing import Card, Carded
 
 _DECIDED = ("reproduced", "consistent", "not reproduced")
 
 
-@dataclass(frozen=True)
-class Board:
+@dataclass(frozen=True, repr=False)
+class Board(Carded):
     """Every claim with its verdict, and what it follows from."""
 
     scale: str
@@ -38,12 +38,6 @@ class Board:
     withdrawn: tuple[Withdrawn, ...]
     ledger_lines: Ledger
     scores: pl.DataFrame
-
-    def __repr__(self) -> str:
-        return self._card().text
-
-    def _repr_html_(self) -> str:
-        return self._card().html
 
     def _card(self) -> Card:
         verdicts = Counter((c.id.split("/")[0], c.verdict) for c in self.claims)
@@ -220,13 +214,10 @@ def _at_most(hits: int, count: int, share: float) -> float:
 
 def _least_of_mean(claim: Claim, values: Sequence[float], reproduced: bool) -> float:
     """By halving, on a scale of powers of ten."""
-    target, low, high = claim.target, -12.0, 0.0
+    low, high = -12.0, 0.0
     for _ in range(30):
         middle = (low + high) / 2
-        _, bottom, top = span_of(claim, values, 10**middle)
-        inside = min(target.distance(bottom), target.distance(top)) >= 0
-        outside = (target.least is not None and top < target.least) or (
-            target.most is not None and bottom > target.most
-        )
-        low, high = (low, middle) if (inside if reproduced else outside) else (middle, high)
+        _, *span = span_of(claim, values, 10**middle)
+        same = lies(claim.target, *span) == ("reproduced" if reproduced else "not reproduced")
+        low, high = (low, middle) if same else (middle, high)
     return 10**high

@@ -68,9 +68,6 @@ class Stated(_Line, frozen=True, kw_only=True, tag="stated"):
     """A claim as it will be judged.
 
     Attributes:
-        claim: With its score and target.
-        scale: Of the runs that judge it.
-        version: From 1 on.
         seeds: How many its recipe states.
         block: Of seeds that it is judged on; none was used when it was stated.
         hash: Of everything that can move its number or its verdict.
@@ -96,7 +93,6 @@ class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):
     """A verdict, as the scores gave it on that day.
 
     Attributes:
-        seeds: How many were judged.
         size: Whether a number beside a one-sided target is the published one; "" without either.
         environment: Where the last of them was run.
     """
@@ -127,7 +123,6 @@ class Entry:
     """What the ledger holds of one claim at one scale.
 
     Attributes:
-        lines: All of them, in order.
         stated: As it stands; none for a claim of before the ledger, or withdrawn.
         claim: The same, as it reads now.
         withdrawn: The line that took it back, if it stands no longer.

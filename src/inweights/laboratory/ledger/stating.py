@@ -1,6 +1,6 @@
 """Stating claims: which are new, which changed, and on which seeds they will be judged."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +32,7 @@ def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
     """
     settings, _, _ = recipe.resolve(scale, seeds=1)
     work = asked_of(recipe.plan(settings), [0], recipe.version)
-    plan = digest([[one.name, one.owner, one.part, one.labels] for one in work.asked])
+    plan = digest([[one.name, *one.place, one.labels] for one in work.asked])
     return {
         claim.id: digest([_score(claim), recipe.seeds[scale], recipe.version, plan], 16)
         for claim in recipe.claims
@@ -61,14 +61,9 @@ def state(
     All that is stated at once shares one block of seeds, which no claim was stated on before, so
     that runs are shared between recipes, and nobody has seen a number of it.
 
-    Args:
-        recipes: Whose claims are stated.
-        scale: Of the runs that will judge them.
-        ledger: As it stands.
-        date: Today.
-        anew: Why every claim is stated anew that was not judged as it stands, if it is: on one new
-            block, as the same version where score, target and rule are the same. For a change of
-            the whole library before a run, such as other rounding, which favours no claim.
+    ``anew`` says why every claim is stated anew that was not judged as it stands, if it is: on one
+    new block, as the same version where score, target and rule are the same. For a change of the
+    whole library before a run, such as other rounding, which favours no claim.
     """
     block, lines = ledger.next_block, list[Line]()
     if anew:
@@ -106,15 +101,13 @@ def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> With
         raise ConfigError("say why the claim is withdrawn: --why 'the score measures …'")
     entry = standing[name]
     last = entry.verdict
-    text = entry.claim.text if entry.claim else getattr(last, "text", "")
-    verdict = last.verdict if last else "not judged"
     return Withdrawn(
         date=date,
         name=name,
         scale=scale,
         version=entry.version,
-        text=text,
-        verdict=verdict,
+        text=entry.claim.text if entry.claim else getattr(last, "text", ""),
+        verdict=last.verdict if last else "not judged",
         why=why,
     )
 
@@ -126,17 +119,11 @@ def on_its_block(recipe: Recipe, scale: str, ledger: Ledger) -> Recipe:
     ledger does not hold as it is has no version, and is not judged. A recipe of which the ledger
     knows nothing is returned as it is.
     """
-    if scale not in recipe.scales or not any(
-        ledger.entry(claim.id, scale).stated for claim in recipe.claims
-    ):
+    known = [line for claim in recipe.claims if (line := ledger.entry(claim.id, scale).stated)]
+    if scale not in recipe.scales or not known:
         return recipe
     now = hashes(recipe, scale)
-    held: Sequence[Stated] = [
-        entry.stated
-        for claim in recipe.claims
-        if (entry := ledger.entry(claim.id, scale)).stated and entry.stated.hash == now[claim.id]
-    ]
+    held = [line for line in known if line.hash == now.get(line.claim.id)]
     versions = {line.claim.id: line.version for line in held}
-    if not held:
-        return replace(recipe, versions=versions)
-    return replace(recipe, versions=versions, first_seed=max(line.block for line in held) * BLOCK)
+    first = max(line.block for line in held) * BLOCK if held else recipe.first_seed
+    return replace(recipe, versions=versions, first_seed=first)

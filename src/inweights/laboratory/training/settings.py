@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from inweights.config import Config, check_size, load_toml
-from inweights.errors import unknown_name
+from inweights.errors import check_names
+from inweights.lm import LanguageModel
 from inweights.lm.tuning.fine_tune import DEFAULT, FineTune
 from inweights.support.sources import Outside
-
-if TYPE_CHECKING:
-    from inweights.lm import LanguageModel
 
 WORDS = load_toml(Path(__file__).with_name("words.toml"))
 #: Ways to give a model facts, by name, in words.
@@ -56,9 +53,7 @@ class TrainingSettings(Config):
     chat: bool = False
 
     def __post_init__(self) -> None:
-        for way in self.ways:
-            if way not in WAYS:
-                raise unknown_name("way", way, WAYS)
+        check_names("way", self.ways, WAYS)
         check_size("tokens", self.tokens, least=0, most=10**8)
         check_size("questions", self.questions, most=10_000)
         check_size("retrieved", self.retrieved, least=2, most=1000)

@@ -47,11 +47,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(settings: TrainingSettings, lm: LanguageModel) -> Prepared:
-    """Return texts of as many tokens for each way, and the same questions for all.
-
-    Raises:
-        ConfigError: The facts alone take more tokens than there are.
-    """
+    """Return texts of as many tokens for each way, and the same questions for all."""
     facts = read_knowledge(settings.facts.name)
     own = Wording.read(settings.wording.name) if settings.wording.name else Wording()
     making = partial(

@@ -33,15 +33,12 @@ class Card(Config):
     """What a stored model is.
 
     Attributes:
-        name: Such as ``two-hop/gpt``.
         claim: The sentence that it illustrates.
         world: Its config, as :func:`inweights.to_dict` gives it; its seed is 0.
         model: The same of the architecture.
         learner: The same of how it was trained or solved.
-        seeds: Root seed of each replica.
         accuracy: By part and role, the mean over replicas.
         hop_correlation: Of a graph: the rank correlation of cosine and distance in hops.
-        bytes: Size of its file.
     """
 
     name: str
@@ -57,12 +54,7 @@ class Card(Config):
 
 @dataclass(frozen=True)
 class Stored:
-    """A stored model with its card and its world.
-
-    Attributes:
-        card: Settings, seeds, accuracy and claim.
-        model: ``R`` replicas, one a seed.
-    """
+    """A stored model with its card and its world."""
 
     card: Card
     model: Model

@@ -63,11 +63,7 @@ class Question:
 
 
 def exam(
-    questions: pl.DataFrame,
-    train: pl.DataFrame | None = None,
-    *,
-    most: int = 50,
-    seed: int = 0,
+    questions: pl.DataFrame, train: pl.DataFrame | None = None, *, most: int = 50, seed: int = 0
 ) -> list[Question]:
     """Return the questions of a table, and where the facts are given those of both hops.
 

@@ -1,19 +1,24 @@
-"""All that is measured of one model, alone or against the one that it was fine-tuned from."""
+"""All that is measured of one model, alone or against the one that it was fine-tuned from.
+
+And what is predicted of the questions, for a network that is trained on their facts alone.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from inweights.errors import DataError
+from inweights.errors import DataError, InweightsError
 from inweights.lm.exams.compare import changes, compositionality, groups, paired, summary
 from inweights.lm.exams.evaluate import ask, ask_with_thought, say
 from inweights.lm.exams.general import general_knowledge, kept
 from inweights.lm.exams.questions import Question
 from inweights.lm.exams.states import resemblance_by_layer
+from inweights.lm.model.data import found_in, read_table
 from inweights.lm.model.load import LanguageModel
-from inweights.support.progress import Progress
+from inweights.support.progress import Progress, SolverProgress
 
 
 def evaluation(
@@ -33,7 +38,7 @@ def evaluation(
         before: The model that it was fine-tuned from.
         words: Whether it answers in its own words, too.
         forecast: ``id, verdict, expected`` of compositions, as
-            :func:`inweights.lm.exams.prediction.forecast_of` gives them.
+            :func:`forecast_of` gives them.
         progress: Told about what is done.
 
     Returns:
@@ -132,3 +137,48 @@ def _all_of(
     return pl.concat(
         [table, thought.drop("thought").with_columns(role=pl.lit("thought"))], how="vertical"
     )
+
+
+def forecast_of(
+    folder: Path,
+    questions: Sequence[Question],
+    *,
+    seconds: float = 60.0,
+    progress: SolverProgress | None = None,
+) -> tuple[pl.DataFrame | None, str]:
+    """Predict the compositions of a data set for a network trained on its facts alone.
+
+    Args:
+        folder: What ``inweights augment`` wrote.
+        questions: Of :func:`inweights.lm.read_exam`, of this folder.
+        seconds: Time limit.
+        progress: Told about the solution.
+
+    Returns:
+        ``id, verdict, expected``, a row a composition that is forecast, or none; and why none is.
+    """
+    from inweights.audit.forecast import forecast
+    from inweights.theory.prediction.parts_in_time import check_seconds
+    from inweights.worlds import Triples, read_knowledge
+
+    check_seconds(seconds)
+    config = Triples(questions="composition")
+    try:
+        facts = read_knowledge(found_in(folder, "facts"))
+        made = forecast(facts, config, seconds=seconds, advise=False, progress=progress)
+    except InweightsError as error:
+        return None, str(error)
+    told = (
+        read_table(found_in(folder, "questions"))
+        .with_row_index("id")
+        .filter(pl.col("role") == "composition")
+    )
+    rows = told.select(
+        pl.col("id").cast(pl.String),
+        "answer",
+        prompt=pl.concat_str("subject", "first", "second", separator=" "),
+    )
+    foreseen = made.queries.select("prompt", "answer", "verdict", "expected")
+    joined = rows.join(foreseen.unique(["prompt", "answer"], keep="first"), on=["prompt", "answer"])
+    asked = {q.id for q in questions}
+    return joined.filter(pl.col("id").is_in(asked)).select("id", "verdict", "expected"), ""

@@ -1,22 +1,18 @@
 """Prompts and completions as tokens: what is trained on, what is not, and in which batches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from inweights.errors import DataError, unknown_name
+from inweights.lm.model.load import LanguageModel
 from inweights.seeds import DATA_ORDER, Streams
 from inweights.support.limits import check_file
 from inweights.worlds.readers.parquet import read_parquet
-
-if TYPE_CHECKING:
-    from inweights.lm.model.load import LanguageModel
 
 
 @dataclass(frozen=True)

@@ -86,13 +86,8 @@ def finetune_to(
             )
             keep = None
             if keep_epochs and first:
-                about = About(
-                    base=str(Path(source).resolve() if Path(source).exists() else source),
-                    method=config.method,
-                    chat=chat,
-                    dtype=dtype,
-                    seed=seed,
-                )
+                base = str(Path(source).resolve() if Path(source).exists() else source)
+                about = About(base=base, method=config.method, chat=chat, dtype=dtype, seed=seed)
                 keep = keeping(target, lm, about, fresh=not state.exists())
             more = replayed(lm, examples, config, seed)
             if show and first:

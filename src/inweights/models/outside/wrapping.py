@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import msgspec
 
 from inweights.config import Config
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, check_names
 from inweights.models.model_config import Start
 from inweights.seeds import as_seeds
 from inweights.support.code import Code, code_of, first_argument
@@ -127,10 +127,7 @@ def _with_defaults(factory: Callable[..., Any], options: Mapping[str, Any]) -> d
     """Options with the plain defaults of the others, so that a sweep can vary each of them."""
     _, *others = inspect.signature(factory).parameters.values()
     if not any(one.kind == inspect.Parameter.VAR_KEYWORD for one in others):
-        known = [one.name for one in others]
-        for name in options:
-            if name not in known:
-                raise unknown_name("option of the factory", name, known)
+        check_names("option of the factory", options, [one.name for one in others])
     plain = (bool, int, float, str)
     given = {one.name: one.default for one in others if isinstance(one.default, plain)}
     return {**given, **options}

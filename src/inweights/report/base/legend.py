@@ -38,20 +38,12 @@ def handles(
     return shown
 
 
-def add_legend(
-    figure: Figure,
-    names: Sequence[str],
-    labels: Mapping[str, str] | None = None,
-    *,
-    reference: str = "",
-    controls: Sequence[str] = (),
-) -> None:
-    """Name the series above the figure; see :func:`handles`."""
-    shown = handles(names, labels, reference=reference, controls=controls)
+def add_legend(figure: Figure, shown: Sequence[Line2D]) -> None:
+    """Name what :func:`handles` gave above the figure."""
     texts = [str(handle.get_label()) for handle in shown]
     most = max(2, int(figure.get_figwidth() / 1.35))
     columns = columns_that_fit(texts, figure, 48, most=most)
-    figure.legend(handles=shown, loc="outside upper left", ncols=columns, handlelength=2.8)
+    figure.legend(handles=list(shown), loc="outside upper left", ncols=columns, handlelength=2.8)
 
 
 def columns_that_fit(

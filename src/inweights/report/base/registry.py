@@ -1,17 +1,13 @@
 """The registry of drawings: a name in a recipe, a function from tables to a Figure."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import polars as pl
 
 from inweights.errors import ConfigError, DataError, check_names, unknown_name
-
-if TYPE_CHECKING:
-    from inweights.lab.grammar.figure import Figure
+from inweights.lab.grammar.figure import Figure
 
 Drawing = Callable[..., Any]
 Player = Callable[..., str]

@@ -69,25 +69,24 @@ NAMED: dict[str, Mark] = {
 
 #: Blue below zero, white at zero, red-brown above: told apart by the colour-blind.
 DIVERGING = LinearSegmentedColormap.from_list(
-    "inweights",
-    ["#0b3c68", "#2f76ad", "#8dbbdb", "#ffffff", "#f2b48c", "#cb6526", "#7a2c06"],
+    "inweights", ["#0b3c68", "#2f76ad", "#8dbbdb", "#ffffff", "#f2b48c", "#cb6526", "#7a2c06"]
 )
 
+#: Matplotlib's own settings, so that a user's do not show; but the backend stays theirs.
+_PLAIN = {
+    key: value
+    for key, value in mpl.rcParamsDefault.items()
+    if key not in ("backend", "backend_fallback", "interactive", "toolbar")
+}
 _RC = mpl.rc_params_from_file(
     Path(__file__).parents[1] / "assets" / "inweights.mplstyle", use_default_template=False
 )
 
 
-def _plain_settings() -> dict[Any, Any]:
-    """Matplotlib's own settings, so that a user's do not show; but the backend stays theirs."""
-    kept = {"backend", "backend_fallback", "interactive", "toolbar"}
-    return {key: value for key, value in mpl.rcParamsDefault.items() if key not in kept}
-
-
 @contextmanager
 def context(salt: str = "inweights") -> Iterator[None]:
     """Hold the style while drawing or saving; what was set before comes back after."""
-    settings: dict[Any, Any] = {**_plain_settings(), **_RC, "svg.hashsalt": salt}
+    settings: dict[Any, Any] = {**_PLAIN, **_RC, "svg.hashsalt": salt}
     with mpl.rc_context(settings), plain_text():
         yield
 

@@ -1,16 +1,15 @@
 """Draw a figure of a recipe from the tables of its run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Picture
 
 from inweights.errors import ConfigError
+from inweights.lab.grammar.figure import Figure
 from inweights.report.base import style, tidy
 from inweights.report.base.paint import wrap
 from inweights.report.base.registry import DRAWINGS, Drawing, arguments, drawing, find
@@ -18,9 +17,6 @@ from inweights.report.base.save import show_inline
 
 # Each import registers its drawings.
 from inweights.report.figures import atlas, auto, heatmaps, lines, states, sweeps, through_time  # noqa: F401
-
-if TYPE_CHECKING:
-    from inweights.lab.grammar.figure import Figure
 
 __all__ = ["DRAWINGS", "draw", "draw_for_phone", "drawing", "plot"]
 

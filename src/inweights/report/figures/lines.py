@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from inweights.report.base import style, tidy
@@ -66,16 +67,16 @@ class Panel:
         axes.set_xlabel(self.x_label or self.x)
         axes.set_ylabel(self.y_label or self.y)
         if self.series is not None:
-            controls = list(self._apart[1])
-            named = handles(list(self.names), self.labels, reference=self._text, controls=controls)
-            axes.legend(handles=named)
+            axes.legend(handles=self._handles)
         figure = axes.get_figure(root=True)
         assert figure is not None
         return figure
 
     @property
-    def _text(self) -> str:
-        return self.named.get("label", self.named.get("column", ""))
+    def _handles(self) -> list[Line2D]:
+        text = self.named.get("label", self.named.get("column", ""))
+        controls = list(self._apart[1])
+        return handles(list(self.names), self.labels, reference=text, controls=controls)
 
     def _lines(self, axes: Axes, rows: pl.DataFrame) -> None:
         """All lines of one panel; the axis is that of the whole table."""
@@ -155,12 +156,8 @@ class Lines(Panel):
                 low, high = self.y_limits
                 margin = 0.03 * (high - low)
                 panels[0].set_ylim(low - margin, high + margin)
-            controls = list(self._apart[1])
-            if len(self.names) > 1 or next(iter(self.names)) != self.y or controls:
-                add_legend(
-                    figure, list(self.names), self.labels,
-                    reference=self._text, controls=controls,
-                )  # fmt: skip
+            if len(self.names) > 1 or next(iter(self.names)) != self.y or self._apart[1]:
+                add_legend(figure, self._handles)
         return figure
 
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from inweights.report.base import style, tidy
-from inweights.report.base.legend import add_legend, text_of
+from inweights.report.base.legend import add_legend, handles, text_of
 from inweights.report.base.paint import text_width, wrap
 from inweights.report.base.registry import drawing
 
@@ -90,7 +90,7 @@ class Sweeps:
                 margin = 0.04 * (self.y_limits[1] - self.y_limits[0])
                 grid[0][0].set_ylim(self.y_limits[0] - margin, self.y_limits[1] + margin)
             if self.series is not None or self.controls:
-                add_legend(figure, self.names, self.labels, controls=self.controls)
+                add_legend(figure, handles(self.names, self.labels, controls=self.controls))
         return figure
 
     def _panel(self, axes: Axes, setting: str, rows: pl.DataFrame, room: float) -> None:

@@ -1,15 +1,13 @@
 """The page of an audit: one HTML file that opens offline, the answer first."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 from matplotlib.figure import Figure as Picture
 
+from inweights.audit import Audit
 from inweights.audit.findings import findings, headline, outlook
 from inweights.config import load_toml
 from inweights.report.base import style
@@ -18,9 +16,6 @@ from inweights.report.base.save import Still, inline
 from inweights.report.pages.audit_figures import chains_figure, outlook_figure
 from inweights.report.pages.facts_page import facts_page, finding, tables_list
 from inweights.theory.prediction.trust import trust
-
-if TYPE_CHECKING:
-    from inweights.audit import Audit
 
 _WORDS: dict[str, str] = load_toml(Path(__file__).with_suffix(".toml"))
 _LEVELS = {"act": "To do", "good": "Good", "note": "To know"}

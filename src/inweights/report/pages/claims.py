@@ -1,20 +1,22 @@
 """The verdict of the page: a headline, and a row for each claim with its interval and target."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from inweights.config import load_toml
-from inweights.lab.grammar.claim import NO_TEXT, NO_WORDS, RELIABLE
+from inweights.lab.grammar.claim import (
+    NO_TEXT,
+    NO_WORDS,
+    RELIABLE,
+    ClaimResult,
+    Protocol,
+    Rule,
+    Verdict,
+)
 from inweights.lab.grammar.verdict import closeness, printed_number
 from inweights.report.base.html import disclosure, escape, prose, tag
 from inweights.support.progress import plural
-
-if TYPE_CHECKING:
-    from inweights.lab.grammar.claim import ClaimResult, Protocol, Rule, Verdict
 
 _WORDS = load_toml(Path(__file__).with_suffix(".toml"))
 _CLASS: dict[Verdict, str] = _WORDS["classes"]
@@ -95,37 +97,28 @@ def claim_row(place: int, claim: ClaimResult) -> str:
 
 
 def _facts(claim: ClaimResult) -> str:
-    facts = []
-    if claim.measured is not None:
-        measured = _number(claim.measured)
-        if claim.low is not None and claim.high is not None:
-            measured += f" [{_number(claim.low)}, {_number(claim.high)}]"
-        facts.append(("mean" if claim.rule == "mean" else "median", measured))
-    facts.append(("target", claim.target.text))
-    if claim.published is not None:
-        facts.append(("published", claim.published))
-    if size := closeness(claim):
-        facts.append(("size", size.text))
-    if claim.protocol:
-        facts.append(("protocol", _PROTOCOL[claim.protocol]))
-    if claim.met:
-        facts.append(("meet the target", claim.met))
-        facts.append(("judged by", _JUDGED[claim.rule].format(share=RELIABLE)))
-        facts.append(("confidence", f"{100 * claim.level:.4g}%"))
-    elif claim.replicates:
-        facts.append(("evidence", "computed"))
-    if claim.condition:
-        facts.append(("condition", claim.condition))
-    if claim.case:
-        facts.append(("deciding case", claim.case))
-    if claim.needed:
-        facts.append(("would decide it", f"about {claim.needed} seeds"))
-    if claim.version > 1:
-        facts.append(("version", str(claim.version)))
-    facts += [("earlier", said) for said in claim.earlier]
-    if claim.check:
-        facts.append(("counted", "no: it holds by construction"))
-    rows = (tag("div", tag("dt", escape(k)), tag("dd", escape(v))) for k, v in facts)
+    measured = "" if claim.measured is None else _number(claim.measured)
+    if measured and claim.low is not None and claim.high is not None:
+        measured += f" [{_number(claim.low)}, {_number(claim.high)}]"
+    size, computed = closeness(claim), claim.replicates and not claim.met
+    facts = (
+        ("mean" if claim.rule == "mean" else "median", measured),
+        ("target", claim.target.text),
+        ("published", claim.published),
+        ("size", size.text if size else ""),
+        ("protocol", _PROTOCOL[claim.protocol] if claim.protocol else ""),
+        ("meet the target", claim.met),
+        ("judged by", _JUDGED[claim.rule].format(share=RELIABLE) if claim.met else ""),
+        ("confidence", f"{100 * claim.level:.4g}%" if claim.met else ""),
+        ("evidence", "computed" if computed else ""),
+        ("condition", claim.condition),
+        ("deciding case", claim.case),
+        ("would decide it", f"about {claim.needed} seeds" if claim.needed else ""),
+        ("version", str(claim.version) if claim.version > 1 else ""),
+        *(("earlier", said) for said in claim.earlier),
+        ("counted", "no: it holds by construction" if claim.check else ""),
+    )
+    rows = (tag("div", tag("dt", escape(k)), tag("dd", escape(v))) for k, v in facts if v)
     return tag("dl", *rows, class_="facts")
 
 

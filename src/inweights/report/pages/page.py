@@ -1,14 +1,13 @@
 """The page of a run: one HTML file that opens offline, verdict first."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 
+from inweights.lab.engine.outcome import Outcome
+from inweights.lab.grammar.figure import Figure
 from inweights.report.base.document import asset, document
 from inweights.report.base.html import tag
 from inweights.report.base.save import Still
@@ -16,11 +15,6 @@ from inweights.report.figures.draw import draw
 from inweights.report.pages import sections
 from inweights.report.pages.claims import claims_section, headline
 from inweights.support.extras import optional
-
-if TYPE_CHECKING:
-    from inweights.lab.engine.outcome import Outcome
-    from inweights.lab.grammar.figure import Figure
-
 
 #: Name of the page in a run folder.
 PAGE = "page.html"

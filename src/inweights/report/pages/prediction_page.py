@@ -1,20 +1,15 @@
 """The page of a prediction: assertions and failures first, then advice, then all tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from inweights.report.base.html import escape, tag
 from inweights.report.pages.facts_page import facts_page, finding, tables_list
 from inweights.support.progress import plural
+from inweights.theory import Prediction
 from inweights.theory.prediction.calibration.fitted import MODELS
 from inweights.theory.prediction.trust import meaning, propose_training, trust
-
-if TYPE_CHECKING:
-    from inweights.theory import Prediction
 
 #: Statements of each outcome that stand on the page by themselves; all are in the table.
 _SHOWN = 12

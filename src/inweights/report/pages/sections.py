@@ -1,15 +1,14 @@
 """The sections of the page below the verdict: figures, numbers, settings, how to run it again."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
+from inweights.lab.engine.outcome import Outcome
 from inweights.lab.grammar.controls import CONTROL, beyond_control
-from inweights.lab.grammar.figure import shown_in
+from inweights.lab.grammar.figure import Figure, shown_in
 from inweights.lab.grammar.recipe import split_ours
 from inweights.report.base.html import (
     disclosure,
@@ -30,10 +29,6 @@ from inweights.runs import written
 from inweights.support import progress
 from inweights.support.extras import installed
 from inweights.support.progress import plural
-
-if TYPE_CHECKING:
-    from inweights.lab.engine.outcome import Outcome
-    from inweights.lab.grammar.figure import Figure
 
 #: Said below a figure that would play.
 _STILL = (
@@ -101,9 +96,7 @@ def interactive(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> str | Non
 
 
 def figures_section(
-    figures: Sequence[Figure],
-    tables: Mapping[str, pl.DataFrame],
-    stills: Mapping[str, Still],
+    figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame], stills: Mapping[str, Still]
 ) -> tuple[str, bool]:
     """Return the figures, and whether one of them plays through time, which takes plotly.
 

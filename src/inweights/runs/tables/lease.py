@@ -34,8 +34,6 @@ class Lease(msgspec.Struct, kw_only=True):
 
     Attributes:
         owner: Who handed out the task.
-        host: Name of the machine, for people.
-        beat: Another one at every beat.
     """
 
     owner: str
@@ -60,7 +58,6 @@ class Leases:
     """The leases of one store.
 
     Args:
-        files: The store's files.
         seconds: After how long without a beat a lease is taken over.
         owner: Who hands out the tasks; it takes over its own leases at once, as it knows that
             the process that held them is gone.

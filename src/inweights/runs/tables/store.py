@@ -77,11 +77,7 @@ class Store:
         return self._bytes(owner, part) is not None
 
     def read(self, owner: str, part: str) -> pl.DataFrame:
-        """Return a stored table.
-
-        Raises:
-            FolderError: It is not there, or not what was written.
-        """
+        """Return a stored table; it is a FolderError that it is not there, or was changed."""
         if (content := self._bytes(owner, part)) is not None:
             return pl.read_parquet(BytesIO(content))
         raise FolderError(
@@ -90,22 +86,14 @@ class Store:
         )
 
     def write(self, owner: str, part: str, table: pl.DataFrame) -> None:
-        """Store a table, whole or not at all.
-
-        Raises:
-            RunError: It cannot be written (a full disk, say).
-        """
+        """Store a table, whole or not at all."""
         buffer = BytesIO()
         table.write_parquet(buffer)
         content = buffer.getvalue()
         self.files.write(self._name(owner, part, content), content)
 
     def read_model(self, owner: str) -> bytes:
-        """Return the weights of a run, as the bytes of a file.
-
-        Raises:
-            FolderError: They were not kept, or are not what was written.
-        """
+        """Return the weights of a run, as the bytes of a file; errors are as for :meth:`read`."""
         if (content := self._bytes(owner, MODEL_PART)) is not None:
             return content
         raise FolderError(
@@ -114,11 +102,7 @@ class Store:
         )
 
     def write_model(self, owner: str, content: bytes) -> None:
-        """Keep the weights of a run, whole or not at all.
-
-        Raises:
-            RunError: They cannot be written (a full disk, say).
-        """
+        """Keep the weights of a run, whole or not at all."""
         self.files.write(self._name(owner, MODEL_PART, content), content)
 
     def describe(self, owner: str, about: Mapping[str, Any]) -> None:
@@ -148,11 +132,8 @@ class Store:
     ) -> Iterator[tuple[Path, Callable[[], None]]]:
         """Give a training the file of its checkpoint; it is removed when the training is stored.
 
-        What comes with it has to be called whenever the file was written.
-
-        Args:
-            key: What tells the training from others.
-            wanted: The tables that it makes, by owner and part.
+        What comes with it has to be called whenever the file was written. ``key`` tells the
+        training from others; ``wanted`` are the tables that it makes, by owner and part.
         """
         folder = f"{_UNFINISHED}/{key}"
         self.files.write(f"{folder}/{_LIST}", msgspec.json.encode(wanted))
@@ -179,12 +160,9 @@ class Store:
 
     @contextmanager
     def lock(self, task: str) -> Iterator[Hold | None]:
-        """Hold a task while the block runs, so that no other process works on it.
+        """Hold a task, by its key, while the block runs, so that no other process works on it.
 
         Gives ``None`` at once where another one holds it. It is free when its holder is gone.
-
-        Args:
-            task: Key of the task.
         """
         if self.lease:
             with self.leases.hold(task) as hold:
@@ -192,18 +170,14 @@ class Store:
             return
         path = within(self.root, f"locks/{task}.lock")
         lock = FileLock(path, timeout=0)
-        hold = Hold()
         with told(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            try:
+            with suppress(Timeout):  # which is an OSError, too
                 lock.acquire()
-            except Timeout:  # which is an OSError, too
-                hold = None
         try:
-            yield hold
+            yield Hold() if lock.is_locked else None
         finally:
-            if hold:
-                lock.release()
+            lock.release()
 
     def _candidates(self, owner: str, part: str) -> list[str]:
         start, end = f"{self.folder(owner)}/{part}-", f".{_suffix(part)}"

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import polars as pl
 
 from inweights.errors import ConfigError
+from inweights.seeds import INITIALISATION, Streams
 from inweights.worlds.arrays import Float, Floats
 
 
@@ -61,3 +63,69 @@ def depth_cosines(
         shared = float(a @ passed @ a)
         found.append(shared / (1 + shared))
     return np.array(found)
+
+
+def lemma_18(
+    *,
+    width: int = 1024,
+    layers: int = 7,
+    labels: int = 50,
+    per_label: int = 2,
+    share: float = 0.05,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Hold products of the states of a random deep linear network against lemma 18.
+
+    The layers are square, all entries ``N(0, 1/d)``, the inputs orthonormal. Layer by layer the
+    network goes one step down a loss whose slope stays that of the start, as while no label is
+    fitted: ``W ← W + (ηT/N) Bᵀ Y Xᵀ``. The text lost the lemma's bounds; its three cases are held
+    against ``e_l`` of :func:`depth_cosines`, the limit of a large width.
+
+    Args:
+        width: ``d``.
+        layers: Number of layers.
+        labels: Number of labels.
+        per_label: Inputs of each label.
+        share: ``ηT/N``.
+        seed: Root seed of the network.
+
+    Returns:
+        A row a layer: ``layer``, ``length`` (distance of the mean ``‖x‖²`` from ``1 + e_l``),
+        ``same`` (of the mean product of two inputs of one label from ``e_l``) and ``other`` (mean
+        absolute product of inputs of two labels), each over ``1 + e_l``; and ``cosine``, the mean
+        product of two inputs of one label over the mean length.
+
+    Raises:
+        ConfigError: The width is below the number of inputs.
+
+    Example:
+        >>> bool((lemma_18(width=256, layers=3)["length"] < 0.1).all())
+        True
+    """
+    rng, inputs = Streams(seed).numpy(INITIALISATION), labels * per_label
+    if width < inputs:
+        raise ConfigError(f"{inputs} orthonormal inputs need a width of {inputs}, got {width}")
+    weights = [rng.normal(0, width**-0.5, (width, width)) for _ in range(layers)]
+    behind = [rng.normal(0, width**-0.5, (labels, width))]
+    for later in weights[:0:-1]:
+        behind.append(behind[-1] @ later)
+    told = np.repeat(np.eye(labels), per_label, axis=1)
+    alike = told.T @ told - np.eye(inputs)
+    cosines = depth_cosines(layers, inputs=1, per_label=per_label, rate=share, steps=1)
+    state, rows = np.eye(width)[:, :inputs], []
+    for layer, (weight, b, cosine) in enumerate(zip(weights, behind[::-1], cosines, strict=True)):
+        state = weight @ state + share * b.T @ told @ (state.T @ state)
+        products = state.T @ state
+        lengths, size = np.diag(products), 1 / (1 - cosine)  # 1 + e_l
+        same = (products * alike).sum() / alike.sum()
+        others = np.abs(products * (1 - alike - np.eye(inputs))).sum() / (inputs - per_label)
+        rows.append(
+            {
+                "layer": layer + 1,
+                "length": abs(lengths.mean() / size - 1),
+                "same": abs(same / size - cosine),
+                "other": others / inputs / size,
+                "cosine": same / lengths.mean(),
+            }
+        )
+    return pl.DataFrame(rows)

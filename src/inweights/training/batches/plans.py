@@ -34,9 +34,7 @@ class Batch:
     """Inputs, and where and what the labels are.
 
     Attributes:
-        inputs: Packed tokens.
         at: Index in ``S`` of every labelled position.
-        labels: Logit column of every label.
         weights: Weight of every label, summing to 1.
         rows: Index in ``at`` of every label's position; ``None`` where each position has one label
             and they are in order.

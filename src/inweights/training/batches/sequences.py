@@ -27,8 +27,6 @@ class Labels:
     """Labels of chosen sequences, one after another.
 
     Attributes:
-        columns: Logit column of every label.
-        weights: Weight of every label.
         rows: Which labelled position each label belongs to, counted over the chosen sequences;
             ``None`` where every position has one label and they are in order.
     """
@@ -46,8 +44,6 @@ class Pool:
         starts: One more than there are sequences. ``W`` is 1 where replicas share their world,
             else ``R``.
         places: Index of each label's position among the ``P``.
-        columns: Logit columns.
-        weights: Of each label.
         most: How many labels so many sequences, from 1 on, have together at most.
     """
 
@@ -89,7 +85,6 @@ class Sequences:
 
     Attributes:
         tokens: With the axis of replicas where worlds differ.
-        places: Labelled positions.
         columns: Logit columns; unused where there is a pool.
         weights: Weight of each sequence; unused where there is a pool.
         pool: The labels, where several facts share a sequence.

@@ -24,8 +24,6 @@ class ShapeGroup:
 
     Attributes:
         indices: Place of each statement in the world.
-        prompts: Tokens.
-        answers: Tokens.
     """
 
     indices: Int[Ids, " m"]

@@ -19,9 +19,10 @@ DIRECT = frozenset(
     """add addcmul amax baddbmm bmm cumsum div exp gather index_select log mean mul neg rsqrt
     scatter_add sub sum tanh where""".split()  # noqa: SIM905
 )
-#: What makes memory and sets no number, what sets zeros, and what copies.
+#: What makes memory and sets no number, what sets zeros or ones, and what copies.
 EMPTY = frozenset(("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"))
 ZEROS = frozenset(("zeros", "zeros_like", "new_zeros"))
+ONES = frozenset(("ones", "ones_like", "new_ones"))
 COPIES = frozenset(("clone", "_to_copy", "contiguous"))
 
 
@@ -40,9 +41,12 @@ class _Call(NamedTuple):
         return str(self.func._schema.name).removeprefix("aten::")
 
     @property
-    def tensors(self) -> list[Tensor]:
-        leaves = tree_leaves((self.args, self.kwargs, self.outs))
-        return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+    def given(self) -> list[Tensor]:
+        return _only_tensors(tree_leaves((self.args, self.kwargs)))
+
+    @property
+    def made(self) -> list[Tensor]:
+        return _only_tensors(self.outs)
 
 
 class Kernels:
@@ -55,16 +59,14 @@ class Kernels:
     def __init__(self, compute: Callable[[], Tensor]) -> None:
         with _Recorder() as recorder:
             result = compute()
-        calls = _copies_at_once(recorder.calls)
+        calls = _needed(_copies_at_once(recorder.calls), result)
         memory = _Memory(calls, result)
         self.bytes = memory.bytes
         self._result = memory.moved(result)
         self._calls: list[Callable[[], object]] = []
-        for at, call in enumerate(calls):
-            fresh = any(memory.first.get(_place(out)) == at for out in _only_tensors(call.outs))
-            if fresh or call.func._schema.is_mutable:
-                moved = tree_map_only(Tensor, memory.moved, tuple(call[1:]))
-                self._calls += _run_again(_Call(call.func, *moved))
+        for call in calls:
+            moved = tree_map_only(Tensor, memory.moved, tuple(call[1:]))
+            self._calls += _run_again(_Call(call.func, *moved))
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -110,8 +112,8 @@ def _copies_at_once(calls: Sequence[_Call]) -> list[_Call]:
     joint = calls[ends[-1]]
     written: dict[int, int] = {}
     for at, call in enumerate(calls):
-        made = call.tensors if call.func._schema.is_mutable else _only_tensors(call.outs)
-        written.update((_place(one), at) for one in made)
+        changed = call.given if call.func._schema.is_mutable else []
+        written.update((_place(one), at) for one in (*changed, *call.made))
     after: dict[int, list[_Call]] = {}
     copy = torch.ops.aten.copy_.default
     for slot, gradient in zip(*joint.args[:2], strict=True):
@@ -124,27 +126,55 @@ def _copies_at_once(calls: Sequence[_Call]) -> list[_Call]:
     return ordered
 
 
+def _needed(calls: Sequence[_Call], result: Tensor) -> list[_Call]:
+    """The calls that change a tensor, or make one that is read: neither views nor checks."""
+    known: set[int] = set()
+    fresh: list[set[int]] = []
+    for call in calls:
+        known |= {_place(one) for one in call.given}
+        fresh.append({_place(one) for one in call.made} - known)
+        known |= fresh[-1]
+    read, needed = {_place(result)}, []
+    for call, new in zip(reversed(calls), reversed(fresh), strict=True):
+        if call.func._schema.is_mutable or new & read:
+            needed.append(call)
+            fills = call.name in EMPTY | ZEROS | ONES
+            read |= set() if fills else {_place(one) for one in call.given}
+    return needed[::-1]
+
+
 class _Memory:
-    """One piece of memory for all buffers, in which those that are needed at once lie apart."""
+    """One piece of memory for all buffers, in which those that are needed at once lie apart.
+
+    What is computed number by number is written over an input that nobody reads afterwards.
+    """
 
     def __init__(self, calls: Sequence[_Call], result: Tensor) -> None:
-        self.first: dict[int, int] = {}
-        last: dict[int, int] = {}
+        first: dict[int, int] = {}
         sizes: dict[int, int] = {}
-        known: set[int] = set()
+        last: dict[int, int] = {}
         for at, call in enumerate(calls):
-            given = tree_leaves((call.args, call.kwargs))
-            known |= {_place(one) for one in _only_tensors(given)}
-            for out in _only_tensors(call.outs):
-                place = _place(out)
-                if place not in known:
-                    self.first[place] = at
-                    sizes[place] = out.untyped_storage().nbytes()
-                    known.add(place)
-            last.update((_place(one), at) for one in call.tensors)
+            last.update((_place(one), at) for one in (*call.given, *call.made))
         last[_place(result)] = len(calls)
-        self._starts = _packed({p: (self.first[p], last[p], sizes[p]) for p in self.first})
-        self.bytes = max((self._starts[p] + sizes[p] for p in self.first), default=0)
+        known: set[int] = set()
+        over: dict[int, int] = {}
+        for at, call in enumerate(calls):
+            known |= {_place(one) for one in call.given}
+            for out in call.made:
+                place = _place(out)
+                if place in known:
+                    continue
+                known.add(place)
+                old = [p for p in _replaceable(call, out) if p in sizes and last[p] == at]
+                over[place] = over[old[0]] if old else place
+                first.setdefault(over[place], at)
+                sizes[place] = out.untyped_storage().nbytes()
+        until: dict[int, int] = {}
+        for place, start in over.items():
+            until[start] = max(until.get(start, 0), last[place])
+        starts = _packed({p: (first[p], until[p], sizes[p]) for p in first})
+        self._starts = {place: starts[start] for place, start in over.items()}
+        self.bytes = max((starts[p] + sizes[p] for p in starts), default=0)
         self._storage = torch.empty(self.bytes, dtype=torch.uint8).untyped_storage()
 
     def moved(self, tensor: Tensor) -> Tensor:
@@ -155,6 +185,19 @@ class _Memory:
         offset = start // tensor.element_size() + tensor.storage_offset()
         view = torch.empty(0, dtype=tensor.dtype)
         return view.set_(self._storage, offset, tensor.shape, tensor.stride())
+
+
+def _replaceable(call: _Call, out: Tensor) -> list[int]:
+    """The inputs over which the result of a call can be written, as each number needs its own."""
+    given = [_place(one) for one in call.given]
+    able = len(given) if torch.Tag.pointwise in call.func.tags else call.name == "index_add"
+    return [
+        place
+        for place, one in zip(given[:able], call.given, strict=False)
+        if given.count(place) == 1
+        and (one.shape, one.stride(), one.dtype) == (out.shape, out.stride(), out.dtype)
+        and one.untyped_storage().nbytes() == one.nbytes == out.untyped_storage().nbytes()
+    ]
 
 
 def _packed(buffers: dict[int, tuple[int, int, int]]) -> dict[int, int]:
@@ -181,8 +224,11 @@ def _run_again(call: _Call) -> Iterable[Callable[[], object]]:
         return []
     if name in ZEROS:
         return [outs[0].zero_]
+    if name in ONES:
+        return [partial(outs[0].fill_, 1)]
     if name in COPIES:
-        return [partial(outs[0].copy_, call.args[0])]
+        same = outs[0].data_ptr() == call.args[0].data_ptr()
+        return [] if same else [partial(outs[0].copy_, call.args[0])]
     writing = _writing(func)
     if writing is None or not all(isinstance(out, Tensor) for out in outs):
         return [partial(_and_copy, func, call.args, call.kwargs, outs)]

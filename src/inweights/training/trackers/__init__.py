@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, check_names
 from inweights.training.observers import Observer, Step
 from inweights.training.trackers.tools import TOOLS, Tool, module_of
 
@@ -64,8 +64,7 @@ class Tracker(Observer):
         every: int = 20,
     ) -> None:
         super().__init__(name=name, every=every)
-        if per not in _PER:
-            raise unknown_name("unit of a tracker", per, _PER)
+        check_names("unit of a tracker", [per], _PER)
         if every < 1:
             raise ConfigError(f"tracker.every must be at least 1, got {every}")
         module_of(tool)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, check_names
 
 #: The module of each tracker, and what is installed for it.
 MODULES = {
@@ -40,8 +40,7 @@ def module_of(tool: str) -> Any:
     Raises:
         ConfigError: There is no such tracker, or its package is not installed.
     """
-    if tool not in MODULES:
-        raise unknown_name("tracker", tool, MODULES)
+    check_names("tracker", [tool], MODULES)
     try:
         return importlib.import_module(MODULES[tool])
     except ImportError:

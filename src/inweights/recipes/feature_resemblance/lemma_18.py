@@ -1,0 +1,68 @@
+"""Lemma 18 of Feature Resemblance: products of the states of a deep linear network."""
+
+import polars as pl
+
+import inweights as iw
+from inweights import lab
+from inweights.recipes.papers import recipe
+
+CASES = {"lengths": "length", "products": "same", "others": "other"}
+
+
+class Settings(iw.Config):
+    widths: tuple[int, ...] = (128, 384, 1024)
+    layers: int = 7
+    labels: int = 50
+    per_label: int = 2
+    share: float = 0.05
+
+
+def plan(settings: Settings) -> lab.Plan:
+    """A random network of each width, walked layer by layer."""
+    from inweights.theory.feature_resemblance.depth import lemma_18
+
+    sizes = {name: getattr(settings, name) for name in ("layers", "labels", "per_label", "share")}
+    return lab.Plan(
+        computations=[
+            lab.Computation(
+                name="states",
+                labels={"width": width},
+                compute=lemma_18,
+                options={"width": width, **sizes},
+                seeded=True,
+                effort=20,
+            )
+            for width in settings.widths
+        ]
+    )
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """The widest network, its nearness to the limit against the narrowest, and the curves."""
+    states = tables["states"]
+    width, keys = pl.col("width"), ["width", "layer", "seed"]
+    mean = pl.mean_horizontal(*CASES.values())
+    distances = states.group_by("width", "seed", maintain_order=True).agg(mean=mean.mean())
+    of = {name: pl.col("mean").sort_by("width").get(at) for name, at in (("wide", -1), ("thin", 0))}
+    return {
+        "widest": states.filter(width == width.max()),
+        "nearness": distances.group_by("seed", maintain_order=True).agg(
+            ratio=of["wide"] / of["thin"]
+        ),
+        "shown": states.unpivot(
+            list(CASES.values()), index=keys, variable_name="what"
+        ).with_columns(
+            pl.col("what").replace(
+                {"length": "length", "same": "same label", "other": "other label"}
+            )
+        ),
+    }
+
+
+SCORES = {
+    f"lemma-18-{name}": lab.number("widest", column).over("layer") <= 0.2
+    for name, column in CASES.items()
+} | {"nearer-when-wider": lab.number("nearness", "ratio") <= 0.5}
+
+
+RECIPE = recipe(__name__)
