@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from tests.house.calibration import fit, held_out
 
-from inweights.recipes.beyond.calibrating import held_out
 from inweights.theory import predict
 from inweights.theory.prediction.calibration.features import (
     FEATURES,
@@ -17,7 +17,7 @@ from inweights.theory.prediction.calibration.features import (
     properties,
     query_features,
 )
-from inweights.theory.prediction.calibration.fitted import MODELS, calibration, fit
+from inweights.theory.prediction.calibration.fitted import MODELS, calibration
 from inweights.theory.prediction.trust import propose_training, trust
 from inweights.worlds import RandomFacts, Statements, Triples, TwoHop, World
 

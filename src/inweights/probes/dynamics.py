@@ -3,8 +3,6 @@
 The descent is :class:`inweights.training.Descent` (Geometric Memory, appendix F, Lemma 1).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

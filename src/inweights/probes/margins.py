@@ -1,7 +1,5 @@
 """Margins of every statement: by how much the right answer wins, or loses."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

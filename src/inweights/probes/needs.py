@@ -5,8 +5,6 @@ large; their sizes follow from the model and its worlds. The factors were measur
 (``tests/probes/test_needs.py`` holds them to the peaks, within a factor of two).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar

@@ -1,7 +1,5 @@
 """How close a trained model is to the theory's optimum (:class:`inweights.training.Optimum`)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal

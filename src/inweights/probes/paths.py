@@ -7,8 +7,6 @@ teacher-forced token is right, since up to the first mistake both see the same t
 Shapes: ``R`` replicas, ``M`` statements, ``A`` tokens of an answer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal
 

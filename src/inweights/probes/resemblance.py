@@ -10,7 +10,7 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.errors import ConfigError, DataError, check_names
 from inweights.models.base import Model
 from inweights.models.configs import OneLayerConfig
 from inweights.models.one_layer import OneLayer
@@ -83,8 +83,7 @@ def resemblance(
         ('entity', 'value')
     """
     chosen = prompt or ("entity" if isinstance(model, OneLayer) else "premise")
-    if chosen not in _PROMPTS:
-        raise unknown_name("prompt", chosen, _PROMPTS)
+    check_names("prompt", [chosen], _PROMPTS)
     wanted = (model.layer_names[-2],) if layers is None else tuple(layers)
     for name in wanted:
         if name in _POSITION_WISE and chosen != "entity":

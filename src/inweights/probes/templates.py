@@ -1,7 +1,5 @@
 """Logit templates: what tokens, facts and queries add to every output (Identity Bridge, Fig. 3)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

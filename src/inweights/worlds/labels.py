@@ -1,14 +1,12 @@
 """Inputs and labels, nothing else: the data of deep linear networks (Feature Resemblance §7)."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from inweights.config import Config, to_plain
+from inweights.config import Config
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_world
 from inweights.worlds.vocabulary import numbered
-from inweights.worlds.world import Statements, Vocabulary, World
+from inweights.worlds.world import Vocabulary, World
 
 
 class Labels(Config, tag_field="kind", tag="labels"):
@@ -33,13 +31,5 @@ class Labels(Config, tag_field="kind", tag="labels"):
         check_world("labels", tokens=inputs + self.labels, statements=inputs, length=2)
         words = Vocabulary({"input": numbered("x", inputs), "label": numbered("y", self.labels)})
         dealt = Streams(seed).numpy(WORLD, "labels").permutation(np.arange(inputs) % self.labels)
-        return World(
-            name="labels",
-            vocabulary=words,
-            facts=Statements.build(
-                {"category": (words["input"][:, None], words["label"][dealt][:, None])}
-            ),
-            queries=Statements.build({}),
-            settings=to_plain(self),
-            seed=seed,
-        )
+        facts = {"category": (words["input"][:, None], words["label"][dealt][:, None])}
+        return World.of(self, seed, words, facts, {})

@@ -3,8 +3,6 @@
 The world that alters another one stands here, as it finds the other by its kind.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +13,7 @@ import msgspec
 
 from inweights.config import Config, apply_overrides, decode, to_plain
 from inweights.config.kinds import Kinds
-from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.errors import ConfigError, DataError, check_names, unknown_name
 from inweights.seeds import WORLD, Streams
 from inweights.support.limits import missing_file
 from inweights.worlds.families.analogy import AnalogicalTwoHop, Analogy
@@ -129,9 +127,7 @@ class Altered(Config, tag_field="kind", tag="altered"):
         world = cast(WorldConfig, self.of).build(seed)
         facts = world.facts
         without = self.without.split("+") if self.without else []
-        for role in without:
-            if role not in facts.role_names:
-                raise unknown_name("role", role, facts.role_names, error=DataError)
+        check_names("role", without, facts.role_names, error=DataError)
         names = [name for name in facts.role_names if name not in without]
         if not names:
             raise DataError(f"no fact is left without the roles {', '.join(without)}")

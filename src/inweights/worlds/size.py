@@ -1,7 +1,5 @@
 """Memory of a world, estimated before it is built."""
 
-from __future__ import annotations
-
 import math
 
 import msgspec

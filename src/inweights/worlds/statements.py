@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from inweights.errors import DataError, unknown_name
+from inweights.errors import DataError, check_names
 from inweights.worlds.arrays import Bools
 from inweights.worlds.vocabulary import Ids, counted
 
@@ -160,8 +160,7 @@ class Statements:
         Raises:
             DataError: No statement has it; says which roles there are.
         """
-        if role not in self.role_names:
-            raise unknown_name("role", role, self.role_names, error=DataError)
+        check_names("role", [role], self.role_names, error=DataError)
         return np.flatnonzero(self.roles == self.role_names.index(role))
 
     def matrix(self, indices: Ids) -> tuple[Ids, Ids]:

@@ -1,13 +1,11 @@
 """Token names in named groups, and ids for them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from inweights.errors import DataError, unknown_name
+from inweights.errors import DataError, check_names
 
 Ids = NDArray[np.int64]
 
@@ -43,8 +41,7 @@ class Vocabulary:
         return len(self.names)
 
     def __getitem__(self, group: str) -> Ids:
-        if group not in self._spans:
-            raise unknown_name("token group", group, self._spans, error=DataError)
+        check_names("token group", [group], self._spans, error=DataError)
         return np.arange(*self._spans[group], dtype=np.int64)
 
     def __contains__(self, group: object) -> bool:
@@ -63,8 +60,7 @@ class Vocabulary:
 
     def id(self, name: str) -> int:
         """Id of the token called ``name``."""
-        if name not in self._ids:
-            raise unknown_name("token", name, self._ids, error=DataError)
+        check_names("token", [name], self._ids, error=DataError)
         return self._ids[name]
 
     def text(self, ids: Iterable[int]) -> str:

@@ -10,11 +10,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
+from inweights.config import to_plain
 from inweights.errors import DataError
 from inweights.support.progress import plural
 from inweights.support.showing import Card
+from inweights.worlds.arrays import Bools
 from inweights.worlds.statements import FACT_ROLES, QUERY_ROLES, Statement, Statements
 from inweights.worlds.vocabulary import Ids, Vocabulary
 
@@ -57,6 +60,26 @@ class World:
                     raise DataError(
                         f"a {kind} has a token id outside 0 to {len(self.vocabulary) - 1}"
                     )
+
+    @classmethod
+    def of(
+        cls,
+        config: msgspec.Struct,
+        seed: int,
+        vocabulary: Vocabulary,
+        facts: Statements | Mapping[str, tuple[Ids, Ids]],
+        queries: Statements | Mapping[str, tuple[Ids, Ids]],
+        why: str = "",
+        *,
+        out_of_distribution: Bools | bool = True,
+    ) -> World:
+        """Make the world of a config, from statements or from matrices by role."""
+        if not isinstance(facts, Statements):
+            facts = Statements.build(facts)
+        if not isinstance(queries, Statements):
+            queries = Statements.build(queries, out_of_distribution)
+        name = str(config.__struct_config__.tag)
+        return cls(name, vocabulary, facts, queries, to_plain(config), seed, why)
 
     @cached_property
     def inputs(self) -> Ids:

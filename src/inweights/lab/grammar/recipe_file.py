@@ -1,7 +1,8 @@
-"""The texts of a recipe as data: the TOML file next to its code.
+"""The texts and settings of a recipe as data: the TOML file next to its code.
 
-The file has the title, the paper's claims with their sentences and places, and the figures; the
-code has the settings, the plan and a score for each claim. Both sides name the same claims.
+The file has the title, the paper's claims with their sentences and places, the figures, and the
+settings of each scale; the code has their defaults, the plan and a score for each claim. Both sides
+name the same claims.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Embeddings as files: NumPy, safetensors, and the text of word2vec and GloVe. Never a pickle."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Collection

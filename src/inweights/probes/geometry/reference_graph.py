@@ -3,8 +3,6 @@
 Self-edges left out (Geometric Memory §4.4), or edges both ways (Fig. 32).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.errors import ConfigError, DataError, check_names
 from inweights.models.base import Model
 from inweights.models.gpt import GPT, Block
 from inweights.models.packing import pack
@@ -87,12 +87,8 @@ def edits(
             "edits requires a GPT with a residual stream and one loop, got "
             f"{getattr(model, 'config', type(model).__name__)}"
         )
-    for name, given, known in (
-        ("role", role, ("first_hop", "second_hop")),
-        ("method", method, ("rank-one", "training")),
-    ):
-        if given not in known:
-            raise unknown_name(name, given, known)
+    check_names("role", [role], ("first_hop", "second_hop"))
+    check_names("method", [method], ("rank-one", "training"))
     parts = [_Hops.of(world, role) for world in as_worlds(worlds, model)]
     before = _State(model, parts)
     found: list[dict[str, Tensor]] = []

@@ -15,7 +15,7 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from inweights.errors import DataError, unknown_name
+from inweights.errors import DataError, check_names
 from inweights.models.base import Edit, Model
 from inweights.models.configs import GPTConfig
 from inweights.models.packing import Packed, pack
@@ -150,8 +150,7 @@ def _spot(model: Model, place: str) -> _Spot:
     if not block or heads not in model.part_names or not isinstance(config, GPTConfig):
         return _Spot(place, slice(None))
     names = [str(number) for number in range(config.heads)]
-    if head not in names:
-        raise unknown_name(f"head of {block}", head, names)
+    check_names(f"head of {block}", [head], names)
     width = config.width // config.heads
     return _Spot(heads, slice(int(head) * width, (int(head) + 1) * width))
 

@@ -13,7 +13,7 @@ import polars as pl
 import torch
 from torch import Tensor
 
-from inweights.errors import DataError, unknown_name
+from inweights.errors import DataError, check_names
 from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.probes.needs import holds
@@ -64,8 +64,7 @@ def patch(
         >>> tuple(patch(model, tokens, across, layer="block.0", position=1, at="last").shape)
         (2, 1, 9)
     """
-    if at not in ("last", "all"):
-        raise unknown_name("place", at, ("last", "all"))
+    check_names("place", [at], ("last", "all"))
     batch, shape = pack([tokens]), tokens.shape[-2:]
     if position is not None and not -shape[1] <= position < shape[1]:
         raise DataError(f"there is no position {position} in prompts of {shape[1]} tokens")

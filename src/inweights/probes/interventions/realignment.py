@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from inweights.errors import DataError, unknown_name
+from inweights.errors import DataError, check_names
 from inweights.models.base import Model
 from inweights.probes.interventions.patching import patch
 from inweights.probes.needs import holds
@@ -70,11 +70,8 @@ def realignment(
         >>> realignment(model, world)["method"].to_list()
         ['none', 'decoded', 'ridge', 'true']
     """
-    for name in methods:
-        if name not in METHODS:
-            raise unknown_name("method", name, METHODS)
-    if onto not in ("embedding", "layer"):
-        raise unknown_name("onto", onto, ("embedding", "layer"))
+    check_names("method", methods, METHODS)
+    check_names("onto", [onto], ("embedding", "layer"))
     each = as_worlds(worlds, model)
     rows: list[dict[str, object]] = []
     for role in each[0].queries.role_names:

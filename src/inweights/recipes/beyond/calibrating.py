@@ -1,13 +1,9 @@
-"""Tables that hold probabilities against trained models, and how they were fitted.
+"""Tables that hold probabilities against trained models.
 
 Claims are about the ``pilot``, which was fitted to worlds of other seeds before they were judged.
-``python -m inweights.recipes.beyond.calibrating RUN`` fits what comes with the package to a run,
-and prints how well it does on families that it has not seen.
+What comes with the package was fitted to their worlds, by ``tests/house/calibration.py`` of the
+repository.
 """
-
-import sys
-from collections.abc import Sequence
-from pathlib import Path
 
 import polars as pl
 
@@ -19,7 +15,7 @@ from inweights.theory.prediction.calibration.features import (
     properties,
     query_features,
 )
-from inweights.theory.prediction.calibration.fitted import MODELS, Calibration, calibration, fit
+from inweights.theory.prediction.calibration.fitted import MODELS, Calibration, calibration
 from inweights.worlds.registry import WorldConfig
 
 CALIBRATED, BASE, IDENTITY, ALL = "calibrated", "base rate", "identity exists", "all compose"
@@ -51,8 +47,7 @@ def world_features(world: WorldConfig, *, seed: int = 0) -> pl.DataFrame:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Score every predictor on each world, with the fit that has not seen the world's family."""
     known = calibration("pilot")
-    queries = said_by(known, joined_queries(tables))
-    scores = _scores(_said(queries, _base_rates(queries)))
+    queries, scores = judged(known, joined_queries(tables))
     overall = scores.group_by("seed", "model", "predictor", maintain_order=True).agg(
         pl.col("brier", "floor", "log_loss", "auc").mean()
     )
@@ -65,7 +60,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "gain": gain.select(
             "seed", "model", other="predictor", gain=pl.col("brier") - pl.col("ours")
         ),
-        "reliability": _reliability(queries),
+        "reliability": in_fifths(queries),
         "errors": errors,
         "within": errors.group_by("seed", "model", maintain_order=True).agg(
             pl.col("within").mean()
@@ -77,8 +72,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }  # fmt: skip
 
 
-def said_by(known: Calibration, queries: pl.DataFrame) -> pl.DataFrame:
-    """Add the probability of each query, by the fit that has not seen its family."""
+def judged(known: Calibration, queries: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return queries with probabilities by the fit that has not seen their family, and scores."""
     parts = []
     for (family,), rows in queries.group_by("family", maintain_order=True):
         said = known.probabilities(
@@ -91,7 +86,8 @@ def said_by(known: Calibration, queries: pl.DataFrame) -> pl.DataFrame:
             pl.concat([rows, said.drop("query").rename({m: f"by {m}" for m in MODELS})],
                       how="horizontal").with_columns(probability=chosen)
         )  # fmt: skip
-    return pl.concat(parts)
+    whole = pl.concat(parts)
+    return whole, _scores(_said(whole, _base_rates(whole)))
 
 
 def joined_queries(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
@@ -143,7 +139,7 @@ def _scores(said: pl.DataFrame) -> pl.DataFrame:
     return scores.join(area, on=by, how="left", maintain_order="left")
 
 
-def _reliability(queries: pl.DataFrame) -> pl.DataFrame:
+def in_fifths(queries: pl.DataFrame) -> pl.DataFrame:
     """Share that came true in bins of the probability."""
     bins = (pl.col("probability") * _BINS).floor().clip(0, _BINS - 1).cast(pl.Int64)
     return (
@@ -170,43 +166,3 @@ def _errors(queries: pl.DataFrame, known: Calibration) -> pl.DataFrame:
               maintain_order="left")
         .with_columns(within=(pl.col("error") <= pl.col("printed")).cast(pl.Float64))
     )  # fmt: skip
-
-
-def refitted(queries: pl.DataFrame, replicas: int = 8) -> Calibration:
-    """Fit to the table ``queries`` of a run."""
-    worlds = queries.group_by("family", "seed", maintain_order=True).agg(
-        pl.col(f"world_{name}").first().alias(name) for name in PROPERTIES
-    )
-    return fit(queries, worlds, replicas=replicas)
-
-
-def held_out(known: Calibration, queries: pl.DataFrame) -> str:
-    """Say how well a fit does on families that it has not seen: scores as CSV, and reliability."""
-    judged = said_by(known, queries)
-    scores = _scores(_said(judged, _base_rates(judged)))
-    means = pl.col("brier", "log_loss", "auc").mean().round(3)
-    by = ["model", "predictor"]
-    families = scores.group_by("family", *by, maintain_order=True).agg(means)
-    whole = scores.group_by(by, maintain_order=True).agg(means, family=pl.lit("mean"))
-    bins = _reliability(judged).group_by("model", "bin").agg(
-        ((pl.col("probability", "share") * pl.col("queries")).sum() / pl.col("queries").sum())
-        .round(2)
-    )  # fmt: skip
-    tables = (pl.concat([families, whole.select(families.columns)]), bins.sort("model", "bin"))
-    return "\n".join(table.write_csv() for table in tables)
-
-
-def _main(arguments: Sequence[str]) -> None:
-    import msgspec
-
-    from inweights.theory.prediction.calibration import fitted
-
-    queries = pl.read_parquet(Path(arguments[0]) / "tables" / "queries.parquet")
-    made = refitted(queries)
-    text = msgspec.json.format(msgspec.json.encode(made), indent=1)
-    Path(fitted.__file__).with_name("fitted.json").write_bytes(text + b"\n")
-    print(held_out(made, queries))  # noqa: T201
-
-
-if __name__ == "__main__":
-    _main(sys.argv[1:])

@@ -18,15 +18,6 @@ RANK_ONE, TRAINING = "rank-one", "training"
 
 
 class Settings(iw.Config):
-    """Settings of the recipe.
-
-    Attributes:
-        n: Chains of the two-hop world.
-        model: The GPT.
-        steps: Updates.
-        most: Facts that are edited, each by itself.
-    """
-
     n: int = 20
     model: iw.GPTConfig = iw.GPTConfig(layers=4, width=64, tied=False)
     steps: int = 280

@@ -53,26 +53,6 @@ star = partial(paths.PathStarTraining, nodes=5, task_tokens=False)
 SMALL = Size(course=star(arms=200), controls=1000)
 MIDDLE = Size(course=star(arms=1000, edges=400, paths=200, sources=1000, rehearsed=300))
 LARGE = Size(course=star(arms=5000, edges=700, paths=200, sources=2500, rehearsed=500))
-LARGEST = Size(
-    course=star(
-        arms=10_000, nodes=6, edges=320, paths=3000, sources=3000, rehearsed=500, leaves=128
-    )
-)
-#: The paper's largest, 90,001 nodes, under the weight decay that carries over ten nodes a path: 73
-#: minutes a seed on one core, about .6 GiB. The edges' phase ends before all is learnt.
-HUGE = Size(
-    course=star(
-        arms=10_000,
-        nodes=10,
-        pressure=3.0,
-        settle=300,
-        edges=500,
-        paths=4000,
-        sources=3000,
-        rehearsed=500,
-        leaves=128,
-    )
-)
 #: A graph of the right size, and next to no training.
 MINI = star(model=paths.MINI.model, edges=6, paths=6, leaves=4, sources=64, rehearsed=16)
 

@@ -39,8 +39,7 @@ FEW = _star(arms=200, edges=300, paths=1000)
 MANY = structs.replace(
     FEW, arms=1000, edges=500, settle=200, paths=2000, sources=1000, rehearsed=300
 )
-#: The same, and next to no training.
-MINI_CELLS = structs.replace(CELLS, edges=2, settle=2, model=MINI.model)
+#: A graph that is read after next to no training.
 MINI_READ = _star(edges=2, settle=2, paths=2, leaves=4, sources=32, rehearsed=8, model=MINI.model)
 
 

@@ -1,7 +1,5 @@
 """One table for any architecture: what it composes, taught which facts, at what cost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -9,7 +7,7 @@ import polars as pl
 
 import inweights as iw
 from inweights.config import Config, replace_at
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, check_names
 from inweights.lab import Curriculum, Measure, Plan, Trial, share
 from inweights.models.configs import EmbMLPConfig, GPTConfig, MambaConfig
 from inweights.models.outside.wrapping import WrapConfig, causal_lm
@@ -84,8 +82,6 @@ STANDING: dict[str, Callable[[int], Entrant]] = {
 
 
 class Settings(Config):
-    """Settings of the recipe."""
-
     models: tuple[str, ...] = tuple(STANDING)
     entrant: Entrant | None = None
     name: str = "entrant"
@@ -93,16 +89,14 @@ class Settings(Config):
         n=20, first_relations=2, second_relations=4, maps="sampled", bridges=6, unseen=0.3,
         trained=0.75,
     )  # fmt: skip
-    shares: tuple[float, ...] = (0.0, LEAST, 0.5, 0.75)
+    shares: tuple[float, ...] = (0.0, LEAST, 0.75)
     width: int = 32
     steps: int = 600
     rate: float = 2e-3
     decay: float = 0.1
 
     def __post_init__(self) -> None:
-        for model in self.models:
-            if model not in STANDING:
-                raise unknown_name("model of the league", model, STANDING)
+        check_names("model of the league", self.models, STANDING)
         if self.entrant is not None and self.name in self.models:
             raise ConfigError(f"the league has a model '{self.name}' already; choose another name")
 
@@ -198,7 +192,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             panel=pl.format(
                 "{}, {}",
                 pl.col("hops").replace_strict(HOPS),
-                pl.when("identity").then(pl.lit("identities")).otherwise(pl.lit("none")),
+                pl.when("identity").then(pl.lit("identities")).otherwise(pl.lit("no identities")),
             )
         ).sort("identity", pl.col("hops").replace_strict({h: i for i, h in enumerate(HOPS)})),
     }

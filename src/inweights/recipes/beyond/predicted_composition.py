@@ -107,11 +107,11 @@ def plan(settings: Settings) -> lab.Plan:
             )
             for name, (model, curriculum) in models.items()
         ]
-    measures = [
-        lab.Measure(name="trained", probe=iw.probes.margins),
-        lab.Measure(name="accuracy", probe=iw.probes.accuracy),
-    ]
-    return lab.Plan(trials=trials, computations=computations, measures=measures)
+    return lab.Plan(
+        trials=trials,
+        computations=computations,
+        measures=[lab.Measure(name="trained", probe=iw.probes.margins), iw.probes.accuracy],
+    )
 
 
 agrees = lab.share("complexity_one", "agrees").over("model", "identity")

@@ -33,23 +33,25 @@ def plan(settings: Settings) -> Plan:
         ib.trial(name, iw.TwoHop(n=settings.n, identity=identity), *training, identity=identity)
         for name, identity in product(settings.models, (True, False))
     ]
-    measures = [
-        Measure(name="accuracy", probe=iw.probes.accuracy),
-        Measure(
-            name="curves",
-            probe=iw.probes.accuracy,
-            every=settings.every,
-            where={"model": settings.models[-1]},
-        ),
-        Measure(
-            name="two_hop",
-            probe=iw.probes.templates,
-            options={"rows": "composition"},
-            where={"model": "emb-mlp"},
-            first_seed=True,
-        ),
-    ]
-    return Plan(trials=trials, measures=measures)
+    return Plan(
+        trials=trials,
+        measures=[
+            iw.probes.accuracy,
+            Measure(
+                name="curves",
+                probe=iw.probes.accuracy,
+                every=settings.every,
+                where={"model": settings.models[-1]},
+            ),
+            Measure(
+                name="two_hop",
+                probe=iw.probes.templates,
+                options={"rows": "composition"},
+                where={"model": "emb-mlp"},
+                first_seed=True,
+            ),
+        ],
+    )
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

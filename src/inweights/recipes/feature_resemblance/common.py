@@ -6,6 +6,7 @@ import polars as pl
 
 import inweights as iw
 from inweights import lab
+from inweights.lab.grammar.trial import Probe
 from inweights.recipes.feature_resemblance.trainings import (
     GPT,
     ONE_LAYER,
@@ -25,12 +26,9 @@ NEAR = {ONE_LAYER: 0.03, GPT: 0.1}
 LARGE = iw.GPTConfig(layers=12, width=768, heads=12, tied=False)
 
 
-def measures() -> tuple[lab.Measure, ...]:
+def measures() -> tuple[Probe, ...]:
     """What is measured at the end of a curriculum."""
-    return (
-        lab.Measure(name="accuracy", probe=iw.probes.accuracy),
-        lab.Measure(name="resemblance", probe=iw.probes.resemblance),
-    )
+    return iw.probes.accuracy, iw.probes.resemblance
 
 
 def world_of(course: str, n: int) -> lab.WorldConfig:

@@ -89,11 +89,11 @@ def plan(
             lab.Trial(labels={**labels, "model": name}, world=world, model=model, learner=learner)
             for name, (model, learner) in training.learners().items()
         ]
-    measures = [
-        lab.Measure(name="trained", probe=iw.probes.margins),
-        lab.Measure(name="accuracy", probe=iw.probes.accuracy),
-    ]
-    return lab.Plan(trials=trials, computations=computations, measures=measures)
+    return lab.Plan(
+        trials=trials,
+        computations=computations,
+        measures=[lab.Measure(name="trained", probe=iw.probes.margins), iw.probes.accuracy],
+    )
 
 
 def common_scores(*labels: str, **where: lab.Value) -> dict[str, lab.Judged]:

@@ -145,6 +145,8 @@ def blank(width: float, height: float) -> Figure:
 def marks(names: Sequence[str]) -> dict[str, Mark]:
     """Return a style for each name; known names have a fixed style.
 
+    Where there are more names than colours, a colour comes again with another marker and dash.
+
     Example:
         >>> looks = marks(["gpt", "my-model"])
         >>> looks["gpt"] == NAMED["gpt"], looks["my-model"] == CYCLE[0]
@@ -159,7 +161,9 @@ def marks(names: Sequence[str]) -> dict[str, Mark]:
         if name in NAMED and NAMED[name].color not in used:
             looks[name] = NAMED[name]
         else:
-            looks[name] = free[spare % len(free)]
+            again = spare // len(free)
+            color, marker, dash = (free[(spare + k * again) % len(free)] for k in (0, 3, 5))
+            looks[name] = Mark(color.color, marker.marker, dash.dash)
             spare += 1
         used.add(looks[name].color)
     return looks

@@ -38,6 +38,7 @@ class Panel:
     y_label: str | None = None
     x_log: bool = False
     order: Sequence[str] | None = None
+    x_limits: Sequence[float] | None = None
     y_limits: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
@@ -120,6 +121,7 @@ class Lines(Panel):
         labels: Text for a value of ``series`` or ``facet``, by the value as text.
         x_label: Text of the axis; the column's name if left out.
         y_label: Text of the axis; the column's name if left out.
+        x_limits: Least and greatest place shown, in every panel.
         y_limits: Least and greatest value shown; intervals are cut to them.
         x_log: Whether ``x`` is drawn on a logarithmic axis.
         order: Values of ``series`` and ``facet`` in the order wanted; the others follow.
@@ -150,12 +152,12 @@ class Lines(Panel):
                     title = text_of(tidy.plain(value), self.labels)
                     style.panel_title(axes, wrap(title, (width - 0.7) / across, style.LABEL))
                 self._lines(axes, rows)
+                if self.x_limits is not None:
+                    axes.set_xlim(*_wider(self.x_limits, 0.07))
             texts = (self.x_label or self.x, self.y_label or self.y)
             _name_axes(figure, panels, len(parts), texts, (width, across, down))
             if self.y_limits is not None:
-                low, high = self.y_limits
-                margin = 0.03 * (high - low)
-                panels[0].set_ylim(low - margin, high + margin)
+                panels[0].set_ylim(*_wider(self.y_limits))
             if len(self.names) > 1 or next(iter(self.names)) != self.y or self._apart[1]:
                 add_legend(figure, self._handles)
         return figure
@@ -179,6 +181,13 @@ def _name_axes(
         axes.set_xlabel(wrap(x, (width - 0.7) / across, style.LABEL))
     for axes in panels[::across]:
         axes.set_ylabel(wrap(y, tall, style.LABEL))
+
+
+def _wider(limits: Sequence[float], share: float = 0.03) -> tuple[float, float]:
+    """Limits with a margin, so that markers on them, and beside them, are whole."""
+    low, high = limits
+    margin = share * (high - low)
+    return low - margin, high + margin
 
 
 def _step(places: np.ndarray[Any, Any]) -> tuple[float, float]:

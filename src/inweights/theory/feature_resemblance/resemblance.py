@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.errors import ConfigError, DataError, check_names, unknown_name
 from inweights.worlds.arrays import Float, Int, Reals
 from inweights.worlds.world import Ids, World
 
@@ -118,8 +118,7 @@ def curriculum_cosine(
 def _counts(roles: Mapping[str, float]) -> tuple[float, float, float]:
     names = next((group for group in _COUNTED if set(group) & set(roles)), _COUNTED[0])
     for role, count in roles.items():
-        if role not in names:
-            raise unknown_name("role", role, names)
+        check_names("role", [role], names)
         if not (count >= 0 and math.isfinite(count)):
             raise ConfigError(f"weights of roles must be at least 0, got {count} ('{role}')")
     if not any(roles.values()):

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from inweights.errors import DataError, SolverError
 from inweights.theory.geometric_memory import small_node2vec
@@ -96,7 +94,6 @@ class Trajectory:
         steps: Steps at which something was recorded.
         losses: ``−J`` there.
         frames: ``V`` there, copied.
-        eigenvalues: Those of ``C``, ascending; of a tied model only.
     """
 
     vectors: Float[Floats, "R N D"]
@@ -104,18 +101,6 @@ class Trajectory:
     steps: Int[Ids, " K"]
     losses: Float[Floats, "K R"]
     frames: Float[Floats, "K R N D"]
-    eigenvalues: Float[Floats, "K R N"] | None
-
-    def turned(self, dimensions: int = 3) -> Float[Floats, "K R"]:
-        """How far the leading space of ``V`` has turned from its last one.
-
-        Sine of the largest angle between the spaces of the ``dimensions`` largest left singular
-        vectors: 0 is none, 1 a right angle. Take the degenerate vectors and whole eigenspaces (1 +
-        2 on a cycle, 1 + 3 on a star of four arms), or the space is not defined.
-        """
-        left = np.linalg.svd(self.frames, full_matrices=False)[0][..., :dimensions]
-        cosines = np.linalg.svd(np.swapaxes(left, -1, -2) @ left[-1], compute_uv=False)
-        return np.sqrt(1 - np.minimum(cosines[..., -1], 1.0) ** 2)
 
 
 def descend(
@@ -134,8 +119,8 @@ def descend(
         a: Adjacency.
         rate: ``η``, one for all or one a replica.
         steps: Number of updates.
-        record: Steps (0 is the start) at which loss, vectors and eigenvalues are kept; the last
-            step is always among them.
+        record: Steps (0 is the start) at which loss and vectors are kept; the last step is
+            always among them.
         targets: ``U`` at step 0, for an untied model: ``V ← V + η (P − S) U`` and
             ``U ← U + η (P − S)ᵀ V``, both from the values before the step.
 
@@ -169,7 +154,6 @@ def descend(
     walk, there = (part.astype(start.dtype) for part in _walk(a))
     v, u = start.copy(), None if targets is None else targets.copy()
     kept: list[tuple[Floats, Floats]] = []
-    spectra: list[NDArray[Any]] = []
     step = 0
     for last in wanted:
         while step < last:
@@ -184,15 +168,12 @@ def descend(
             bad = np.flatnonzero(~np.isfinite(v).all((1, 2))).tolist()
             raise SolverError(f"replicas {bad} diverged by step {step}; lower the rate")
         kept.append((losses(v, a, u), v.copy()))
-        if u is None:
-            spectra.append(np.linalg.eigvalsh(_coefficients(v, walk, there)))
     return Trajectory(
         vectors=v,
         targets=u,
         steps=np.array(wanted, dtype=np.int64),
         losses=np.stack([loss for loss, _ in kept]),
         frames=np.stack([frame for _, frame in kept]),
-        eigenvalues=np.stack(spectra) if spectra else None,
     )
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from inweights.errors import DataError, unknown_name
+from inweights.errors import DataError, check_names
 from inweights.support.limits import check_memory
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.families.graph import edge_prefix
@@ -106,8 +106,7 @@ def operator(a: Float[Floats, "N N"], kind: Operator = "walk") -> Float[Floats, 
         [[-2.0, 2.0], [2.0, -2.0]]
     """
     _check(a)
-    if kind not in OPERATORS:
-        raise unknown_name("operator", kind, OPERATORS, error=DataError)
+    check_names("operator", [kind], OPERATORS, error=DataError)
     if kind == "walk":
         here = np.diag((a.sum(1) > 0).astype(float))
         half = random_walk(a) - here

@@ -3,8 +3,6 @@
 A world is read off its own statements, so that what is drawn is what a model is told.
 """
 
-from __future__ import annotations
-
 import itertools
 from textwrap import wrap
 

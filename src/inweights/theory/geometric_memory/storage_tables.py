@@ -3,8 +3,6 @@
 The numbers are those of :mod:`inweights.theory.geometric_memory.storage`.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Advice for facts that are solved in parts: for each part, within the time limit."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -6,8 +6,6 @@ soft program. Where it is wrong for another model, that is a finding: the recipe
 ``beyond/predicted-composition`` measures how well it does.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace

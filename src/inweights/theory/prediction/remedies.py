@@ -4,8 +4,6 @@
 - *Counter-examples*: where the model asserts what no fact states, the same is denied of some.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal

@@ -3,8 +3,6 @@
 Shapes: ``N`` nodes, ``M`` facts, ``V = N + k`` classes, ``k`` of which are idle.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import polars as pl
 

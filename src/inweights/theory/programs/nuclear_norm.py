@@ -19,7 +19,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -70,6 +70,21 @@ class Certified:
     iterations: int
     seconds: float
     rank: int
+
+    @classmethod
+    def of_run(
+        cls, program: Program, run: Any, gap: float, iterations: int, began: float, **more: Any
+    ) -> Self:
+        """Return what a run found, which ended with the attributes of a solution."""
+        names = ("templates", "optimum", "bound", "dual", "gap", "rank")
+        return cls(
+            program=program,
+            status="certified" if run.gap <= gap else "not certified",
+            iterations=iterations,
+            seconds=time.perf_counter() - began,
+            **{name: getattr(run, name) for name in names},
+            **more,
+        )
 
 
 class Solution(Certified):
@@ -143,18 +158,7 @@ def solve(
             f"least {run.bound:.4g}. Allow more iterations, or look for facts that exclude "
             "each other"
         )
-    return Solution(
-        program=program,
-        status="certified" if run.gap <= gap else "not certified",
-        templates=run.templates,
-        optimum=run.optimum,
-        bound=run.bound,
-        dual=run.dual,
-        gap=run.gap,
-        iterations=step,
-        seconds=time.perf_counter() - began,
-        rank=run.rank,
-    )
+    return Solution.of_run(program, run, gap, step, began)
 
 
 def _iterate(

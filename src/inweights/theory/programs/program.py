@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.errors import ConfigError, DataError, check_names
 from inweights.support.limits import check_memory
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.world import Ids, Statements, World
@@ -72,8 +72,7 @@ class Program:
             DataError: Answers have several tokens; or two facts contradict each other; or no
                 output is ever wrong, so that there is nothing to learn.
         """
-        if answers not in _ANSWERS:
-            raise unknown_name("value of answers", answers, _ANSWERS, error=ConfigError)
+        check_names("value of answers", [answers], _ANSWERS)
         facts = world.facts
         _single_answers(facts, "fact")
         _single_answers(world.queries, "query")

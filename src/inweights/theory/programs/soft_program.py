@@ -122,19 +122,7 @@ def solve_soft(
         x = problem.first_factors() if start is None else problem.factors(start)
         late = None if seconds is None else began + seconds
         best, steps = _descend(problem, x, gap, iterations, late, progress)
-    return SoftSolution(
-        program=program,
-        status="certified" if best.gap <= gap else "not certified",
-        templates=best.templates,
-        decay=decay,
-        optimum=best.optimum,
-        bound=best.bound,
-        dual=best.dual,
-        gap=best.gap,
-        iterations=steps,
-        seconds=time.perf_counter() - began,
-        rank=best.rank,
-    )
+    return SoftSolution.of_run(program, best, gap, steps, began, decay=decay)
 
 
 def decay_path(

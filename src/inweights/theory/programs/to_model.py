@@ -1,7 +1,5 @@
 """The optimum of program (2) as a model, for use with all probes."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

@@ -5,18 +5,16 @@ too? Two-hop reasoning is the same question with ``a`` and ``b`` renamed, where 
 is the bridge itself.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
 
-from inweights.config import Config, to_plain
+from inweights.config import Config
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_fraction, check_world
 from inweights.worlds.vocabulary import numbered
-from inweights.worlds.world import Ids, Statements, Vocabulary, World
+from inweights.worlds.world import Ids, Vocabulary, World
 
 
 class Analogy(Config, tag_field="kind", tag="analogy"):
@@ -99,23 +97,14 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
         c, r1 = words["property"].reshape(shared, -1), words["similarity_relation"]
         d, r2 = words["attribute"].reshape(further, -1), words["attribution_relation"]
         a, b = words["source"], words["target"]
-        return World(
-            name="analogy",
-            vocabulary=words,
-            facts=Statements.build(
-                {
-                    "category": _said(a, r1, c[:, category]),
-                    "similarity": _said(b, r1, c[:, category]),
-                    "attribution": _said(a, r2, d[:, category]),
-                }
-            ),
-            queries=Statements.build(
-                {"conclusion": _said(b, r2, d[:, category])}, out_of_distribution=True
-            ),
-            settings=to_plain(self),
-            seed=seed,
-            why_out_of_distribution="the entity is in no attribution that is trained",
-        )
+        facts = {
+            "category": _said(a, r1, c[:, category]),
+            "similarity": _said(b, r1, c[:, category]),
+            "attribution": _said(a, r2, d[:, category]),
+        }
+        queries = {"conclusion": _said(b, r2, d[:, category])}
+        why = "the entity is in no attribution that is trained"
+        return World.of(self, seed, words, facts, queries, why)
 
 
 class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
@@ -174,25 +163,15 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
         given = np.sort(rng.permutation(self.n)[: round(float(self.identity) * self.n)])
         if self.maps == "permutation":
             b, c = rng.permutation(b), rng.permutation(c)
-        return World(
-            name="analogical-two-hop",
-            vocabulary=words,
-            facts=Statements.build(
-                {
-                    "first_hop": _said(a, r1, b[None]),
-                    "second_hop": _said(b, r2, c[None]),
-                    "identity": _said(
-                        b[given],
-                        words["identity_relation"] if self.own_relation else r1,
-                        b[None, given],
-                    ),
-                }
-            ),
-            queries=Statements.build({"conclusion": _said(a, r2, c[None])}, True),
-            settings=to_plain(self),
-            seed=seed,
-            why_out_of_distribution="the subject is in no second hop that is trained",
-        )
+        r0 = words["identity_relation"] if self.own_relation else r1
+        facts = {
+            "first_hop": _said(a, r1, b[None]),
+            "second_hop": _said(b, r2, c[None]),
+            "identity": _said(b[given], r0, b[None, given]),
+        }
+        queries = {"conclusion": _said(a, r2, c[None])}
+        why = "the subject is in no second hop that is trained"
+        return World.of(self, seed, words, facts, queries, why)
 
 
 def _said(entities: Ids, relations: Ids, answers: Ids) -> tuple[Ids, Ids]:

@@ -1,7 +1,5 @@
 """Well-known social networks from ``networkx``."""
 
-from __future__ import annotations
-
 from inweights.worlds.readers.edge_lists import EdgeList, from_graph
 
 #: Names, and the functions of ``networkx`` that make them: who met outside a karate club (Zachary

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from inweights.config import Config, check_size, to_plain
+from inweights.config import Config, check_size
 from inweights.errors import ConfigError, DataError
 from inweights.seeds import WORLD, Streams
 from inweights.support.content import fingerprint
@@ -19,7 +19,7 @@ from inweights.worlds.families.classics import CLASSICS, classic_edges
 from inweights.worlds.readers.edge_lists import EdgeList, from_graph, read_edges
 from inweights.worlds.size import check_counts, check_depth, check_world
 from inweights.worlds.vocabulary import numbered
-from inweights.worlds.world import Ids, Statements, Vocabulary, World
+from inweights.worlds.world import Ids, Vocabulary, World
 
 #: Ring 0..11 with chords 1-3 and 5-8, and a complete graph on 12..15: two components.
 _IRREGULAR = [
@@ -197,15 +197,9 @@ class Graph(Config, tag_field="kind", tag="graph"):
         }
         if not any(len(prompts) for prompts, _ in facts.values()):
             raise DataError("the graph has no edge, so there is nothing to train on")
-        return World(
-            name="graph",
-            vocabulary=vocabulary,
-            facts=Statements.build(facts),
-            queries=self._queries(found, place, ids, vocabulary),
-            settings=to_plain(self),
-            seed=seed,
-            why_out_of_distribution="no path is trained, only edges",
-        )
+        queries = self._queries(found, place, ids, vocabulary)
+        why = "no path is trained, only edges"
+        return World.of(self, seed, vocabulary, facts, queries, why)
 
     def _check_size(self) -> None:
         """Refuse a built-in shape that does not fit into the memory."""
@@ -221,16 +215,16 @@ class Graph(Config, tag_field="kind", tag="graph"):
 
     def _queries(
         self, edges: EdgeList, place: dict[str, int], ids: Ids, vocabulary: Vocabulary
-    ) -> Statements:
+    ) -> dict[str, tuple[Ids, Ids]]:
         if not self.paths:
-            return Statements.build({})
+            return {}
         if not edges.paths:
             raise DataError(f"{self.file} has no line 'leaf=root,…,leaf'; leave paths out")
         if len({len(steps) for steps in edges.paths}) > 1:
             raise DataError(f"{self.file}: paths have different lengths; keep those of one length")
         answers = ids[np.array([[place[label] for label in steps] for steps in edges.paths])]
         prompts = np.stack([np.full(len(answers), vocabulary.id("<path>")), answers[:, -1]], axis=1)
-        return Statements.build({"path": (prompts, answers)}, True)
+        return {"path": (prompts, answers)}
 
     def _skeleton(self) -> tuple[EdgeList, bool]:
         """Return the graph, and whether its labels are given by its source."""

@@ -1,13 +1,11 @@
 """Chains of any number of hops through levels of entities."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from inweights.config import MOST, Config, check_size, to_plain
-from inweights.errors import ConfigError, unknown_name
+from inweights.config import MOST, Config, check_size
+from inweights.errors import ConfigError, check_names
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_fraction, check_world
 from inweights.worlds.vocabulary import bridge_levels, numbered
@@ -66,9 +64,7 @@ class Hops(Config, tag_field="kind", tag="hops"):
         if not self.trained and (self.shortest > 2 or self.longest is not None):
             raise ConfigError("hops: shortest and longest have no effect without trained chains")
         if isinstance(self.identity, tuple):
-            for level in self.identity:
-                if level not in self.bridges:
-                    raise unknown_name("level in identity of hops", level, self.bridges)
+            check_names("level in identity of hops", self.identity, self.bridges)
         else:
             check_fraction("hops", "identity", self.identity)
 
@@ -112,19 +108,8 @@ class Hops(Config, tag_field="kind", tag="hops"):
             }
         )
         trained, queries = self._chains(_walks(path, steps, relations), rng)
-        return World(
-            name="hops",
-            vocabulary=vocabulary,
-            facts=facts.joined(trained),
-            queries=queries,
-            settings=to_plain(self),
-            seed=seed,
-            why_out_of_distribution=(
-                "no chain of so many facts is trained"
-                if self.trained
-                else "no chain of two facts is trained"
-            ),
-        )
+        why = f"no chain of {'so many' if self.trained else 'two'} facts is trained"
+        return World.of(self, seed, vocabulary, facts.joined(trained), queries, why)
 
     def _chains(
         self, walks: Iterator[tuple[Ids, Ids]], rng: np.random.Generator

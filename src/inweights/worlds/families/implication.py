@@ -6,18 +6,16 @@ not: the facts do not tell which. (*Generalization or Hallucination? Understandi
 Reasoning in Transformers*, arXiv 2506.10887.)
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
 
-from inweights.config import Config, to_plain
+from inweights.config import Config
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_world
 from inweights.worlds.vocabulary import numbered
-from inweights.worlds.world import Statements, Vocabulary, World
+from inweights.worlds.world import Vocabulary, World
 
 
 class Implication(Config, tag_field="kind", tag="implication"):
@@ -86,21 +84,14 @@ class Implication(Config, tag_field="kind", tag="implication"):
         queries = say(2, own)
         order = np.argsort(queries[0][:, 0])
         role = "implication" if self.related else "unstated"
-        return World(
-            name="implication",
-            vocabulary=vocabulary,
-            facts=Statements.build(
-                {
-                    "similarity": _statements(grouped, shared, vocabulary["value"]),
-                    "attribution": say(0, own),
-                    "counter_example": say(1, other),
-                }
-            ),
-            queries=Statements.build({role: (queries[0][order], queries[1][order])}, True),
-            settings=to_plain(self),
-            seed=seed,
-            why_out_of_distribution="no such fact of this member is trained",
-        )
+        facts = {
+            "similarity": _statements(grouped, shared, vocabulary["value"]),
+            "attribution": say(0, own),
+            "counter_example": say(1, other),
+        }
+        asked = {role: (queries[0][order], queries[1][order])}
+        why = "no such fact of this member is trained"
+        return World.of(self, seed, vocabulary, facts, asked, why)
 
 
 def _statements(

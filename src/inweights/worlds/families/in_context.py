@@ -6,16 +6,14 @@ token learns to follow an edge from the node that it was just given, which leave
 at the one token that takes planning, the first node of the arm.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from inweights.config import Config, to_plain
+from inweights.config import Config
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_world
 from inweights.worlds.vocabulary import numbered
-from inweights.worlds.world import Ids, Statements, Vocabulary, World
+from inweights.worlds.world import Ids, Vocabulary, World
 
 
 class InContextStar(Config, tag_field="kind", tag="in-context-star"):
@@ -75,15 +73,10 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         vocabulary = Vocabulary({"node": numbered("v", self.labels), "mark": marks})
         rng = Streams(seed).numpy(WORLD, "in-context-star")
         prompts, answers = self._graphs(rng, vocabulary)
-        return World(
-            name="in-context-star",
-            vocabulary=vocabulary,
-            facts=Statements.build({"path": (prompts[: self.trained], answers[: self.trained])}),
-            queries=Statements.build({"path": (prompts[self.trained :], answers[self.trained :])}),
-            settings=to_plain(self),
-            seed=seed,
-            why_out_of_distribution="none is: every graph is a new draw of one distribution",
-        )
+        facts = {"path": (prompts[: self.trained], answers[: self.trained])}
+        queries = {"path": (prompts[self.trained :], answers[self.trained :])}
+        why = "none is: every graph is a new draw of one distribution"
+        return World.of(self, seed, vocabulary, facts, queries, why, out_of_distribution=False)
 
     def _graphs(self, rng: np.random.Generator, words: Vocabulary) -> tuple[Ids, Ids]:
         """Prompts ``[M, T]`` and answers ``[M, nodes]``, all different as graphs and goals."""

@@ -5,20 +5,18 @@ path. What is told and asked is that of :class:`~inweights.worlds.PathStar`, so 
 and judges one takes the other.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from inweights.config import Config, to_plain
+from inweights.config import Config
 from inweights.errors import ConfigError, DataError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.families.path_star import check_task, told_edges, told_paths, words_of
 from inweights.worlds.readers.edge_lists import read_edges, read_paths
-from inweights.worlds.world import Ids, Statements, World
+from inweights.worlds.world import Ids, World
 
 
 class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
@@ -93,15 +91,8 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
         ids = np.array([[place[label] for label in line] for line in lines])
         facts["path"] = told_paths(self, words, ids[trained])
         queries = told_paths(self, words, ids[~trained])
-        return World(
-            name="own-path-star",
-            vocabulary=words,
-            facts=Statements.build(facts),
-            queries=Statements.build({"path": queries}, True),
-            settings=to_plain(self),
-            seed=seed,
-            why_out_of_distribution="no path to this leaf is trained, only edges",
-        )
+        why = "no path to this leaf is trained, only edges"
+        return World.of(self, seed, words, facts, {"path": queries}, why)
 
     def _check(self, lines: list[list[str]]) -> None:
         if len(lines) < 2 or not self.paths:

@@ -5,19 +5,17 @@ path from the root. Who has only memorised edges and trained paths knows nothing
 leaves; who has learnt a geometry finds their paths.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
 import numpy as np
 
-from inweights.config import Config, to_plain
+from inweights.config import Config
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_depth, check_world
 from inweights.worlds.vocabulary import numbered
-from inweights.worlds.world import Ids, Statements, Vocabulary, World
+from inweights.worlds.world import Ids, Vocabulary, World
 
 
 class _Task(Protocol):
@@ -139,17 +137,9 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
                 told_paths(self, vocabulary, lines[part]) for part in (trained, ~trained)
             )
         )
-        return World(
-            name="path-star",
-            vocabulary=vocabulary,
-            facts=Statements.build(facts),
-            queries=Statements.build({"path": queries}, True),
-            settings=to_plain(self),
-            seed=seed,
-            why_out_of_distribution="no path to this leaf is trained, only edges"
-            if self.split == "leaf"
-            else "no path through this arm is trained, only edges",
-        )
+        where = "to this leaf" if self.split == "leaf" else "through this arm"
+        why = f"no path {where} is trained, only edges"
+        return World.of(self, seed, vocabulary, facts, {"path": queries}, why)
 
     def _skeleton(self) -> tuple[Ids, Ids]:
         """Paths ``[leaves, p]`` and edges ``[N − 1, 2]``, nodes numbered from the root, 0."""

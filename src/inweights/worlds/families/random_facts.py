@@ -4,19 +4,17 @@ A few answers are popular, some entities have more facts than others, and relati
 or have several values.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np
 
-from inweights.config import Config, check_size, to_plain
+from inweights.config import Config, check_size
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge.questions import questions
 from inweights.worlds.size import check_counts, check_world
 from inweights.worlds.vocabulary import numbered
-from inweights.worlds.world import Ids, Statements, Vocabulary, World
+from inweights.worlds.world import Ids, Vocabulary, World
 
 Rows = list[tuple[int, int, int]]
 
@@ -111,17 +109,9 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         some = rng.permutation(len(bridges))[: round(float(self.identity) * len(bridges))]
         column = bridges[np.sort(some)][:, None]
         table = np.array(rows)
-        return World(
-            name="random-facts",
-            vocabulary=vocabulary,
-            facts=Statements.build(
-                {"triple": (table[:, :2], table[:, 2:]), "identity": (column, column)}
-            ),
-            queries=Statements.build(self._queries(rng, rows), True),
-            settings=to_plain(self),
-            seed=seed,
-            why_out_of_distribution="no chain of two facts is trained",
-        )
+        facts = {"triple": (table[:, :2], table[:, 2:]), "identity": (column, column)}
+        why = "no chain of two facts is trained"
+        return World.of(self, seed, vocabulary, facts, self._queries(rng, rows), why)
 
     def _weights(self, rng: np.random.Generator, entities: Ids) -> np.ndarray:
         """How likely each entity of a level is to be told of, or to be an answer."""

@@ -5,18 +5,16 @@ reverse relation. *Breaking the Reversal Curse via Identity Bridge* (arXiv 2602.
 identities; ours adds a few reversals that are told.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
 
-from inweights.config import Config, to_plain
+from inweights.config import Config
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_world
 from inweights.worlds.vocabulary import numbered
-from inweights.worlds.world import Statements, Vocabulary, World
+from inweights.worlds.world import Vocabulary, World
 
 
 class Reversal(Config, tag_field="kind", tag="reversal"):
@@ -63,23 +61,14 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
         ends = {"none": [], "first": [a], "second": [b], "both": [a, b]}[self.identity]
         own = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *ends]))[:, None]
         marks = np.full((len(own), len(same)), same[0] if same else 0)
-        return World(
-            name="reversal",
-            vocabulary=vocabulary,
-            facts=Statements.build(
-                {
-                    "edge": (_with(a, forward), b[:, None]),
-                    "turned": (_with(b[told], reverse), a[told][:, None]),
-                    "identity": (np.hstack([own, marks]), own),
-                }
-            ),
-            queries=Statements.build(
-                {"reversal": (_with(b[~told], reverse), a[~told][:, None])}, True
-            ),
-            settings=to_plain(self),
-            seed=seed,
-            why_out_of_distribution="the reversal of this pair is not trained",
-        )
+        facts = {
+            "edge": (_with(a, forward), b[:, None]),
+            "turned": (_with(b[told], reverse), a[told][:, None]),
+            "identity": (np.hstack([own, marks]), own),
+        }
+        queries = {"reversal": (_with(b[~told], reverse), a[~told][:, None])}
+        why = "the reversal of this pair is not trained"
+        return World.of(self, seed, vocabulary, facts, queries, why)
 
 
 def _with(entities: np.ndarray, relation: int) -> np.ndarray:

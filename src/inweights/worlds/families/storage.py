@@ -1,7 +1,5 @@
 """A world as a folder of Parquet and JSON that also loads as a Hugging Face dataset."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -4,18 +4,16 @@ Subjects ``a_i`` reach bridges ``b_k`` through first relations ``r1_j``, and bri
 ``c_i`` through second relations ``r2_k``. A zero-hop identity ``b → b`` may be added.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
 
-from inweights.config import MOST, Config, to_plain
+from inweights.config import MOST, Config
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.size import check_counts, check_fraction, check_world
 from inweights.worlds.vocabulary import numbered
-from inweights.worlds.world import Ids, Statements, Vocabulary, World
+from inweights.worlds.world import Ids, Vocabulary, World
 
 #: Which hops of a query, the first and the second, are in no trained two-hop fact.
 _UNSEEN = {
@@ -166,26 +164,14 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
                 [np.full(len(part), role != "composition") for role, (part, _) in queries.items()]
             )
         bridges = b[_choose(rng, len(b), float(self.identity))][:, None]
-        return World(
-            name="two-hop",
-            vocabulary=vocabulary,
-            facts=Statements.build(
-                {
-                    "first_hop": first,
-                    "second_hop": second,
-                    "two_hop": (prompts[seen], answers[seen]),
-                    "identity": (bridges, bridges),
-                }
-            ),
-            queries=Statements.build(queries, ood),
-            settings=to_plain(self),
-            seed=seed,
-            why_out_of_distribution=(
-                "a hop is in no two-hop fact that is trained"
-                if self.unseen
-                else "the bridge is in no two-hop fact that is trained"
-            ),
-        )
+        facts = {
+            "first_hop": first,
+            "second_hop": second,
+            "two_hop": (prompts[seen], answers[seen]),
+            "identity": (bridges, bridges),
+        }
+        why = f"{'a hop' if self.unseen else 'the bridge'} is in no two-hop fact that is trained"
+        return World.of(self, seed, vocabulary, facts, queries, why, out_of_distribution=ood)
 
     def _trained(self, rng: np.random.Generator, hops: Ids) -> np.ndarray:
         """Mask of the two-hop facts that are trained; ``hops`` ``[2, m]`` says which each uses."""

@@ -5,8 +5,6 @@ here has the same columns and relations and was written by hand: 126 rows, 21 a 
 twice, so that the category of a thing can be known from its partner alone.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Sequence
 from pathlib import Path

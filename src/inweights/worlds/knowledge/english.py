@@ -1,7 +1,5 @@
 """What kind of words a relation's name is: a noun, as ``country``, or a verb, as ``reports_to``."""
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from pathlib import Path

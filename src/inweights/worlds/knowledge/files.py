@@ -4,8 +4,6 @@ Wikidata, RDF, databases and the hub have files of their own. Every row comes wi
 came from, so that a message can name it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from inweights.errors import DataError, unknown_name
+from inweights.errors import DataError, check_names
 from inweights.support.limits import MAX_ROWS, check_name
 from inweights.worlds.knowledge.files import read_rows
 from inweights.worlds.knowledge.remarks import Remark, remarks_on
@@ -191,6 +191,5 @@ def _find(name: str) -> str | Path:
     if not name.startswith("@"):
         return name
     own = {f"@{path.stem}": path for path in sorted(_OWN.glob("*.csv"))}
-    if name not in own:
-        raise unknown_name("set of facts", name, own, error=DataError)
+    check_names("set of facts", [name], own, error=DataError)
     return own[name]

@@ -1,7 +1,5 @@
 """Remarks on a file of triples: duplicates, contradictions, aliases, inverses."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Rows of facts as text has them: delimited cells, or JSON objects."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from inweights.config import Config, decode, load_toml
-from inweights.errors import ConfigError, unknown_name
+from inweights.errors import ConfigError, check_names
 from inweights.worlds.knowledge.english import Sense, a, question, sense
 from inweights.worlds.knowledge.knowledge import Knowledge
 
@@ -89,9 +89,7 @@ class Wording(Config):
     later: ClassVar[Mapping[str, Any]] = {"kinds": {}}
 
     def __post_init__(self) -> None:
-        for kind in self.kinds:
-            if kind not in _kinds():
-                raise unknown_name("kind of relation", kind, _kinds())
+        check_names("kind of relation", self.kinds, _kinds())
         for relation, templates in self.statements.items():
             if not templates:
                 raise ConfigError(f"wording: relation '{relation}' has no template; give one")

@@ -4,8 +4,6 @@ The query is the user's own, and only reads: SQLite is opened for reading, and r
 else; of others the transaction is rolled back.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack

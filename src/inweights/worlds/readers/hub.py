@@ -1,7 +1,5 @@
 """Facts from data sets of the Hugging Face hub, fetched only where that is allowed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 A few kilobytes may hold millions of equal rows, or one long text a million times.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 

@@ -6,8 +6,6 @@ two to four facts, before and after an edit. The columns are those of the reposi
 ``google-deepmind/latent-multi-hop-reasoning`` and ``princeton-nlp/MQuAKE``.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 from functools import lru_cache

@@ -6,8 +6,6 @@ The format is that of Wikidata's JSON dumps: one array with an item a line (as `
 of what these are about.
 """
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import re

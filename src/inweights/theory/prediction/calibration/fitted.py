@@ -1,4 +1,7 @@
-"""A small monotone model of how likely trained networks are to answer a query."""
+"""A small monotone model of how likely trained networks are to answer a query.
+
+``tests/house/calibration.py`` of the repository fits it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ import numpy as np
 import polars as pl
 
 from inweights.theory.prediction.calibration.features import (
-    FEATURES,
     PROPERTIES,
     columns,
     properties,
@@ -25,8 +27,6 @@ MODELS = ("Emb-MLP", "GPT")
 LIKELY, UNLIKELY = 2 / 3, 1 / 3
 #: Distance over its radius from which on the nearest family says little.
 FAR = 1.5
-#: Penalty of squared effects, for each world.
-_RIDGE = 1e-4
 
 Effects = dict[str, float]
 
@@ -89,14 +89,14 @@ class Calibration(msgspec.Struct, frozen=True):
             without: A family; then that fit is taken which has not seen it.
         """
         effects = self.families[without].effects if without else self.effects
-        found = {model: pl.Series(_said(features, own)) for model, own in effects.items()}
+        found = {model: pl.Series(said(features, own)) for model, own in effects.items()}
         return features.select("query").with_columns(**found)
 
     def nearest(self, world: World) -> Nearest:
         """Return the family whose worlds are most like a given one."""
         own = properties(world)
         distances = {
-            name: _distance(own, family.properties, self.spread) / family.radius
+            name: distance(own, family.properties, self.spread) / family.radius
             for name, family in self.families.items()
         }
         name = min(distances, key=distances.__getitem__)
@@ -129,85 +129,18 @@ def outlook(probability: float | None) -> str:
     return "likely" if probability >= LIKELY else "unlikely" if probability <= UNLIKELY else "open"
 
 
-def fit(queries: pl.DataFrame, worlds: pl.DataFrame, replicas: int) -> Calibration:
-    """Fit probabilities to trained worlds, once with all families and once without each.
-
-    Args:
-        queries: A row a query and model: ``family``, ``seed``, ``model``, ``query``, ``share`` (of
-            the replicas that answer it) and the features.
-        worlds: A row a world: ``family``, ``seed`` and the properties.
-        replicas: Of each model on each world.
-    """
-    names = worlds["family"].unique(maintain_order=True).to_list()
-    spread = {name: max(float(np.std(worlds[name].to_numpy())), 1e-3) for name in PROPERTIES}
-    families = {}
-    for name in names:
-        own, mine = worlds.filter(family=name), queries.filter(family=name)
-        centre = {p: float(np.mean(own[p].to_numpy())) for p in PROPERTIES}
-        distances = [_distance(row, centre, spread) for row in own.iter_rows(named=True)]
-        others = queries.filter(pl.col("family") != name)
-        effects = _effects(others)
-        families[name] = Family(
-            centre, max(float(np.quantile(distances, 0.9)), 0.1), _errors(mine, effects), effects
-        )
-    return Calibration(worlds.height, replicas, _effects(queries), spread, families)
-
-
-def _effects(queries: pl.DataFrame) -> dict[str, Effects]:
-    return {model: _logistic(queries.filter(model=model)) for model in MODELS}
-
-
-def _logistic(queries: pl.DataFrame) -> Effects:
-    """Logistic regression on shares with the signs of :data:`FEATURES`; each world counts alike."""
-    from scipy.optimize import minimize
-
-    from inweights.errors import SolverError
-
-    matrix, names = columns(queries)
-    share = queries["share"].to_numpy()
-    weight = queries.select(1 / pl.len().over("family", "seed")).to_series().to_numpy()
-    weight = weight / weight.sum()
-    signs = [FEATURES.get(name, 1) for name in names]
-    full = np.column_stack([matrix, np.ones(len(matrix))])
-    pull = np.append(np.ones(len(names)), 0.0)
-
-    def loss(effects: Floats) -> tuple[float, Floats]:
-        logits = full @ effects
-        value = weight @ (np.logaddexp(0, logits) - share * logits)
-        slope = full.T @ (weight * (_sigmoid(logits) - share))
-        ridge = float(value + _RIDGE * (pull * effects**2).sum())
-        return ridge, slope + 2 * _RIDGE * pull * effects
-
-    bounds = [(0, None) if sign > 0 else (None, 0) for sign in signs] + [(None, None)]
-    solved = minimize(loss, np.zeros(full.shape[1]), jac=True, bounds=bounds, method="L-BFGS-B")
-    if not solved.success:
-        raise SolverError(f"the fit of probabilities did not converge: {solved.message}")
-    return dict(zip((*names, "constant"), (round(float(e), 6) for e in solved.x), strict=True))
-
-
-def _errors(queries: pl.DataFrame, effects: Mapping[str, Effects]) -> Effects:
-    """The 90th percentile over worlds of how far a mean probability is from the share."""
-    found = {}
-    for model, own in effects.items():
-        rows = queries.filter(model=model)
-        off = rows.with_columns(said=pl.Series(_said(rows, own))).group_by("seed").agg(
-            (pl.col("said").mean() - pl.col("share").mean()).abs()
-        )  # fmt: skip
-        found[model] = round(float(np.quantile(off["said"].to_numpy(), 0.9, method="higher")), 4)
-    return found
-
-
-def _said(features: pl.DataFrame, effects: Effects) -> Floats:
+def said(features: pl.DataFrame, effects: Effects) -> Floats:
     """The probability of each row."""
     matrix, names = columns(features)
-    return _sigmoid(matrix @ [effects[name] for name in names] + effects["constant"])
+    return sigmoid(matrix @ [effects[name] for name in names] + effects["constant"])
 
 
-def _distance(one: Mapping[str, float], other: Effects, spread: Effects) -> float:
+def distance(one: Mapping[str, float], other: Effects, spread: Effects) -> float:
     """Root mean square of the differences, in standard deviations over all worlds."""
     gaps = [(one[name] - other[name]) / spread[name] for name in PROPERTIES]
     return float(np.sqrt(np.mean(np.square(gaps))))
 
 
-def _sigmoid(logits: Floats) -> Floats:
+def sigmoid(logits: Floats) -> Floats:
+    """The probabilities of log odds."""
     return np.asarray(0.5 * (1 + np.tanh(logits / 2)))

@@ -1,0 +1,180 @@
+"""How wide a layer has to be to recall random bijections, and whether its MLP selects or stores."""
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import inweights as iw
+from inweights.config import Config, replace_at, to_plain
+from inweights.lab import Measure, Plan, Trial, number, share
+from inweights.recipes.papers import recipe
+from inweights.seeds import WORLD, Streams
+from inweights.worlds import Statements, Vocabulary, World
+
+SWEPT, KNOWN, NEW, RANDOM = "swept", "known", "new embeddings", "new embeddings, random block"
+#: Recall that counts as full.
+FULL = 0.99
+
+
+class Bijections(Config, tag_field="kind", tag="bijections"):
+    """Relations, each a random bijection from known subjects, and from new ones, to attributes.
+
+    Attributes:
+        n: Known subjects, new subjects, and attributes.
+        relations: Number of relations.
+    """
+
+    n: int = 64
+    relations: int = 4
+
+    def build(self, seed: int = 0) -> World:
+        """Draw the bijections; ``new`` is the role of facts of new subjects."""
+        rng = Streams(seed).numpy(WORLD, "bijections")
+        groups = {"known": self.n, "new": self.n, "attribute": self.n, "relation": self.relations}
+        words = Vocabulary({k: [f"{k[0]}{i}" for i in range(n)] for k, n in groups.items()})
+        facts = {}
+        for role in ("known", "new"):
+            subjects = np.tile(words[role], self.relations)
+            answers = [rng.permutation(words["attribute"]) for _ in words["relation"]]
+            prompts = np.stack([subjects, np.repeat(words["relation"], self.n)], axis=1)
+            facts[role] = prompts, np.concatenate(answers)[:, None]
+        return World(
+            name="bijections",
+            vocabulary=words,
+            facts=Statements.build(facts),
+            queries=Statements.build({}),
+            settings=to_plain(self),
+            seed=seed,
+        )
+
+
+class Settings(iw.Config):
+    sizes: tuple[int, ...] = (8, 32, 128)
+    widths: tuple[int, ...] = (3, 4, 5, 6, 7, 8, 10, 12)
+    relations: int = 4
+    transferred: Bijections = Bijections(n=128, relations=2)
+    width: int = 16
+    decay: float = 1.0
+    steps: int = 1000
+    rate: float = 1e-2
+
+
+def plan(settings: Settings) -> Plan:
+    """Every size at every width; and new subjects after known ones, whose embeddings alone move."""
+    worlds = [Bijections(n=n, relations=settings.relations) for n in settings.sizes]
+    trials = [_trial(settings, world, width) for world in worlds for width in settings.widths]
+    trials += [
+        _trial(settings, settings.transferred, settings.width, arm) for arm in (KNOWN, NEW, RANDOM)
+    ]
+    again = Measure(name="transferred", probe=superposed, where={"arm": KNOWN})
+    return Plan(trials=trials, measures=[iw.probes.accuracy, again])
+
+
+def _trial(settings: Settings, world: Bijections, width: int, arm: str = SWEPT) -> Trial:
+    known = iw.Phase(
+        roles={"known": 1.0},
+        steps=settings.steps,
+        freezes=("blocks.*",) if arm == RANDOM else (),
+        optimizer=iw.Optimizer(
+            rate=settings.rate, weight_decay=0.0 if arm == SWEPT else settings.decay
+        ),
+        schedule=iw.Schedule(kind="cosine", warmup=20),
+    )
+    changes = {"roles": {"new": 1.0}, "moves": ("tokens.*",), "freezes": ()}
+    new = replace_at(known, changes | {"optimizer.weight_decay": 0.0})
+    model = iw.GPTConfig(
+        layers=1, width=width, heads=1, tied=False, context=2, init=iw.Init(gamma=0.5)
+    )
+    return Trial(
+        labels={"n": world.n, "width": width, "arm": arm},
+        world=world,
+        model=model,
+        learner=iw.Curriculum(phases=(known, new) if arm in (NEW, RANDOM) else (known,)),
+    )
+
+
+@iw.lab.shows(
+    value="zero_shot",
+    columns="explained zero_shot",
+    label="recall of new facts",
+    null="Embeddings at random recall one fact in n.",
+    caption="New subjects have the embeddings that follow from those of known ones.",
+    low=0.0,
+    high=1.0,
+)
+def superposed(model: Any, worlds: Any) -> pl.DataFrame:
+    """How well embeddings of subjects are linear in the head's vectors of their attributes.
+
+    Returns:
+        A row for each replica: ``explained``, the share of the variance of known subjects that a
+        fit on seven eighths explains in the last one; ``zero_shot``, recall of new subjects whose
+        embeddings a fit on all known ones computes.
+    """
+    import torch
+
+    changed, explained = deepcopy(model), []
+    for replica, world in enumerate(worlds):
+        head = model.head.weight.detach()[replica].double().numpy().T
+        tokens = changed.tokens.weight.data[replica]
+        known, new = (_attributes(world, head, role) for role in ("known", "new"))
+        learnt = tokens[torch.from_numpy(world.vocabulary["known"])].double().numpy()
+        eighth = np.arange(len(learnt)) % 8
+        left = [
+            learnt[eighth == k] - known[eighth == k] @ _fit(known[eighth != k], learnt[eighth != k])
+            for k in range(8)
+        ]
+        explained.append(1 - (np.concatenate(left) ** 2).mean() / learnt.var(axis=0).mean())
+        computed = torch.from_numpy(new @ _fit(known, learnt))
+        tokens[torch.from_numpy(world.vocabulary["new"])] = computed.to(tokens.dtype)
+    recalled = iw.probes.accuracy(changed, worlds).filter(role="new")
+    return recalled.select("replica", pl.Series("explained", explained), zero_shot="accuracy")
+
+
+def _attributes(world: World, head: np.ndarray, role: str) -> np.ndarray:
+    """The head's vectors of what each relation of a subject leads to, side by side, and a one."""
+    _, answers = world.facts.matrix(world.facts.with_role(role))
+    led = answers.reshape(len(world.vocabulary["relation"]), -1)
+    return np.column_stack([*head[led], np.ones(led.shape[1])])
+
+
+def _fit(attributes: np.ndarray, embeddings: np.ndarray) -> np.ndarray:
+    """Ridge regression."""
+    moment = attributes.T @ attributes
+    ridge = 1e-3 * np.trace(moment) / len(moment) * np.eye(len(moment))
+    return np.asarray(np.linalg.solve(moment + ridge, attributes.T @ embeddings))
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Recall; the least width of full recall by size and seed, twice the largest where none is."""
+    recall = tables["accuracy"].select("n", "width", "arm", "seed", "role", recall="accuracy")
+    swept = recall.filter(arm=SWEPT, role="known")
+    full = pl.col("width").filter(pl.col("recall") >= FULL).min()
+    needed = swept.group_by("n", "seed", maintain_order=True).agg(
+        width=full.fill_null(2 * pl.col("width").max()).cast(pl.Float64)
+    )
+    least = pl.col("width").sort_by("n").first().over("seed")
+    return {
+        "swept": swept.with_columns(subjects=pl.format("{} subjects", "n")),
+        "needed": needed.with_columns(growth=pl.col("width") / least),
+        "recall": recall.filter(pl.col("arm") != SWEPT).with_columns(
+            subjects=pl.format("{} known subjects, and as many new ones", "n")
+        ),
+    }
+
+
+recalled = share("recall", "recall")
+
+SCORES = {
+    "known-facts": recalled.at(role="known", arm=KNOWN) >= 0.99,
+    "logarithmic-width": number("needed", "growth", n=128) <= 3.0,
+    "superposition": number("transferred", "explained") >= 0.5,
+    "zero-shot": share("transferred", "zero_shot") >= 0.8,
+    "new-embeddings": recalled.at(role="new", arm=NEW) >= 0.9,
+    "a-random-block-does-it": (
+        recalled.at(role="new", arm=NEW) - recalled.at(role="new", arm=RANDOM)
+    ).within(-0.1, 0.1),
+}
+
+RECIPE = recipe(__name__)
