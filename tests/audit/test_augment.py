@@ -6,19 +6,22 @@ import filecmp
 import inspect
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from tests.counting import lines_of
 
-from inweights.audit import augment, write_augmented
-from inweights.audit.questions import QUESTIONS, _of_one_each
+from inweights.audit import augment, questions, write_augmented
+from inweights.audit.questions import _of_one_each
 from inweights.audit.strategies import STRATEGIES
 from inweights.audit.strategies.telling import Telling
 from inweights.cli.commands.augment import Added, Text
 from inweights.errors import ConfigError, DataError
 from inweights.worlds import Knowledge, Wording, read_knowledge
+from inweights.worlds.knowledge.questions import spread_chains
 
 PEOPLE = read_knowledge("@people")
 
@@ -110,13 +113,17 @@ def test_questions_with_one_candidate_are_left_out_and_counted(tmp_path: Path) -
     assert made.alone == 2  # both reversals
 
 
-def test_questions_of_large_sets_are_drawn(tmp_path: Path) -> None:
-    """As hubs make a hundred million chains: listing them would never end."""
+def test_work_on_large_sets_grows_with_facts_not_with_chains(tmp_path: Path, monkeypatch) -> None:
+    """Twice the facts of hubs make over three times the chains, of which a hundred are asked."""
+    monkeypatch.setattr(questions, "QUESTIONS", 100)
     rng = np.random.default_rng(0)
-    ends, relations = rng.zipf(1.3, size=(5_000, 2)) % 20_000, rng.integers(0, 40, 5_000)
+    ends, relations = rng.zipf(1.3, size=(4_000, 2)) % 20_000, rng.integers(0, 40, 4_000)
     rows = [f"e{s},r{r},e{o}" for (s, o), r in zip(ends.tolist(), relations.tolist(), strict=True)]
-    made = augment(facts(tmp_path, *rows))
-    assert made.counts["question: composition"] == QUESTIONS
+    half, whole = facts(tmp_path, *rows[:2_000]), facts(tmp_path, *rows)
+    assert spread_chains(whole.triples, 1)[1] > 3 * spread_chains(half.triples, 1)[1]
+    assert augment(whole).counts["question: composition"] == 100
+    lines = [lines_of(partial(augment, data)) for data in (half, whole)]
+    assert lines[1] < 2 * lines[0]
 
 
 def test_questions_are_held_out() -> None:

@@ -45,21 +45,11 @@ VARYING = (
 )
 
 
-@pytest.fixture(scope="module")
-def root(tmp_path_factory) -> Path:
-    """Two finished runs of the demonstration, one with changed settings."""
-    root = tmp_path_factory.mktemp("runs")
-    words = ["run", "two-hop", "--scale", "smoke", "--runs", str(root), "--json"]
-    assert main([*words, "--set", "n=5", "--set", "models=emb-mlp,gpt"]) == 0
-    assert main(words) == 0
-    return root
-
-
 @pytest.fixture
-def at(root, monkeypatch) -> Path:
-    monkeypatch.setenv("INWEIGHTS_RUNS", str(root))
+def at(demos, monkeypatch) -> Path:
+    monkeypatch.setenv("INWEIGHTS_RUNS", str(demos))
     monkeypatch.setenv("COLUMNS", "80")
-    return root
+    return demos
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -118,8 +108,8 @@ def test_no_list_of_claims_is_long(capsys, name: str, measured: bool) -> None:
     assert len(lines) <= 60
 
 
-def test_a_run_with_other_settings_is_named(root, tmp_path, monkeypatch, capsys) -> None:
-    changed = next(f for f in root.glob("demo/two-hop/*/config.json") if '"n":5' in _squeezed(f))
+def test_a_run_with_other_settings_is_named(demos, tmp_path, monkeypatch, capsys) -> None:
+    changed = next(f for f in demos.glob("demo/two-hop/*/config.json") if '"n":5' in _squeezed(f))
     shutil.copytree(changed.parent, tmp_path / "demo" / "two-hop" / changed.parent.name)
     monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path))
     assert main(["show", "two-hop", "--scale", "smoke"]) == 2

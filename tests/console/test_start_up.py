@@ -6,12 +6,10 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
-import pytest
 from tests.runs.tiny import RECIPE
-
-from inweights.cli import main
 
 HEAVY = ("torch", "scipy", "sklearn", "matplotlib", "networkx", "transformers")
 #: Modules that a look may import, with those of Python itself; torch alone has two thousand.
@@ -42,14 +40,6 @@ LOOKS = {
 }
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory) -> tuple[str, str]:
-    """A finished run of the demonstration, and its hash."""
-    root = tmp_path_factory.mktemp("runs")
-    assert main(["run", "two-hop", "--scale", "smoke", "--runs", str(root), "--json"]) == 0
-    return str(root), next((root / "demo" / "two-hop").iterdir()).name
-
-
 def seen(looks: dict[str, list[str]], heavy: tuple[str, ...], runs: str) -> dict[str, list[Any]]:
     """Exit code, heavy modules and number of modules after each look, one after another."""
     environment = os.environ | {"INWEIGHTS_RUNS": runs, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -59,13 +49,13 @@ def seen(looks: dict[str, list[str]], heavy: tuple[str, ...], runs: str) -> dict
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def test_looking_is_quick(finished) -> None:
+def test_looking_is_quick(demos: Path) -> None:
     """In one process: what a look imports counts with all later ones, and together it is little."""
-    root, run = finished
+    run = next((demos / "demo" / "two-hop").iterdir()).name
     looks = {
         name: [run if word == "HASH" else word for word in words] for name, words in LOOKS.items()
     }
-    after = seen(looks, HEAVY, root)
+    after = seen(looks, HEAVY, str(demos))
     assert {name: told[:2] for name, told in after.items()} == {name: [0, []] for name in LOOKS}
     assert max(modules for _, _, modules in after.values()) < MOST
 

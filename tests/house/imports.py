@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -22,16 +22,14 @@ def modules() -> Mapping[str, Path]:
     return found
 
 
-@cache
 def imported(path: Path) -> frozenset[str]:
     """Whole names of what a file imports of the library, within functions and for types too."""
-    return _names(ast.walk(_tree(path)))
+    return needed(path) | _found(path)[1]
 
 
-@cache
 def needed(path: Path) -> frozenset[str]:
     """The same without what is imported for type checkers alone."""
-    return _names(_running(_tree(path)))
+    return _found(path)[0]
 
 
 def graph() -> nx.DiGraph:
@@ -54,20 +52,23 @@ def circles() -> list[list[str]]:
     return sorted(sorted(part) for part in parts if len(part) > 1)
 
 
-def _tree(path: Path) -> ast.AST:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def _running(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but those below ``if TYPE_CHECKING``."""
-    for node in ast.iter_child_nodes(tree):
+@cache
+def _found(path: Path) -> tuple[frozenset[str], frozenset[str]]:
+    """Names that a file imports when it runs, and those for type checkers."""
+    running: list[ast.AST] = []
+    checked: list[ast.AST] = []
+    below: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    while below:
+        node = below.pop()
         if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
-            continue
-        yield node
-        yield from _running(node)
+            checked += ast.walk(node)
+        elif isinstance(node, ast.stmt | ast.Module | ast.ExceptHandler | ast.match_case):
+            running.append(node)
+            below += ast.iter_child_nodes(node)  # no expression holds an import
+    return _names(running), _names(checked)
 
 
-def _names(nodes: Iterator[ast.AST]) -> frozenset[str]:
+def _names(nodes: Iterable[ast.AST]) -> frozenset[str]:
     found = set()
     for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -156,9 +158,19 @@ def test_a_look_is_a_run_like_any_other(store, known, capsys) -> None:
     assert verdicts(whole)["edge"][1] == max(len(folder.seeds) for folder in looks)
 
 
+@pytest.fixture(scope="module")
+def looked_at(tmp_path_factory) -> Path:
+    """A run and the looks at it; they are copied before they are changed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("inweights.lab.studies.settle.MOST", 8)
+        store = RunStore(tmp_path_factory.mktemp("looks"))
+        settle(COINS_RECIPE, "cpu", store=store, seconds=1000)
+    return store.root
+
+
 @pytest.mark.parametrize("claims", [["edgy"], "edge", [7], {}, []])
-def test_a_look_from_elsewhere_that_is_none(store, known, claims) -> None:
-    settle(COINS_RECIPE, "cpu", store=store, seconds=1000)
+def test_a_look_from_elsewhere_that_is_none(store, known, looked_at, claims) -> None:
+    shutil.copytree(looked_at, store.root, dirs_exist_ok=True)
     before = standing(COINS_RECIPE, "cpu", store)
     assert before is not None
     best = max(store.of(COINS_RECIPE.name), key=lambda folder: len(folder.seeds))

@@ -31,6 +31,8 @@ ALL = {**PROBES, "label_cosines": label_cosines}
 #: Probes with a null distribution; probes that solve a program: slow, and quadratic.
 DRAWN = {"hop_correlation", "named_geometry", "spectral_energy", "zigzag", "geometric_margin"}
 SOLVED = {"direction", "nuclear_norm"}
+#: These take more than a processor second.
+LONG = {"carries", "edits"}
 
 
 def small_and_model(name: str, n: int, replicas: int = 1, width: int = 16) -> tuple[Model, World]:
@@ -90,7 +92,10 @@ def test_what_is_said_is_of_as_many_statements_as_are_looked_at_by_default() -> 
     assert [name for name, (said, default) in limits.items() if said != default] == []
 
 
-@pytest.mark.parametrize("name", sorted(set(ALL) - TABLES))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in sorted(set(ALL) - TABLES)],
+)
 def test_what_is_held_was_said_within_a_factor_of_two(name: str, request, monkeypatch) -> None:
     if name == "named_geometry":  # draws one after another: more of them hold no more
         monkeypatch.setitem(ALL, name, partial(ALL[name], draws=2))

@@ -50,7 +50,7 @@ def test_holds_everything(page):
 
 
 def test_is_the_same_twice():
-    still, *_, moving = made_up.figures()
+    _, still, *_, moving = made_up.figures()
     content = made_up.content(figures=[still, moving])
     assert build_page(content) == build_page(content)
 

@@ -57,7 +57,8 @@ def navigation(
         >>> lines = np.array([[0, 3 * arm + 1, 3 * arm + 2, 3 * arm + 3] for arm in range(5)])
         >>> told = iw.Statements.build({"path": (lines[:3, -1:], lines[:3])})
         >>> asked = iw.Statements.build({"path": (lines[3:, -1:], lines[3:])})
-        >>> world = World("star", iw.Vocabulary({"node": [str(i) for i in range(16)]}), told, asked)
+        >>> nodes = iw.Vocabulary({"node": [str(i) for i in range(16)]})
+        >>> world = iw.World("star", nodes, told, asked)
         >>> model = iw.GPTConfig(width=8).build(vocabulary=16, seeds=[0])
         >>> navigation(model, world).select("depth", "hops", "chance").rows()
         [(1, 2, 0.2), (2, 1, 0.2)]

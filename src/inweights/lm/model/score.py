@@ -135,14 +135,14 @@ def _continue(
     grown: list[list[int]] = [[] for _ in starts]
     texts = [""] * len(starts)
     over = [False] * len(starts)
-    cache: Any = None
+    read: dict[str, Any] = {}
     for _ in range(tokens):
         known: dict[str, Any] = {}
         if any(pads):
             places = (mask.cumsum(1) - 1).clamp(min=0)[:, -step.shape[1] :]
             known = {"attention_mask": mask, "position_ids": places}
-        out = lm.model(input_ids=step, past_key_values=cache, use_cache=True, **known)
-        cache = out.past_key_values
+        out = lm.model(input_ids=step, use_cache=True, **read, **known)
+        read = _read(out)
         step = _next(out.logits[:, -1], generator)
         mask = torch.cat([mask, torch.ones_like(step)], 1)
         for row, token in enumerate(step[:, 0].tolist()):
@@ -156,6 +156,12 @@ def _continue(
         if all(over):
             break
     return [text.strip() for text in texts]
+
+
+def _read(out: Any) -> dict[str, Any]:
+    """Keys and values of what was read, by the option that takes them: transformers renamed it."""
+    name = "cache" if "cache" in out else "past_key_values"
+    return {name: out[name]}
 
 
 def _next(logits: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
@@ -192,10 +198,11 @@ def _score(
     if longer:
         # Only candidates of several tokens are read; the others are scored by now.
         more = [i for i, candidate in enumerate(flat) if len(candidate) > 1]
-        cache = out.past_key_values
-        cache.batch_repeat_interleave(number)
-        cache.batch_select_indices(torch.tensor(more, device=lm.device))
-        behind = lm.model(input_ids=ids[more, :-1], past_key_values=cache).logits.float()
+        read = _read(out)
+        for cache in read.values():
+            cache.batch_repeat_interleave(number)
+            cache.batch_select_indices(torch.tensor(more, device=lm.device))
+        behind = lm.model(input_ids=ids[more, :-1], **read).logits.float()
         scores = behind.gather(2, ids[more, 1:, None])[..., 0] - behind.logsumexp(-1)
         total[more] += (scores.double() * mask[more, 1:]).sum(1)
     return list(total.cpu().numpy().reshape(len(rows), number))
