@@ -28,7 +28,6 @@ class Audit:
     """Result of :func:`audit`: its tables and how they were computed.
 
     Attributes:
-        knowledge: The facts.
         relations: A row a relation: ``triples``, ``subjects``, ``objects``, ``values`` (mean number
             a subject has), ``most_common`` (the value that most subjects have) and ``share`` (how
             many have it: what one may guess from the relation alone).
@@ -55,8 +54,6 @@ class Audit:
             many dates and numbers end triples, which are no entities.
         forecast: What :func:`inweights.predict` says, of a part where there are many facts; or
             none.
-        why_no_forecast: Why there is none.
-        seconds: Time taken.
     """
 
     knowledge: Knowledge

@@ -52,7 +52,6 @@ class Augmented:
         words: Number of words of ``train`` and ``control``.
         plain: Relations that have no template of their own.
         tokens: Number of tokens of ``train`` and ``control``; empty where no tokenizer was given.
-        strategies: Names of the strategies.
         dropped: Questions that were left out, as a text to train on has their very prompt.
         chains: Chains of two facts, of which some are asked where there are many, or where no wrong
             candidate is known.

@@ -23,7 +23,6 @@ class Finding(msgspec.Struct, frozen=True):
 
     Attributes:
         level: ``good``; ``act``: something to do before training; ``note``: something to know.
-        title: What it is, in a few words.
         text: What it means, and what to do, in a sentence or two.
     """
 

@@ -60,12 +60,8 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
 
     The name that most facts have is kept. Set apart are facts about a name that stands for nothing
     (``n/a``), and all values of a subject that has several dates or numbers, or of a relation where
-    nine in ten subjects have one.
-
-    Args:
-        knowledge: The facts.
-        near: Whether to rename near spellings, too, where the facts speak for it
-            (:func:`~inweights.audit.near.near_spellings`).
+    nine in ten subjects have one. ``near`` also renames near spellings
+    (:func:`~inweights.audit.near.near_spellings`), where the facts speak for it.
 
     Example:
         >>> import tempfile

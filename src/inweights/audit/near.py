@@ -34,7 +34,6 @@ class Near(NamedTuple):
 
     Attributes:
         name: Number of the rarer one.
-        other: Number of the other.
         why: How they differ, and what their facts say.
         agree: How many of their facts speak for one entity.
         sure: Whether to rename without being asked: nothing speaks against it, and the rarer one
@@ -53,10 +52,6 @@ def near_spellings(names: Sequence[str], triples: Ids) -> list[Near]:
 
     Of several others for one name the one with most facts that agree is sure, if there is one. The
     surest are first.
-
-    Args:
-        names: Of the entities.
-        triples: Subject, relation and object of each fact, as numbers, ``[M, 3]``.
     """
     kinds = _Kinds(triples)
     found: list[Near] = []

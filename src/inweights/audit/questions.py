@@ -50,11 +50,8 @@ class _Asked(NamedTuple):
 def held_out(facts: Knowledge, words: Wording, *, seed: int = 0, reverse: bool) -> pl.DataFrame:
     """Return questions with candidates.
 
-    Args:
-        facts: What is trained.
-        words: How it is told.
-        seed: Decides which questions and candidates are drawn where there are too many.
-        reverse: Whether reversals are asked; not where they are trained.
+    The seed decides which questions and candidates are drawn where there are too many. Reversals
+    are asked with ``reverse``: not where they are trained.
 
     Returns:
         A row a question: ``role`` (``composition``: ``subject``, ``first``, ``second``, through

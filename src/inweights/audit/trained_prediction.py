@@ -52,8 +52,6 @@ class TrainedForecast:
         kinds: A row for each model and role of queries: ``model``, ``role``, ``queries``, and
             ``share`` of them with its Student interval over the replicas, ``lower`` to ``upper``.
         memorised: Share of the facts that each model answers rightly, mean over its replicas.
-        replicas: Number of replicas of each model.
-        seconds: Time taken.
     """
 
     queries: pl.DataFrame

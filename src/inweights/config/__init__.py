@@ -219,10 +219,6 @@ def as_overrides(
 def replace_at(config: C, values: Mapping[str, Any]) -> C:
     """Return ``config`` with other values at dotted paths; list items are given by index.
 
-    Args:
-        config: The config to start from.
-        values: Such as ``{"phases.0.optimizer.rate": 0.01}``.
-
     Raises:
         ConfigError: A path leads nowhere (names the nearest), or a value does not fit.
 

@@ -20,12 +20,9 @@ class Measured(NamedTuple):
     """A measurement of a strategy.
 
     Attributes:
-        strategy: Its name.
         asked: A name of ``ASKED``.
-        gain: Accuracy over that of a control with as many tokens, mean of the seeds.
-        low: Lower end of its 95% interval (Student, over seeds).
-        high: Upper end.
-        seeds: How many.
+        gain: Accuracy over that of a control with as many tokens, mean of the seeds; its 95%
+            interval (Student, over seeds) goes from ``low`` to ``high``.
         source: Where it is from, and what limits it.
     """
 

@@ -23,9 +23,6 @@ class Row(NamedTuple):
     Attributes:
         fact: Number of the fact that it tells; -1 where it tells none or several.
         line: Line of that fact; else -1.
-        role: What it is.
-        stage: When it is trained.
-        prompt: What is given.
         completion: What is learnt, with the space before it.
         says: Pairs of entities that one sentence of it names in this order: a question from the one
             to the other is then answered by direct statement.
@@ -47,8 +44,6 @@ class Telling:
     What is not described here is that of :func:`inweights.audit.augment`.
 
     Attributes:
-        facts: The facts.
-        words: Their words.
         stages: Stage of each fact, ``[M]``.
     """
 
@@ -65,7 +60,6 @@ class Telling:
     rewrite: Callable[[Sequence[str]], Sequence[str]] | None = None
 
     def rng(self, name: str) -> np.random.Generator:
-        """The stream of one strategy."""
         return Streams(self.seed).numpy(WORLD, "strategies", name)
 
     @cached_property

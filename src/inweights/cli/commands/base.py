@@ -187,7 +187,6 @@ class Finished:
     runs: Runs = None
 
     def open(self, name: str, *, again: bool = False) -> "Outcome":
-        """Open it."""
         from inweights import laboratory
 
         return laboratory.open_run(name, self.scale, runs=self.runs, again=again)

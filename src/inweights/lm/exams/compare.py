@@ -35,13 +35,11 @@ class Paired:
     """A paired comparison of one column over the same questions.
 
     Attributes:
-        mean: Mean of after minus before.
-        low: Lower end of its 95% interval (Student, over questions).
-        high: Upper end.
+        mean: Of after minus before; its 95% interval (Student, over questions) is ``low`` to
+            ``high``.
         gained: Questions that became right; for yes-or-no columns, else that rose.
         lost: Questions that became wrong, or fell.
         p: Of the exact sign test over those that changed: for yes-or-no columns McNemar's.
-        questions: How many were compared.
     """
 
     mean: float
@@ -104,10 +102,6 @@ def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
     Facts; compositions that a training text states, those held out with both hops known, and those
     held out otherwise; reversals and analogies; and apart, questions whose answer is the subject.
 
-    Args:
-        table: Of :func:`inweights.lm.ask`.
-        questions: What was asked.
-
     Returns:
         ``group``, ``questions``, ``accuracy``, ``low``, ``high``; only groups that have questions.
 
@@ -145,8 +139,7 @@ def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
 def compositionality(table: pl.DataFrame) -> dict[str, float]:
     """Return the compositionality gap (Press et al. 2022) and what it is made of.
 
-    Args:
-        table: Of :func:`inweights.lm.ask`, with compositions and both of their hops.
+    The table is one of :func:`inweights.lm.ask`, with compositions and both of their hops.
 
     Returns:
         ``first_hop``, ``second_hop`` (accuracy), ``both`` (share of chains both of whose hops are

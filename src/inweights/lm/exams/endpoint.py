@@ -34,10 +34,7 @@ class Endpoint:
 
     Attributes:
         url: Its base, such as ``http://localhost:8080/v1``.
-        model: What the server calls it.
         key: Name of the environment variable with the key; none is sent where it is not set.
-        at_once: Requests at the same time, at most.
-        tokens: Of an answer, at most.
     """
 
     url: str
@@ -100,12 +97,7 @@ def ask_endpoint(
 ) -> dict[str, Any]:
     """Ask every question once; answers are kept in a file, and asked for again never.
 
-    Args:
-        endpoint: The model.
-        questions: What to ask, such as :func:`inweights.lm.read_exam` gives with ``chat``.
-        kept: JSONL file of answers, one a request; made where there is none.
-        progress: Told about questions done.
-        wait: Waits before another try.
+    The file is JSONL, one answer a request; made where there is none.
 
     Returns:
         ``answers`` (``id, chain, role, prompt, answer, said, hit``) and ``groups``

@@ -34,10 +34,7 @@ def general_knowledge(
 ) -> pl.DataFrame:
     """Evaluate a model on questions unrelated to the training facts.
 
-    Args:
-        lm: The model.
-        names: Names of what it is told, to notice where it gives them for an answer.
-        progress: Told about what is done.
+    ``names`` are those of its training facts, to notice where it gives one for an answer.
 
     Returns:
         A row a question of ``GENERAL``, with the columns of :func:`inweights.lm.ask` and ``said``

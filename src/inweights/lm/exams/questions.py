@@ -23,7 +23,6 @@ class Question:
         role: ``composition``, ``analogy``, ``reversal``; of a composition also ``first_hop`` and
             ``second_hop``, and ``skip``: the prompt ``(e1, r2)`` that leaves the first relation out
             (Identity Bridge, §4.5).
-        prompt: What comes before the answer.
         candidates: Names, without the space before them; different ones.
         label: Place of the right one.
         accepted: Other names of the right one, for generated answers.
@@ -149,9 +148,7 @@ def _of_hops(
 def read_exam(path: str | Path, *, chat: bool = False) -> list[Question]:
     """Read questions from a JSONL or Parquet file, or a folder that ``inweights augment`` wrote.
 
-    Args:
-        path: Where they are.
-        chat: Whether they are asked as a user asks in chat, where the table says how.
+    In ``chat`` they are asked as a user asks, where the table says how.
 
     Raises:
         DataError: There is no such file, or it lacks columns.

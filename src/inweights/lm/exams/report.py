@@ -32,14 +32,8 @@ def evaluation(
 ) -> dict[str, Any]:
     """Evaluate a model, and the original model if given.
 
-    Args:
-        lm: The model.
-        questions: What to ask, such as :func:`inweights.lm.read_exam` gives.
-        before: The model that it was fine-tuned from.
-        words: Whether it answers in its own words, too.
-        forecast: ``id, verdict, expected`` of compositions, as
-            :func:`forecast_of` gives them.
-        progress: Told about what is done.
+    The ``forecast``, of :func:`forecast_of`, has ``id, verdict, expected`` of compositions. With
+    ``words`` the model answers in its own words, too.
 
     Returns:
         ``general`` (:func:`inweights.lm.exams.general.general_knowledge`), ``answers`` (a row a
@@ -147,12 +141,6 @@ def forecast_of(
     progress: SolverProgress | None = None,
 ) -> tuple[pl.DataFrame | None, str]:
     """Predict the compositions of a data set for a network trained on its facts alone.
-
-    Args:
-        folder: What ``inweights augment`` wrote.
-        questions: Of :func:`inweights.lm.read_exam`, of this folder.
-        seconds: Time limit.
-        progress: Told about the solution.
 
     Returns:
         ``id, verdict, expected``, a row a composition that is forecast, or none; and why none is.

@@ -14,14 +14,10 @@ _ROUNDS = 2
 def with_retrieved(
     questions: Sequence[Question], facts: Sequence[str], *, most: int = 8
 ) -> list[Question]:
-    """Return questions whose prompt begins with the facts that BM25 ranks first.
+    """Return questions whose prompt begins with the facts (at most ``most``, at least 2) of BM25.
 
-    Half of them are found by the question, the others by the question with those.
-
-    Args:
-        questions: What is asked; the steps of chains are left out.
-        facts: A sentence each.
-        most: Facts in a prompt, at most; at least 2.
+    Half of them are found by the question, the others by the question with those. The steps of
+    chains are left out.
 
     Raises:
         ConfigError: ``bm25s`` is not installed.

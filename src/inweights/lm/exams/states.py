@@ -51,10 +51,7 @@ def hidden_states(lm: LanguageModel, texts: Sequence[str]) -> Floats:
 def named_states(lm: LanguageModel, names: Sequence[str], prompt: str = NAMED) -> Embedding:
     """Return what a model makes of names, layer by layer: states at the last token of each.
 
-    Args:
-        lm: The model.
-        names: Names, such as those of a graph's nodes, written as the model may have read them.
-        prompt: Text that ends in ``{name}``.
+    Write the names as the model may have read them; the ``prompt`` ends in ``{name}``.
 
     Returns:
         An embedding ``[L + 1, N, D]``; layer 0 is the table of tokens.
@@ -86,12 +83,8 @@ def resemblance_by_layer(
     """Return the similarity of states of paired and unpaired texts, by layer.
 
     Feature Resemblance, equation (10), on hidden states. Pretrained states lie in a narrow cone, so
-    that a cosine says little without that of texts which do not belong together.
-
-    Args:
-        lm: The model.
-        one: Texts, ``N`` of them, at least 2.
-        other: The text that each belongs with.
+    that a cosine says little without that of texts which do not belong together. ``one`` has ``N``
+    texts, at least 2; ``other`` the text that each belongs with.
 
     Returns:
         ``layer, cosine, other, contrast``: mean over pairs ``(i, i)``, over pairs ``(i, j ≠ i)``

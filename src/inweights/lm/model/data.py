@@ -39,7 +39,6 @@ class Encoded:
     Attributes:
         ids: All tokens, ``[T]``.
         start: Index of the first token that the loss sees.
-        stage: Its stage.
         old: Whether it is trained on to be kept.
         likely: Of such a one, where it was asked: the likeliest next tokens at each place from
             ``start`` on, and their log-probabilities, each ``[T - start, K]``.
@@ -55,10 +54,7 @@ class Encoded:
 def encode(lm: LanguageModel, examples: Iterable[Example], *, end: bool = False) -> list[Encoded]:
     """Tokenise examples; prompt and completion separately, so that the mask is exact.
 
-    Args:
-        lm: Whose tokenizer.
-        examples: What to train on.
-        end: Whether the token that ends a text is learnt after each completion.
+    With ``end`` the token that ends a text is learnt after each completion.
 
     Raises:
         DataError: A completion has no tokens, or an example has none before its completion's

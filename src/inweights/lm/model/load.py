@@ -31,9 +31,7 @@ class LanguageModel:
     """A causal model with its tokenizer.
 
     Attributes:
-        name: What it was loaded from.
         model: A causal model of ``transformers``, in evaluation mode.
-        tokenizer: Its tokenizer.
         chat: Whether prompts are turns of a user, and what follows is the answer, in the model's
             own chat template.
     """

@@ -34,11 +34,7 @@ def log_likelihoods(
 ) -> list[Floats]:
     """Return the log-probability of each candidate as the continuation of its prompt.
 
-    Args:
-        lm: The model.
-        prompts: What comes before, ``Q`` of them.
-        candidates: The candidates of each prompt, with the space before them.
-        progress: Told about questions done.
+    Candidates begin with the space before them.
 
     Returns:
         One array a prompt: summed natural logarithms over the tokens of each candidate.

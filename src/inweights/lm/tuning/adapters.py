@@ -20,13 +20,8 @@ def adapted(model: Any, config: FineTune, seed: int, *, keep: Path | None = None
 
     Adapters are those of LoRA (Hu et al. 2021, arXiv:2106.09685, §4.1) on every linear layer but
     the head; ``A`` is drawn by the seed, ``B`` is zero, there is no dropout. The model has its own
-    modules again after the block, whatever happened in it.
-
-    Args:
-        model: A causal model of ``transformers``.
-        config: Method, and of ``lora`` its rank, scale and variant.
-        seed: Root seed.
-        keep: Folder to write the adapters to before they are merged, as ``peft`` reads them.
+    modules again after the block, whatever happened in it. Before they are merged, the adapters are
+    written to the folder ``keep``, as ``peft`` reads them.
     """
     wanted = [p.requires_grad for p in model.parameters()]
     if config.method == "full":

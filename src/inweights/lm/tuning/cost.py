@@ -22,9 +22,7 @@ class Cost:
     """The cost of a fine-tuning; its epochs are the most that there can be.
 
     Attributes:
-        rows: Examples.
         tokens: Of one pass over them.
-        epochs: Passes, at most.
         updates: In all passes.
         seconds: Of all updates, without the preparation.
         padding: Share of the positions that are padding.
@@ -48,13 +46,8 @@ def cost_of(
 ) -> Cost:
     """Train for some updates and return what all of them would take. Changes the model.
 
-    The first two updates are slower, and are left out of the time.
-
-    Args:
-        lm: The model, not to be used after.
-        examples: What would be trained on.
-        config: How.
-        steps: Updates that are measured, at most.
+    The first two updates are slower, and are left out of the time. At most ``steps`` updates are
+    measured.
 
     Example:
         >>> from inweights.lm import load_model

@@ -25,15 +25,7 @@ _ABOUT = "about.json"
 
 
 class About(Config):
-    """What the epochs of a fine-tuning are of.
-
-    Attributes:
-        base: What it began from.
-        method: ``lora``: an epoch is its adapters; ``full``: a whole model.
-        chat: Whether in its chat template.
-        dtype: Type of the weights.
-        seed: Root seed.
-    """
+    """What the epochs of a fine-tuning are of; of ``lora`` an epoch is its adapters."""
 
     base: str
     method: str

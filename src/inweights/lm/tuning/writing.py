@@ -116,11 +116,8 @@ def paraphraser(
 ) -> Callable[[Sequence[str]], list[str]]:
     """Return a function that says each sentence again: the likeliest line that the model writes.
 
-    Whether a fact survived is checked by who asks.
-
-    Args:
-        lm: The model; in chat it is asked, else it is shown two examples.
-        progress: Told about sentences done.
+    Whether a fact survived is checked by who asks. In chat the model is asked, else it is shown two
+    examples.
 
     Example:
         >>> from inweights.lm import load_model

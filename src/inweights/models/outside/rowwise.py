@@ -76,11 +76,7 @@ class _Batched(torch.autograd.Function):
 
 
 class Noise:
-    """Draws the masks of dropout within modules from generators of one's own.
-
-    Attributes:
-        rate: The largest that was asked for.
-    """
+    """Draws the masks of dropout within modules; ``rate`` is the largest that was asked for."""
 
     def __init__(self, rows: Rows, generators: Sequence[torch.Generator] | None) -> None:
         self._rows, self._generators = rows, generators

@@ -14,15 +14,11 @@ from inweights.report.base import tidy
 
 @dataclass(frozen=True)
 class Matrix:
-    """A matrix read from long rows.
+    """A matrix read from long rows; NaN where the table has none.
 
     Attributes:
-        values: ``[rows, columns]``; NaN where the table has no row.
-        rows: Label of each row.
-        columns: Label of each column.
         boxes: Cells ``(row, column)`` that carry a box.
         row_groups: ``(name, first, last)`` of each run of rows of one group.
-        column_groups: The same for columns.
     """
 
     values: np.ndarray

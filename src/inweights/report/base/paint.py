@@ -26,11 +26,9 @@ _NAMED: dict[str, Any] = {"textcoords": "offset points", "fontsize": style.SMALL
 
 @dataclass(frozen=True)
 class Labels:
-    """How the labels of a matrix are set; lengths in points.
+    """How the labels of a matrix are set: room in points, 0 for names that are not shown.
 
     Attributes:
-        rows_wide: Room that the names of rows take; 0 where they are not named.
-        columns_deep: Room that the names of columns take; 0 where they are not named.
         rows_turned: Whether the names of the groups of rows run upwards.
         columns_turned: Whether the names of columns do.
         columns_slant: Whether the names of the groups of columns are slanted.

@@ -56,10 +56,7 @@ def _canvas(figure: Figure, kind: type[_Canvas], dpi: float) -> Iterator[_Canvas
 
 
 def show_inline(figure: Figure) -> Figure:
-    """Let a notebook show the figure where it is a cell's value; return it.
-
-    Jupyter shows figures of pyplot alone, and ours are made without it.
-    """
+    """Return the figure; a notebook shows it, as Jupyter else does for figures of pyplot alone."""
 
     def picture() -> tuple[bytes, dict[str, int]]:
         width, height = (round(100 * inches) for inches in figure.get_size_inches())
@@ -78,7 +75,6 @@ class Still:
 
     @cached_property
     def svg(self) -> str:
-        """The figure as an SVG file."""
         return svg(self.picture, self.name)
 
     @cached_property

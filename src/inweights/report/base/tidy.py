@@ -65,13 +65,7 @@ def _quoted(texts: pl.Series) -> pl.Series:
 class Spread:
     """Replicates over an axis: arrays of one length, and the single values behind them.
 
-    Attributes:
-        at: Positions on the axis, sorted.
-        mean: Mean over seeds; NaN where there is no number.
-        low: Lower end of the 95% interval of the mean.
-        high: Upper end.
-        dots_at: Position of every single value.
-        dots: Every single value, one for each position and seed.
+    The mean over seeds has the 95% interval from ``low`` to ``high``; NaN where there is no number.
     """
 
     at: np.ndarray
@@ -184,13 +178,8 @@ def spread(
 
     Several rows of one seed at one position are averaged first. Values that are missing or not
     finite are left out; a position without any keeps its place with NaN, so that a line breaks.
-    An interval needs five seeds: with fewer there is none, and the single values are shown.
-
-    Args:
-        rows: With a column ``seed``.
-        axis: Column of positions.
-        value: Column of numbers.
-        bounds: Least and largest value that the number can have; the interval is cut to them.
+    An interval needs five seeds: with fewer there is none, and the single values are shown. It is
+    cut to ``bounds``, the least and largest value that the number can have.
     """
     numbers = pl.col(value).cast(pl.Float64)
     finite = pl.when(numbers.is_finite()).then(numbers)

@@ -35,20 +35,14 @@ class Auto:
     The columns before ``seed`` are what was varied. The axis is ``step`` where there is one, else
     the first of them with numbers; names stand side by side. The number drawn is the one that the
     probe declares (:func:`inweights.lab.shows`), or the only one there is. What else tells rows
-    apart becomes lines, then panels; the rest is averaged.
+    apart becomes lines, then panels; the rest is averaged. What is given is not chosen; the other
+    options are those of :class:`Lines`.
 
     Attributes:
         table: Rows of a sweep, with a column ``seed``.
-        x: Column of the axis, if not chosen.
         y: Column of numbers; that of the probe's declaration if left out.
-        series: Column that tells the lines apart, if not chosen.
-        facet: Column that tells the panels apart, if not chosen.
         where: Values that columns have in the rows that are drawn.
-        labels: Text for a value of ``series`` or ``facet``, by the value as text.
-        x_label: Text of the axis; the column's name if left out.
-        y_label: Text of the axis; the column's name if left out.
         y_limits: Least and greatest value shown; 0 and 1 where all values lie between.
-        x_log: Whether ``x`` is drawn on a logarithmic axis, if not chosen.
     """
 
     table: pl.DataFrame
@@ -65,7 +59,6 @@ class Auto:
     x_log: bool | None = None
 
     def draw(self) -> Figure:
-        """Return the figure."""
         table = self._rows()
         shown = shown_in(table.columns[table.columns.index(tidy.SEED) + 1 :])
         y = self.y or (shown.value if shown else _only_number(table))

@@ -22,11 +22,7 @@ __all__ = ["DRAWINGS", "draw", "draw_for_phone", "drawing", "plot"]
 
 
 def draw(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture:
-    """Return the picture of ``figure``.
-
-    Args:
-        figure: What to draw: a kind, the names of its tables, options.
-        tables: Tables of the run by name.
+    """Return the picture of ``figure``: a kind, the names of its tables in ``tables``, options.
 
     Raises:
         ConfigError: No drawing has the figure's kind, or an option does not fit it.

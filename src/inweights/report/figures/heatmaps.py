@@ -26,15 +26,11 @@ class Heatmaps:
     """One matrix for each ``panel``; all share a colour scale that is white at zero.
 
     Attributes:
-        table: Long rows, one a cell; rows of several seeds are averaged.
-        row: Column with the label of a cell's row.
-        column: Column with the label of a cell's column.
-        value: Column of numbers.
-        panel: Column that tells the matrices apart; one matrix if left out.
+        table: Long rows, one a cell: its labels, its value and the matrix that it belongs to; rows
+            of several seeds are averaged.
         box: Boolean column; its cells carry a red box, such as the greatest of a row.
-        row_group: Column with the group of the row; runs of one group are set apart and named.
-        column_group: The same for columns.
-        order: Panels in the order wanted; the others follow.
+        row_group: Column with the group of the row, as ``column_group`` with that of the
+            column; runs of one group are set apart and named.
         value_label: Text of the colour bar; the column's name if left out.
         limit: Greatest size on the colour scale; the greatest in the table if left out.
         columns: Panels side by side, at most; fewer where their cells would get too small.
@@ -60,7 +56,6 @@ class Heatmaps:
         tidy.require("heatmaps", self.table, used, numbers=("value",))
 
     def draw(self) -> Figure:
-        """Return the figure."""
         parts = tidy.panels(self.table, self.panel, self.order)
         titles = ["" if self.panel is None else tidy.plain(name) for name, _ in parts]
         drawn = [

@@ -113,7 +113,6 @@ class Lines(Panel):
 
     Attributes:
         table: Long rows with a column ``seed`` and those named below.
-        x: Column of numbers.
         y: Column of numbers; what is not finite is left out.
         series: Column that tells the lines apart; one line if left out.
         facet: Column that tells the panels apart; they share the axis of ``y``.
@@ -125,7 +124,6 @@ class Lines(Panel):
         y_limits: Least and greatest value shown; intervals are cut to them.
         x_log: Whether ``x`` is drawn on a logarithmic axis.
         order: Values of ``series`` and ``facet`` in the order wanted; the others follow.
-        columns: Panels side by side, at most.
     """
 
     _: KW_ONLY
@@ -137,7 +135,6 @@ class Lines(Panel):
         tidy.require("lines", self.table, {"facet": self.facet})
 
     def draw(self) -> Figure:
-        """Return the figure."""
         parts = tidy.panels(self.table, self.facet, self.order)
         with style.context():
             down, across = style.grid_shape(len(parts), self.columns)

@@ -30,19 +30,14 @@ class States:
     no ticks.
 
     Attributes:
-        table: One row a state.
-        x: Column with the first coordinate of the projection.
-        y: Column with the second.
+        table: One row a state; ``x`` and ``y`` are the coordinates of the projection.
         layer: Integer column, 0 the shallowest.
         pair: Column with the sample.
         kind: Column with what the state is of.
-        panel: Column that tells the panels apart; one panel if left out.
         kinds: Values of ``kind`` drawn as star (the bridge), circle (the first hop), square, ….
         kind_labels: Text for each of ``kinds``; the values themselves if left out.
         note: Column with a short text for the panel, such as ``trustworthiness 0.93``.
         text: Column with a name that is written beside each state.
-        order: Panels in the order wanted; the others follow.
-        columns: Panels side by side, at most.
     """
 
     table: pl.DataFrame
@@ -72,7 +67,6 @@ class States:
         return [tidy.plain(kind) for kind in tidy.distinct(self.table, self.kind)]
 
     def draw(self) -> Figure:
-        """Return the figure."""
         parts = tidy.panels(self.table, self.panel, self.order)
         notes = [tidy.plain(rows[self.note][0]) if self.note else "" for _, rows in parts]
         lines = [line for one in notes for line in one.split("\n")]

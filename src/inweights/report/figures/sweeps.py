@@ -25,19 +25,15 @@ class Sweeps:
 
     A mark is the mean over the seeds, its bar the 95% interval; below five seeds the single seeds
     are dots. Lines join values that are numbers; between names there is nothing to join. Controls
-    (a column ``control``) are grey bands.
+    (a column ``control``) are grey bands. Options not described are those of ``lines``.
 
     Attributes:
         table: Long rows with a column ``seed`` and those named below.
         axis: Column with the name of the swept setting, such as depth or width.
         value: Column with its value; drawn evenly spaced in order of first appearance.
-        y: Column of numbers; what is not finite is left out.
-        series: Column that tells the lines apart; one line if left out.
         baseline: The value of each setting that the other panels keep; its tick is bold.
         labels: Text for a value of ``axis``, ``value`` or ``series``, by the value as text.
         y_label: Text of the shared axis; the column's name if left out.
-        y_limits: Least and greatest value shown; intervals are cut to them.
-        columns: Panels side by side, at most.
         order: Values of ``axis`` and ``series`` in the order wanted; the others follow.
     """
 
@@ -60,7 +56,6 @@ class Sweeps:
 
     @property
     def names(self) -> list[str]:
-        """What the lines are called."""
         if self.series is None:
             return [self.y]
         own, _ = tidy.controls_apart(self.table, self.axis, self.value, self.series)
@@ -68,11 +63,9 @@ class Sweeps:
 
     @property
     def controls(self) -> list[str]:
-        """Names of the controls."""
         return [*tidy.controls_apart(self.table, self.axis, self.value, self.series)[1]]
 
     def draw(self) -> Figure:
-        """Return the figure."""
         parts = tidy.panels(self.table, self.axis, self.order)
         down, across = style.grid_shape(len(parts), self.columns)
         with style.context():

@@ -21,24 +21,18 @@ from inweights.report.figures.states import cloud, legend
 class ThroughTime:
     """Three tables of one training: the curves, and at two steps the matrix and projected states.
 
-    On the page the same options make a player: a slider over the steps moves all three.
+    On the page the same options make a player: a slider over the steps moves all three. The groups
+    are columns of ``matrices``, as in ``heatmaps``; ``matrix_label`` names the colour bar.
 
     Attributes:
         curves: Long rows ``(seed, series, step, value)``; the mean and its 95% band are drawn.
         matrices: Rows ``(step, row, column, value)`` of one seed.
         states: Rows ``(step, x, y, pair, kind)`` and a layer of one seed, the steps already
             aligned; ``pair`` is the sample, ``kind`` what the state is of.
-        row_group: Column of ``matrices`` with the group of the row.
-        column_group: Column of ``matrices`` with the group of the column.
         layer: Column of ``states`` with the layer, an integer.
         kinds: Values of ``kind`` drawn as star, circle, square, ….
-        kind_labels: Text for each of ``kinds``.
         moments: The steps shown, each among those of ``matrices`` and ``states``; the first and the
             last if left out. The player has them all, and begins at the last of these.
-        y_label: Text of the curves' axis.
-        y_limits: Least and greatest value of the curves shown.
-        matrix_label: Text of the colour bar.
-        step_log: Whether the steps are drawn on a logarithmic axis.
     """
 
     curves: pl.DataFrame
@@ -96,16 +90,13 @@ class ThroughTime:
 
     @property
     def legend(self) -> list[str]:
-        """Texts for the kinds."""
         return list(self.kind_labels or self.shown)
 
     @property
     def layers(self) -> list[int]:
-        """All layers, sorted."""
         return [int(layer) for layer in self.states[self.layer].unique().sort()]
 
     def matrix(self, step: int) -> Matrix:
-        """Return the matrix of a step."""
         return matrix_of(
             self.matrices.filter(step=step),
             "row",
@@ -116,7 +107,6 @@ class ThroughTime:
         )
 
     def draw(self) -> Figure:
-        """Return the figure."""
         with style.context():
             figure = style.blank(style.FULL_WIDTH + 0.6, 4.4)
             left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(1.0, 1.35))[0]

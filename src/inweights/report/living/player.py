@@ -1,8 +1,4 @@
-"""The player of ``through_time``: traces, and what changes at every step.
-
-A fragment holds plain plotly traces and, for each step, the properties that change;
-``assets/player.js`` puts them together. So a page needs no frames of its own.
-"""
+"""The player of ``through_time``: ``player.js`` joins traces and what changes at every step."""
 
 import html
 import math

@@ -25,7 +25,6 @@ class PageContent:
     """What a page shows.
 
     Attributes:
-        outcome: A finished run.
         cite: BibTeX entries of the paper and of the project.
     """
 
@@ -36,9 +35,7 @@ class PageContent:
 def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) -> str:
     """Return the page as HTML; the same content gives the same bytes.
 
-    Args:
-        content: What the page shows.
-        stills: Its figures, where they are drawn already.
+    ``stills`` are its figures, where they are drawn already.
 
     Raises:
         ConfigError: A figure names an unknown drawing or option.
