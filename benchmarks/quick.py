@@ -22,12 +22,12 @@ import polars as pl
 import inweights as iw
 from inweights.lab import Measure, Plan
 from inweights.lab.engine.plan import asked_of, tasks_of
-from inweights.lab.engine.task import use_threads
 from inweights.lab.studies.sweep import grid
 from inweights.models.base import Model
 from inweights.runs import environment
 from inweights.training import Observer
 from inweights.training import loop as training_loop
+from inweights.training.steps.machine import use_threads
 
 STORED = Path(__file__).parents[1] / "results" / "benchmarks" / "quick.json"
 ROUNDS, REPLICAS, STEPS = 7, 16, 40

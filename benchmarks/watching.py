@@ -19,12 +19,13 @@ from typing import Any
 
 from inweights.lab.engine.outcome import seeds_to_judge
 from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
-from inweights.lab.engine.task import look, use_threads
+from inweights.lab.engine.task import look
 from inweights.lab.engine.together import blocks_of, brief, build_model
 from inweights.lab.studies.cost import _seconds
 from inweights.recipes import get_recipe
 from inweights.runs import environment
 from inweights.training import Curriculum, train
+from inweights.training.steps.machine import use_threads
 
 RECIPES = (
     "geometric-memory/fig6",

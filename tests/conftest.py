@@ -113,7 +113,7 @@ def signals() -> Iterator[None]:
 @pytest.fixture
 def one_thread() -> Iterator[None]:
     """Runs have the same bits alone and in company with one thread, however many torch has."""
-    from inweights.lab.engine.task import use_threads
+    from inweights.training.steps.machine import use_threads
 
     with use_threads(1):
         yield

@@ -1,6 +1,7 @@
 """The fit of the probabilities of predictions: ``python -m tests.house.calibration RUN``.
 
-RUN is a folder of ``beyond/calibrated-predictions``, on other seeds than its claims are judged on.
+RUN is a folder of ``beyond/calibrated-predictions``. It prints how well the fit does on families
+that it has not seen. Claims are about ``pilot.json``, which stays as it is.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import polars as pl
 from scipy.optimize import minimize
 
 from inweights.errors import SolverError
+from inweights.recipes.beyond.calibrating import in_fifths, judged
 from inweights.theory.prediction.calibration import fitted
 from inweights.theory.prediction.calibration.features import FEATURES, PROPERTIES, columns
 from inweights.theory.prediction.calibration.fitted import (
@@ -96,15 +98,32 @@ def errors_of(queries: pl.DataFrame, effects: Mapping[str, Effects]) -> Effects:
     return found
 
 
-def of_run(folder: Path) -> Calibration:
+def refitted(queries: pl.DataFrame) -> Calibration:
     """Fit to the table ``queries`` of a run."""
-    queries = pl.read_parquet(folder / "tables" / "queries.parquet")
     worlds = queries.group_by("family", "seed", maintain_order=True).agg(
         pl.col(f"world_{name}").first().alias(name) for name in PROPERTIES
     )
     return fit(queries, worlds, replicas=8)
 
 
+def held_out(known: Calibration, queries: pl.DataFrame) -> str:
+    """Say how well a fit does on families that it has not seen: scores as CSV, and reliability."""
+    rows, scores = judged(known, queries)
+    means = pl.col("brier", "log_loss", "auc").mean().round(3)
+    by = ["model", "predictor"]
+    families = scores.group_by("family", *by, maintain_order=True).agg(means)
+    whole = scores.group_by(by, maintain_order=True).agg(means, family=pl.lit("mean"))
+    bins = in_fifths(rows).group_by("model", "bin").agg(
+        ((pl.col("probability", "share") * pl.col("queries")).sum() / pl.col("queries").sum())
+        .round(2)
+    )  # fmt: skip
+    tables = (pl.concat([families, whole.select(families.columns)]), bins.sort("model", "bin"))
+    return "\n".join(table.write_csv() for table in tables)
+
+
 if __name__ == "__main__":
-    made = msgspec.json.format(msgspec.json.encode(of_run(Path(sys.argv[1]))), indent=1)
-    Path(fitted.__file__).with_name("fitted.json").write_bytes(made + b"\n")
+    table = pl.read_parquet(Path(sys.argv[1]) / "tables" / "queries.parquet")
+    made = refitted(table)
+    text = msgspec.json.format(msgspec.json.encode(made), indent=1)
+    Path(fitted.__file__).with_name("fitted.json").write_bytes(text + b"\n")
+    print(held_out(made, table))

@@ -18,7 +18,7 @@ import numpy as np
 
 from inweights.lab.engine.outcome import seeds_to_judge
 from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
-from inweights.lab.engine.task import use_threads, work_on
+from inweights.lab.engine.task import work_on
 from inweights.lab.grammar.recipe import Recipe
 from inweights.lab.studies.cost import forecast
 from inweights.recipes import get_recipe, is_built_in, recipe_names
@@ -28,6 +28,7 @@ from inweights.recipes.catalogue.settings import extras
 from inweights.runs.tables.store import Store
 from inweights.support.progress import shown
 from inweights.training.learner import Curriculum
+from inweights.training.steps.machine import use_threads
 
 HERE = Path(index.__file__).parent
 #: Processor seconds that are spent on trying trainings of a recipe, and on its other tasks.

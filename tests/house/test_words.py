@@ -7,10 +7,12 @@ from tests.house import words
 
 
 def test_no_private_word_came_back(monkeypatch) -> None:
-    messages, pages = list(words.messages()), list(words.pages())
+    messages, texts, pages = (list(f()) for f in (words.messages, words.texts, words.pages))
     assert len(messages) > 1000
+    assert any(place.startswith("recipes/identity_bridge/fig1.toml:") for place, _ in texts)
     assert any(place.startswith("README.md") for place, _ in pages)
     monkeypatch.setattr(words, "messages", lambda: iter(messages))
+    monkeypatch.setattr(words, "texts", lambda: iter(texts))
     monkeypatch.setattr(words, "pages", lambda: iter(pages))
     assert words.found() == []
 
@@ -27,9 +29,15 @@ def test_no_private_word_came_back(monkeypatch) -> None:
 )
 def test_a_private_word_is_noticed(text, monkeypatch) -> None:
     monkeypatch.setattr(words, "messages", lambda: iter([("here.py:1", text)]))
+    monkeypatch.setattr(words, "texts", lambda: iter(()))
     monkeypatch.setattr(words, "pages", lambda: iter(()))
     assert len(words.found()) == 1
     assert words.found()[0].startswith("here.py:1: ")
+
+
+def test_texts_of_toml_are_read_but_for_claims() -> None:
+    table = {"claims": {"a": {"says": "it was told"}}, "summary": "a fact is told"}
+    assert list(words._strings(table)) == [("summary", "a fact is told")]
 
 
 def test_code_and_options_are_no_words() -> None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
+from typing import Any
 
 from tests.house.imports import SOURCE
 
@@ -40,6 +42,12 @@ _DATA = (
     "lm/exams/general.py",
     "lm/tuning/writing.py",
 )
+#: Files of words that language models read, and of what is known of words.
+_TABLES = (
+    "lm/exams/general.toml",
+    "lm/tuning/writing.toml",
+    "worlds/knowledge/",
+)
 #: Pages that a command writes, from texts that are read where they stand.
 _WRITTEN = ("board.md", "commands.md")
 
@@ -59,6 +67,18 @@ def messages() -> Iterator[tuple[str, str]]:
                 yield f"{where}:{node.lineno}", _plain(node.value)
 
 
+def texts() -> Iterator[tuple[str, str]]:
+    """Every text of the source's TOML, and every line of its Markdown, with its place."""
+    for path in sorted(SOURCE.rglob("*.toml")):
+        where = path.relative_to(SOURCE).as_posix()
+        if not where.startswith(_TABLES):
+            for name, text in _strings(tomllib.loads(path.read_text("utf-8"))):
+                yield f"{where}:{name}", _plain(text)
+    for path in sorted(SOURCE.rglob("*.md")):
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            yield f"{path.relative_to(SOURCE).as_posix()}:{number}", _plain(line)
+
+
 def pages() -> Iterator[tuple[str, str]]:
     """Every line of the docs, without its code, with its place."""
     for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]:
@@ -75,7 +95,7 @@ def found() -> list[str]:
     """Each word that came back: its place, the word, the text."""
     return [
         f"{place}: '{word.group()}' in {text.strip()[:80]!r}"
-        for source in (messages(), pages())
+        for source in (messages(), texts(), pages())
         for place, text in source
         if len(re.findall(r"[a-z]{2,}", text, re.IGNORECASE)) > 1 and (word := _WORDS.search(text))
     ]
@@ -86,6 +106,16 @@ def _docstring(node: ast.AST) -> ast.AST | None:
         return None
     first = node.body[0] if node.body else None
     return first.value if isinstance(first, ast.Expr) else None
+
+
+def _strings(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Strings within a TOML value; a claim stays as the ledger states it."""
+    if isinstance(value, str):
+        if not re.fullmatch(r"\.claims\.[^.]+\.says", name):
+            yield name.removeprefix("."), value
+    elif isinstance(value, dict | list):
+        for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _strings(one, f"{name}.{key}")
 
 
 def _plain(text: str) -> str:

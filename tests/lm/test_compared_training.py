@@ -170,6 +170,7 @@ def test_smoke_one_command_makes_a_page_and_reads_it_back(
     for text in ("What is answered, in words", "Perplexity of plain text", "What it takes"):
         assert text in page
     assert f"compare-training {facts} --model @tiny --seeds 1" in page
+    assert "<details open><summary><code>overview" in page, "the table of all ways is not folded"
     assert main(command) == 0
     assert json.loads(capsys.readouterr().out) == made
     assert main(["show", "training/facts", "--runs", str(tmp_path)]) == 0

@@ -187,6 +187,8 @@ def test_dtypes_and_seeds_of_the_tiny_model() -> None:
     assert not torch.equal(one, other)
     with pytest.raises(ConfigError, match="did you mean 'float16'"):
         load_model("@tiny", dtype="float61")
+    with pytest.raises(ConfigError, match="require bitsandbytes and a GPU, and are not supported"):
+        load_model("@tiny", dtype="int4")
 
 
 def test_a_model_of_a_folder_has_the_dtype_asked_for(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from tests.house.calibration import fit
+from tests.house.calibration import fit, held_out
 
 from inweights.theory import predict
 from inweights.theory.prediction.calibration.features import (
@@ -164,6 +164,18 @@ def test_a_fit_finds_what_decides() -> None:
     assert said[known].min() > 0.6
     assert said[~known].max() < 0.4
     assert made.families["a"].error["GPT"] < 0.1
+    asked = pl.concat(rows).drop("query").with_columns(expected=pl.lit(0.5))
+    scores, bins = (pl.read_csv(part.encode()) for part in held_out(made, asked).split("\n\n"))
+    assert set(scores["family"]) == {"a", "b", "c", "mean"}
+    brier = {row["predictor"]: row["brier"] for row in scores.filter(family="mean").to_dicts()}
+    assert brier["calibrated"] < min(brier["base rate"], brier["all compose"], brier["program (2)"])
+    assert bins.filter(model="GPT", bin=4)["share"].item() > 0.9
+
+
+def test_claims_are_about_a_fit_that_no_refit_moves() -> None:
+    pilot = calibration("pilot")
+    assert (pilot.worlds, pilot.replicas) == (64, 8)
+    assert pilot.families.keys() == calibration().families.keys()
 
 
 def test_columns_name_every_feature() -> None:

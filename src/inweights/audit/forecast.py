@@ -37,13 +37,9 @@ def forecast(
 
     :func:`inweights.predict` cuts a world that is too large for the time, and its questions with
     it. Here the facts are cut before anything is asked, so that questions are those of the part.
-
-    Args:
-        knowledge: The facts.
-        config: Which questions are asked, and which identities stated; all questions if left out.
-        seed: Root seed of the world.
-        seconds: Time limit of all solutions together.
-        options: Other arguments of :func:`inweights.predict`.
+    ``config`` says which of them are asked, all if left out, and which identities are stated;
+    ``seconds`` limits all solutions together; ``options`` are other arguments of
+    :func:`inweights.predict`.
 
     Example:
         >>> from inweights.worlds import read_knowledge

@@ -146,12 +146,13 @@ def _trained(
 ) -> Model:
     """Train replicas; where one diverges all begin again at half the rate."""
     from inweights.training.loop import train
+    from inweights.training.steps.machine import use_threads
 
     for halved in range(HALVED + 1):
         model = config.build(
             vocabulary=len(world.vocabulary), seeds=seeds, candidates=world.outputs.tolist()
         )
-        with suppress(RunError):
+        with suppress(RunError), use_threads(1):  # more wait for each other on a busy machine
             losses = train(model, world, _slower(learner, 0.5**halved), seeds=seeds, progress=tell)
             if losses.losses["loss"].is_finite().all():
                 return model

@@ -1,7 +1,4 @@
-"""What configs of all architectures share: what is asked of one, initial scales, and the start.
-
-Nothing here imports torch.
-"""
+"""What configs of all architectures share: what is asked of one, initial scales, and the start."""
 
 from __future__ import annotations
 

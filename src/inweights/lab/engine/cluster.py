@@ -32,11 +32,12 @@ from inweights.lab.engine.executors import PAUSE, SameProcess, seldom
 from inweights.lab.engine.job import Job, check_sendable, task_of, to_wire
 from inweights.lab.engine.plan import LearnTask, Task
 from inweights.lab.engine.schedule import End, Schedule
-from inweights.lab.engine.task import attempt_sent, use_threads
+from inweights.lab.engine.task import attempt_sent
 from inweights.lab.engine.together import build_model, train_block
 from inweights.runs.tables.store import LEASE
 from inweights.support.extras import optional
 from inweights.training.shards import Shards
+from inweights.training.steps.machine import use_threads
 
 #: Seconds between two reports of a task, and how many tasks are asked for theirs at a time.
 _EVERY, _LOOKS = 0.5, 100

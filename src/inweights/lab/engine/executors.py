@@ -58,7 +58,8 @@ class SameProcess:
     joint: Joint | None = None
 
     def run(self, job: Job, schedule: Schedule) -> None:
-        from inweights.lab.engine.task import attempt, use_threads
+        from inweights.lab.engine.task import attempt
+        from inweights.training.steps.machine import use_threads
 
         store = job.open_store()
         with use_threads(job.threads):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 import polars as pl
 import torch
-from threadpoolctl import threadpool_limits
 
 from inweights.config import digest, identity
 from inweights.errors import ConfigError, InweightsError, RunError
@@ -30,6 +29,7 @@ from inweights.support.sources import check_sources, sources_of
 from inweights.training import Checkpoint, Observer
 from inweights.training.learner import Curriculum, Optimum
 from inweights.training.shards import Shards
+from inweights.training.steps.machine import use_threads
 from inweights.worlds.world import World
 
 Progress = Callable[[int], None]
@@ -259,15 +259,3 @@ def _store(store: Store, run: Run, part: str, made: pl.DataFrame | bytes) -> Non
         store.write_model(run.key, made)
     else:
         store.write(run.key, part, made)
-
-
-@contextmanager
-def use_threads(threads: int) -> Iterator[None]:
-    """Let torch and the linear algebra of NumPy use so many threads for a while."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
-        with threadpool_limits(threads, user_api="blas"):
-            yield
-    finally:
-        torch.set_num_threads(before)

@@ -167,8 +167,9 @@ def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
     """
     import torch
 
-    from inweights.lab.engine.task import look, use_threads
+    from inweights.lab.engine.task import look
     from inweights.lab.engine.together import blocks_of, brief, build_model, capacity, train_block
+    from inweights.training.steps.machine import use_threads
 
     few = max(1, NUMBERS // max(1, numbers)) if device == "cpu" else len(task.runs)
     block = next(blocks_of(task.part(range(min(few, len(task.runs))))))

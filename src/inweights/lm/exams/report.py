@@ -1,7 +1,4 @@
-"""All that is measured of one model, alone or against the one that it was fine-tuned from.
-
-And what is predicted of the questions, for a network that is trained on their facts alone.
-"""
+"""What is measured and predicted of a model, alone or against the one that it was tuned from."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict

@@ -114,6 +114,11 @@ def load_model(
         inweights.errors.DataError: there is no folder 'no/such-model', and no model of this name in
         the local cache; give a folder, or allow a download (--download)
     """
+    if dtype in ("int8", "int4", "8bit", "4bit", "nf4"):
+        raise ConfigError(
+            f"dtype '{dtype}': weights in 8 or 4 bits require bitsandbytes and a GPU, and are not "
+            "supported; bfloat16 takes half the memory of float32"
+        )
     check_names("dtype", [dtype], ("float32", "bfloat16", "float16"))
     transformers = optional("hf", "a language model")
     import torch

@@ -79,14 +79,9 @@ def score_epochs(
 ) -> Iterator[dict[str, Any]]:
     """Score a model before its fine-tuning and as each epoch ends, until the training does.
 
-    Args:
-        target: Folder that the fine-tuning makes, or has made.
-        questions: What to ask, or where :func:`inweights.lm.read_exam` finds it.
-        every: Seconds between two looks at a training that is under way.
-        device: Where the model lives.
-        dtype: Type of the weights; that of the training if left out.
-        download: Whether a hub name may be fetched.
-        progress: Told about what is done.
+    ``target`` is the folder that the fine-tuning makes, or has made; one under way is looked at
+    every ``every`` seconds. The type of the weights is that of the training if left out. Questions
+    may be a place that :func:`inweights.lm.read_exam` reads.
 
     Yields:
         ``epoch`` (0 before training), ``epochs``, ``accuracy`` by role,

@@ -1,7 +1,4 @@
-"""Any ``torch.nn.Module`` as an architecture: ``iw.wrap(factory)`` is its config.
-
-Nothing here imports torch.
-"""
+"""Any ``torch.nn.Module`` as an architecture: ``iw.wrap(factory)`` is its config, without torch."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Tables that hold probabilities against trained models.
 
-The fit that comes with the package was made from the tables of a run on other seeds than those on
-which claims are judged, by ``tests/house/calibration.py`` of the repository.
+Claims are about the ``pilot``, which was fitted to worlds of other seeds before they were judged.
+What comes with the package was fitted to their worlds, by ``tests/house/calibration.py`` of the
+repository.
 """
 
 import polars as pl
@@ -45,22 +46,8 @@ def world_features(world: WorldConfig, *, seed: int = 0) -> pl.DataFrame:
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Score every predictor on each world, with the fit that has not seen the world's family."""
-    joined = joined_queries(tables)
-    known = calibration()
-    parts = []
-    for (family,), rows in joined.group_by("family", maintain_order=True):
-        said = known.probabilities(
-            rows.with_row_index("query"), str(family) if family in known.families else ""
-        )
-        chosen = pl.coalesce(
-            pl.when(pl.col("model") == model).then(pl.col(f"by {model}")) for model in MODELS
-        )
-        parts.append(
-            pl.concat([rows, said.drop("query").rename({m: f"by {m}" for m in MODELS})],
-                      how="horizontal").with_columns(probability=chosen)
-        )  # fmt: skip
-    queries = pl.concat(parts)
-    scores = _scores(_said(queries, _base_rates(queries)))
+    known = calibration("pilot")
+    queries, scores = judged(known, joined_queries(tables))
     overall = scores.group_by("seed", "model", "predictor", maintain_order=True).agg(
         pl.col("brier", "floor", "log_loss", "auc").mean()
     )
@@ -73,7 +60,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "gain": gain.select(
             "seed", "model", other="predictor", gain=pl.col("brier") - pl.col("ours")
         ),
-        "reliability": _reliability(queries),
+        "reliability": in_fifths(queries),
         "errors": errors,
         "within": errors.group_by("seed", "model", maintain_order=True).agg(
             pl.col("within").mean()
@@ -83,6 +70,24 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             *FEATURES, *(f"world_{name}" for name in PROPERTIES),
         ),
     }  # fmt: skip
+
+
+def judged(known: Calibration, queries: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return queries with probabilities by the fit that has not seen their family, and scores."""
+    parts = []
+    for (family,), rows in queries.group_by("family", maintain_order=True):
+        said = known.probabilities(
+            rows.with_row_index("query"), str(family) if family in known.families else ""
+        )
+        chosen = pl.coalesce(
+            pl.when(pl.col("model") == model).then(pl.col(f"by {model}")) for model in MODELS
+        )
+        parts.append(
+            pl.concat([rows, said.drop("query").rename({m: f"by {m}" for m in MODELS})],
+                      how="horizontal").with_columns(probability=chosen)
+        )  # fmt: skip
+    whole = pl.concat(parts)
+    return whole, _scores(_said(whole, _base_rates(whole)))
 
 
 def joined_queries(tables: dict[str, pl.DataFrame]) -> pl.DataFrame:
@@ -134,7 +139,7 @@ def _scores(said: pl.DataFrame) -> pl.DataFrame:
     return scores.join(area, on=by, how="left", maintain_order="left")
 
 
-def _reliability(queries: pl.DataFrame) -> pl.DataFrame:
+def in_fifths(queries: pl.DataFrame) -> pl.DataFrame:
     """Share that came true in bins of the probability."""
     bins = (pl.col("probability") * _BINS).floor().clip(0, _BINS - 1).cast(pl.Int64)
     return (

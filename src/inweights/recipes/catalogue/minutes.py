@@ -85,7 +85,7 @@ def pace() -> float:
     """
     import torch
 
-    from inweights.lab.engine.task import use_threads
+    from inweights.training.steps.machine import use_threads
 
     x, up = torch.full((24, 32, 64), 0.01), torch.full((24, 64, 256), 0.01)
     down = up.mT.contiguous()

@@ -66,8 +66,8 @@ def cautions_section(cautions: Sequence[str]) -> str:
     """Return what a reader has to know before comparing the numbers; nothing without any."""
     if not cautions:
         return ""
-    told = (tag("li", escape(text)) for text in cautions)
-    return tag("section", tag("h2", "Before you conclude"), tag("ul", *told), id="cautions")
+    listed = tag("ul", *(tag("li", escape(text)) for text in cautions), class_="choices")
+    return tag("section", tag("h2", "Before you conclude"), listed, id="cautions")
 
 
 def duration(seconds: float) -> str:
@@ -153,14 +153,14 @@ def controls_section(tables: Mapping[str, pl.DataFrame]) -> str:
 
 
 def numbers_section(tables: Mapping[str, pl.DataFrame]) -> str:
-    """Return every table, each behind its name and size."""
+    """Return every table behind its name and size; an overview of all is open."""
     if not tables:
         return ""
     rows = []
     for name, table in tables.items():
         size = f"{table.height:,} × {table.width}"
         summary = tag("code", escape(name)) + tag("span", size, class_="size")
-        rows.append(disclosure(summary, preview(name, table)))
+        rows.append(disclosure(summary, preview(name, table), open_=name == "overview"))
     return tag("section", tag("h2", "Numbers"), *rows, id="numbers")
 
 

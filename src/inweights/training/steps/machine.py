@@ -10,10 +10,23 @@ from functools import cache
 from pathlib import Path
 
 import torch
+from threadpoolctl import threadpool_limits
 
 # Parameters of mallopt(3).
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _LARGE = 2**30
+
+
+@contextmanager
+def use_threads(threads: int) -> Iterator[None]:
+    """Let torch and the linear algebra of NumPy use so many threads for a while."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        with threadpool_limits(threads, user_api="blas"):
+            yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @contextmanager

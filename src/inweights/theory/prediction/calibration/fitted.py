@@ -106,10 +106,14 @@ class Calibration(msgspec.Struct, frozen=True):
         return Nearest(name, distances[name], worst if far else self.families[name].error)
 
 
-@lru_cache(maxsize=1)
-def calibration() -> Calibration:
-    """Return what was fitted to the worlds of ``beyond/calibrated-predictions``."""
-    text = resources.files(__package__).joinpath("fitted.json").read_bytes()
+@lru_cache
+def calibration(name: str = "fitted") -> Calibration:
+    """Return what predictions print, or the ``pilot`` that was judged before.
+
+    Both were fitted to worlds of the families of ``beyond/calibrated-predictions``: ``fitted`` to
+    those of its judged run, the ``pilot`` to four others of each.
+    """
+    text = resources.files(__package__).joinpath(f"{name}.json").read_bytes()
     return msgspec.json.decode(text, type=Calibration)
 
 
