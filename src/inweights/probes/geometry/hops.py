@@ -41,7 +41,7 @@ _TARGETS, _GROUPS = 100, 10
 #: Pairs whose ranks are exact in the null distribution, too. Of more, cosines there are counted in
 #: so many steps, which moves a correlation by less than 1e-6.
 _SORTED, _STEPS = 50_000, 2**16
-#: Counts the pairs of a sum of their ranks, if it is larger than twice the sum.
+#: Added to each rank, so that one sum over a group tells both its pairs and their ranks exactly.
 _CODE = 2.0**32
 #: The remainders by 2 of the hops that count.
 _HOPS = {"all": (0, 1), "even": (0,), "odd": (1,)}
