@@ -47,8 +47,7 @@ def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
     states = last_states(model, [prompts for prompts, _ in facts])
     rows: list[dict[str, object]] = []
     for depth, name in enumerate(model.layer_names, start=1):
-        found = _compared(states[name], labels)
-        same, other, size = torch.from_numpy(found).unbind(1)
+        same, other, size = torch.from_numpy(_compared(states[name], labels)).unbind(1)
         rows += by_replica(
             model.replicas, layer=name, depth=depth, same=same, other=other, other_size=size
         )

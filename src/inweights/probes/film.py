@@ -207,8 +207,9 @@ def render_frames(film: pl.DataFrame, world: World, *, frames: int = 40) -> pl.D
         raise DataError("the film has no frames")
     still = align(np.stack(where)).reshape(len(rows), -1).astype(np.float32)
     real = pl.List(pl.Float32)
-    table = pl.DataFrame(rows).cast({"spearman": pl.Float64, "cosines": real, "energies": real})
-    return table.with_columns(pl.Series("positions", still.tolist(), dtype=real))
+    table = pl.DataFrame(rows).cast({"cosines": real, "energies": real})
+    turned = pl.Series("positions", still.tolist(), dtype=real)
+    return table.with_columns(pl.col("spearman").fill_nan(None), turned)
 
 
 def _pictures(a: Floats) -> Callable[[dict[str, Any]], tuple[Floats, dict[str, Any]]]:
@@ -228,7 +229,7 @@ def _pictures(a: Floats) -> Callable[[dict[str, Any]], tuple[Floats, dict[str, A
         place, share = positions(gram)
         cosines = _cosines(gram)
         return place, {
-            "spearman": _spearman(cosines, hops),
+            "spearman": float(spearman(cosines[None], hops)[0]),
             "shown": share,
             "cosines": cosines[np.tril_indices(n, -1)].astype(np.float32).tolist(),
             "energies": _energies(gram, spectrum).astype(np.float32).tolist(),
@@ -261,11 +262,10 @@ def _large_pictures(
         place = np.zeros((count, 3))
         place[:, :top] = centred @ turn[:, ::-1][:, :top]
         size, total = np.sqrt(np.square(place).sum(1).mean()), values.sum()
-        rho = float(pairs.correlation(cosine_ranks(pairs.cosines(vectors))))
         cosines = cosine_matrix(vectors[shown])[np.tril_indices(len(shown), -1)]
         energies = np.nan_to_num(bands.energy(vectors @ sketch[: vectors.shape[1]])[0])
         return place[shown] / (size if size > 0 else 1.0), {
-            "spearman": None if np.isnan(rho) else rho,
+            "spearman": float(pairs.correlation(cosine_ranks(pairs.cosines(vectors)))),
             "shown": float(values[::-1][:top].sum() / total) if total > 0 else 0.0,
             "cosines": cosines.astype(np.float32).tolist(),
             "energies": energies.astype(np.float32).tolist(),
@@ -286,9 +286,3 @@ def _energies(gram: Floats, spectrum: Spectrum) -> Floats:
     power = np.einsum("nk,nm,mk->k", spectrum.vectors, gram, spectrum.vectors)
     parts = np.array([power[spectrum.space == g].sum() for g in range(spectrum.spaces)])
     return parts / parts.sum() if parts.sum() > 0 else np.zeros(spectrum.spaces)
-
-
-def _spearman(cosines: Floats, hops: Floats) -> float | None:
-    """Rank correlation over pairs that a path joins, as in ``hop_correlation``."""
-    found = float(spearman(cosines[None], hops)[0])
-    return None if np.isnan(found) else found

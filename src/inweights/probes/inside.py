@@ -74,7 +74,6 @@ def logit_lens(
         columns = model.columns(answers).expand(model.replicas, -1).unsqueeze(-1)
         states = model.hidden(pack([group.prompts.to(device) for group in groups]), layers=layers)
         for layer, state in states.items():
-            numbers = _decoded(model, layer, state, columns)
             rows += by_replica(
                 model.replicas,
                 part=part,
@@ -82,7 +81,7 @@ def logit_lens(
                 distribution=distribution,
                 layer=layer,
                 depth=model.layer_names.index(layer),
-                **numbers,
+                **_decoded(model, layer, state, columns),
                 statements=columns.shape[1],
             )
     return pl.DataFrame(rows)

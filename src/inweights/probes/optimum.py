@@ -97,8 +97,7 @@ def nuclear_norm(
     rows = []
     for replica, (templates, program) in enumerate(_templates(model, worlds)):
         least = float(program.least_margins(program.counts @ templates).min())
-        size = float(np.linalg.norm(templates, order))
-        scaled = size / least if least > 0 else np.nan
+        scaled = float(np.linalg.norm(templates, order)) / least if least > 0 else np.nan
         rows.append({"replica": replica, "least_margin": least, "norm": scaled})
     return pl.DataFrame(rows)
 

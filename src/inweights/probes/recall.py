@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import torch
 
-from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.errors import ConfigError, DataError, check_names
 from inweights.models.base import Model
 from inweights.probes.needs import holds
 from inweights.probes.states import by_replica
@@ -107,9 +107,7 @@ def by_loops(
 def chosen_parts(world: World, parts: Sequence[str]) -> tuple[Part, ...]:
     """Return the parts of a world that a probe was told to look at, after checking them."""
     chosen = cast("tuple[Part, ...]", (parts,) if isinstance(parts, str) else tuple(parts))
-    for part in chosen:
-        if part not in ("facts", "queries"):
-            raise unknown_name("part", part, ("facts", "queries"))
+    check_names("part", chosen, ("facts", "queries"))
     if not any(len(getattr(world, part)) for part in chosen):
         raise DataError(f"the world '{world.name}' has no {' and no '.join(chosen)}")
     return chosen

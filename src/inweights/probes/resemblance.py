@@ -174,15 +174,12 @@ def _prompts(world: World, prompt: str) -> tuple[Ids, Ids, Ids]:
     concluded = dict(reversed(list(zip(asked[:, 0].tolist(), answers[:, 0].tolist(), strict=True))))
     # A conclusion is asked of one entity of a pair: of b in an analogy, of a in two hops.
     labels = np.array([concluded.get(a, concluded.get(b, -1)) for a, b in pairs.tolist()])
-    first = facts.prompt(int(facts.with_role(_shared(world))[0]))
+    shared = "similarity" if "similarity" in facts.role_names else "first_hop"
+    first = facts.prompt(int(facts.with_role(shared)[0]))
     relation = {"entity": first[:0], "premise": first[1:], "query": asked[0, 1:]}[prompt]
     after = np.broadcast_to(relation, (len(pairs), len(relation)))
     one, two = (np.concatenate([pairs[:, [side]], after], axis=1) for side in (0, 1))
     return one, two, labels
-
-
-def _shared(world: World) -> str:
-    return "similarity" if "similarity" in world.facts.role_names else "first_hop"
 
 
 def predicted_similarity(
@@ -232,5 +229,4 @@ def predicted_similarity(
     if course is None:
         return table
     start = noise(len(pairs), rate=rate, steps=steps, kappa=about.kappa, hidden=about.hidden)
-    closed = curriculum_cosine(course, rho=rho, noise=start)
-    return table.with_columns(closed_form=pl.lit(closed))
+    return table.with_columns(closed_form=pl.lit(curriculum_cosine(course, rho=rho, noise=start)))

@@ -207,14 +207,13 @@ def arrange(
         return where * np.where(largest < 0, -1.0, 1.0)
     if neighbours < 2:
         raise ConfigError(f"umap needs at least 2 neighbours, got {neighbours}")
-    state = Streams(seed).seed(EVALUATION, "umap") % 2**32
     reducer = optional("umap", "method 'umap'").UMAP(
         n_components=dimensions,
         n_neighbors=min(neighbours, len(points) - 1),
         metric="cosine",
         # Its spectral start wants more points than a tiny graph has.
         init="spectral" if len(points) > dimensions + 20 else "random",
-        random_state=state,
+        random_state=Streams(seed).seed(EVALUATION, "umap") % 2**32,
         n_jobs=1,
     )
     return np.asarray(reducer.fit_transform(points), dtype=np.float64)

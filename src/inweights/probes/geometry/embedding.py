@@ -120,8 +120,7 @@ class Embedding:
             chosen = chosen - chosen.mean(-2, keepdims=True)
         table = torch.from_numpy(chosen.reshape(-1, *chosen.shape[-2:]))
         config = Node2VecConfig(width=table.shape[-1])
-        tokens = len(world.vocabulary)
-        model = NamedNodes(config, vocabulary=tokens, replicas=len(table)).double()
+        model = NamedNodes(config, vocabulary=len(world.vocabulary), replicas=len(table)).double()
         with torch.no_grad():
             model.tokens.weight.zero_()[:, : len(nodes)] = table
         model.names = nodes

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.linalg.blas import ssyrk
 
-from inweights.errors import DataError, unknown_name
+from inweights.errors import DataError, check_names
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import (
     cosine_matrix,
@@ -100,9 +100,8 @@ def hop_correlation(
         >>> bool(table["null_low"].item() < table["spearman"].item() < table["null_high"].item())
         True
     """
-    for name, value, known in (("pairs", pairs, _HOPS), ("null", null, _NULLS)):
-        if value not in known:
-            raise unknown_name(name, value, known)
+    check_names("pairs", [pairs], _HOPS)
+    check_names("null", [null], _NULLS)
     graphs = graph_edges(model, worlds)
     count = graphs[0][0]
     vectors = node_vectors(model, count, layer, prefix_of(worlds))

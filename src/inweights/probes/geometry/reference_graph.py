@@ -1,7 +1,4 @@
-"""A model seen through another graph than the one that it was taught.
-
-Self-edges left out (Geometric Memory §4.4), or edges both ways (Fig. 32).
-"""
+"""Models seen through a graph without self-edges (Geometric Memory §4.4) or both ways (Fig. 32)."""
 
 from collections.abc import Callable
 from typing import Any

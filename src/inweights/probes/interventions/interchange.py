@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -159,14 +160,11 @@ def _recorded(model: Model, batch: Packed, names: Iterable[str]) -> dict[str, Te
     """What passes by at each name, ``[R, m·T, D]``."""
     seen: dict[str, Tensor] = {}
 
-    def recorder(name: str) -> Edit:
-        def record(state: Tensor) -> Tensor:
-            seen[name] = state
-            return state
+    def record(name: str, state: Tensor) -> Tensor:
+        seen[name] = state
+        return state
 
-        return record
-
-    with model.hooks({name: recorder(name) for name in names}):
+    with model.hooks({name: partial(record, name) for name in names}):
         model.states(batch)
     return seen
 
@@ -217,13 +215,8 @@ def _pairs(worlds: Sequence[World], role: str, most: int) -> _Pairs:
     stacked = {
         name: torch.from_numpy(np.stack([part[name] for part, _ in found])) for name in found[0][0]
     }
-    return _Pairs(
-        bases=stacked["bases"],
-        sources=stacked["sources"],
-        answers={name: stacked[name] for name in _OUTCOMES},
-        valid=stacked["valid"],
-        chance=[chance for _, chance in found],
-    )
+    answers = {name: stacked.pop(name) for name in _OUTCOMES}
+    return _Pairs(**stacked, answers=answers, chance=[chance for _, chance in found])
 
 
 def _pairs_of(world: World, role: str, most: int) -> tuple[dict[str, Ids], float]:

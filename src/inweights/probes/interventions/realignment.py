@@ -8,6 +8,7 @@ Shapes: ``R`` replicas, ``M`` queries, ``T`` positions, ``D`` width.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -109,19 +110,15 @@ def realignment(
     return pl.DataFrame(rows)
 
 
+@dataclass(frozen=True, eq=False)
 class _Asked:
     """Queries of one role, the states after their first relation, and what these are moved onto."""
 
-    def __init__(
-        self,
-        model: Model,
-        prompts: Int[Tensor, "R M T"],
-        bridges: Int[Tensor, "R M"],
-        onto: str,
-        ridge: float,
-    ) -> None:
-        self.model, self.prompts, self.bridges = model, prompts, bridges
-        self.onto, self.ridge = onto, ridge
+    model: Model
+    prompts: Int[Tensor, "R M T"]
+    bridges: Int[Tensor, "R M"]
+    onto: str
+    ridge: float
 
     def state(self, layer: str) -> Float[Tensor, "R M D"]:
         """The state after the first relation."""

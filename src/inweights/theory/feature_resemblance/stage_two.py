@@ -94,8 +94,7 @@ def stage_two(
         start = scale * h @ u.T
         phase = _Phase(start, h @ h.T, labels, weights[trained], scale, rate)
         found, pull = _against_bound(phase, margins, count)
-        guess = float(np.log(len(u)))
-        tables.append(found.with_columns(phase=pl.lit(number), guess=pl.lit(guess)))
+        tables.append(found.with_columns(phase=pl.lit(number), guess=pl.lit(float(np.log(len(u))))))
         u = u + scale * pull.T @ h
     return pl.concat(tables)
 
@@ -157,8 +156,7 @@ def _loss(logits: Reals, labels: Ids, weights: Reals) -> tuple[float, Reals]:
 def _told(prompts: Ids, labels: Ids, tokens: int, outputs: int) -> Reals:
     """Whether a token stands in a fact with a label, ``[V, K]``: what gives every fact a margin."""
     told = np.zeros((tokens, outputs))
-    for column in prompts.T:
-        told[column, labels] = 1.0
+    told[prompts, labels[:, None]] = 1.0
     return told
 
 

@@ -34,10 +34,9 @@ OPERATORS: tuple[Operator, ...] = ("walk", "combinatorial", "normalised")
 def adjacency(world: World) -> Float[Floats, "N N"]:
     """Return the 0/1 adjacency of a world's facts among its nodes, row to column.
 
-    Every fact with one prompt token and one answer token, both of the group ``node`` (of all
-    tokens where there is no such group), is an edge; a token ``<edge>`` may stand before the
-    prompt. Loops are on the diagonal. The matrix is
-    symmetric where both directions are trained.
+    Every fact with one prompt token and one answer token, both of the group ``node`` (of all tokens
+    where there is no such group), is an edge; a token ``<edge>`` may stand before the prompt. Loops
+    are on the diagonal. The matrix is symmetric where both directions are trained.
 
     Raises:
         DataError: No fact is an edge, or ids of the group ``node`` do not start at 0.
@@ -124,8 +123,7 @@ class Spectrum:
     """Eigenvalues and eigenvectors of a symmetric operator, grouped where eigenvalues tie.
 
     Attributes:
-        values: Eigenvalues: of the degenerate vectors, then the others from the largest
-            down.
+        values: Eigenvalues: of the degenerate vectors, then the others from the largest down.
         vectors: Orthonormal eigenvectors in columns.
         space: Eigenspace of each, counted from 0 among those that are not null; -1 for the
             degenerate ones.

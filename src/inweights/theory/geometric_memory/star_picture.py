@@ -42,13 +42,9 @@ def star_picture(
     """
     made = world.build(seed)
     if isinstance(world, PathStar):
-        edge, path = (int(made.facts.with_role(role)[0]) for role in ("edge", "path"))
+        first = [int(made.facts.with_role(role)[0]) for role in ("edge", "path")]
         note = "\n".join(
-            (
-                _text(made, made.facts, edge),
-                _text(made, made.facts, path),
-                _text(made, made.queries, 0),
-            )
+            [*(_text(made, made.facts, i) for i in first), _text(made, made.queries, 0)]
         )
         goals = dict.fromkeys(_goals(made.queries), ASKED)
         goals |= dict.fromkeys(_goals(made.facts), TRAINED)
@@ -113,8 +109,7 @@ def _key(said: Statements, i: int, inside: bool) -> tuple[object, ...]:
 
 
 def _goals(said: Statements) -> list[int]:
-    rows = said.with_role("path")
-    return [int(said.answer(int(i))[-1]) for i in rows]
+    return [int(said.answer(int(i))[-1]) for i in said.with_role("path")]
 
 
 def _children(made: World, prompt: np.ndarray | None = None) -> Children:

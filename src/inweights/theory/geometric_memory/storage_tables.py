@@ -1,7 +1,4 @@
-"""Storage of one graph as tables: what it costs, and what each construction gives (E.2, E.3).
-
-The numbers are those of :mod:`inweights.theory.geometric_memory.storage`.
-"""
+"""Storage of one graph as tables: what it costs, and what each construction gives (E.2, E.3)."""
 
 import math
 
@@ -73,10 +70,8 @@ def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     """
     a = adjacency(world.build(seed))
     hops = hop_distances(a)
-    near = np.where(np.isfinite(hops), hops, -1.0)
-    odd, even = near % 2 == 1, near % 2 == 0
-    odd &= near > 0
-    even &= near >= 0
+    remainder = np.where(np.isfinite(hops), hops, np.nan) % 2
+    odd, even = remainder == 1, remainder == 0
     edges = int(a.sum()) // 2
     # An edge between two nodes that are equally far from a third, modulo two, closes an odd cycle.
     bipartite = not any(((part @ a > 0) & part).any() for part in (odd, even))

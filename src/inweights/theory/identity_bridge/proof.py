@@ -37,14 +37,12 @@ def certificate(n: int, identity: bool) -> pl.DataFrame:
       the logits of every row of every optimum sum to 0.
     """
     known = closed_form(n, identity=identity)
-    w, x, answers, prices = (
-        known.parameters.matrix(n), known.prompts(), known.answers(), known.prices()
-    )  # fmt: skip
+    w, x = known.parameters.matrix(n), known.prompts()
+    answers, prices = known.answers(), known.prices()
     logits, prompts = x @ w, np.arange(len(x))
     slack = logits[prompts, answers][:, None] - logits - 1.0
     others = np.ones_like(slack, dtype=bool)
     others[prompts, answers] = False
-    kinds = {k: v for k, v in known.multipliers.items() if v > 0}
     g = x.T @ known.dual()
     _, sizes, turned = np.linalg.svd(g)
     top = sizes > 1 - 1e-9
@@ -63,7 +61,7 @@ def certificate(n: int, identity: bool) -> pl.DataFrame:
             "feasible": float(slack[others].min()),
             "operator norm": float(sizes[0]) - 1,
             "gap": 1 - float(prices.sum()) / nuclear,
-            "least multiplier": n * min(kinds.values()),
+            "least multiplier": n * min(v for v in known.multipliers.values() if v > 0),
             "tight": float(np.abs(slack[prices > 0]).max()),
             "strict": 1 - float(sizes[~top].max()),
             "unique": float(np.linalg.svd(map_, compute_uv=False)[-1]),
@@ -236,8 +234,7 @@ def full_program(
     if complexity == 1:
         known = closed_form(n, identity=identity)
         target = known.parameters.matrix(n)
-        start = np.random.default_rng(seed).normal(size=target.shape)
-        lone = solve(world, gap=gap, start=start)
+        lone = solve(world, gap=gap, start=np.random.default_rng(seed).normal(size=target.shape))
         values["symmetric"] = abs(lone.optimum / known.norm - 1)
         apart = np.linalg.norm(lone.templates - target) / np.linalg.norm(target)
         values["distance"] = float(apart)

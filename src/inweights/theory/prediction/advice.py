@@ -138,8 +138,7 @@ def advise_identities(
         (pl.col("verdict") != "follows") & ~pl.col("role").is_in(["reversal", "unstated"])
     )
     chains = bridges(world, chained["query"].to_list(), late)
-    chains = [(q, b) for q, b in chains if b not in known]
-    everything = list(dict.fromkeys(b for _, b in chains))
+    everything = list(dict.fromkeys(b for _, b in chains if b not in known))
     if not everything:
         return None
     began, solved = time.perf_counter(), 0

@@ -84,12 +84,11 @@ def worlds_of(
     nowhere[tokens] = False
     asked, words = _tokens(world.queries)
     taken = np.zeros(len(world.queries), dtype=bool)
-    inside = np.zeros(len(world.facts), dtype=bool)
     for rows, cut in parts:
         if len(rows) == len(world.facts):
             yield world, np.arange(len(world.queries))
             return
-        inside[:] = False
+        inside = np.zeros(len(world.facts), dtype=bool)
         inside[rows] = True
         known = nowhere.copy()
         known[tokens[inside[which]]] = True

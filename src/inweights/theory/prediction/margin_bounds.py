@@ -1,8 +1,4 @@
-"""Intervals that hold the margins of queries at every optimum of program (2).
-
-The lower end of an interval takes a proved bound for every rival
-(:mod:`inweights.theory.prediction.lower_bound`), the upper one for the nearest alone.
-"""
+"""Intervals that hold the margins of queries at every optimum of program (2)."""
 
 from __future__ import annotations
 
@@ -44,10 +40,9 @@ def margin_bounds(
         solution: A solution; it is solved again, from where it is, if its gap is too large for the
             accuracy.
         queries: Which queries; all if left out.
-        accuracy: Half the width of an interval that is narrow enough. None: no interval is
-            narrowed further than it takes to prove that the margin is above ``tie``, or below
-            ``-tie``; that is a few solutions where it fails, and one for each rival where it
-            follows.
+        accuracy: Half the width of an interval that is narrow enough. None: no interval is narrowed
+            further than it takes to prove that the margin is above ``tie``, or below ``-tie``; that
+            is a few solutions where it fails, and one for each rival where it follows.
         tie: Margins of at most this size are ties.
         seconds: After so many the rest is left open.
         progress: Called with the queries done and their number.
@@ -149,14 +144,12 @@ def _interval(
         return functional
 
     if want_upper and in_time(late):
-        found = bound(against(order[0], -1.0), goal=-high_goal)
-        upper = -found.value
+        upper = -bound(against(order[0], -1.0), goal=-high_goal).value
     for rival in order if want_lower else ():
         if not in_time(late):
             return -np.inf, upper
         goal = min(low_goal, lower)  # what is above the least bound so far does not matter
-        found = bound(against(rival, 1.0), goal=goal)
-        lower = min(lower, found.value)
+        lower = min(lower, bound(against(rival, 1.0), goal=goal).value)
         if accuracy is None and lower <= low_goal:
             break  # not proved; the other rivals cannot mend it
     return (lower if want_lower else -np.inf), upper

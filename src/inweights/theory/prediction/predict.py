@@ -60,10 +60,9 @@ def predict(
     Args:
         world: Facts and queries with answers of one token.
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
-        decay: Weight decay of the training that is forecast (soft program). None: the limit of
-            long training without (program (2)), while all facts can be stored, and identities
-            are bare; else the soft program with a decay of 3e-4, or of 1e-2 where identities are
-            phrased.
+        decay: Weight decay of the training that is forecast (soft program). None: the limit of long
+            training without (program (2)), while all facts can be stored, and identities are bare;
+            else the soft program with a decay of 3e-4, or of 1e-2 where identities are phrased.
         gap: Certified gap asked of every solution.
         seconds: Time limit of all solutions together; decides how large their parts are.
         began: When it began to run, by :func:`time.perf_counter`; now if left out.

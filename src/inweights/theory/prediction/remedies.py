@@ -128,8 +128,7 @@ def _counter_examples(
             return
         told, rest = rows[:number], rows[number:]
         prompts = np.array([world.queries.prompt(q) for q in told])
-        answers = np.full((number, 1), unknown)
-        more = wider.with_facts("counter_example", prompts, answers)
+        more = wider.with_facts("counter_example", prompts, np.full((number, 1), unknown))
         solution, table, _ = forecast(more, f"with {number} counter-examples")
         still = table.filter(
             pl.col("query").is_in(rest)

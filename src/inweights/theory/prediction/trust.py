@@ -39,11 +39,10 @@ def trust(prediction: Prediction) -> str:
             f"networks answered {PHRASED[0]:.2f} to {PHRASED[1]:.2f} as predicted, and more than "
             "predicted if few reversals are stated; try --by training. "
         )
-    far = near.distance > FAR
     which = (
         f"the largest of {len(known.families)} families of trained worlds, as none is "
         f"near ('{near.name}', {near.distance:.1f} of its radius)"
-        if far
+        if near.distance > FAR
         else f"measured on the nearest of {len(known.families)} families of trained worlds, "
         f"'{near.name}' ({near.distance:.1f} of its radius)"
     )

@@ -197,7 +197,6 @@ class _Iteration(Splitting):
         self.penalty = PENALTY
         z = np.zeros(program.shape) if start is None else start
         self.x = np.concatenate([z, self.x_counts @ z])
-        self._former: tuple[Floats, Floats] | None = None
         self.hopeless = HOPELESS * float(np.sqrt(program.right.sum() * min(program.shape)))
         self.templates: Floats | None = None
         self.optimum, self.bound, self.rank = np.inf, 0.0, 0
@@ -250,7 +249,6 @@ class _Iteration(Splitting):
 
     def balance(self) -> None:
         """Choose the penalty so that primal and dual residuals are of one size."""
-        assert self._former is not None
         moved = self.z - self._former[0], self.s - self._former[1]
         primal = self._size(*self.apart) / max(float(np.linalg.norm(self.z)), 1e-12)
         dual = self._size(*moved) / max(float(np.linalg.norm(self.z_price)), 1e-12)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from inweights.config import check_size
 from inweights.errors import ConfigError, DataError, check_names
 from inweights.support.limits import check_memory
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
@@ -146,11 +147,10 @@ class Program:
 
         Rivals are all outputs but those that some statement gives as an answer to the same prompt.
         """
-        whole = max(len(statements), 1)
-        for part in self.compare_in_parts(templates, statements, whole):
-            return part
         empty = np.zeros((0, self.shape[1]))
-        return empty, np.zeros(0, dtype=np.int64), empty > 0
+        nothing = empty, np.zeros(0, dtype=np.int64), empty > 0
+        whole = max(len(statements), 1)
+        return next(self.compare_in_parts(templates, statements, whole), nothing)
 
     def compare_in_parts(
         self, templates: Float[Floats, "P K"], statements: Statements, most: int = 4096
@@ -251,9 +251,8 @@ def check_limits(
     """Reject invalid limits of a solver."""
     if not 1e-7 <= gap < 1:
         raise ConfigError(f"gap must be at least 1e-7 and below 1, got {gap}")
-    if iterations < 1:
-        raise ConfigError(f"iterations must be at least 1, got {iterations}")
-    if seconds is not None and not seconds >= 0:
-        raise ConfigError(f"seconds must be at least 0, got {seconds}")
+    check_size("iterations", iterations, most=np.inf)
+    if seconds is not None:
+        check_size("seconds", seconds, least=0, most=np.inf)
     if start is not None and start.shape != program.shape:
         raise ConfigError(f"start has shape {start.shape}, but the templates have {program.shape}")

@@ -1,9 +1,7 @@
 """One iteration of the solver of program (2), shared by its variants.
 
-The program is split as ``min ‖Z‖_* + [S has margins ≥ 1]`` such that ``Z = W`` and ``S = X W``; see
-:mod:`~inweights.theory.programs.nuclear_norm`.
-
-Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
+The program is split as :mod:`~inweights.theory.programs.nuclear_norm` says. Shapes: ``M`` distinct
+prompts, ``P`` inputs, ``K`` outputs.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 
-from inweights.errors import ConfigError
+from inweights.config import check_size
 from inweights.theory.programs.closed_form import closed_form
 from inweights.theory.programs.small_sdp import least_norms
 from inweights.theory.programs.symmetric import CONSTRAINTS, NAMES, Parameters, constraints
@@ -84,8 +84,7 @@ def solve_symmetric(
         >>> solve_symmetric(10, identity=False).parameters.composition_margin < 0
         True
     """
-    if n < 2:
-        raise ConfigError(f"n must be at least 2, got {n}")
+    check_size("n", n, least=2, most=np.inf)
     began = time.perf_counter()
     if closed and complete and tilt is None:
         return _closed(n, identity, began)

@@ -71,15 +71,12 @@ def columns(features: pl.DataFrame) -> tuple[Floats, tuple[str, ...]]:
     The margin is cut at :data:`KNOTS`, so that its effect may be steep around 0.
     """
     margin = features["margin"].to_numpy()
-    names, parts = [], []
-    for low, high in pairwise(KNOTS):
-        names.append(f"margin from {low:g} to {high:g}")
-        parts.append(np.clip((margin - low) / (high - low), 0.0, 1.0))
-    for name in FEATURES:
-        if name != "margin":
-            names.append(name)
-            parts.append(features[name].to_numpy())
-    return np.stack(parts, axis=1), tuple(names)
+    parts = {
+        f"margin from {low:g} to {high:g}": np.clip((margin - low) / (high - low), 0.0, 1.0)
+        for low, high in pairwise(KNOTS)
+    }
+    parts |= {name: features[name].to_numpy() for name in FEATURES if name != "margin"}
+    return np.stack([*parts.values()], axis=1), tuple(parts)
 
 
 def properties(world: World) -> dict[str, float]:
