@@ -5,17 +5,21 @@ from __future__ import annotations
 import pytest
 
 from inweights.cli import main
-from inweights.lm import Example, FineTune, cost_of, load_model
+from inweights.lm import Example, FineTune, cost_of, finetune, load_model
 
 FACTS = "Ann,born_in,Rome\nRome,country,Italy\nBob,born_in,Oslo\nOslo,country,Norway\n"
 
 
 def test_updates_and_tokens_are_those_of_the_training(lm) -> None:
-    rows = [Example(f"{a}{b} is in", f" {c}.") for a in "abcd" for b in "efgh" for c in "xy"]
+    rows = [
+        Example(f"{a}{b} is in", f" {c}.") for a in "abcd" for b in "efgh" for c in ("x", "yes")
+    ]
     config = FineTune(method="full", epochs=5, batch_tokens=60)
     few, more = (cost_of(load_model("@tiny"), rows, config, steps=n) for n in (3, 40))
     assert (few.rows, few.epochs) == (32, 5)
-    assert few.updates == more.updates == 5 * -(-32 * 12 // 60)
+    done = finetune(load_model("@tiny"), rows, config)
+    assert few.updates == more.updates == done.losses.height
+    assert 0 < few.padding == more.padding == pytest.approx(done.padding)
     assert few.each == few.seconds / few.tokens
 
 

@@ -180,8 +180,7 @@ def replay(entry: str | Path, **effort: Any) -> pl.DataFrame:
     config = read_json(place / _CONFIG, dict[str, Any])
     recipe = get_recipe(_RECIPE)
     scale, seeds = str(config.get("scale")), tuple(config.get("seeds", ()))
-    kind = type(recipe.scales["cpu"])
-    settings: Any = decode(kind, config.get("settings", {}))
+    settings: Any = decode(type(recipe.scales["cpu"]), config.get("settings", {}))
     if isinstance(settings.entrant, WrapConfig):
         _ = settings.entrant.make  # refused before anything is trained, if its module is not here
     changed = _with(recipe, scale, settings)

@@ -264,8 +264,7 @@ def work(planned: Planned, effort: Effort | None = None) -> Status:
         on_failure=planned.set_aside,
     )
     schedule.on_done = lambda task: tell_stored(task.asked, planned.store, effort)
-    about = {"name": planned.place, "labels": planned.about.labels}
-    with telling(effort.observers, about):
+    with telling(effort.observers, {"name": planned.place, "labels": planned.about.labels}):
         Leased(choose_executor("", effort.jobs, None), planned.store).run(job, schedule)
     planned.store.tidy()
     return planned.status()

@@ -294,8 +294,7 @@ class Model(nn.Module):
         )
 
     def _known(self, names: Iterable[str], *, parts: bool = False) -> tuple[str, ...]:
-        known = (*self.layer_names, *(self.part_names if parts else ()))
-        check_names("layer", names, known)
+        check_names("layer", names, (*self.layer_names, *(self.part_names if parts else ())))
         return tuple(names)
 
     @staticmethod

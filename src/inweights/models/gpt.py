@@ -67,8 +67,7 @@ class GPT(Model):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
-        blocks = tuple(f"block.{i}" for i in range(len(self.passes)))
-        return ("embedding", *blocks, "final")
+        return ("embedding", *(f"block.{i}" for i in range(len(self.passes))), "final")
 
     @property
     def part_names(self) -> tuple[str, ...]:

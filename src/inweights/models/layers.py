@@ -158,8 +158,7 @@ def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) ->
         def draw(name: str, parameter: nn.Parameter, fan_in: int, path: str = path) -> None:
             for row, seed, init in zip(parameter, seeds, inits, strict=True):
                 generator = Streams(seed).torch(INITIALISATION, path, name)
-                start = torch.randn(row.shape, generator=generator) * init.sigma(fan_in)
-                row.copy_(start)
+                row.copy_(torch.randn(row.shape, generator=generator) * init.sigma(fan_in))
 
         with torch.no_grad():
             module.initialise(draw)

@@ -53,8 +53,7 @@ class Mamba(Model):
 
     @property
     def layer_names(self) -> tuple[str, ...]:
-        blocks = tuple(f"block.{i}" for i in range(len(self.blocks)))
-        return ("embedding", *blocks, "final")
+        return ("embedding", *(f"block.{i}" for i in range(len(self.blocks))), "final")
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         states = {"embedding": (x := self.hook("embedding", self.tokens(batch.tokens)))}

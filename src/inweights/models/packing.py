@@ -75,8 +75,7 @@ def pack(groups: Sequence[Int[Tensor, "*R _ _"]], offset: int | Int[Tensor, "*_ 
         raise DataError("either every group of sequences has a replica axis, or none has")
     tokens = torch.cat([group.flatten(-2) for group in groups], dim=-1)
     shapes = tuple((int(g.shape[-2]), int(g.shape[-1])) for g in groups)
-    ramps = [torch.arange(t, device=tokens.device).repeat(b) for b, t in shapes]
-    positions = torch.cat(ramps)
+    positions = torch.cat([torch.arange(t, device=tokens.device).repeat(b) for b, t in shapes])
     if isinstance(offset, Tensor):
         lengths = torch.tensor([t for b, t in shapes for _ in range(b)], device=tokens.device)
         positions = positions + offset.repeat_interleave(lengths, dim=-1)

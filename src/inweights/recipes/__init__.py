@@ -95,7 +95,7 @@ def recipes_like(part: str) -> tuple[str, ...]:
 
     Example:
         >>> recipes_like("fig2"), len(recipes_like("feature-resemblance"))
-        (('identity-bridge/fig2',), 7)
+        (('identity-bridge/fig2',), 8)
     """
     names = recipe_names()
     exact = tuple(n for n in names if part and part in (n, n.rpartition("/")[2]))

@@ -42,13 +42,12 @@ def two_hop(
         >>> two_hop(width=128).phases[0].optimizer.rate
         0.0005
     """
-    optimizer, schedule = Optimizer(rate=RATE_WIDTH / width), Schedule(kind="cosine")
     phase = Phase(
         roles=dict(roles or {}),
         steps=steps,
         random_offset=random_offset,
-        schedule=schedule,
-        optimizer=optimizer,
+        schedule=Schedule(kind="cosine"),
+        optimizer=Optimizer(rate=RATE_WIDTH / width),
     )
     return Curriculum(phases=(phase,))
 

@@ -207,8 +207,7 @@ def train(
                 if recorded:
                     seen = losses.cpu()  # once: a GPU waits for each copy
                     record(seen, going, phase, state)
-                    diverged = going & ~seen.isfinite()
-                    state.stopped[diverged] = state.step
+                    state.stopped[going & ~seen.isfinite()] = state.step
                 state.step += 1
                 state.total += 1
                 tell_step(observers, flat, phase, state.total, losses)

@@ -52,8 +52,7 @@ def answer_blocks(
 
     So 10^5 statements of 10^5 candidates do not fill the memory. Few statements are one block.
     """
-    each = as_worlds(worlds, model)
-    groups = shape_groups(each, part, indices)
+    groups = shape_groups(as_worlds(worlds, model), part, indices)
     if not groups:
         return
     device = model.column.device
@@ -173,8 +172,7 @@ def answer_ranks(
         at = rows + torch.arange(length - answer, length, device=device)
         logits = model(batch, at=at.flatten())
         said = logits.gather(-1, columns[:, start : start + step].reshape(model.replicas, -1, 1))
-        beaten = (logits > said).sum(-1).view(model.replicas, -1, answer)
-        found[:, start : start + step] = beaten
+        found[:, start : start + step] = (logits > said).sum(-1).view(model.replicas, -1, answer)
     return found.index_select(1, back)
 
 
@@ -182,12 +180,10 @@ def answers_of(
     model: Model, worlds: Worlds, part: Part, indices: Int[Ids, " M"] | None = None
 ) -> Int[Tensor, "R M"]:
     """Return the logit column of every statement's first answer token."""
-    each = as_worlds(worlds, model)
     columns = []
-    for world in each:
+    for world in as_worlds(worlds, model):
         statements = getattr(world, part)
         starts = np.concatenate([[0], statements.answer_ends[:-1]]).astype(np.int64)
         first = statements.answers[starts] if len(statements) else starts[:0]
-        chosen = first if indices is None else first[indices]
-        columns.append(torch.from_numpy(chosen))
+        columns.append(torch.from_numpy(first if indices is None else first[indices]))
     return model.columns(torch.stack(columns)).expand(model.replicas, -1)

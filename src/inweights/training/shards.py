@@ -100,8 +100,7 @@ class Shards:
 
     def _parts(self, matrix: Float[Tensor, "R P"]) -> Float[Tensor, "ranks R p"]:
         """Columns by rank; those of the last are filled up."""
-        more = -matrix.shape[1] % self.ranks
-        split = F.pad(matrix, (0, more)).unflatten(1, (self.ranks, -1))
+        split = F.pad(matrix, (0, -matrix.shape[1] % self.ranks)).unflatten(1, (self.ranks, -1))
         return split.transpose(0, 1).contiguous()
 
     def keep(self, checkpoint: Checkpoint | None) -> Checkpoint:

@@ -161,8 +161,7 @@ def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -
         World('two-hop', 14 tokens, 12 facts, 4 queries, seed=0)
     """
     if str(name) in _KINDS:
-        config = apply_overrides(_KINDS[str(name)](), overrides)
-        return cast(WorldConfig, config).build(seed)
+        return cast(WorldConfig, apply_overrides(_KINDS[str(name)](), overrides)).build(seed)
     if Path(name).is_dir():
         if overrides:
             raise DataError(f"{name} is a stored world, whose settings cannot be changed")

@@ -18,9 +18,8 @@ _TOKEN, _PLACE = 180, 20
 
 def check_world(kind: str, *, tokens: float, statements: float, length: float = 3.0) -> None:
     """Refuse a world that does not fit into the memory."""
-    needed = _TOKEN * tokens + _PLACE * length * statements
     what = f"a world '{kind}' of {tokens:.3g} tokens and {statements:.3g} statements"
-    check_memory(what, needed, hint="make it smaller")
+    check_memory(what, _TOKEN * tokens + _PLACE * length * statements, hint="make it smaller")
 
 
 def check_counts(kind: str, config: msgspec.Struct, **least: int) -> None:

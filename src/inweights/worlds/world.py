@@ -120,10 +120,9 @@ class World:
         """
         import polars as pl
 
-        parts = (("facts", self.facts), ("queries", self.queries))
         rows = [
             (part, role, self.vocabulary.text(prompt), self.vocabulary.text(answer), bool(out))
-            for part, statements in parts
+            for part, statements in (("facts", self.facts), ("queries", self.queries))
             for (role, prompt, answer), out in zip(
                 statements, statements.out_of_distribution, strict=True
             )
@@ -141,17 +140,15 @@ class World:
             >>> bare.with_facts("identity", bridge, bridge)
             World('two-hop', 11 tokens, 8 facts, 3 queries, seed=0)
         """
-        more = Statements.build({role: (prompts, answers)})
-        return replace(self, facts=self.facts.joined(more))
+        return replace(self, facts=self.facts.joined(Statements.build({role: (prompts, answers)})))
 
     #: The name that other libraries have for it.
     to_frame = table
 
     def _repr_html_(self) -> str:
-        parts = (("facts", self.facts), ("queries", self.queries))
         roles = [
             (part, role, len(indices), column[int(indices[0])])
-            for part, column in parts
+            for part, column in (("facts", self.facts), ("queries", self.queries))
             for role in column.role_names
             if len(indices := column.with_role(role))
         ]

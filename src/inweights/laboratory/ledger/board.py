@@ -48,8 +48,7 @@ class Board(Carded):
     @property
     def verdicts(self) -> pl.DataFrame:
         """The claims as a frame, a row each."""
-        plain = [structs.asdict(claim) for claim in self.claims]
-        rows = [{**row, "target": row["target"].text} for row in plain]
+        rows = [structs.asdict(claim) | {"target": claim.target.text} for claim in self.claims]
         return pl.DataFrame([{n: v for n, v in row.items() if n != "earlier"} for row in rows])
 
     @property
@@ -103,7 +102,6 @@ def read_board(results: Path, scale: str, only: Iterable[str] | None = None) -> 
 
 def _result(entry: Entry, stated: Stated, claim: Claim, scores: pl.DataFrame) -> ClaimResult:
     numbers = numbers_in(scores, stated)
-    earlier = _earlier(entry, stated.version)
     if not numbers.cases and numbers.why == "no scores yet":
         result = unjudged(claim, _waiting(entry))
     else:
@@ -114,7 +112,7 @@ def _result(entry: Entry, stated: Stated, claim: Claim, scores: pl.DataFrame) ->
         if result.verdict in _DECIDED and not claim.score.exact:
             spent = least_alpha(claim, numbers, result.verdict != "not reproduced") / alpha
             result = structs.replace(result, p=min(1.0, spent * ALPHA))
-    return structs.replace(result, version=stated.version, earlier=earlier)
+    return structs.replace(result, version=stated.version, earlier=_earlier(entry, stated.version))
 
 
 def _waiting(entry: Entry) -> str:

@@ -9,7 +9,7 @@ from msgspec import structs
 from inweights.lm.model.data import Example, encode
 from inweights.lm.model.load import LanguageModel
 from inweights.lm.tuning.fine_tune import FineTune
-from inweights.lm.tuning.stages import steps_of
+from inweights.lm.tuning.stages import stages_of
 from inweights.lm.tuning.tuning import finetune
 from inweights.lm.tuning.writing import own_text
 
@@ -25,7 +25,7 @@ class Cost:
         tokens: Of one pass over them.
         updates: In all passes.
         seconds: Of all updates, without the preparation.
-        padding: Share of the positions that are padding.
+        padding: Share of the positions that are padding, where nothing is replayed.
     """
 
     rows: int
@@ -57,7 +57,8 @@ def cost_of(
         (20, 6, True)
     """
     encoded = encode(lm, examples, end=config.end)
-    updates = steps_of(encoded, config)
+    stages = stages_of(encoded, config)
+    updates = sum(stage.steps for stage in stages)
     once = updates // config.epochs
     # Spread over all, as lengths differ from one kind of text to the next.
     few = min(len(examples), max(1, len(examples) * (steps + 2) // once))
@@ -76,4 +77,8 @@ def cost_of(
     else:
         each = done.seconds / len(times)
     tokens = sum(len(row.ids) for row in encoded)
-    return Cost(len(examples), tokens, config.epochs, updates, updates * each, done.padding)
+    # Of all batches: those of the few measured rows have more.
+    batches = [batch for stage in stages for batch in stage.order(config, 0)]
+    positions = sum(len(batch) * max(len(row.ids) for row in batch) for batch in batches)
+    padding = 1 - config.epochs * tokens / positions
+    return Cost(len(examples), tokens, config.epochs, updates, updates * each, padding)

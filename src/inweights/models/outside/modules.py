@@ -188,8 +188,7 @@ def form_of(
             "at its initialisation"
         )
     states = {name: state for name, state in seen.items() if state is not logits}
-    table = tables[0] if tables else ""
-    form = Form(tuple(states), len(shape) == 2, noise.rate, table)
+    form = Form(tuple(states), len(shape) == 2, noise.rate, tables[0] if tables else "")
     of = {name: type(part).__name__ for name, (part, _, _) in calls.items()}
     heads = [n for n, (_, _, out) in calls.items() if "Linear" in of[n] and _same(out, logits)]
     if not heads:

@@ -86,8 +86,7 @@ class Wrapped(Model):
             place(self, name, value, stored=name in stored and not same)
             shared |= {name} if same else set()
         names = {id(value): name for name, value in every.items()}
-        tied = numbers(base, again=True)
-        alias = {name: names[id(value)] for name, value in tied.items()}
+        alias = {name: names[id(value)] for name, value in numbers(base, again=True).items()}
         self._shared = {name: own for name, own in alias.items() if own in shared}
         self._own = {name: own for name, own in alias.items() if own not in shared}
 
@@ -99,8 +98,7 @@ class Wrapped(Model):
     def token_table(self) -> Float[Tensor, "R V D"] | None:
         table = self._form.table
         if table in self._shared:
-            one = find(self, self._shared[table])[: self.vocabulary]
-            return one.expand(self.replicas, -1, -1)
+            return find(self, self._shared[table])[: self.vocabulary].expand(self.replicas, -1, -1)
         return find(self, self._own[table])[:, : self.vocabulary] if table else None
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
@@ -127,20 +125,20 @@ class Wrapped(Model):
                 f"the head '{form.head}' cannot read states of '{name}', which have another "
                 f"width; those of {', '.join(form.lens)} it can"
             )
-        deepest = name in form.deepest or not form.norm
-        read = state if deepest else self._part(form.norm, state)
+        read = state if name in form.deepest or not form.norm else self._part(form.norm, state)
         return self._part(form.head, read)[..., : self.vocabulary]
 
     def _part(self, name: str, state: Tensor) -> Tensor:
         """What a submodule makes of a state, with the numbers of each replica."""
         part, start = self._base[0].get_submodule(name), len(name) + 1
-        own = {n[start:]: o for n, o in self._own.items() if n.startswith(f"{name}.")}
-        shared = {n[start:]: o for n, o in self._shared.items() if n.startswith(f"{name}.")}
-        lent = {n: find(self, o) for n, o in shared.items()}
+        own, lent = (
+            {n[start:]: find(self, o) for n, o in known.items() if n.startswith(f"{name}.")}
+            for known in (self._own, self._shared)
+        )
         call = vmap(
             lambda values, x: functional_call(part, {**values, **lent}, (x,), tie_weights=False)
         )
-        said: Tensor = call({n: find(self, o) for n, o in own.items()}, state)
+        said: Tensor = call(own, state)
         return said
 
     @property

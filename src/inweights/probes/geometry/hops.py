@@ -302,9 +302,9 @@ def tie_groups(values: Float[Floats, " P"]) -> Int[Ids, " P"]:
 
 def midranks(groups: Integer[NDArray[Any], " P"]) -> Float[Floats, " P"]:
     """Return ranks from 1 of numbered values; those of one number are their mean."""
-    return _ranks_of(np.bincount(groups))[groups]
+    return _ranks_of(np.bincount(groups).astype(np.float64))[groups]
 
 
-def _ranks_of(counts: Int[Ids, " G"]) -> Float[Floats, " G"]:
+def _ranks_of(counts: Float[Floats, " G"]) -> Float[Floats, " G"]:
     """The rank of each number, by how often it occurs."""
     return np.asarray(counts.cumsum() - (counts - 1) / 2)

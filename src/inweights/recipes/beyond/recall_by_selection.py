@@ -7,11 +7,11 @@ import numpy as np
 import polars as pl
 
 import inweights as iw
-from inweights.config import Config, replace_at, to_plain
+from inweights.config import Config, replace_at
 from inweights.lab import Measure, Plan, Trial, number, share
 from inweights.recipes.papers import recipe
 from inweights.seeds import WORLD, Streams
-from inweights.worlds import Statements, Vocabulary, World
+from inweights.worlds import Vocabulary, World
 
 SWEPT, KNOWN, NEW, RANDOM = "swept", "known", "new embeddings", "new embeddings, random block"
 #: Recall that counts as full.
@@ -40,14 +40,7 @@ class Bijections(Config, tag_field="kind", tag="bijections"):
             answers = [rng.permutation(words["attribute"]) for _ in words["relation"]]
             prompts = np.stack([subjects, np.repeat(words["relation"], self.n)], axis=1)
             facts[role] = prompts, np.concatenate(answers)[:, None]
-        return World(
-            name="bijections",
-            vocabulary=words,
-            facts=Statements.build(facts),
-            queries=Statements.build({}),
-            settings=to_plain(self),
-            seed=seed,
-        )
+        return World.of(self, seed, words, facts, {})
 
 
 class Settings(iw.Config):

@@ -109,8 +109,7 @@ class Store:
         """Keep beside the tables what made them, for people: nothing reads it back."""
         name = f"{self.folder(owner)}/run.json"
         if self.files.read(name) is None:
-            encoded = msgspec.json.encode(about, order="sorted")
-            self.files.write(name, msgspec.json.format(encoded))
+            self.files.write(name, msgspec.json.format(msgspec.json.encode(about, order="sorted")))
 
     def forget(self, owner: str, part: str) -> None:
         """Remove a table, so that it is made again."""

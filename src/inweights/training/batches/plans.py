@@ -114,12 +114,9 @@ class Batches:
             )
         if not self._phase.random_offset:
             return batch
-        inputs = Packed(
-            batch.inputs.tokens,
-            batch.inputs.positions + self._offset(step),
-            batch.inputs.shapes,
-        )
-        return Batch(inputs, batch.at, batch.labels, batch.weights, batch.rows)
+        inputs = batch.inputs
+        moved = Packed(inputs.tokens, inputs.positions + self._offset(step), inputs.shapes)
+        return Batch(moved, batch.at, batch.labels, batch.weights, batch.rows)
 
     def _drawn_together(
         self, worlds: Sequence[World], indices: Ids, size: int, weights: Floats
@@ -132,8 +129,7 @@ class Batches:
             groups.append(sequences_of(group, counts, self._phase, self._model.column, blank))
         total = sum(len(group) for group in groups)
         size = size if 0 < size < total else total
-        whole = size == total
-        return [_Draw(g, max(1, round(size * len(g) / total)), whole) for g in groups]
+        return [_Draw(g, max(1, round(size * len(g) / total)), size == total) for g in groups]
 
     def _assemble(self, picks: Sequence[Tensor | None]) -> Batch:
         replicas = self._model.replicas

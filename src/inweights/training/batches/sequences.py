@@ -63,8 +63,7 @@ class Pool:
         counts = self.starts.expand(replicas, -1).gather(1, picks + 1) - first
         ends = counts.cumsum(1)
         # An accelerator need not wait for a number, nor meet another shape at each step.
-        on_cpu = picks.device.type == "cpu"
-        width = int(ends[:, -1].max()) if on_cpu else self.most[batch - 1]
+        width = int(ends[:, -1].max()) if picks.device.type == "cpu" else self.most[batch - 1]
         slots = torch.arange(width, device=picks.device).expand(replicas, -1)
         # Replicas differ in how many labels their batch has: the rest of a row counts nothing.
         which = torch.searchsorted(ends, slots.contiguous(), right=True).clamp_(max=batch - 1)
@@ -75,8 +74,7 @@ class Pool:
             part.expand(replicas, -1).gather(1, at)
             for part in (self.places, self.columns, self.weights)
         )
-        rows = which * positions + places
-        return Labels(columns, torch.where(inside, weights, 0.0), rows)
+        return Labels(columns, torch.where(inside, weights, 0.0), which * positions + places)
 
 
 @dataclass(frozen=True)
@@ -210,8 +208,7 @@ def _pooled(
 def _different(rows: Ids) -> tuple[Ids, Ids]:
     """First place of every different row, in order of appearance, and which of them each row is."""
     _, first, owner = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    rank = np.argsort(np.argsort(first))
-    return np.sort(first), rank[owner.ravel()].astype(np.int64)
+    return np.sort(first), np.argsort(np.argsort(first))[owner.ravel()].astype(np.int64)
 
 
 def stacked(parts: Sequence[Num[Tensor, "*_ _"]], replicas: int) -> Num[Tensor, "*_ m"]:

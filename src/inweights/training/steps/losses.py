@@ -192,8 +192,7 @@ def _by_matrix(
     labels, rows, weights = _spread(batch, state.shape[0])
     mass = torch.zeros(state.shape[:2], device=state.device).scatter_add_(1, rows, weights)
     # Logits of the labels alone; rounded as those of the normaliser are.
-    table = readout.transpose(1, 2)
-    left, right = _pick(state, rows), _pick(table, labels)
+    left, right = _pick(state, rows), _pick(readout.transpose(1, 2), labels)
     if bf16:
         left, right = left.bfloat16().float(), right.bfloat16().float()
     said = (left * right).sum(-1)
@@ -229,10 +228,9 @@ def _spread(
     batch: Batch, replicas: int
 ) -> tuple[Int[Tensor, "R m"], Int[Tensor, "R m"], Float[Tensor, "R m"]]:
     """Labels, their places among the labelled positions, and weights."""
-    labels = batch.labels
-    rows = (
-        torch.arange(labels.shape[-1], device=labels.device) if batch.rows is None else batch.rows
-    )
+    labels, rows = batch.labels, batch.rows
+    if rows is None:
+        rows = torch.arange(labels.shape[-1], device=labels.device)
     shape = (replicas, labels.shape[-1])
     return labels.expand(shape), rows.expand(shape), batch.weights.expand(shape)
 

@@ -80,9 +80,8 @@ def _groups(
             # A fused kernel wants contiguous memory: whole rows can be taken together, parts
             # cannot.
             whole = part == list(spans) and in_lanes
-            blocks = (
-                [slice(first, last)] if whole else [slice(r, r + 1) for r in range(first, last)]
-            )
+            size = last - first if whole else 1
+            blocks = [slice(row, row + size) for row in range(first, last, size)]
             parameters = [
                 _with_gradient(flat.values[block, start:end], flat.gradients[block, start:end])
                 for block in blocks
@@ -135,8 +134,7 @@ def _with_gradient(values: Float[Tensor, "r p"], gradient: Float[Tensor, "r p"])
 
 def _of_kind(groups: list[dict[str, Any]], one: Optimizer) -> torch.optim.Optimizer:
     if one.kind == "sgd":
-        sgd = _uncompiled(torch.optim.SGD)
-        return sgd(groups, lr=one.rate, momentum=one.momentum, fused=True)
+        return _uncompiled(torch.optim.SGD)(groups, lr=one.rate, momentum=one.momentum, fused=True)
     kind = _uncompiled(torch.optim.AdamW if one.kind == "adamw" else torch.optim.Adam)
     return kind(groups, lr=one.rate, betas=one.betas, eps=one.epsilon, fused=True)
 

@@ -70,8 +70,7 @@ class RecordedLosses:
             self._kernels = None
 
     def _fits(self, batch: Batch) -> bool:
-        parts = batch.tensors
-        return batch.inputs.shapes == self._shapes and [p.shape for p in parts] == [
+        return batch.inputs.shapes == self._shapes and [p.shape for p in batch.tensors] == [
             p.shape for p in self._parts
         ]
 

@@ -81,16 +81,15 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
             tokens=2 * self.n + (self.labels + 1) * (shared + further),
             statements=2 * self.n * (shared + further),
         )
-        words = Vocabulary(
-            {
-                "source": numbered("a", self.n),
-                "target": numbered("b", self.n),
-                "property": _of_relations("c", self.labels, shared),
-                "attribute": _of_relations("d", self.labels, further),
-                "similarity_relation": numbered("r1_", shared) if shared > 1 else ["r1"],
-                "attribution_relation": numbered("r2_", further) if further > 1 else ["r2"],
-            }
-        )
+        groups = {
+            "source": numbered("a", self.n),
+            "target": numbered("b", self.n),
+            "property": _of_relations("c", self.labels, shared),
+            "attribute": _of_relations("d", self.labels, further),
+            "similarity_relation": numbered("r1_", shared) if shared > 1 else ["r1"],
+            "attribution_relation": numbered("r2_", further) if further > 1 else ["r2"],
+        }
+        words = Vocabulary(groups)
         category = np.arange(self.n) % self.labels
         if self.maps == "permutation":
             category = Streams(seed).numpy(WORLD, "analogy").permutation(category)
@@ -148,16 +147,15 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
         """Make the world; only permuted maps and fractions depend on the seed."""
         check_world("analogical-two-hop", tokens=3 * self.n, statements=4 * self.n)
         rng = Streams(seed).numpy(WORLD, "analogical-two-hop")
-        words = Vocabulary(
-            {
-                "subject": numbered("a", self.n),
-                "bridge": numbered("b", self.n),
-                "object": numbered("c", self.n),
-                "first_relation": ["r1"],
-                "second_relation": ["r2"],
-                **({"identity_relation": ["r0"]} if self.own_relation else {}),
-            }
-        )
+        groups = {
+            "subject": numbered("a", self.n),
+            "bridge": numbered("b", self.n),
+            "object": numbered("c", self.n),
+            "first_relation": ["r1"],
+            "second_relation": ["r2"],
+            **({"identity_relation": ["r0"]} if self.own_relation else {}),
+        }
+        words = Vocabulary(groups)
         a, b, c = words["subject"], words["bridge"], words["object"]
         r1, r2 = words["first_relation"], words["second_relation"]
         given = np.sort(rng.permutation(self.n)[: round(float(self.identity) * self.n)])
@@ -179,10 +177,8 @@ def _said(entities: Ids, relations: Ids, answers: Ids) -> tuple[Ids, Ids]:
 
     ``answers`` has shape ``[J, E]``; relation after relation.
     """
-    prompts = np.stack(
-        [np.tile(entities, len(relations)), np.repeat(relations, len(entities))], axis=1
-    )
-    return prompts, answers.reshape(-1, 1)
+    columns = [np.tile(entities, len(relations)), np.repeat(relations, len(entities))]
+    return np.stack(columns, axis=1), answers.reshape(-1, 1)
 
 
 def _of_relations(stem: str, count: int, relations: int) -> list[str]:

@@ -169,9 +169,8 @@ class Graph(Config, tag_field="kind", tag="graph"):
         found, given = self._skeleton()
         count = len(found.nodes)
         place = {label: i for i, label in enumerate(found.nodes)}
-        names = list(found.nodes) if given else numbered("v", count)
         groups = {
-            "node": names,
+            "node": list(found.nodes) if given else numbered("v", count),
             "mark": ["<path>"] * self.paths,
             "task": ["<edge>"] * self.edge_token,
             "idle": [f"<idle{i + 1}>" for i in range(self.idle_tokens)],
@@ -198,8 +197,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
         if not any(len(prompts) for prompts, _ in facts.values()):
             raise DataError("the graph has no edge, so there is nothing to train on")
         queries = self._queries(found, place, ids, vocabulary)
-        why = "no path is trained, only edges"
-        return World.of(self, seed, vocabulary, facts, queries, why)
+        return World.of(self, seed, vocabulary, facts, queries, "no path is trained, only edges")
 
     def _check_size(self) -> None:
         """Refuse a built-in shape that does not fit into the memory."""

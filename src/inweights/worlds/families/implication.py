@@ -60,15 +60,14 @@ class Implication(Config, tag_field="kind", tag="implication"):
         people = groups * members
         check_world("implication", tokens=people + 2 * groups, statements=2 * people)
         rng = Streams(seed).numpy(WORLD, "implication")
-        vocabulary = Vocabulary(
-            {
-                "member": numbered("a", people),
-                "value": numbered("b", groups),
-                "attribute": numbered("c", groups),
-                "unknown": ["unknown"] if self.denied and self.counter == "unknown" else [],
-                "relation": ["shared", "attribute"],
-            }
-        )
+        named = {
+            "member": numbered("a", people),
+            "value": numbered("b", groups),
+            "attribute": numbered("c", groups),
+            "unknown": ["unknown"] if self.denied and self.counter == "unknown" else [],
+            "relation": ["shared", "attribute"],
+        }
+        vocabulary = Vocabulary(named)
         grouped = rng.permutation(vocabulary["member"]).reshape(groups, members)
         shared, attribute = vocabulary["relation"].tolist()
         own = rng.permutation(vocabulary["attribute"])
@@ -78,8 +77,7 @@ class Implication(Config, tag_field="kind", tag="implication"):
         ends = np.cumsum([0, self.told, self.denied, members - self.told - self.denied])
 
         def say(part: int, answers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            chosen = grouped[:, ends[part] : ends[part + 1]]
-            return _statements(chosen, attribute, answers)
+            return _statements(grouped[:, ends[part] : ends[part + 1]], attribute, answers)
 
         queries = say(2, own)
         order = np.argsort(queries[0][:, 0])

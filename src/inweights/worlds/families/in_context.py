@@ -71,8 +71,7 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         check_world("in-context-star", tokens=self.labels, statements=wanted, length=length)
         marks = ["<query>", "<answer>", "<blank>"]
         vocabulary = Vocabulary({"node": numbered("v", self.labels), "mark": marks})
-        rng = Streams(seed).numpy(WORLD, "in-context-star")
-        prompts, answers = self._graphs(rng, vocabulary)
+        prompts, answers = self._graphs(Streams(seed).numpy(WORLD, "in-context-star"), vocabulary)
         facts = {"path": (prompts[: self.trained], answers[: self.trained])}
         queries = {"path": (prompts[self.trained :], answers[self.trained :])}
         why = "none is: every graph is a new draw of one distribution"
@@ -108,6 +107,5 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         """The same row for the same graph and goal: arms but the first, by their first node."""
         arms = labels[:, 1:].reshape(len(labels), self.arms, -1)
         rest = arms[:, 1:]
-        order = rest[:, :, 0].argsort(1)
-        rest = rest[np.arange(len(labels))[:, None], order]
+        rest = rest[np.arange(len(labels))[:, None], rest[:, :, 0].argsort(1)]
         return np.concatenate([labels[:, :1], arms[:, 0], rest.reshape(len(labels), -1)], axis=1)

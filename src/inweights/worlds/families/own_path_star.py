@@ -139,11 +139,9 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
         if self.edges != "listed":
             every = np.unique(np.concatenate([there, back]), axis=0)
             return told_edges(self, words, ids[every], name)
-        forward = told_edges(self, words, ids[there], name)
-        backward = told_edges(self, words, ids[back], name)
         roles = {
-            f"{name}edge": forward[f"{name}edge"],
-            f"{name}reverse_edge": backward[f"{name}reverse_edge"],
+            role: told_edges(self, words, ids[pairs], name)[role]
+            for role, pairs in ((f"{name}edge", there), (f"{name}reverse_edge", back))
         }
         return {role: facts for role, facts in roles.items() if len(facts[0])}
 

@@ -131,12 +131,8 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
             facts |= told_edges(self, vocabulary, other[pairs], "moved_")
         trained = self._trained(streams.numpy(WORLD, "path-star", "split"), len(lines))
         said = slice(int(self.after_leaf), None)
-        facts["path"], queries = (
-            (prompts, answers[:, said])
-            for prompts, answers in (
-                told_paths(self, vocabulary, lines[part]) for part in (trained, ~trained)
-            )
-        )
+        told = [told_paths(self, vocabulary, lines[part]) for part in (trained, ~trained)]
+        facts["path"], queries = ((prompts, answers[:, said]) for prompts, answers in told)
         where = "to this leaf" if self.split == "leaf" else "through this arm"
         why = f"no path {where} is trained, only edges"
         return World.of(self, seed, vocabulary, facts, {"path": queries}, why)
@@ -177,8 +173,7 @@ def told_paths(task: _Task, words: Vocabulary, lines: Ids) -> tuple[Ids, Ids]:
     mark = [words.id("<path>")] if task.task_tokens else []
     asked = _after(mark, lines[:, -1:])
     if task.pauses:
-        wait = np.full((len(lines), task.pauses), words.id("<pause>"))
-        asked = np.column_stack([asked, wait])
+        asked = np.column_stack([asked, np.full((len(lines), task.pauses), words.id("<pause>"))])
     if task.answer == "first":
         return asked, lines[:, :2]
     return asked, lines[:, ::-1] if task.reverse else lines

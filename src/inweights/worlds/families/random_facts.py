@@ -137,8 +137,7 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         rows = [(int(s), relation, int(v)) for s, v in zip(subjects, values, strict=True)]
         for subject, _, value in rows[:several]:
             chances = np.where(answers == value, 0.0, ends)
-            other = int(rng.choice(answers, p=chances / chances.sum()))
-            rows.append((subject, relation, other))
+            rows.append((subject, relation, int(rng.choice(answers, p=chances / chances.sum()))))
         return rows
 
     def _queries(self, rng: np.random.Generator, rows: Rows) -> dict[str, tuple[Ids, Ids]]:

@@ -95,12 +95,11 @@ def _load(source: Path) -> World:
         )
     about = msgspec.convert(said, _About)
     facts = read_parquet(source / "facts.parquet", _columns)
-    queries = read_parquet(source / "queries.parquet", _columns)
     return World(
         name=about.name,
         vocabulary=Vocabulary(about.vocabulary),
         facts=_statements(facts, about.fact_roles),
-        queries=_statements(queries, about.query_roles),
+        queries=_statements(read_parquet(source / "queries.parquet", _columns), about.query_roles),
         settings=about.settings,
         seed=about.seed,
         why_out_of_distribution=about.why_out_of_distribution,

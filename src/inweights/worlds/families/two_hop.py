@@ -122,15 +122,14 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         each = n if self.bridges is None else self.bridges
         told = n * slices * (2 + 3 * self.second_relations)  # hops, compositions, identities
         check_world("two-hop", tokens=n * (2 + slices) + self.second_relations, statements=told)
-        vocabulary = Vocabulary(
-            {
-                "subject": numbered("a", n),
-                "bridge": numbered("b", slices * each),
-                "object": numbered("c", n),
-                "first_relation": _relations("r1", slices),
-                "second_relation": _relations("r2", self.second_relations),
-            }
-        )
+        groups = {
+            "subject": numbered("a", n),
+            "bridge": numbered("b", slices * each),
+            "object": numbered("c", n),
+            "first_relation": _relations("r1", slices),
+            "second_relation": _relations("r2", self.second_relations),
+        }
+        vocabulary = Vocabulary(groups)
         a, b, c = vocabulary["subject"], vocabulary["bridge"], vocabulary["object"]
         r1, r2 = vocabulary["first_relation"], vocabulary["second_relation"]
         if self.bridges is not None:

@@ -106,9 +106,7 @@ def read_analogies(path: str | Path | None = None, *, limit: int = 0) -> tuple[A
     if not limit:
         return tuple(rows)
     # The first of every relation, then the second of every relation, and so on.
-    rank: list[int] = []
-    for i, row in enumerate(rows):
-        rank.append(sum(other.relation == row.relation for other in rows[:i]))
+    rank = [sum(one.relation == row.relation for one in rows[:i]) for i, row in enumerate(rows)]
     order = sorted(range(len(rows)), key=lambda i: (rank[i], i))[:limit]
     return tuple(rows[i] for i in sorted(order))
 

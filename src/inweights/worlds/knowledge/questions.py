@@ -74,8 +74,7 @@ def _after(rows: Rows) -> dict[int, list[tuple[int, int]]]:
 def _compositions(rows: Rows) -> Iterator[Asked]:
     if not rows:
         return
-    triples = np.array(rows, dtype=np.int64)
-    for first, second in spread_chains(triples, COMPOSITIONS)[0].tolist():
+    for first, second in spread_chains(np.array(rows, dtype=np.int64), COMPOSITIONS)[0].tolist():
         subject, r1, _ = rows[first]
         _, r2, thing = rows[second]
         yield (subject, r1, r2), thing
@@ -127,10 +126,9 @@ def inverses(rows: Rows) -> dict[int, list[int]]:
     """
     starts: Counter[tuple[int, int]] = Counter()
     by_ends: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    has: defaultdict[int, set[int]] = defaultdict(set)
     for subject, relation, thing in rows:
         by_ends[subject, thing].append(relation)
-    has: defaultdict[int, set[int]] = defaultdict(set)
-    for subject, relation, _ in rows:
         has[subject].add(relation)
     back: Counter[tuple[int, int]] = Counter()
     for subject, relation, thing in rows:

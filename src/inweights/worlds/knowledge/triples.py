@@ -128,8 +128,7 @@ def _named_bridges(facts: Knowledge, names: Sequence[str]) -> Ids:
         elif name in levels:
             found.append(levels[name])
         else:
-            known = (*facts.relations, *levels)
-            raise unknown_name("relation or level in identity", name, known)
+            raise unknown_name("relation or level in identity", name, (*facts.relations, *levels))
     return np.intersect1d(bridges_of(facts), np.concatenate([thing[:0], *found]))
 
 
@@ -147,8 +146,7 @@ def identities_of(facts: Knowledge) -> Bools:
     """Which triples state an identity: those of relations that lead from each subject to itself."""
     subject, relation, thing = facts.triples.T
     loops = subject == thing
-    mixed = np.isin(relation, relation[~loops])
-    found: Bools = loops & ~mixed
+    found: Bools = loops & ~np.isin(relation, relation[~loops])
     return found
 
 

@@ -254,7 +254,5 @@ def _upper(text: str) -> str:
 
 def _fill(templates: Sequence[str], subject: str, thing: str, index: int) -> tuple[str, str]:
     """Cut a template at its object: models learn the completion with the space before it."""
-    template = templates[index % len(templates)]
-    before, _, after = template.partition("{object}")
-    prompt = before.replace("{subject}", subject)
-    return prompt.rstrip(), f" {ended(thing, after)}"
+    before, _, after = templates[index % len(templates)].partition("{object}")
+    return before.replace("{subject}", subject).rstrip(), f" {ended(thing, after)}"

@@ -60,8 +60,7 @@ def two_hop_facts(row: Mapping[str, str], where: str) -> tuple[Fact, Fact]:
         prompt = row.get(f"r{hop}(e{hop}).prompt", "")
         known = (row.get(f"e{hop + 1}.{key}", "") for key in _ALIASES)
         aliases = _aliases(next(filter(None, known), ""), thing)
-        template = _template(prompt, subject)
-        facts.append(Fact((subject, relation.strip(), thing), template, aliases))
+        facts.append(Fact((subject, relation.strip(), thing), _template(prompt, subject), aliases))
     return facts[0], facts[1]
 
 
