@@ -118,11 +118,11 @@ def figures_asked(recipe: Recipe, results: Sequence[ClaimResult]) -> tuple[Figur
     A figure's claims are those on the tables that it draws, or all where there is none.
     """
     shown = {claim.id: claim.agrees for claim in results}
-    told = {c.id: c.score.table for c in recipe.claims if c.id in shown and not c.check}
+    tables = {c.id: c.score.table for c in recipe.claims if c.id in shown and not c.check}
     figures = []
     for figure in recipe.figures:
-        own = [shown[name] for name, table in told.items() if table in figure.sources]
-        known = all(own or [shown[name] for name in told])
+        own = [shown[name] for name, table in tables.items() if table in figure.sources]
+        known = all(own or [shown[name] for name in tables])
         figures.append(figure if known else figure.in_question)
     return tuple(figures)
 
