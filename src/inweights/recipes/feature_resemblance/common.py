@@ -22,8 +22,6 @@ VERSION = 2
 
 #: How far a similarity may be from the printed one; the GPT here is not the paper's.
 NEAR = {ONE_LAYER: 0.03, GPT: 0.1}
-#: The paper's GPT.
-LARGE = iw.GPTConfig(layers=12, width=768, heads=12, tied=False)
 
 
 def measures() -> tuple[Probe, ...]:
