@@ -148,11 +148,7 @@ def load_model(
     tokenizer = _read(transformers.AutoTokenizer, place, download, "tokenizer", known)
     if len(tokenizer) == 0:
         raise DataError(f"the tokenizer of '{name}' has no tokens; is the folder complete?")
-    if chat and not tokenizer.chat_template:
-        raise ConfigError(
-            f"the tokenizer of '{name}' has no chat template: it is not an instruct model; leave "
-            "out --chat"
-        )
+    _check_chat(name, tokenizer, chat)
     weights = known if "gguf_file" in known else known | {"use_safetensors": True}
     weights |= {"dtype": getattr(torch, dtype)}
     model = _read(transformers.AutoModelForCausalLM, place, download, "model", weights)
@@ -253,3 +249,11 @@ def _forget_quantization(model: Any) -> None:
         if hasattr(owner, flag):
             delattr(owner, flag)
     model.is_quantized = False
+
+
+def _check_chat(name: str, tokenizer: Any, chat: bool) -> None:
+    if chat and not tokenizer.chat_template:
+        raise ConfigError(
+            f"the tokenizer of '{name}' has no chat template: it is not an instruct model; leave "
+            "out --chat"
+        )
