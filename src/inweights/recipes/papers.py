@@ -24,12 +24,14 @@ class PaperEntry(Config):
         title: Full name, or ``inweights`` for recipes of our own.
         claims_of: Source of its claims, where that is another name.
         notes: What is ours in several of its recipes, by name.
+        configs: What settings of a scale may ``use``, as ``PAPER/NAME``.
         citation: Its fields in BibTeX, and ``key``. What is not known is left out, not guessed.
     """
 
     title: str
     claims_of: str = ""
     notes: dict[str, tuple[str, ...]] = {}
+    configs: dict[str, dict[str, Any]] = {}
     citation: dict[str, str] = {}
 
 
@@ -76,17 +78,20 @@ def recipe(
     folder, name = module.split(".")[-2:]
     source = folder.replace("_", "-")
     entry = papers()[source]
-    notes = {
-        f"{paper}/{note}": texts
-        for paper, about in papers().items()
-        for note, texts in about.notes.items()
-    }
+    notes, configs = (
+        {
+            f"{paper}/{name}": one
+            for paper, about in papers().items()
+            for name, one in getattr(about, part).items()
+        }
+        for part in ("notes", "configs")
+    )
     made = read_recipe(
         _folder() / folder / f"{name}.toml",
         Paper(source, " ".join(entry.title.split()), claims_of=entry.claims_of),
         scores=own["SCORES"],
         notes=notes,
-        names=own,
+        names=own | configs,
         scales={scale: own["Settings"]() for scale in SCALES},
         seeds=dict(zip(SCALES, seeds, strict=True)) if isinstance(seeds, tuple) else seeds,
         plan=plan or own["plan"],

@@ -13,14 +13,14 @@ from cyclopts import Parameter
 
 from inweights import lm, worlds
 from inweights.cli import console
-from inweights.cli.commands.base import Common, Flag, Source, Whole, app, options
+from inweights.cli.commands import base
 from inweights.errors import ConfigError
 
 if TYPE_CHECKING:
     from inweights.audit import Augmented
 
 
-@options
+@base.options
 class Added:
     """Texts that are added to the facts.
 
@@ -46,15 +46,15 @@ class Added:
 
     strategy: Annotated[tuple[str, ...], Parameter(negative=())] = ()
     want: Annotated[tuple[str, ...], Parameter(negative=())] = ()
-    wordings: Whole = 3
-    hops: Whole = 2
-    most: Whole = 10_000
+    wordings: base.Whole = 3
+    hops: base.Whole = 2
+    most: base.Whole = 10_000
     hold_out: float = 0.0
     floor: float = 0.25
     replay: Path | None = None
-    failing_first: Flag = False
+    failing_first: base.Flag = False
     paraphraser: str = ""
-    chat: Flag = False
+    chat: base.Flag = False
 
     def check(self) -> None:
         """Refuse options without the strategy that they go with."""
@@ -69,7 +69,7 @@ class Added:
             raise ConfigError("--failing-first requires --strategy derive or steps")
 
 
-@options
+@base.options
 class Text:
     """How the training set is written.
 
@@ -86,13 +86,13 @@ class Text:
         seed: Seed of random selections.
     """
 
-    budget: Whole = 0
+    budget: base.Whole = 0
     curriculum: str = "joint"
     wording: Path | None = None
     tokenizer: Path | None = None
     model: str = ""
     limit: Annotated[str, Parameter(name="--for")] = ""
-    seed: Whole = 0
+    seed: base.Whole = 0
 
     def check(self) -> None:
         """Refuse options that exclude each other."""
@@ -140,7 +140,7 @@ def _planned(
     return made, costs(made, cost.each if cost else 0.0)
 
 
-@app.command
+@base.app.command
 def augment(
     facts: str,
     /,
@@ -148,8 +148,8 @@ def augment(
     out: Path,
     added: Added = Added(),
     text: Text = Text(),
-    source: Source = Source(),
-    common: Common = Common(),
+    source: base.Source = base.Source(),
+    common: base.Common = base.Common(),
 ) -> None:
     """Write training data for a file of facts, with held-out questions and a control.
 

@@ -24,7 +24,6 @@ KEYS = ["graph", "block", "condition", "taught", "seed"]
 
 
 _SMALL = ways.PathStarTraining(model=MambaConfig(layers=2, width=32), paths=400, together=500)
-_PAPER_MAMBA = MambaConfig(layers=12, width=384, state=16, kernel=4, expand=2)
 
 
 class Settings(iw.Config):

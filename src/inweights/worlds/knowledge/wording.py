@@ -191,7 +191,9 @@ class Wording(Config):
         """Prompt of a question that chains two relations."""
         noun, verb = self.sense(second)
         start = self._reached([first], subject)
-        return f"The {noun} of {start} is" if noun else f"{_upper(start)} {verb}"
+        if noun:
+            return f"The {noun} of {start} is"
+        return f"{'T' + start[1:] if start.startswith('the ') else start} {verb}"
 
     def ask(self, relations: Sequence[str], subject: str) -> str:
         """A question for the end of a chain of relations.
@@ -252,11 +254,6 @@ class Wording(Config):
 def ended(thing: str, stop: str = ".") -> str:
     """A name at the end of a sentence, which one such as ``Inc.`` ends itself."""
     return thing if stop == "." and thing.endswith(".") else f"{thing}{stop}"
-
-
-def _upper(text: str) -> str:
-    """With a capital where it begins with an article; names stay as they are."""
-    return f"T{text[1:]}" if text.startswith("the ") else text
 
 
 def _fill(templates: Sequence[str], subject: str, thing: str, index: int) -> tuple[str, str]:
