@@ -35,7 +35,7 @@ from inweights.worlds.knowledge.wording import Wording
 #: Wordings of a fact that are trained; the last of its templates is asked.
 _WORDINGS = 3
 #: Questions and texts that measure earlier knowledge.
-_GENERAL = 28
+GENERAL = 28
 
 
 class Prepared(NamedTuple):
@@ -45,11 +45,18 @@ class Prepared(NamedTuple):
     questions: list[Question]
     facts: list[str]
 
+    def asked(self, way: str, most: int) -> list[Question]:
+        """The questions as a way is asked them: with ``retrieval``, facts stand before them."""
+        if way == "retrieval":
+            return with_retrieved(self.questions, self.facts, most=most)
+        return self.questions
+
 
 def prepare(settings: TrainingSettings, lm: LanguageModel) -> Prepared:
     """Return texts of as many tokens for each way, and the same questions for all."""
     facts = read_knowledge(settings.facts.name)
-    own = Wording.read(settings.wording.name) if settings.wording.name else Wording()
+    file = settings.wording.name
+    own = Wording.read(file, facts) if file else Wording()
     making = partial(
         augment, facts, wording=own, wordings=_WORDINGS, hold_out=settings.hold_out,
         floor=settings.floor, tokens=lambda texts: [len(lm.tokens(text)) for text in texts],
@@ -116,12 +123,10 @@ def teach_and_ask(
     """
     lm = settings.load(seed)
     made, began = prepare(settings, lm), time.perf_counter()
-    questions, done = made.questions, None
+    questions, done = made.asked(way, settings.retrieved), None
     if way in made.trained:
         tell = lambda done, total, _: progress(done, total, "training")  # noqa: E731
         done = finetune(lm, made.trained[way], settings.tuning, seed=seed, progress=tell)
-    elif way == "retrieval":
-        questions = with_retrieved(questions, made.facts, most=settings.retrieved)
     trained = time.perf_counter()
     answers = ask(lm, questions, progress=progress)
     said = answers.with_columns(hit=say(lm, questions, progress=progress)["exact"])
@@ -170,11 +175,7 @@ class Size(NamedTuple):
 def sizes(settings: TrainingSettings, lm: LanguageModel) -> list[Size]:
     """Measure 20 updates, a few questions and a text; changes the model, not to be used after."""
     made, tuning = prepare(settings, lm), settings.tuning
-    few = made.questions[:: max(1, len(made.questions) // 8)]
-    began = time.perf_counter()
-    ask(lm, few)
-    say(lm, few)
-    asking = (time.perf_counter() - began) * (len(made.questions) + _GENERAL) / len(few)
+    plain = _seconds_each(lm, made.questions)
     began = time.perf_counter()
     written = sum(len(lm.tokens(text.completion)) for text in own_text(lm, 80))
     writing = (time.perf_counter() - began) / written
@@ -187,5 +188,17 @@ def sizes(settings: TrainingSettings, lm: LanguageModel) -> list[Size]:
         updates = steps_of(encoded, tuning) if rows else 0
         each = each or (cost_of(lm, rows, tuning).each if rows else 0.0)
         preparation = writing * tokens_to_write(tokens, tuning)
+        asked = made.asked(way, settings.retrieved)
+        question = plain if asked is made.questions else _seconds_each(lm, asked)
+        asking = question * len(asked) + plain * GENERAL
         found.append(Size(way, len(rows), tokens, updates, preparation, each * tokens, asking))
     return found
+
+
+def _seconds_each(lm: LanguageModel, questions: Sequence[Question]) -> float:
+    """What one question takes, asked and answered in words, by a few of them."""
+    few = questions[:: max(1, len(questions) // 8)]
+    began = time.perf_counter()
+    ask(lm, few)
+    say(lm, few)
+    return (time.perf_counter() - began) / len(few)
