@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -81,8 +81,8 @@ class Text:
         tokenizer: Folder of a model or tokenizer that counts tokens; without it words are counted.
         model: A model to be fine-tuned: the cost, measured on 20 updates, is printed before
             anything is written, and its tokenizer counts.
-        limit: What all of the training may take, as --for 20min (with --model) or --for
-            200000tokens: sets the budget.
+        limit: What all epochs may take, as --for 20min (with --model) or --for 200000tokens,
+            without the text that is replayed: sets the budget.
         seed: Seed of random selections.
     """
 
@@ -98,7 +98,7 @@ class Text:
         """Refuse options that exclude each other."""
         if self.limit and self.budget:
             raise ConfigError("--for sets the budget; leave out --budget")
-        if self.limit and not re.fullmatch(r"\d+(min|tokens)", self.limit):
+        if self.limit and not re.fullmatch(r"[1-9]\d{0,11}(min|tokens)", self.limit):
             raise ConfigError(f"--for must be as in 20min or 200000tokens, got '{self.limit}'")
         if self.limit.endswith("min") and not self.model:
             raise ConfigError("--for in minutes requires --model")
@@ -116,26 +116,28 @@ def _planned(
 
     model = lm.load_model(text.model, download=download) if text.model else None
     count = token_counter(text.tokenizer) if text.tokenizer else None
-    if model:
-        count = lambda texts: [len(model.tokens(t)) for t in texts]  # noqa: E731
+    if model:  # and the end of each text, which is learnt, too
+        count = lambda texts: [len(model.tokens(t)) + 1 for t in texts]  # noqa: E731
+
+    def costs(made: Augmented, each: float = 0.0) -> lm.Cost | None:
+        rows = made.train.select("prompt", "completion", "stage").iter_rows()
+        examples = [lm.Example(*row) for row in rows]
+        return lm.cost_of(model, examples, lm.DEFAULT, each=each) if model else None
 
     made = making(budget=text.budget, tokens=count)
-    rows = made.train.select("prompt", "completion", "stage").iter_rows()
-    cost = lm.cost_of(model, [lm.Example(*row) for row in rows], lm.DEFAULT) if model else None
-    if not text.limit:
+    cost = costs(made)
+    if not (text.limit and count):
         return made, cost
-    number = int(text.limit.removesuffix("min").removesuffix("tokens"))
-    budget = number // lm.DEFAULT.epochs
-    if text.limit.endswith("min") and cost:
-        budget = int(60 * number / cost.each)
+    number, unit = re.sub(r"(\d+)", r"\1 ", text.limit).split()
+    each = cost.each / 60 if cost and unit == "min" else lm.DEFAULT.epochs
+    budget = int(int(number) / each)
+    least = sum(count(made.train.filter(role="fact").unique("fact")["text"].to_list()))
+    if budget < least:
+        raise ConfigError(
+            f"--for {text.limit} is too short: the facts alone take {math.ceil(least * each)}{unit}"
+        )
     made = making(budget=budget, tokens=count)
-    if cost:
-        size = sum(count(made.train["text"].to_list())) / cost.tokens if count else 1.0
-        cost = replace(
-            cost, rows=made.train.height, tokens=round(size * cost.tokens),
-            updates=round(size * cost.updates), seconds=size * cost.seconds,
-        )  # fmt: skip
-    return made, cost
+    return made, costs(made, cost.each if cost else 0.0)
 
 
 @base.app.command
@@ -173,7 +175,7 @@ def augment(
         making = partial(
             make, knowledge, strategies=added.strategy,
             want=added.want or ("recall", "composition"),
-            wording=worlds.Wording.read(text.wording) if text.wording else None,
+            wording=worlds.Wording.read(text.wording, knowledge) if text.wording else None,
             wordings=added.wordings, hops=added.hops, most=added.most, hold_out=added.hold_out,
             floor=added.floor, replay=added.replay, seed=text.seed, first=first, rewrite=rewrite,
             curriculum=text.curriculum,  # type: ignore[arg-type]

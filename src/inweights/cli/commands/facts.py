@@ -154,8 +154,8 @@ def audit(
 
     if written.near and not written.fix:
         raise ConfigError("--near requires --fix")
-    words = worlds.Wording.read(wording) if wording else None
     knowledge = worlds.read_knowledge(facts, query=source.query, download=source.download)
+    words = worlds.Wording.read(wording, knowledge) if wording else None
     with console.progress() as watch, console.solving(1e-3) as progress:
         made = examine(
             knowledge, forecast=forecast, seconds=seconds, wording=words, progress=progress,

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from inweights import lm as language
 from inweights.audit import augment
 from inweights.laboratory.training.settings import TrainingSettings
+from inweights import lm as language
 from inweights.lm.exams.compare import HELD_OUT, groups
 from inweights.lm.exams.retrieval import with_retrieved
 from inweights.lm.tuning.stages import steps_of
@@ -23,7 +23,7 @@ from inweights.worlds.knowledge.wording import Wording
 #: Wordings of a fact that are trained; the last of its templates is asked.
 _WORDINGS = 3
 #: Questions and texts that measure earlier knowledge.
-_GENERAL = 28
+GENERAL = 28
 
 
 class Prepared(NamedTuple):
@@ -33,11 +33,18 @@ class Prepared(NamedTuple):
     questions: list[language.Question]
     facts: list[str]
 
+    def asked(self, way: str, most: int) -> list[language.Question]:
+        """The questions as a way is asked them: with ``retrieval``, facts stand before them."""
+        if way == "retrieval":
+            return with_retrieved(self.questions, self.facts, most=most)
+        return self.questions
+
 
 def prepare(settings: TrainingSettings, lm: language.LanguageModel) -> Prepared:
     """Return texts of as many tokens for each way, and the same questions for all."""
     facts = read_knowledge(settings.facts.name)
-    own = Wording.read(settings.wording.name) if settings.wording.name else Wording()
+    file = settings.wording.name
+    own = Wording.read(file, facts) if file else Wording()
     making = partial(
         augment, facts, wording=own, wordings=_WORDINGS, hold_out=settings.hold_out,
         floor=settings.floor, tokens=lambda texts: [len(lm.tokens(text)) for text in texts],
@@ -104,12 +111,10 @@ def teach_and_ask(
     """
     lm = settings.load(seed)
     made, began = prepare(settings, lm), time.perf_counter()
-    questions, done = made.questions, None
+    questions, done = made.asked(way, settings.retrieved), None
     if way in made.trained:
         tell = lambda done, total, _: progress(done, total, "training")  # noqa: E731
         done = language.finetune(lm, made.trained[way], settings.tuning, seed=seed, progress=tell)
-    elif way == "retrieval":
-        questions = with_retrieved(questions, made.facts, most=settings.retrieved)
     trained = time.perf_counter()
     answers = language.ask(lm, questions, progress=progress)
     said = answers.with_columns(hit=language.say(lm, questions, progress=progress)["exact"])
@@ -160,11 +165,7 @@ class Size(NamedTuple):
 def sizes(settings: TrainingSettings, lm: language.LanguageModel) -> list[Size]:
     """Measure 20 updates, a few questions and a text; changes the model, not to be used after."""
     made, tuning = prepare(settings, lm), settings.tuning
-    few = made.questions[:: max(1, len(made.questions) // 8)]
-    began = time.perf_counter()
-    language.ask(lm, few)
-    language.say(lm, few)
-    asking = (time.perf_counter() - began) * (len(made.questions) + _GENERAL) / len(few)
+    plain = _seconds_each(lm, made.questions)
     began = time.perf_counter()
     written = sum(len(lm.tokens(text.completion)) for text in language.own_text(lm, 80))
     writing = (time.perf_counter() - began) / written
@@ -177,5 +178,17 @@ def sizes(settings: TrainingSettings, lm: language.LanguageModel) -> list[Size]:
         updates = steps_of(encoded, tuning) if rows else 0
         each = each or (language.cost_of(lm, rows, tuning).each if rows else 0.0)
         preparation = writing * tokens_to_write(tokens, tuning)
+        asked = made.asked(way, settings.retrieved)
+        question = plain if asked is made.questions else _seconds_each(lm, asked)
+        asking = question * len(asked) + plain * GENERAL
         found.append(Size(way, len(rows), tokens, updates, preparation, each * tokens, asking))
     return found
+
+
+def _seconds_each(lm: language.LanguageModel, questions: Sequence[language.Question]) -> float:
+    """What one question takes, asked and answered in words, by a few of them."""
+    few = questions[:: max(1, len(questions) // 8)]
+    began = time.perf_counter()
+    language.ask(lm, few)
+    language.say(lm, few)
+    return (time.perf_counter() - began) / len(few)

@@ -101,13 +101,20 @@ class Wording(Config):
                     )
 
     @classmethod
-    def read(cls, path: str | Path) -> Wording:
+    def read(cls, path: str | Path, facts: Knowledge | None = None) -> Wording:
         """Read ``[statements]``, ``[phrases]`` and ``[kinds.NAME]`` from a TOML file.
 
         Raises:
-            ConfigError: The file cannot be read, or a template does not fit.
+            ConfigError: The file cannot be read, a template does not fit, or the facts that are
+                given lack a relation of it.
         """
-        return decode(cls, load_toml(Path(path)))
+        words = decode(cls, load_toml(Path(path)))
+        if facts:
+            known, where = {*facts.relations}, f"relation in {path}"
+            check_names(where, [*words.statements, *words.phrases], known)
+            known |= {said for relation in known for said in words.sense(relation) if said}
+            check_names(where, [r for k in words.kinds.values() for r in k.relations], known)
+        return words
 
     def over(self, facts: Knowledge) -> Wording:
         """These words, and for relations and entities that have none, those of the facts' file.
