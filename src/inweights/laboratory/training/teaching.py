@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from inweights import lm as language
 from inweights.audit import augment
 from inweights.laboratory.training.settings import TrainingSettings
-from inweights import lm as language
 from inweights.lm.exams.compare import HELD_OUT, groups
 from inweights.lm.exams.retrieval import with_retrieved
 from inweights.lm.tuning.stages import steps_of
