@@ -172,6 +172,13 @@ def test_similarity_comes_first() -> None:
     assert "Mozart" in " ".join(late["text"])  # nobody else was born where he was
 
 
+def test_two_subjects_with_one_value_are_a_first_stage(tmp_path: Path) -> None:
+    rows = facts(tmp_path, "ann,home,rome", "bob,home,rome", "cid,home,oslo", "rome,in,italy")
+    made = augment(rows, strategies=["identities"], curriculum="sa")
+    told = made.train.filter(role="fact").unique("fact").sort("fact")
+    assert told["stage"].to_list() == [0, 0, 1, 1]
+
+
 def test_same_bytes_twice(tmp_path: Path) -> None:
     for name in ("one", "other"):
         write_augmented(augment(PEOPLE, strategies=[*STRATEGIES][:-1], seed=3), tmp_path / name)

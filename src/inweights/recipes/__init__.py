@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+from functools import cache
 from typing import TYPE_CHECKING
 
 from inweights.errors import ConfigError, nearest
@@ -28,7 +28,8 @@ _FOLDERS = {
         "which-diet-teaches partial-identity curriculum-map frozen-or-reversed geometry-first "
         "how-far-geometry-carries real-graphs idle-tokens clearest-before-recall rounding "
         "where-the-bridge-is what-decides geometry-disputed loops-or-identities edits "
-        "calibrated-predictions league recall-by-selection"
+        "calibrated-predictions league recall-by-selection "
+        "one-steering-vector"
     ),
     "demo": "two-hop",
 }
@@ -112,8 +113,14 @@ def get_recipe(name: str) -> Recipe:
     name = full_name(name)
     if name in _registered:
         return _registered[name]
-    recipe: Recipe = importlib.import_module(_BUILT_IN[name]).RECIPE
-    return recipe
+    return _built_in(name)
+
+
+@cache
+def _built_in(name: str) -> Recipe:
+    from inweights.recipes.papers import recipe
+
+    return recipe(_BUILT_IN[name])
 
 
 def register(recipe: Recipe) -> Recipe:

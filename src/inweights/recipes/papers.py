@@ -3,8 +3,8 @@
 ``papers.toml`` has each paper's title and the notes that several of its recipes share.
 """
 
-import sys
-from collections.abc import Callable, Mapping
+import importlib
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -12,9 +12,8 @@ from typing import Any
 
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError
-from inweights.lab.grammar.recipe import SCALES, Paper, Recipe, Tables
+from inweights.lab.grammar.recipe import SCALES, Paper, Recipe
 from inweights.lab.grammar.recipe_file import read_recipe
-from inweights.lab.grammar.trial import Plan
 
 
 class PaperEntry(Config):
@@ -51,30 +50,24 @@ def papers() -> Mapping[str, PaperEntry]:
     return decode(_Papers, {"papers": load_toml(path)}).papers
 
 
-def recipe(
-    module: str,
-    *,
-    seeds: int | tuple[int, int, int] = (2, 8, 16),
-    plan: Callable[[Any], Plan] | None = None,
-    derive: Callable[[Tables], Tables] | None = None,
-    version: int = 1,
-) -> Recipe:
+def recipe(module: str) -> Recipe:
     """Return the recipe of a module: its data are in the TOML file of the same name beside it.
 
-    ``SCORES`` of the module are the judged scores of the claims, by their ids in the file. A scale
-    that the file does not have is that of the module's ``Settings``, with its defaults.
+    The module has its ``Settings``, the ``plan``, the ``SCORES`` of the claims by their ids in the
+    file, and ``derive`` where it computes further tables. A scale that the file does not have is
+    that of the ``Settings`` with their defaults; without ``seeds`` in it there are 2, 8 and 16 at
+    ``smoke``, ``cpu`` and ``paper``.
 
     Args:
-        module: The module's ``__name__``; its folder says the paper.
-        seeds: Number of replicates at the scales ``smoke``, ``cpu`` and ``paper``, or at all.
-        plan: Makes the plan from the settings; the module's own if left out.
-        derive: Computes further tables; the module's own, if it has one, if left out.
-        version: Raised by hand when the recipe's results change; part of a run's identity.
+        module: Its full name; its folder says the paper.
+
+    Raises:
+        ConfigError: The module lacks one of them, or the file does not fit.
     """
-    own = vars(sys.modules[module])
+    own = vars(importlib.import_module(module))
     for needed in ("SCORES", "Settings", "plan"):
-        if needed not in own and not (plan and needed == "plan"):
-            raise ConfigError(f"{module} defines no {needed}, above the call of recipe()")
+        if needed not in own:
+            raise ConfigError(f"{module} defines no {needed}")
     folder, name = module.split(".")[-2:]
     source = folder.replace("_", "-")
     entry = papers()[source]
@@ -93,10 +86,9 @@ def recipe(
         notes=notes,
         names=own | configs,
         scales={scale: own["Settings"]() for scale in SCALES},
-        seeds=dict(zip(SCALES, seeds, strict=True)) if isinstance(seeds, tuple) else seeds,
-        plan=plan or own["plan"],
-        derive=derive or own.get("derive"),
-        version=version,
+        seeds=dict(zip(SCALES, (2, 8, 16), strict=True)),
+        plan=own["plan"],
+        derive=own.get("derive"),
     )
     for claim in made.claims:
         if not claim.ours:

@@ -161,13 +161,14 @@ def _path_star(
 ) -> tuple[str, ...]:
     """A path-star as changes of the settings of Figure 3: its first star takes this shape."""
     from inweights.models.configs import GPTConfig
-    from inweights.recipes.geometric_memory.fig3 import RECIPE, Settings
+    from inweights.recipes import get_recipe
+    from inweights.recipes.geometric_memory.fig3 import Settings
 
     if len(edges) > 1:
         raise ConfigError(f"--paths takes the edges of one file, got {len(edges)}")
     own = worlds.read_path_star(paths, held_out, edge_file=edges[0] if edges else None)
     own.build()  # which says what is wrong before anything is trained
-    settings: Settings = RECIPE.resolve(scale)[0]
+    settings: Settings = get_recipe("geometric-memory/fig3").resolve(scale)[0]
     star, nodes = settings.stars[0], len(own.paths[0])
     model = star.model
     if isinstance(model, GPTConfig):  # reads a task token, the leaf, pauses and the path

@@ -73,6 +73,8 @@ class RecipeFile(Config):
         cited: Its ``place`` in short, that of its claims; the same if left out.
         condition: Under which condition its claims are judged, where their scores do not say so.
         protocol: How near to the paper's protocol its claims are judged.
+        seeds: Number of replicates, by scale or at all; as the code says if left out.
+        version: The same.
         notes: Names of notes that several recipes share (``geometric-memory/ssm``).
         settings: What each setting decides, by its name.
         scales: Settings by scale, where the code does not give them; others have their defaults. A
@@ -90,6 +92,8 @@ class RecipeFile(Config):
     summary: str = ""
     condition: str = ""
     protocol: Protocol | None = None
+    seeds: int | dict[str, int] | None = None
+    version: int | None = None
     ours: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     settings: dict[str, str] = {}
@@ -125,6 +129,10 @@ def read_recipe(
         scale: _decoded(kind, values, f"{path}: scales.{scale}", used)
         for scale, values in file.scales.items()
     }
+    if file.seeds is not None:
+        code["seeds"] = file.seeds
+    if file.version is not None:
+        code["version"] = file.version
     for id_ in said:
         if id_ not in scores:
             raise ConfigError(f"{path.name}: claim '{id_}' has no score in the recipe's code")

@@ -37,7 +37,10 @@ class Endpoint:
 
     Attributes:
         url: Its base, such as ``http://localhost:8080/v1``.
+        model: What the server calls it.
         key: Name of the environment variable with the key; none is sent where it is not set.
+        at_once: Requests at the same time, at most.
+        tokens: Of an answer, at most.
     """
 
     url: str
@@ -106,7 +109,12 @@ def ask_endpoint(
 ) -> dict[str, Any]:
     """Ask every question once; answers are kept in a file, and asked for again never.
 
-    The file is JSONL, one answer a request; made where there is none.
+    Args:
+        endpoint: The model.
+        questions: What to ask, such as :func:`inweights.lm.read_exam` gives with ``chat``.
+        kept: JSONL file of answers, one a request; made where there is none.
+        progress: Told about questions done.
+        wait: Waits so many seconds before another try.
 
     Returns:
         ``answers`` (``id, chain, role, prompt, answer, said, hit``) and ``groups``

@@ -11,10 +11,6 @@ from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.shared.derived import compositions
 from inweights.worlds.families.analogy import AnalogicalTwoHop, Analogy
 
-#: Before there was one, losses were recorded of what stood still beside others that trained.
-VERSION = 2
-
-
 #: How far a similarity may be from the printed one; the GPT here is not the paper's.
 NEAR = {tasks.ONE_LAYER: 0.03, tasks.GPT: 0.1}
 

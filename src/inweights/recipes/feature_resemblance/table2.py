@@ -5,7 +5,6 @@ import polars as pl
 import inweights as iw
 from inweights.lab import Computation, Judged, Outside, Plan, cosine, share
 from inweights.lm.tuning.fine_tune import FineTune
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.language import analogies
 from inweights.recipes.shared.language.experiment import tell_and_ask
 from inweights.support.content import contents_of
@@ -100,6 +99,3 @@ SCORES |= {
     "shuffled-joint-beats-AS": shuffled["joint"] - shuffled["AS"] >= 0.1,
     "told-is-known": success.of("recall").at(condition="joint") >= 0.9,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8))

@@ -24,10 +24,6 @@ CONDITIONS = (CODE, PLAIN)
 #: Where TinyNN is trained in bfloat16, too.
 OF_PRECISION = (BF16, *CONDITIONS)
 
-#: Of recipes with conditions; before there were none, and in our margin a node with a self-edge
-#: was a neighbour of its own.
-VERSION = 2
-
 Shape = Literal["path-star", "grid", "cycle", "irregular"]
 #: The four tiny graphs (C.3): 17, 16, 15 and 16 nodes.
 GRAPHS: tuple[Shape, ...] = ("path-star", "grid", "cycle", "irregular")

@@ -7,7 +7,6 @@ from msgspec import structs
 
 import inweights as iw
 from inweights.lab import Curriculum, Measure, Plan, Trial, cosine, share
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end
 from inweights.recipes.shared.derived_paths import learnt, token_names
 from inweights.worlds.families.in_context import InContextStar
@@ -147,6 +146,3 @@ SCORES = {
     "teacherless-succeeds": exact.at(condition=HIDDEN) >= 0.95,
     "teacherless-cascade": cosine("order", "order").over("graph") <= -0.9,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8), version=3)

@@ -10,7 +10,6 @@ import inweights as iw
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.models.configs import MambaConfig
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared import derived, derived_paths
 from inweights.worlds.families.path_star import PathStar
 
@@ -104,6 +103,3 @@ SCORES = {
     "edges-alone-nearest": nearest.over("graph", "block") >= 0.95,
     "edges-alone-hops": by_hops.over("graph", "block") <= -0.3,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8))

@@ -10,7 +10,6 @@ import inweights as iw
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import derived
-from inweights.recipes.papers import recipe
 from inweights.worlds.families.graph import Graph
 
 LABELS = ("graph", "architecture", "edges")
@@ -79,6 +78,3 @@ for name, edges in product((gm.GPT, gm.SSM), ("forward", "backward")):
     SCORES[one] = beyond_chance.at(architecture=name, edges=edges) <= 0.0
     SCORES[f"{one}-far"] = far.at(architecture=name, edges=edges) <= 0.0
     SCORES[f"{one}-spectrum"] = top_beyond_chance.at(architecture=name, edges=edges) >= 0.0
-
-
-RECIPE = recipe(__name__, version=gm.VERSION)

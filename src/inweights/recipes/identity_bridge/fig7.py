@@ -8,7 +8,6 @@ import polars as pl
 import inweights as iw
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.identity_bridge import common as ib
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared import derived
 
 #: Recall from which on the facts count as memorised.
@@ -101,6 +100,3 @@ SCORES = {
     "in-step-at-answer-contrast": in_step.at(place="query", by="contrast") >= 0.8,
     "alignment-leads": number("leads", "alignment_r1_leads").over("model") >= 5.0,
 }
-
-
-RECIPE = recipe(__name__)
