@@ -26,8 +26,8 @@ import polars as pl
 import inweights as iw
 from inweights.lab import Computation
 from inweights.lab.engine.collect import Effort, collect
+from inweights.lab.grammar.axes import grid
 from inweights.lab.grammar.trial import Measure, Plan
-from inweights.lab.studies.sweep import grid
 from inweights.laboratory.plans import Planned, work, write_plan
 from inweights.runs import environment
 from inweights.runs.tables.store import Store

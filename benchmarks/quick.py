@@ -22,7 +22,7 @@ import polars as pl
 import inweights as iw
 from inweights.lab import Measure, Plan
 from inweights.lab.engine.plan import asked_of, tasks_of
-from inweights.lab.studies.sweep import grid
+from inweights.lab.grammar.axes import grid
 from inweights.models.base import Model
 from inweights.runs import environment
 from inweights.training import Observer

@@ -15,7 +15,7 @@ import pytest
 from tests.counting import lines_of
 
 from inweights.audit import augment, questions, write_augmented
-from inweights.audit.questions import _of_one_each
+from inweights.audit.questions import of_one_each
 from inweights.audit.strategies import STRATEGIES
 from inweights.audit.strategies.telling import Telling
 from inweights.cli.commands.augment import Added, Text
@@ -78,7 +78,7 @@ def test_what_is_left_out_is_the_same_on_the_command_line() -> None:
 def test_values_that_tell_one_subject_from_the_others(tmp_path, relation, values, one_each) -> None:
     """Nearly all of them do, or most persons; names always."""
     rows = [f"s{i},{relation},{value}" for i, value in enumerate(values.split())]
-    assert _of_one_each(facts(tmp_path, *rows), Wording()) == ({0} if one_each else set())
+    assert of_one_each(facts(tmp_path, *rows), Wording()) == ({0} if one_each else set())
 
 
 def test_no_other_candidate_is_right(tmp_path: Path) -> None:
@@ -170,6 +170,13 @@ def test_similarity_comes_first() -> None:
     assert first == {"fact", "identity"}
     late = made.train.filter(pl.col("stage") == 1)
     assert "Mozart" in " ".join(late["text"])  # nobody else was born where he was
+
+
+def test_two_subjects_with_one_value_are_a_first_stage(tmp_path: Path) -> None:
+    rows = facts(tmp_path, "ann,home,rome", "bob,home,rome", "cid,home,oslo", "rome,in,italy")
+    made = augment(rows, strategies=["identities"], curriculum="sa")
+    told = made.train.filter(role="fact").unique("fact").sort("fact")
+    assert told["stage"].to_list() == [0, 0, 1, 1]
 
 
 def test_same_bytes_twice(tmp_path: Path) -> None:

@@ -6,11 +6,13 @@ import csv
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inweights.audit import audit, mend, write_mended
+from inweights.audit.near import near_spellings
 from inweights.cli import main
 from inweights.worlds import read_knowledge
 
@@ -135,6 +137,13 @@ def test_near_spellings_are_asked_or_renamed_and_conflicts_and_turned_rows_are_l
     assert made.missing.select("subject", "relation", "object").rows() == [
         ("Hanna Lee", "neighbour", "Hugo Lindqvist")
     ]
+
+
+def test_near_spellings_say_how_many_of_their_facts_agree() -> None:
+    names = ["Hugo Lindquist", "Hugo Lindqvist", "works in", "Lyon", "born in", "Oslo"]
+    triples = np.array([[0, 2, 3], [1, 2, 3], [1, 4, 5], [0, 4, 5]])
+    (near,) = near_spellings(names, triples)
+    assert near.why == "1 letter apart; 2 of their facts agree"
 
 
 def test_numbered_names_and_people_with_facts_of_their_own_are_not_near(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from inweights.audit import audit, augment
+from inweights.cli import main
 from inweights.errors import ConfigError
 from inweights.worlds import Wording, read_knowledge
+from inweights.worlds.knowledge.wording import KindOfRelation
 
 COMPANY = """Ann,mentor,Hugo
 Bob,mentor,Ida
@@ -67,3 +69,47 @@ def test_an_audit_shows_three_of_each(company) -> None:
     assert counts["fact: office"] == 3
     assert counts["composition"] == 3
     assert counts["reversal"] == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[statments]\noffice = ["{subject}: {object}."]', "did you mean 'statements'"),
+        ('[statements]\noffce = ["{subject}: {object}."]', "did you mean 'office'"),
+        ('[phrases]\nmentr = "guide"', "did you mean 'mentor'"),
+        ('[kinds.person]\nrelations = ["mentr"]', "did you mean 'mentor'"),
+        ('[kinds.person]\nrelatons = ["mentor"]', r"did you mean 'kinds\[person\].relations'"),
+        ('[statements]\nmentor = []\noffice = "in"', r"statements\[office\]: expected `array`"),
+        ("[statements\n", "not a TOML file: .* line 1"),
+    ],
+)
+def test_a_file_of_wordings_that_fits_no_facts_is_refused(text, told, company, tmp_path) -> None:
+    path = tmp_path / "words.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=told):
+        Wording.read(path, company)
+
+
+def test_commands_check_a_file_of_wordings_against_the_facts(tmp_path, capsys) -> None:
+    (tmp_path / "facts.csv").write_text(COMPANY)
+    (tmp_path / "words.toml").write_text('[phrases]\nmentr = "guide"')
+    given = [str(tmp_path / "facts.csv"), "--wording", str(tmp_path / "words.toml")]
+    out = ["--out", str(tmp_path / "data")]
+    for words in (["audit", *given], ["augment", *given, *out]):
+        assert main(words) == 2
+        assert "words.toml 'mentr'; did you mean 'mentor'" in capsys.readouterr().err
+
+
+def test_names_persons_and_numbers_pass_to_nobody(tmp_path) -> None:
+    """The table of the audit and the questions agree; a file of wordings moves both."""
+    file = tmp_path / "facts.csv"
+    ages = "".join(f"{who},age,{age}\n" for who, age in (("Ann", 30), ("Bob", 30), ("Hugo", 41)))
+    file.write_text(f"{COMPANY}{ages}Ann,desk,A1\nBob,desk,A1\nVera,desk,A2\n")
+    facts = read_knowledge(file)
+    words = Wording(kinds={"name": KindOfRelation(relations=("desk",))})
+    for wording, passed in ((None, {"desk", "language"}), (words, {"language"})):
+        listed = audit(facts, forecast=False, wording=wording).transfers
+        asked = augment(facts, wording=wording).questions.filter(role="analogy")
+        assert set(asked["second"]) == passed
+        assert set(listed.filter(shared="office")["attribute"]) == passed
+        assert not {*listed["attribute"], *listed["shared"]} & {"nickname", "mentor", "age"}

@@ -85,6 +85,14 @@ def test_claims_about_runs_that_diverged_are_not_judged() -> None:
     assert whys == {"fine": "", "wild": said, "difference": said, "all": said, "means": ""}
 
 
+def test_a_run_without_a_label_diverges_too() -> None:
+    runs = pl.DataFrame({"rate": [0.1, 0.1, None, None], "seed": [0, 1] * 2})
+    losses = runs.with_columns(loss=pl.Series([1.0, 1.0, 1.0, math.nan]), step=0, phase=pl.lit(""))
+    tables = {"recall": runs.with_columns(recall=1.0), "losses": losses}
+    claim = state("all", "It works.", share("recall", "recall") >= 0.5)
+    assert judge(claim, tables, minimum=1).why.startswith("1 of its runs diverged")
+
+
 def test_a_probe_that_cannot_look_says_why(tmp_path) -> None:
     phase = Phase(steps=3, optimizer=Optimizer(rate=1e30))
     with pytest.raises(

@@ -11,7 +11,7 @@ import pytest
 from inweights.config import Config
 from inweights.errors import ConfigError
 from inweights.lab import Paper, Plan, read_recipe, share
-from inweights.recipes.papers import papers
+from inweights.recipes.papers import papers, recipe
 
 WORDS = '''
 title = "Coins"
@@ -106,6 +106,18 @@ def test_words_and_scores_become_a_recipe(tmp_path: Path) -> None:
     (figure,) = recipe.figures
     assert (figure.kind, figure.sources) == ("lines", ("throws",))
     assert figure.options == {"x": "coin", "y": "heads"}
+
+
+def test_seeds_and_version_of_the_file_come_first(tmp_path: Path) -> None:
+    assert (read(tmp_path).seeds["cpu"], read(tmp_path).version) == (4, 1)
+    stated = read(tmp_path, f"seeds = {{ smoke = 1, cpu = 2, paper = 6 }}\nversion = 3\n{WORDS}")
+    assert stated.seeds == {"smoke": 1, "cpu": 2, "paper": 6}
+    assert stated.version == 3
+
+
+def test_a_module_that_is_no_recipe_says_what_it_lacks() -> None:
+    with pytest.raises(ConfigError, match="optimum defines no SCORES"):
+        recipe("inweights.recipes.identity_bridge.optimum")
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,9 @@ from inweights.errors import ConfigError
 from inweights.lab import Computation, Measure, Paper, Plan, share
 from inweights.lab.engine.collect import Effort
 from inweights.lab.engine.together import build_model
+from inweights.lab.grammar.axes import grid
 from inweights.lab.studies.settle import settle
-from inweights.lab.studies.sweep import grid, sweep, worth
+from inweights.lab.studies.sweep import sweep, worth
 from inweights.runs import RunStore
 from inweights.seeds import Streams
 from inweights.support import progress

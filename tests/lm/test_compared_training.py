@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -11,7 +12,14 @@ import pytest
 import inweights as iw
 from inweights.cli import main
 from inweights.errors import ConfigError, DataError
-from inweights.laboratory.training import Size, TrainingSettings, prepare, sizes, training_recipe
+from inweights.laboratory.training import (
+    Size,
+    TrainingSettings,
+    prepare,
+    sizes,
+    teaching,
+    training_recipe,
+)
 from inweights.lm import LanguageModel, Question, encode
 from inweights.support import extras
 from inweights.support.sources import Outside
@@ -70,6 +78,31 @@ def test_sizes_are_of_what_is_trained(facts: Path, lm: LanguageModel) -> None:
         prepare(settings(facts, tokens=20), lm)
 
 
+def test_what_retrieval_takes_is_measured_with_the_facts_before_the_questions(
+    facts: Path, lm: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("bm25s", reason="pip install bm25s lifts this")
+    read = 0.0
+
+    def asking(_: LanguageModel, asked: Sequence[Question]) -> None:
+        nonlocal read
+        read += sum(len(q.prompt) for q in asked)
+
+    monkeypatch.setattr(teaching, "ask", asking)
+    monkeypatch.setattr(teaching, "say", asking)
+    monkeypatch.setattr("time.perf_counter", lambda: read)
+    own = settings(facts, ways=("untrained", "retrieval"), tokens=600)
+    untrained, retrieval = sizes(own, lm)
+    made = prepare(own, lm)
+    for size, way in ((untrained, "untrained"), (retrieval, "retrieval")):
+        asked = made.asked(way, own.retrieved)
+        few = asked[:: len(asked) // 8]
+        each = 2 * sum(len(q.prompt) for q in few) / len(few)
+        plain = untrained.asking / (len(asked) + teaching.GENERAL)
+        assert size.asking == pytest.approx(each * len(asked) + plain * teaching.GENERAL)
+    assert retrieval.asking > 3 * untrained.asking
+
+
 def test_the_second_fact_of_a_chain_is_retrieved_by_the_first() -> None:
     pytest.importorskip("bm25s", reason="pip install bm25s lifts this")
     from inweights.lm.exams.retrieval import with_retrieved
@@ -104,6 +137,31 @@ def test_progress_goes_on_within_a_way_by_the_times_that_were_measured(
     assert done == sorted(done)
     assert {1000, 2000, 8000, 9000, 10_000} < {*done}, "halves of the asking, and the training"
     assert [part for part in done if 2000 < part < 8000], "updates"
+
+
+def test_a_page_says_what_was_compared_and_what_came_out(facts: Path, tmp_path: Path) -> None:
+    own = settings(facts, ways=("untrained", "facts"), questions=2, tokens=700)
+    done = iw.run(
+        training_recipe("training/facts", own), "cpu", seeds=2, overrides=SHORT, runs=tmp_path
+    )
+    rows = {(kind, name): values for kind, name, *values in done.tables["overview"].rows()}
+    compared, known, *others, knowledge, cost = done.results
+    assert compared.startswith("Compared: untrained, facts, with @tiny and 2 seeds")
+    number = dict(done.tables["measured"].filter(kind="accuracy").select("name", "n").rows())
+    untrained, plain = rows["accuracy", "facts"]
+    first, second = sorted([(untrained, "untrained"), (plain, "facts")], reverse=True)
+    assert known.startswith(
+        f"Facts ({number['facts']} questions). Among candidates: "
+        f"'{first[1]}' {first[0]:.0%}, '{second[1]}' {second[0]:.0%}. In words: "
+    )
+    assert any(text.startswith("Held out (") for text in others)
+    assert f"'facts' {rows['language', 'perplexity'][1]:.1f}" in knowledge
+    assert "Tokens of a question: " in cost
+    page = (done.folder.path / "page.html").read_text(encoding="utf-8")
+    body = page.partition("<main")[2].partition("Numbers</h2>")[0]
+    for text in (">What came out</h2>", 'href="#results"', "Facts ("):
+        assert text in body
+    assert "erdict" not in body
 
 
 def test_cautions_name_what_was_not_learnt_and_what_was_lost(facts: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from inweights.cli import main
-from inweights.lm import Example, FineTune, cost_of, finetune, load_model
+from inweights.lm import Example, FineTune, cost_of, finetune, load_model, read_examples
 
 FACTS = "Ann,born_in,Rome\nRome,country,Italy\nBob,born_in,Oslo\nOslo,country,Norway\n"
 
@@ -21,6 +23,12 @@ def test_updates_and_tokens_are_those_of_the_training(lm) -> None:
     assert few.updates == more.updates == done.losses.height
     assert 0 < few.padding == more.padding == pytest.approx(done.padding)
     assert few.each == few.seconds / few.tokens
+    fewer = cost_of(load_model("@tiny"), rows[:7], config, each=few.each)
+    done = finetune(load_model("@tiny"), rows[:7], config)
+    assert (fewer.rows, fewer.updates) == (7, done.losses.height)
+    assert fewer.tokens * config.epochs == done.tokens
+    assert fewer.padding == pytest.approx(done.padding)
+    assert fewer.each == pytest.approx(few.each)
 
 
 def test_augment_prints_the_cost_and_stays_below_a_limit(tmp_path, capsys) -> None:
@@ -32,11 +40,31 @@ def test_augment_prints_the_cost_and_stays_below_a_limit(tmp_path, capsys) -> No
     assert main([*words, "--out", str(tmp_path / "few"), "--for", "3000tokens"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "as long as --for 3000tokens allows" in out
+    config = FineTune(method="full", epochs=12, batch_tokens=128)
+    done = finetune(load_model("@tiny"), read_examples(tmp_path / "few"), config)
+    assert 2500 < done.tokens <= 3000
+    rows, tokens, _, updates = (int(cell.replace(",", "")) for cell in re.findall(
+        r"on this machine (\S+) (\S+) (\S+) (\S+)", out)[0])  # fmt: skip
+    assert (12 * tokens, updates) == (done.tokens, done.losses.height)
+    assert rows == len(read_examples(tmp_path / "few"))
     assert main(["augment", str(facts), "--out", str(tmp_path / "no"), "--for", "1min"]) == 2
     assert "requires --model" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("limit", ["1h", "tokens", "-3min"])
+def test_a_limit_below_the_facts_is_refused_with_what_they_take(tmp_path, capsys) -> None:
+    words = ["augment", "@people", "--out", str(tmp_path / "x"), "--model", "@tiny"]
+    assert main([*words, "--for", "5tokens"]) == 2
+    told = re.search(r"the facts alone take (\d+)tokens", capsys.readouterr().err)
+    assert told
+    assert main([*words, "--for", f"{int(told[1]) - 1}tokens"]) == 2
+    assert main([*words, "--for", f"{told[1]}tokens"]) == 0
+    assert len(read_examples(tmp_path / "x")) == 90
+
+
+@pytest.mark.parametrize(
+    "limit",
+    ["1h", "tokens", "-3min", "0min", "00tokens", "1e9tokens", "10 parsecs", "9" * 400 + "min"],
+)
 def test_a_limit_is_of_minutes_or_tokens(limit, tmp_path, capsys) -> None:
     words = ["augment", "@people", "--out", str(tmp_path / "x"), "--model", "@tiny"]
     assert main([*words, f"--for={limit}"]) == 2

@@ -229,7 +229,9 @@ def test_the_null_of_shuffled_names_keeps_the_cosines() -> None:
     assert found["p"] == pytest.approx(1 / 51)
     assert abs(found["null_mean"]) < 0.1
     same = with_vectors(RING, np.ones((15, 2)))
-    assert np.isnan(hop_correlation(same, RING, null="shuffled", draws=2)["null_mean"].item())
+    assert np.isnan(hop_correlation(same, RING, null="shuffled", draws=1)["null_mean"].item())
+    with pytest.raises(DataError, match="draws must be at least 1, got 0"):
+        hop_correlation(model, RING, null="shuffled", draws=0)
     with pytest.raises(ConfigError, match="unknown null 'names'"):
         hop_correlation(model, RING, null="names")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="unknown pairs 'evn'; did you mean 'even'"):

@@ -10,6 +10,7 @@ from tests.recipes.tables import holds, table
 
 from inweights.config import apply_overrides
 from inweights.errors import ConfigError
+from inweights.recipes import get_recipe
 from inweights.recipes.feature_resemblance import table1 as analogies
 from inweights.recipes.feature_resemblance import table4
 from inweights.recipes.feature_resemblance.trainings import GPTTraining, OneLayerTraining
@@ -57,7 +58,7 @@ def test_copies_of_the_premise_measured_published_and_foretold() -> None:
 
 def test_other_ratios_are_refused() -> None:
     with pytest.raises(ConfigError):
-        apply_overrides(table4.RECIPE.scales["smoke"], ["rhos=[2.0]"])
+        apply_overrides(get_recipe("feature-resemblance/table4").scales["smoke"], ["rhos=[2.0]"])
 
 
 def test_courses_that_are_not_there() -> None:

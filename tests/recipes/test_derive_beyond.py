@@ -122,7 +122,7 @@ def test_predicted_composition() -> None:
         table("world identity seed model", (*first, "GPT"), (*harder, "GPT")),
         table("part role accuracy", ("facts", "a", 0.9), ("facts", "b", 0.8), ("queries", "c", 0)),
     )
-    found = predicted_composition.derive(  # type: ignore[attr-defined]
+    found = predicted_composition.derive(
         {"predicted": predicted, "softly": softly, "tried": tried, "trained": trained,
          "accuracy": accuracy}
     )  # fmt: skip

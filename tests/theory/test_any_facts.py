@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from inweights.theory import Prediction, SoftSolution, bridges, largest_part, predict
+from inweights.theory.prediction.largest_part import parts_of
 from inweights.worlds import TwoHop, World, read_knowledge
 from inweights.worlds.knowledge.questions import KINDS
 from inweights.worlds.knowledge.triples import world_of
@@ -141,6 +142,7 @@ def test_the_largest_part_is_whole_components() -> None:
     same, every = largest_part(world, 12)
     assert same is world
     assert every.all()
+    assert [(len(rows), cut) for rows, cut in parts_of(world, 7)] == [(6, False), (6, False)]
 
 
 def test_a_component_that_is_too_large_is_cut() -> None:
@@ -149,3 +151,4 @@ def test_a_component_that_is_too_large_is_cut() -> None:
     assert 0 < kept.sum() <= 5
     assert len(part.facts) == kept.sum()
     assert np.isin(part.inputs, world.inputs).all()
+    assert all(cut for _, cut in parts_of(world, 5))

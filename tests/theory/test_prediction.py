@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from types import SimpleNamespace
+from typing import Any, cast
 
+import numpy as np
 import polars as pl
 import pytest
 from tests.theory.test_program import world
 
 from inweights.errors import ConfigError
-from inweights.theory import bridges, predict
+from inweights.theory import Program, bridges, predict
 from inweights.theory.prediction.remedies import remedies
+from inweights.theory.prediction.tables import query_table
 from inweights.worlds import Reversal, TwoHop
 from inweights.worlds.world import Statements, Vocabulary, World
 
@@ -133,3 +136,10 @@ def test_more_reversals_are_advised_only_where_more_follow() -> None:
 
     (remedy,) = remedies(world, failing, forecast, None)
     assert (len(remedy.statements), remedy.flipped, remedy.of) == (1, 2, 3)
+
+
+def test_a_margin_as_large_as_the_tie_is_a_tie() -> None:
+    program = Program.of(TwoHop(n=3).build())
+    nothing = np.zeros((program.counts.shape[1], len(program.world.outputs)))
+    solved = SimpleNamespace(program=program, templates=nothing, scale=1.0)
+    assert set(query_table(cast("Any", solved), tie=0.0)["verdict"]) == {"tied"}

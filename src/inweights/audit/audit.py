@@ -11,12 +11,13 @@ import polars as pl
 
 from inweights.audit import counts
 from inweights.audit.forecast import forecast as forecast_of
-from inweights.audit.questions import worded
+from inweights.audit.questions import of_one_each, worded
 from inweights.errors import InweightsError
 from inweights.support.progress import Progress, SolverProgress
 from inweights.theory import Prediction
 from inweights.theory.prediction.parts_in_time import check_seconds
 from inweights.worlds.knowledge.knowledge import Knowledge
+from inweights.worlds.knowledge.names import literals
 from inweights.worlds.knowledge.triples import identities_of
 from inweights.worlds.knowledge.wording import Wording
 
@@ -42,8 +43,8 @@ class Audit:
             ``incoming``, ``outgoing``, ``identity`` (whether its identity is stated).
         transfers: A row for each pair of relations ``shared`` and ``attribute``: ``pairs`` of
             entities that share a value of the one, where only one of the two has the other:
-            what may be transferred by analogy, rightly or not; ``late`` counts those whose
-            shared value is learnt in a later stage than the attribute.
+            what may be transferred by analogy, rightly or not, but no name and no number; ``late``
+            counts those whose shared value is learnt in a later stage than the attribute.
         leaks: Composed answers that are stated outright: ``subject``, ``first``, ``bridge``,
             ``second``, ``answer``, ``fact``, ``line``.
         name_overlap: A row a relation: ``contained``, the share of its triples whose object's name
@@ -86,7 +87,7 @@ def audit(
         knowledge: The facts, as :func:`inweights.worlds.read_knowledge` reads them.
         forecast: Whether to forecast what follows, from a part where there are many facts.
         seconds: Time limit of the prediction.
-        wording: Words of relations, for the samples; those of the file, or plain ones, if left out.
+        wording: Words and kinds of relations; those of the file, or plain ones, if left out.
         progress: Told about the prediction.
         watch: Told about the rest: parts done, all parts, and what comes next.
 
@@ -116,7 +117,10 @@ def audit(
     begin(1)
     compositions = counts.compositions(facts, chains, each)
     begin(2)
-    leaks, transfers = counts.leaks(facts, chains), counts.transfers(facts)
+    leaks, words = counts.leaks(facts, chains), (wording or Wording()).over(knowledge)
+    plain = literals(knowledge.entities, knowledge.triples)[knowledge.triples[:, 2]]
+    alone = [knowledge.relations[r] for r in of_one_each(knowledge, words)]
+    transfers = counts.transfers(facts.filter(~pl.Series(plain)), alone)
     begin(3)
     relations, overlap = counts.relations(facts), counts.name_overlap(facts)
     prediction, why = None, "no two facts form a chain" if forecast else "not requested"
@@ -126,7 +130,7 @@ def audit(
     return Audit(
         knowledge=knowledge, relations=relations, compositions=compositions, listed=listed,
         bridges=bridges, transfers=transfers, leaks=leaks, name_overlap=overlap,
-        samples=worded(knowledge, wording or Wording()),
+        samples=worded(knowledge, words),
         entity_positions=counts.entity_positions(knowledge), forecast=prediction,
         why_no_forecast=why, seconds=time.perf_counter() - began,
     )  # fmt: skip

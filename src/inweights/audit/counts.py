@@ -1,5 +1,7 @@
 """Counts of triples: the tables of :class:`~inweights.audit.Audit`, all joins and group-bys."""
 
+from collections.abc import Collection
+
 import polars as pl
 
 from inweights.worlds.knowledge.knowledge import Knowledge
@@ -145,8 +147,10 @@ def name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
     return facts.group_by("relation", maintain_order=True).agg(contained=(inside & long).mean())
 
 
-def transfers(facts: pl.DataFrame) -> pl.DataFrame:
+def transfers(facts: pl.DataFrame, alone: Collection[str] = ()) -> pl.DataFrame:
     """Pairs of entities that share a value, where one has a relation that the other has not.
+
+    Relations that are ``alone`` have another value for each subject, so that they do not transfer.
 
     Within a group of ``g`` entities that share a value, ``h`` of which have the relation, there are
     ``h (g - h)`` such pairs: counted, not listed. Only where entities may share several values of
@@ -156,7 +160,8 @@ def transfers(facts: pl.DataFrame) -> pl.DataFrame:
     groups = real.select("subject", "stage", shared="relation", value="object")
     size = groups.group_by("shared", "value").agg(g=pl.col("subject").n_unique())
     several = size.filter(pl.col("g") > 1)
-    held = real.group_by("subject", attribute="relation").agg(learnt=pl.col("stage").min())
+    passed = real.filter(~pl.col("relation").is_in(list(alone)))
+    held = passed.group_by("subject", attribute="relation").agg(learnt=pl.col("stage").min())
     members = groups.join(several, on=["shared", "value"])
     # One row for each member of a group and relation that it has.
     having = members.join(held, on="subject").filter(pl.col("shared") != pl.col("attribute"))

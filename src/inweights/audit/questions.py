@@ -112,7 +112,6 @@ def worded(facts: Knowledge, words: Wording, shown: int = 3) -> pl.DataFrame:
     Of each relation and role so many at most; questions are those of up to 1,000 facts.
     """
     part = facts.take(facts.part(_WORDED)) if len(facts) > _WORDED else facts
-    words = words.over(part)
     rows = []
     for _, few in part.frame().group_by("relation", maintain_order=True):
         for k, (s, r, o) in enumerate(few.select("subject", "relation", "object").rows()[:shown]):
@@ -165,7 +164,7 @@ def _analogies(
         if s != o:
             has[s].setdefault(r, []).append((i, o))
             alike[r, o].append((i, s))
-    single = _of_one_each(facts, words)
+    single = of_one_each(facts, words)
     plain = literals(names, facts.triples)  # a number that two share makes neither like the other
     groups = [(r, m) for (r, value), m in alike.items() if len(m) > 1 and not plain[value]]
     asked: set[tuple[int, int]] = set()
@@ -180,7 +179,7 @@ def _analogies(
                 if len(told) > 1 or (known and known[0] != o):
                     shared_facts[relation] = None
         for attribute, agreed in shared_facts.items():
-            if attribute == shared or agreed is None or attribute in single:
+            if attribute in (shared, *single) or agreed is None or plain[agreed[0]]:
                 continue
             o, i, j, a = agreed
             for k_own, b in members:
@@ -195,7 +194,7 @@ def _analogies(
                 )  # fmt: skip
 
 
-def _of_one_each(facts: Knowledge, words: Wording) -> set[int]:
+def of_one_each(facts: Knowledge, words: Wording) -> set[int]:
     """Relations whose values tell one subject from the others, so that nobody else's suggest them.
 
     They are names (a nickname), or nearly each value has one subject; of persons (a mentor), most.

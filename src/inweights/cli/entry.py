@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if any("\0" in word for word in words):
         _tell("an argument holds the character NUL, which no name has")
         return 2
-    if any(not _unicode(word) for word in words):
+    if any("\ud800" <= letter <= "\udfff" for word in words for letter in word):
         _tell("an argument is not text in UTF-8; rename the file, or write it as UTF-8")
         return 2
     try:
@@ -108,11 +108,6 @@ def _logged(*, verbose: bool, file: str | None) -> Iterator[None]:
             log.removeHandler(handler)
             handler.close()
         log.setLevel(before)
-
-
-def _unicode(word: str) -> bool:
-    """Whether it has no byte that the system could not decode."""
-    return not any("\ud800" <= letter <= "\udfff" for letter in word)
 
 
 def _joined() -> AbstractContextManager[bool]:

@@ -34,7 +34,7 @@ def refusal(
         ...     print(refusal(error, Ring, {"node": 9}))
         unknown key 'node'; did you mean 'nodes'? Known: nodes
     """
-    text = str(error)
+    text = _with_key(str(error), kind, values)
     unknown = _UNKNOWN.search(text)
     if unknown:
         path = (unknown["path"] or "").strip(".")
@@ -56,6 +56,18 @@ def refusal(
     if isinstance(given, str | int | float) and path:
         text += f": {given!r}" if len(repr(given)) < _SHOWN else f": {repr(given)[:_SHOWN]}…"
     return ConfigError(text)
+
+
+def _with_key(text: str, kind: type[msgspec.Struct], values: Mapping[str, Any]) -> str:
+    """The message with the key of a table in place of ``[...]``: the first that does not fit."""
+    if found := re.search(r"`\$\.(\w+)\[\.\.\.\]", text):
+        for key, value in values[found[1]].items():
+            try:
+                msgspec.convert({**values, found[1]: {key: value}}, kind)
+            except msgspec.ValidationError as error:
+                if str(error) == text:
+                    return text.replace("[...]", f"[{key}]")
+    return text
 
 
 def _at(values: Any, path: str) -> Any:

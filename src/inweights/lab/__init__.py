@@ -6,6 +6,7 @@ from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
     from inweights.lab.engine.collect import KeptModel as KeptModel
+    from inweights.lab.grammar.axes import grid as grid
     from inweights.lab.grammar.claim import VERDICTS as VERDICTS
     from inweights.lab.grammar.claim import Claim as Claim
     from inweights.lab.grammar.claim import ClaimResult as ClaimResult
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from inweights.lab.studies.cost import Forecast as Forecast
     from inweights.lab.studies.study import open_study as open_study
     from inweights.lab.studies.sweep import Study as Study
-    from inweights.lab.studies.sweep import grid as grid
     from inweights.models.model_config import ModelConfig as ModelConfig
     from inweights.support.intervals import interval as interval
     from inweights.support.plugins import load_plugins as load_plugins

@@ -5,27 +5,19 @@ from __future__ import annotations
 import msgspec
 
 from inweights.config.kinds import Kinds
-from inweights.models.configs import (
-    DeepLinearConfig,
-    EmbMLPConfig,
-    GPTConfig,
-    MambaConfig,
-    Node2VecConfig,
-    OneLayerConfig,
-    TinyNNConfig,
-)
+from inweights.models import configs
 from inweights.models.outside.wrapping import WrapConfig
 
 _KINDS = Kinds(
     "model",
     {
-        "gpt": GPTConfig,
-        "emb-mlp": EmbMLPConfig,
-        "mamba": MambaConfig,
-        "tiny-nn": TinyNNConfig,
-        "node2vec": Node2VecConfig,
-        "one-layer": OneLayerConfig,
-        "deep-linear": DeepLinearConfig,
+        "gpt": configs.GPTConfig,
+        "emb-mlp": configs.EmbMLPConfig,
+        "mamba": configs.MambaConfig,
+        "tiny-nn": configs.TinyNNConfig,
+        "node2vec": configs.Node2VecConfig,
+        "one-layer": configs.OneLayerConfig,
+        "deep-linear": configs.DeepLinearConfig,
     },
     {"build": "a method build(...)"},
 )

@@ -17,26 +17,13 @@ import polars as pl
 
 from inweights.errors import DataError
 from inweights.models.base import Model
-from inweights.probes.geometry.cosines import (
-    cosine_matrix,
-    graph_edges,
-    graph_recall,
-    node_vectors,
-    prefix_of,
-)
+from inweights.probes.geometry.cosines import cosine_matrix, graph_recall, placed
 from inweights.probes.geometry.hops import asked_pairs, cosine_ranks, spearman
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
+from inweights.theory.geometric_memory import spectral
 from inweights.theory.geometric_memory.bands import Bands
 from inweights.theory.geometric_memory.detail import DRAWN, Detail
-from inweights.theory.geometric_memory.spectral import (
-    Spectrum,
-    adjacency,
-    edge_ends,
-    eigenspaces,
-    hop_distances,
-    operator,
-)
 from inweights.worlds.arrays import Float, Floats
 from inweights.worlds.world import Ids, World, Worlds
 
@@ -76,8 +63,8 @@ def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataF
         (['replica', 'gram', 'recall', 'recall_others'], 120)
     """
     table = graph_recall(model, worlds).select("replica", "recall", "recall_others")
-    nodes = graph_edges(model, worlds)[0][0]
-    vectors = node_vectors(model, nodes, layer, prefix_of(worlds))
+    vectors = placed(model, worlds, layer)[1]
+    nodes = vectors.shape[1]
     if nodes > DRAWN:
         rows_of = vectors.reshape(len(vectors), -1).astype(np.float32)
         return table.insert_column(1, pl.Series("vectors", rows_of, dtype=pl.List(pl.Float32)))
@@ -189,14 +176,15 @@ def render_frames(film: pl.DataFrame, world: World, *, frames: int = 40) -> pl.D
         >>> pictures.height, len(pictures["positions"][0]), bool(pictures["spearman"][-1] < -0.95)
         (21, 45, True)
     """
-    count, u, v = edge_ends(world)
+    count, u, v = spectral.edge_ends(world)
     if film["step"].is_duplicated().any():
         raise DataError(
             "a film must have one frame per step; keep the rows of one replica and one run"
         )
     frames = min(frames, max(_FEWEST, _FRAME_NODES // count))
     chosen = film.filter(pl.col("step").is_in(moments(film["step"].to_list(), frames))).sort("step")
-    picture = _large_pictures(count, u, v) if count > DRAWN else _pictures(adjacency(world))
+    small = count <= DRAWN
+    picture = _pictures(spectral.adjacency(world)) if small else _large_pictures(count, u, v)
     rows, where = [], []
     for at in range(chosen.height):
         frame = {name: chosen[name][at] for name in chosen.columns}
@@ -214,7 +202,8 @@ def render_frames(film: pl.DataFrame, world: World, *, frames: int = 40) -> pl.D
 
 def _pictures(a: Floats) -> Callable[[dict[str, Any]], tuple[Floats, dict[str, Any]]]:
     """Return what makes a frame of a Gram matrix: positions, and the other columns."""
-    n, spectrum, hops = len(a), eigenspaces(operator(a)), hop_distances(a)
+    n, hops = len(a), spectral.hop_distances(a)
+    spectrum = spectral.eigenspaces(spectral.operator(a))
     lower = np.tril_indices(n)
 
     def picture(frame: dict[str, Any]) -> tuple[Floats, dict[str, Any]]:
@@ -281,7 +270,7 @@ def _cosines(gram: Floats) -> Floats:
     return found
 
 
-def _energies(gram: Floats, spectrum: Spectrum) -> Floats:
+def _energies(gram: Floats, spectrum: spectral.Spectrum) -> Floats:
     """Share of energy in each eigenspace: ``tr(Uᵀ G U)`` is that of ``Σ ‖Eᵀu‖²``, ``[G]``."""
     power = np.einsum("nk,nm,mk->k", spectrum.vectors, gram, spectrum.vectors)
     parts = np.array([power[spectrum.space == g].sum() for g in range(spectrum.spaces)])

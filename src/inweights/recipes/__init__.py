@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+from functools import cache
 from typing import TYPE_CHECKING
 
 from inweights.errors import ConfigError, nearest
@@ -112,8 +112,14 @@ def get_recipe(name: str) -> Recipe:
     name = full_name(name)
     if name in _registered:
         return _registered[name]
-    recipe: Recipe = importlib.import_module(_BUILT_IN[name]).RECIPE
-    return recipe
+    return _built_in(name)
+
+
+@cache
+def _built_in(name: str) -> Recipe:
+    from inweights.recipes.papers import recipe
+
+    return recipe(_BUILT_IN[name])
 
 
 def register(recipe: Recipe) -> Recipe:

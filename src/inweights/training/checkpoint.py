@@ -159,7 +159,7 @@ class StateFile(Generic[S]):
                 if name.startswith(_OPTIMIZER)
             },
             tables={
-                name.removeprefix(_TABLE): [_as_table(tensor)]
+                name.removeprefix(_TABLE): [pl.read_ipc(BytesIO(tensor.numpy().tobytes()))]
                 for name, tensor in tensors.items()
                 if name.startswith(_TABLE)
             },
@@ -188,7 +188,3 @@ def _as_tensor(table: pl.DataFrame) -> Tensor:
     buffer = BytesIO()
     table.write_ipc(buffer)
     return torch.from_numpy(np.frombuffer(buffer.getvalue(), dtype=np.uint8).copy())
-
-
-def _as_table(tensor: Tensor) -> pl.DataFrame:
-    return pl.read_ipc(BytesIO(tensor.numpy().tobytes()))

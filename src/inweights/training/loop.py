@@ -21,22 +21,13 @@ from inweights.models.dropout import Dropping
 from inweights.seeds import as_seeds
 from inweights.support.code import Code
 from inweights.support.showing import Card
+from inweights.training import records
 from inweights.training.batches.plans import Batch, Batches
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.checkpoint import Checkpoint, ReplicaState
 from inweights.training.curriculum import Curriculum, Optimizer, Phase
 from inweights.training.learners import named_for
 from inweights.training.observers import Observer, telling
-from inweights.training.records import (
-    LOSSES,
-    mark_stopped,
-    measure_due,
-    record,
-    record_end,
-    standing_still,
-    tell_step,
-    told_by,
-)
 from inweights.training.shards import Shards
 from inweights.training.steps.captured import CapturedUpdate, Update
 from inweights.training.steps.flat_parameters import FlatParameters
@@ -157,10 +148,10 @@ def train(
             total=0,
             values=flat.values,
             stopped=torch.full((replicas,), -1),
-            tables={"losses": [pl.DataFrame(schema=LOSSES)]},
+            tables={"losses": [pl.DataFrame(schema=records.LOSSES)]},
         )
         if fresh:
-            measure_due(model, observers, state, done=True, last=not plans[0].steps)
+            records.measure_due(model, observers, state, done=True, last=not plans[0].steps)
         flat.values.copy_(state.values)
         state.values = flat.values
 
@@ -179,7 +170,7 @@ def train(
                 optimizer.load(state.optimizer)
             else:
                 load_state(optimizer, flat, state.optimizer)
-            seeing = [told_by(code) for code in phase.observers]
+            seeing = [records.told_by(code) for code in phase.observers]
 
             shake = partial(_shake, flat, phase, seeds, state) if phase.optimizer.noise else None
             losses_of: Losses = partial(_losses, loss, flat, moving)
@@ -188,7 +179,7 @@ def train(
             update: Update = partial(_update, losses_of, flat, optimizer, shards, shake)
             if cuda_graph and not isinstance(optimizer, OwnOptimizer):
                 update = CapturedUpdate(update, optimizer, flat.values.device)
-            still = standing_still(state, flat)
+            still = records.standing_still(state, flat)
 
             while state.step < phase.steps:
                 factor = phase.schedule.factor(state.step, phase.steps)
@@ -198,7 +189,7 @@ def train(
                 batch = batches.at(state.step)
                 with dropping.at(state.phase, state.step):
                     losses = update(shards.part(batch) if shards else batch)  # [R]
-                tell_step(seeing, flat, phase, state.total + 1, losses)
+                records.tell_step(seeing, flat, phase, state.total + 1, losses)
                 if kept is not None:
                     flat.values[still] = kept  # a replica that has stopped stands still
 
@@ -206,25 +197,25 @@ def train(
                 recorded = state.total % every == 0
                 if recorded:
                     seen = losses.cpu()  # once: a GPU waits for each copy
-                    record(seen, going, phase, state)
+                    records.record(seen, going, phase, state)
                     state.stopped[going & ~seen.isfinite()] = state.step
                 state.step += 1
                 state.total += 1
-                tell_step(observers, flat, phase, state.total, losses)
+                records.tell_step(observers, flat, phase, state.total, losses)
 
                 asked = not phase.stop.never and state.step % phase.stop.every == 0
                 if asked:
-                    mark_stopped(model, each, batches, phase, losses, state)
+                    records.mark_stopped(model, each, batches, phase, losses, state)
                     if not recorded:
-                        record(losses, going & (state.stopped >= 0), phase, state, ago=1)
+                        records.record(losses, going & (state.stopped >= 0), phase, state, ago=1)
                 if recorded or asked:
-                    still = standing_still(state, flat)
+                    still = records.standing_still(state, flat)
                 done = state.step == phase.steps or len(still) == replicas
                 if done:
                     state.total += phase.steps - state.step
-                    record_end(losses, flat.values, phase, state, refused=not keep_diverged)
+                    records.record_end(losses, flat.values, phase, state, refused=not keep_diverged)
                 last = done and not any(p.steps for p in plans[0].phases[state.phase + 1 :])
-                measure_due(model, observers, state, done=done, last=last)
+                records.measure_due(model, observers, state, done=done, last=last)
                 if progress:
                     progress(state.total)
                 if checkpoint and not done and checkpoint.due(state.total):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,14 +13,14 @@ from cyclopts import Parameter
 
 from inweights import lm, worlds
 from inweights.cli import console
-from inweights.cli.commands.base import Common, Flag, Source, Whole, app, options
+from inweights.cli.commands import base
 from inweights.errors import ConfigError
 
 if TYPE_CHECKING:
     from inweights.audit import Augmented
 
 
-@options
+@base.options
 class Added:
     """Texts that are added to the facts.
 
@@ -46,15 +46,15 @@ class Added:
 
     strategy: Annotated[tuple[str, ...], Parameter(negative=())] = ()
     want: Annotated[tuple[str, ...], Parameter(negative=())] = ()
-    wordings: Whole = 3
-    hops: Whole = 2
-    most: Whole = 10_000
+    wordings: base.Whole = 3
+    hops: base.Whole = 2
+    most: base.Whole = 10_000
     hold_out: float = 0.0
     floor: float = 0.25
     replay: Path | None = None
-    failing_first: Flag = False
+    failing_first: base.Flag = False
     paraphraser: str = ""
-    chat: Flag = False
+    chat: base.Flag = False
 
     def check(self) -> None:
         """Refuse options without the strategy that they go with."""
@@ -69,7 +69,7 @@ class Added:
             raise ConfigError("--failing-first requires --strategy derive or steps")
 
 
-@options
+@base.options
 class Text:
     """How the training set is written.
 
@@ -81,24 +81,24 @@ class Text:
         tokenizer: Folder of a model or tokenizer that counts tokens; without it words are counted.
         model: A model to be fine-tuned: the cost, measured on 20 updates, is printed before
             anything is written, and its tokenizer counts.
-        limit: What all of the training may take, as --for 20min (with --model) or --for
-            200000tokens: sets the budget.
+        limit: What all epochs may take, as --for 20min (with --model) or --for 200000tokens,
+            without the text that is replayed: sets the budget.
         seed: Seed of random selections.
     """
 
-    budget: Whole = 0
+    budget: base.Whole = 0
     curriculum: str = "joint"
     wording: Path | None = None
     tokenizer: Path | None = None
     model: str = ""
     limit: Annotated[str, Parameter(name="--for")] = ""
-    seed: Whole = 0
+    seed: base.Whole = 0
 
     def check(self) -> None:
         """Refuse options that exclude each other."""
         if self.limit and self.budget:
             raise ConfigError("--for sets the budget; leave out --budget")
-        if self.limit and not re.fullmatch(r"\d+(min|tokens)", self.limit):
+        if self.limit and not re.fullmatch(r"[1-9]\d{0,11}(min|tokens)", self.limit):
             raise ConfigError(f"--for must be as in 20min or 200000tokens, got '{self.limit}'")
         if self.limit.endswith("min") and not self.model:
             raise ConfigError("--for in minutes requires --model")
@@ -116,29 +116,31 @@ def _planned(
 
     model = lm.load_model(text.model, download=download) if text.model else None
     count = token_counter(text.tokenizer) if text.tokenizer else None
-    if model:
-        count = lambda texts: [len(model.tokens(t)) for t in texts]  # noqa: E731
+    if model:  # and the end of each text, which is learnt, too
+        count = lambda texts: [len(model.tokens(t)) + 1 for t in texts]  # noqa: E731
+
+    def costs(made: Augmented, each: float = 0.0) -> lm.Cost | None:
+        rows = made.train.select("prompt", "completion", "stage").iter_rows()
+        examples = [lm.Example(*row) for row in rows]
+        return lm.cost_of(model, examples, lm.DEFAULT, each=each) if model else None
 
     made = making(budget=text.budget, tokens=count)
-    rows = made.train.select("prompt", "completion", "stage").iter_rows()
-    cost = lm.cost_of(model, [lm.Example(*row) for row in rows], lm.DEFAULT) if model else None
-    if not text.limit:
+    cost = costs(made)
+    if not (text.limit and count):
         return made, cost
-    number = int(text.limit.removesuffix("min").removesuffix("tokens"))
-    budget = number // lm.DEFAULT.epochs
-    if text.limit.endswith("min") and cost:
-        budget = int(60 * number / cost.each)
+    number, unit = re.sub(r"(\d+)", r"\1 ", text.limit).split()
+    each = cost.each / 60 if cost and unit == "min" else lm.DEFAULT.epochs
+    budget = int(int(number) / each)
+    least = sum(count(made.train.filter(role="fact").unique("fact")["text"].to_list()))
+    if budget < least:
+        raise ConfigError(
+            f"--for {text.limit} is too short: the facts alone take {math.ceil(least * each)}{unit}"
+        )
     made = making(budget=budget, tokens=count)
-    if cost:
-        size = sum(count(made.train["text"].to_list())) / cost.tokens if count else 1.0
-        cost = replace(
-            cost, rows=made.train.height, tokens=round(size * cost.tokens),
-            updates=round(size * cost.updates), seconds=size * cost.seconds,
-        )  # fmt: skip
-    return made, cost
+    return made, costs(made, cost.each if cost else 0.0)
 
 
-@app.command
+@base.app.command
 def augment(
     facts: str,
     /,
@@ -146,8 +148,8 @@ def augment(
     out: Path,
     added: Added = Added(),
     text: Text = Text(),
-    source: Source = Source(),
-    common: Common = Common(),
+    source: base.Source = base.Source(),
+    common: base.Common = base.Common(),
 ) -> None:
     """Write training data for a file of facts, with held-out questions and a control.
 
@@ -173,7 +175,7 @@ def augment(
         making = partial(
             make, knowledge, strategies=added.strategy,
             want=added.want or ("recall", "composition"),
-            wording=worlds.Wording.read(text.wording) if text.wording else None,
+            wording=worlds.Wording.read(text.wording, knowledge) if text.wording else None,
             wordings=added.wordings, hops=added.hops, most=added.most, hold_out=added.hold_out,
             floor=added.floor, replay=added.replay, seed=text.seed, first=first, rewrite=rewrite,
             curriculum=text.curriculum,  # type: ignore[arg-type]

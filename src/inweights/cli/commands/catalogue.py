@@ -7,20 +7,20 @@ from cyclopts import App, Parameter
 
 from inweights import laboratory, recipes
 from inweights.cli import console
-from inweights.cli.commands.base import Common, Flag, app
+from inweights.cli.commands import base
 from inweights.errors import unknown_name
 
 claims_app = App(
     name="claims", help="State claims before they are run, and see what became of them."
 )
-app.command(claims_app)
+base.app.command(claims_app)
 Results = Annotated[
     Path | None, Parameter(help="Folder of the results; $INWEIGHTS_RESULTS, or ./results.")
 ]
 
 
-@app.command(name="list")
-def list_recipes(part: str = "", /, *, common: Common = Common()) -> None:
+@base.app.command(name="list")
+def list_recipes(part: str = "", /, *, common: base.Common = base.Common()) -> None:
     """List recipes, one line each.
 
     Args:
@@ -33,9 +33,9 @@ def list_recipes(part: str = "", /, *, common: Common = Common()) -> None:
     )
 
 
-@app.command
+@base.app.command
 def describe(
-    recipe: str, part: str = "", /, *, full: Flag = False, common: Common = Common()
+    recipe: str, part: str = "", /, *, full: base.Flag = False, common: base.Common = base.Common()
 ) -> None:
     """Describe a recipe: what it shows, its cost, and every setting by scale.
 
@@ -54,8 +54,8 @@ def describe(
     console.catalogue.described(chosen, part, json=common.json, full=full)
 
 
-@app.command
-def cite(recipe: str = "", /, *, common: Common = Common()) -> None:
+@base.app.command
+def cite(recipe: str = "", /, *, common: base.Common = base.Common()) -> None:
     """Print BibTeX entries of the project and of a recipe's paper.
 
     Args:
@@ -69,8 +69,8 @@ def cite(recipe: str = "", /, *, common: Common = Common()) -> None:
     console.catalogue.cited(citations(name), json=common.json)
 
 
-@app.command
-def models(part: str = "", /, *, common: Common = Common()) -> None:
+@base.app.command
+def models(part: str = "", /, *, common: base.Common = base.Common()) -> None:
     """List the trained models that come with the library; iw.load(NAME) opens one.
 
     Args:

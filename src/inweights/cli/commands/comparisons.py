@@ -9,24 +9,13 @@ from cyclopts import Parameter
 
 from inweights import laboratory
 from inweights.cli import console
-from inweights.cli.commands.base import (
-    Choice,
-    Common,
-    Download,
-    DryRun,
-    Flag,
-    How,
-    Whole,
-    app,
-    choices,
-    options,
-)
+from inweights.cli.commands import base
 from inweights.config import to_plain
 from inweights.errors import ConfigError, unknown_name
 from inweights.support.plugins import load_plugins, module_of
 
 
-@options
+@base.options
 class Compared:
     """What is compared.
 
@@ -45,23 +34,23 @@ class Compared:
     way: Annotated[tuple[str, ...], Parameter(negative=())] = ()
     strategy: Annotated[tuple[str, ...], Parameter(negative=())] = ("auto",)
     hold_out: float = 0.2
-    tokens: Whole = 0
-    questions: Whole = 40
+    tokens: base.Whole = 0
+    questions: base.Whole = 40
     wording: Path | None = None
-    chat: Flag = False
+    chat: base.Flag = False
 
 
-@app.command
+@base.app.command
 def compare_training(
     facts: str,
     /,
     *,
     compared: Compared,
-    choice: Choice = Choice(),
-    how: How = How(),
-    download: Download = False,
-    dry_run: DryRun = False,
-    common: Common = Common(),
+    choice: base.Choice = base.Choice(),
+    how: base.How = base.How(),
+    download: base.Download = False,
+    dry_run: base.DryRun = False,
+    common: base.Common = base.Common(),
 ) -> int:
     """Compare ways to give a language model facts: fine-tuned in three, retrieved, untrained.
 
@@ -102,7 +91,7 @@ def compare_training(
             console.comparisons.sizes(found, settings, seeds, json=common.json)
     if dry_run:
         return 0
-    repeated = choices(choice.seeds, changes, common.plugin)
+    repeated = base.choices(choice.seeds, changes, common.plugin)
     with console.progress(quiet=common.json) as progress:
         outcome = laboratory.run(
             recipe, "cpu", seeds=seeds, overrides=changes, runs=how.runs, fresh=how.fresh,
@@ -113,7 +102,7 @@ def compare_training(
     return 0
 
 
-@app.command
+@base.app.command
 def league(
     model: str = "",
     /,
@@ -122,9 +111,9 @@ def league(
     scale: str = "cpu",
     into: Path | None = None,
     replay: Path | None = None,
-    choice: Choice = Choice(),
-    how: How = How(),
-    common: Common = Common(),
+    choice: base.Choice = base.Choice(),
+    how: base.How = base.How(),
+    common: base.Common = base.Common(),
 ) -> int:
     """Run the league's table for a model of your own, and print its row beside the stored ones.
 
@@ -162,7 +151,7 @@ def league(
             outcome = entries.entered(
                 _factory(module_of(file), factory), name=name, scale=scale,
                 seeds=choice.numbers, overrides=choice.set, progress=progress,
-                command=[*words, *choices(choice.seeds, choice.set, common.plugin)],
+                command=[*words, *base.choices(choice.seeds, choice.set, common.plugin)],
                 **effort,
             )  # fmt: skip
     rows = entries.beside(outcome, scale, how.runs)

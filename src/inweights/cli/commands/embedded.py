@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from inweights import lm
 from inweights.cli import console
-from inweights.cli.commands.base import Download, options
+from inweights.cli.commands import base
 from inweights.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _WORDS = {
 }
 
 
-@options
+@base.options
 class Vectors:
     """Vectors that are there already.
 
@@ -48,7 +48,7 @@ class Vectors:
     tensor: str | None = None
     model: str | None = None
     prompt: str | None = None
-    download: Download = False
+    download: base.Download = False
     out: Path | None = None
 
     def check(self) -> bool:

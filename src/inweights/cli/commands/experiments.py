@@ -8,19 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from inweights import laboratory
 from inweights.cli import console
-from inweights.cli.commands.base import (
-    Choice,
-    Common,
-    Doing,
-    Fresh,
-    Runs,
-    Strict,
-    Verdicts,
-    Whole,
-    app,
-    choices,
-    trackers,
-)
+from inweights.cli.commands import base
 from inweights.cli.commands.results import code_of
 
 if TYPE_CHECKING:
@@ -28,17 +16,17 @@ if TYPE_CHECKING:
     from inweights.lab.grammar.recipe import Recipe
 
 
-@app.command
+@base.app.command
 def run(
     recipe: str,
     /,
     *,
     scale: str = "cpu",
     config: Path | None = None,
-    choice: Choice = Choice(),
-    doing: Doing = Doing(),
-    threads: Whole = 1,
-    verdicts: Verdicts = Verdicts(),
+    choice: base.Choice = base.Choice(),
+    doing: base.Doing = base.Doing(),
+    threads: base.Whole = 1,
+    verdicts: base.Verdicts = base.Verdicts(),
 ) -> int:
     """Run a recipe: figures, a page, and a verdict on every claim.
 
@@ -70,8 +58,8 @@ def run(
 def outcome_of(
     recipe: str | Recipe,
     scale: str,
-    doing: Doing,
-    common: Common,
+    doing: base.Doing,
+    common: base.Common,
     *,
     jobs: int,
     command: Sequence[str] = (),
@@ -84,33 +72,35 @@ def outcome_of(
         if not doing.dry_run:
             return laboratory.run(
                 recipe, scale, fresh=doing.fresh, progress=progress, command=command,
-                observers=trackers(doing.tracker, per=doing.tracker_per), **what,
+                observers=base.trackers(doing.tracker, per=doing.tracker_per), **what,
             )  # fmt: skip
         ahead = laboratory.forecast(recipe, scale, progress=progress, **what)
     console.catalogue.ahead(ahead, json=common.json)
     return None
 
 
-@app.command
-def demo(*, runs: Runs = None, fresh: Fresh = False, common: Common = Common()) -> int:
+@base.app.command
+def demo(
+    *, runs: base.Runs = None, fresh: base.Fresh = False, common: base.Common = base.Common()
+) -> int:
     """Show the effect of identities on two-hop reasoning, in about a minute.
 
     Args:
         fresh: Discard an earlier run.
     """
-    verdicts = Verdicts(json=common.json, plugin=common.plugin)
-    return run("demo/two-hop", doing=Doing(runs=runs, fresh=fresh), verdicts=verdicts)
+    verdicts = base.Verdicts(json=common.json, plugin=common.plugin)
+    return run("demo/two-hop", doing=base.Doing(runs=runs, fresh=fresh), verdicts=verdicts)
 
 
-@app.command
+@base.app.command
 def sweep(
     file: Path,
     /,
     *,
-    choice: Choice = Choice(),
-    doing: Doing = Doing(),
-    strict: Strict = False,
-    common: Common = Common(),
+    choice: base.Choice = base.Choice(),
+    doing: base.Doing = base.Doing(),
+    strict: base.Strict = False,
+    common: base.Common = base.Common(),
 ) -> int:
     """Run the study described by a TOML file: a world, model and learner, varied; writes a page.
 
@@ -129,7 +119,7 @@ def sweep(
     recipe = open_study(file)
     settings, numbers, _ = recipe.resolve("cpu", choice.numbers, choice.set)
     jobs = doing.jobs or worth(recipe.plan(settings), len(numbers), doing.device)
-    words = ["sweep", str(file), *choices(choice.seeds, choice.set, common.plugin)]
+    words = ["sweep", str(file), *base.choices(choice.seeds, choice.set, common.plugin)]
     outcome = outcome_of(
         recipe, "cpu", doing, common, jobs=jobs, command=words, seeds=numbers, overrides=choice.set
     )

@@ -7,19 +7,19 @@ from cyclopts import Parameter
 
 from inweights import worlds
 from inweights.cli import console
-from inweights.cli.commands.base import Changes, Common, Flag, Source, Whole, app, options
+from inweights.cli.commands import base
 from inweights.errors import ConfigError
 from inweights.theory.prediction.solving import Solving
 
 
-@app.command
+@base.app.command
 def world(
     kind: str,
     /,
     *,
-    changes: Changes = Changes(),
+    changes: base.Changes = base.Changes(),
     out: Path | None = None,
-    common: Common = Common(),
+    common: base.Common = base.Common(),
 ) -> None:
     """Build a world and show it, or write it as Parquet and JSON (also a Hugging Face dataset).
 
@@ -33,18 +33,18 @@ def world(
     console.first.world(made, worlds.save_world(made, out) if out else None, json=common.json)
 
 
-@options
+@base.options
 class HowSolved(Solving):  # noqa: D101  # what --help says of each is that of Solving
     __doc__ = Solving.__doc__
 
     advise: Annotated[
         bool, Parameter(name=["--advice", "--advise"], negative=["--no-advice", "--no-advise"])
     ] = True
-    intervals: Flag = False
+    intervals: base.Flag = False
 
 
-@options
-class Shown(Common):
+@base.options
+class Shown(base.Common):
     """How a prediction is shown.
 
     Attributes:
@@ -52,20 +52,20 @@ class Shown(Common):
         page: Also write the prediction as one HTML file that opens offline.
     """
 
-    all: Flag = False
+    all: base.Flag = False
     page: Path | None = None
 
 
-@app.command
+@base.app.command
 def predict(
     world: str,
     /,
     *,
-    changes: Changes = Changes(),
+    changes: base.Changes = base.Changes(),
     solving: HowSolved = HowSolved(),
-    source: Source = Source(),
+    source: base.Source = base.Source(),
     by: Literal["theory", "training"] = "theory",
-    replicas: Whole = 8,
+    replicas: base.Whole = 8,
     shown: Shown = Shown(),
 ) -> None:
     """Predict what a model trained on these facts will answer, without training it.
@@ -108,7 +108,7 @@ def predict(
     )
 
 
-@options
+@base.options
 class Written:
     """What is written beside what is printed.
 
@@ -121,10 +121,10 @@ class Written:
 
     page: Path | None = None
     fix: Path | None = None
-    near: Flag = False
+    near: base.Flag = False
 
 
-@app.command
+@base.app.command
 def audit(
     facts: str,
     /,
@@ -133,8 +133,8 @@ def audit(
     seconds: float = 60.0,
     written: Written = Written(),
     wording: Path | None = None,
-    source: Source = Source(),
-    common: Common = Common(),
+    source: base.Source = base.Source(),
+    common: base.Common = base.Common(),
 ) -> None:
     """Examine a file of facts: what can be composed, what prevents it, what to add.
 
@@ -154,8 +154,8 @@ def audit(
 
     if written.near and not written.fix:
         raise ConfigError("--near requires --fix")
-    words = worlds.Wording.read(wording) if wording else None
     knowledge = worlds.read_knowledge(facts, query=source.query, download=source.download)
+    words = worlds.Wording.read(wording, knowledge) if wording else None
     with console.progress() as watch, console.solving(1e-3) as progress:
         made = examine(
             knowledge, forecast=forecast, seconds=seconds, wording=words, progress=progress,

@@ -4,19 +4,19 @@ from pathlib import Path
 
 from inweights import laboratory, lm, models, worlds
 from inweights.cli import console
-from inweights.cli.commands.base import Changes, Common, Download, Json, Runs, Whole, app
+from inweights.cli.commands import base
 
 
-@app.command
-def doctor(*, runs: Runs = None, json: Json = False) -> int:
+@base.app.command
+def doctor(*, runs: base.Runs = None, json: base.Json = False) -> int:
     """Show what is installed here, where runs are stored, and what to install for what."""
     found = laboratory.doctor(runs)
     console.first.doctor(found, json=json)
     return 1 if any(finding.fine is False for finding in found) else 0
 
 
-@app.command
-def examples(folder: Path = Path("examples"), /, *, json: Json = False) -> None:
+@base.app.command
+def examples(folder: Path = Path("examples"), /, *, json: base.Json = False) -> None:
     """Write files to start from: facts.csv, edges.csv and study.toml.
 
     Args:
@@ -25,8 +25,8 @@ def examples(folder: Path = Path("examples"), /, *, json: Json = False) -> None:
     console.results.exported(laboratory.examples(folder), json=json)
 
 
-@app.command
-def new(kind: str, name: str, /, *, out: Path = Path(), json: Json = False) -> None:
+@base.app.command
+def new(kind: str, name: str, /, *, out: Path = Path(), json: base.Json = False) -> None:
     """Write a recipe, world, probe or study of your own that works, with its test.
 
     Args:
@@ -37,17 +37,17 @@ def new(kind: str, name: str, /, *, out: Path = Path(), json: Json = False) -> N
     console.results.exported(laboratory.new(kind, name, out), json=json)
 
 
-@app.command
+@base.app.command
 def ask(
     model: str,
     world: str,
     question: str,
     /,
     *,
-    best: Whole = 3,
-    download: Download = False,
-    changes: Changes = Changes(),
-    common: Common = Common(),
+    best: base.Whole = 3,
+    download: base.Download = False,
+    changes: base.Changes = base.Changes(),
+    common: base.Common = base.Common(),
 ) -> None:
     """Ask a stored model one question: the first answers of each replica, with probabilities.
 

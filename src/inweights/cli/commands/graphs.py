@@ -10,7 +10,7 @@ from msgspec import structs
 
 from inweights import laboratory, worlds
 from inweights.cli import console
-from inweights.cli.commands.base import Choice, Common, How, Json, app, choices
+from inweights.cli.commands import base
 from inweights.cli.commands.embedded import Vectors, show
 from inweights.config import as_overrides, to_plain
 from inweights.errors import ConfigError, unknown_name
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from inweights.worlds.families.graph import Graph
 
 
-@app.command
+@base.app.command
 def atlas(
     *graphs: str,
     scale: str = "cpu",
-    choice: Choice = Choice(),
-    how: How = How(),
+    choice: base.Choice = base.Choice(),
+    how: base.How = base.How(),
     vectors: Vectors = Vectors(),
     paths: Path | None = None,
     held_out: Path | None = None,
-    common: Common = Common(),
+    common: base.Common = base.Common(),
 ) -> int:
     """Show how models store graphs: writes an interactive 3-D page, and a verdict.
 
@@ -71,7 +71,7 @@ def atlas(
     with console.progress() as progress:
         outcome = laboratory.run(
             recipe, scale, seeds=choice.numbers, overrides=[*changes, *choice.set],
-            command=[*words, *choices(choice.seeds, choice.set, common.plugin)], runs=how.runs,
+            command=[*words, *base.choices(choice.seeds, choice.set, common.plugin)], runs=how.runs,
             device=how.device, jobs=how.jobs or console.cores(how.device, scale),
             fresh=how.fresh, plugins=common.plugin, progress=progress,
         )  # fmt: skip
@@ -79,9 +79,9 @@ def atlas(
     return 0
 
 
-@app.command
+@base.app.command
 def explore(
-    which: str = "geometry", *, out: Path | None = None, seed: int = 0, json: Json = False
+    which: str = "geometry", *, out: Path | None = None, seed: int = 0, json: base.Json = False
 ) -> None:
     """Write an interactive page that trains a small model in the browser, offline.
 
@@ -161,13 +161,14 @@ def _path_star(
 ) -> tuple[str, ...]:
     """A path-star as changes of the settings of Figure 3: its first star takes this shape."""
     from inweights.models.configs import GPTConfig
-    from inweights.recipes.geometric_memory.fig3 import RECIPE, Settings
+    from inweights.recipes import get_recipe
+    from inweights.recipes.geometric_memory.fig3 import Settings
 
     if len(edges) > 1:
         raise ConfigError(f"--paths takes the edges of one file, got {len(edges)}")
     own = worlds.read_path_star(paths, held_out, edge_file=edges[0] if edges else None)
     own.build()  # which says what is wrong before anything is trained
-    settings: Settings = RECIPE.resolve(scale)[0]
+    settings: Settings = get_recipe("geometric-memory/fig3").resolve(scale)[0]
     star, nodes = settings.stars[0], len(own.paths[0])
     model = star.model
     if isinstance(model, GPTConfig):  # reads a task token, the leaf, pauses and the path

@@ -5,31 +5,22 @@ from typing import Any
 
 from inweights import lm
 from inweights.cli import console
-from inweights.cli.commands.base import (
-    Changes,
-    Common,
-    Device,
-    Download,
-    Flag,
-    app,
-    options,
-    trackers,
-)
+from inweights.cli.commands import base
 from inweights.config import apply_overrides
 from inweights.errors import ConfigError
 
 
-@options
+@base.options
 class Loading:
     """How a language model is loaded, beside the type of its weights."""
 
-    device: Device = "cpu"
-    download: Download = False
-    chat: Flag = False
+    device: base.Device = "cpu"
+    download: base.Download = False
+    chat: base.Flag = False
 
 
-@options
-class Tuning(Changes):
+@base.options
+class Tuning(base.Changes):
     """How it is fine-tuned.
 
     Attributes:
@@ -45,10 +36,10 @@ class Tuning(Changes):
     part: str = "train"
     dtype: str = "float32"
     tracker: str = ""
-    keep_epochs: Flag = False
+    keep_epochs: base.Flag = False
 
 
-@options
+@base.options
 class Asking:
     """What is evaluated besides answers by candidates, and where the scores go.
 
@@ -65,7 +56,7 @@ class Asking:
     words: bool | None = None
     forecast: bool | None = None
     seconds: float | None = None
-    card: Flag = False
+    card: base.Flag = False
 
     def refuse_watch(self, *, chat: bool) -> None:
         """Refuse what does not go with scores of each epoch."""
@@ -81,7 +72,7 @@ class Asking:
             )
 
 
-@options
+@base.options
 class Otherwise:
     """What is evaluated instead of one model on this machine.
 
@@ -93,11 +84,11 @@ class Otherwise:
             QUESTIONS.answers.jsonl; a repeated command asks only what is missing.
     """
 
-    watch: Flag = False
+    watch: base.Flag = False
     endpoint: str = ""
 
 
-@app.command
+@base.app.command
 def finetune(
     model: str,
     data: Path,
@@ -106,7 +97,7 @@ def finetune(
     out: Path,
     tuning: Tuning = Tuning(),
     loading: Loading = Loading(),
-    common: Common = Common(),
+    common: base.Common = base.Common(),
 ) -> None:
     """Fine-tune a pretrained language model on facts; an interrupted run continues when repeated.
 
@@ -124,14 +115,14 @@ def finetune(
     with console.progress() as progress:
         done = lm.finetune_to(
             out, model, data, config, part=tuning.part, seed=tuning.seed, dtype=tuning.dtype,
-            observers=trackers(tuning.tracker, f"{out}.trackers", every=1),
+            observers=base.trackers(tuning.tracker, f"{out}.trackers", every=1),
             keep_epochs=tuning.keep_epochs, progress=progress,
             show=None if common.json else console.language.mask, **vars(loading),
         )  # fmt: skip
     console.language.finetuned(done, out, json=common.json)
 
 
-@app.command
+@base.app.command
 def evaluate(
     model: str,
     questions: Path,
@@ -141,7 +132,7 @@ def evaluate(
     dtype: str | None = None,
     loading: Loading = Loading(),
     otherwise: Otherwise = Otherwise(),
-    common: Common = Common(),
+    common: base.Common = base.Common(),
 ) -> None:
     """Evaluate a language model on facts and what follows: by candidates and generated answers.
 
@@ -166,12 +157,12 @@ def evaluate(
         limit = 60.0 if asking.seconds is None else asking.seconds
         with console.solving(1e-3) as solving:
             foreseen, why = lm.forecast_of(questions, asked, seconds=limit, progress=solving)
-    options: dict[str, Any] = {**vars(loading), "dtype": dtype or "float32"}
+    how: dict[str, Any] = {**vars(loading), "dtype": dtype or "float32"}
     with console.progress() as progress:
         made = lm.evaluation(
-            lm.load_model(model, **options),
+            lm.load_model(model, **how),
             asked,
-            before=lm.load_model(asking.before, **options) if asking.before else None,
+            before=lm.load_model(asking.before, **how) if asking.before else None,
             words=asking.words is not False,
             forecast=foreseen,
             progress=progress,

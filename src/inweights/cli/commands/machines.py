@@ -2,33 +2,21 @@
 
 from inweights import laboratory
 from inweights.cli import console
-from inweights.cli.commands.base import (
-    Choice,
-    Common,
-    Device,
-    Flag,
-    Json,
-    Per,
-    Place,
-    Tool,
-    app,
-    choices,
-    trackers,
-)
+from inweights.cli.commands import base
 from inweights.config import check_size
 from inweights.support.plugins import load_plugins
 
 
-@app.command
+@base.app.command
 def plan(
     recipe: str,
     /,
     *,
     out: str,
     scale: str = "cpu",
-    choice: Choice = Choice(),
-    store: Place = "",
-    common: Common = Common(),
+    choice: base.Choice = base.Choice(),
+    store: base.Place = "",
+    common: base.Common = base.Common(),
 ) -> None:
     """Write the tasks of a recipe to a plan, for 'inweights work' on any number of machines.
 
@@ -47,7 +35,7 @@ def plan(
     made = chosen.plan(settings)
     made.check()
     words = ["inweights", "run", recipe, "--scale", scale]
-    words += choices(choice.seeds, changes, common.plugin)
+    words += base.choices(choice.seeds, changes, common.plugin)
     words += ["--store", store or f"{out.rstrip('/')}/store"]
     planned = write_plan(
         made, roots, out, version=chosen.version, store=store, plugins=common.plugin, collect=words
@@ -55,19 +43,19 @@ def plan(
     console.results.status(planned, planned.status(), json=common.json)
 
 
-@app.command
+@base.app.command
 def work(
     plan: str,
     /,
     *,
     jobs: int = 1,
     threads: int = 1,
-    device: Device = "cpu",
+    device: base.Device = "cpu",
     lease: float = 60.0,
-    retry: Flag = False,
-    tracker: Tool = "",
-    tracker_per: Per = "run",
-    json: Json = False,
+    retry: base.Flag = False,
+    tracker: base.Tool = "",
+    tracker_per: base.Per = "run",
+    json: base.Json = False,
 ) -> int:
     """Run tasks of a plan, along with any number of other workers, until none is left.
 
@@ -97,15 +85,15 @@ def work(
             jobs=jobs,
             threads=threads,
             progress=progress,
-            observers=tuple(trackers(tracker, per=tracker_per)),
+            observers=tuple(base.trackers(tracker, per=tracker_per)),
         )
         done = do(planned, effort)
     console.results.status(planned, done, json=json)
     return int(done.failed > 0)
 
 
-@app.command
-def status(plan: str, /, *, json: Json = False) -> None:
+@base.app.command
+def status(plan: str, /, *, json: base.Json = False) -> None:
     """Show the progress of a plan, read from its files.
 
     Args:

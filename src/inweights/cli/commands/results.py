@@ -9,24 +9,18 @@ from cyclopts import Parameter
 
 from inweights import laboratory
 from inweights.cli import console
-from inweights.cli.commands.base import (
-    Common,
-    Finished,
-    Flag,
-    On,
-    Place,
-    Runs,
-    Verdicts,
-    Whole,
-    app,
-    options,
-)
+from inweights.cli.commands import base
 from inweights.errors import ConfigError, check_names
 
 
-@app.command(name="runs")
+@base.app.command(name="runs")
 def list_runs(
-    part: str = "", /, *, runs: Runs = None, full: Flag = False, common: Common = Common()
+    part: str = "",
+    /,
+    *,
+    runs: base.Runs = None,
+    full: base.Flag = False,
+    common: base.Common = base.Common(),
 ) -> None:
     """List finished runs, newest first, with changed settings and dates.
 
@@ -40,14 +34,14 @@ def list_runs(
     console.results.runs(found, json=common.json, full=full)
 
 
-@app.command
+@base.app.command
 def show(
     run: str,
     /,
     *,
-    which: Finished = Finished(),
-    again: Flag = False,
-    verdicts: Verdicts = Verdicts(),
+    which: base.Finished = base.Finished(),
+    again: base.Flag = False,
+    verdicts: base.Verdicts = base.Verdicts(),
 ) -> int:
     """Show the claims of a finished run, and the path of its page.
 
@@ -63,9 +57,14 @@ def show(
     return code_of(outcome.claims, verdicts.strict)
 
 
-@app.command
+@base.app.command
 def compare(
-    first: str, second: str, /, *, which: Finished = Finished(), common: Common = Common()
+    first: str,
+    second: str,
+    /,
+    *,
+    which: base.Finished = base.Finished(),
+    common: base.Common = base.Common(),
 ) -> None:
     """Compare two runs: verdicts, scores, and different settings.
 
@@ -78,7 +77,7 @@ def compare(
     console.results.compared(laboratory.compare(*both), json=common.json)
 
 
-@options
+@base.options
 class Parts:
     """What is written of a run.
 
@@ -90,21 +89,21 @@ class Parts:
         raw: Leave such texts as they are.
     """
 
-    pdf: Flag = False
-    latex: Flag = False
-    csv: Flag = False
-    raw: Flag = False
+    pdf: base.Flag = False
+    latex: base.Flag = False
+    csv: base.Flag = False
+    raw: base.Flag = False
 
 
-@app.command
+@base.app.command
 def export(
     run: str,
     /,
     *,
     out: Path = Path("export"),
     parts: Parts = Parts(),
-    which: Finished = Finished(),
-    common: Common = Common(),
+    which: base.Finished = base.Finished(),
+    common: base.Common = base.Common(),
 ) -> None:
     """Export a run for a paper: figures as PDF, claims as LaTeX, tables as CSV.
 
@@ -122,7 +121,7 @@ def export(
     console.results.exported(files, json=common.json)
 
 
-@options
+@base.options
 class Settling:
     """Which undecided claims get more seeds, and for how long.
 
@@ -134,15 +133,15 @@ class Settling:
         dry_run: Only print what each recipe costs on this machine, and what is left to run.
     """
 
-    settle: Flag = False
+    settle: base.Flag = False
     minutes: float = 60.0
-    store: Place = ""
-    on: On = ""
-    jobs: Whole = 0
-    dry_run: Flag = False
+    store: base.Place = ""
+    on: base.On = ""
+    jobs: base.Whole = 0
+    dry_run: base.Flag = False
 
 
-@options
+@base.options
 class Kept:
     """Results that are kept with the code, and how they are shown.
 
@@ -155,19 +154,19 @@ class Kept:
 
     source: Annotated[Path | None, Parameter(name="--from")] = None
     into: Path | None = None
-    markdown: Flag = False
+    markdown: base.Flag = False
 
 
-@app.command
+@base.app.command
 def verify(
     only: str = "",
     /,
     *,
     scale: str = "cpu",
-    runs: Runs = None,
+    runs: base.Runs = None,
     settling: Settling = Settling(),
     kept: Kept = Kept(),
-    verdicts: Verdicts = Verdicts(),
+    verdicts: base.Verdicts = base.Verdicts(),
 ) -> int:
     """Show the results table: verdicts of every recipe, or the claims of one.
 

@@ -109,10 +109,12 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
 def cost(found: Cost | None, limit: str) -> None:
     """Print what fine-tuning on the rows takes, before they are written."""
     if limit:
-        out.print(f"as long as --for {limit} allows, over all epochs")
+        out.print(f"as long as --for {limit} allows, over all epochs, without replayed text")
     if found is None:
         return
-    listed = table("rows", "tokens", "epochs, at most", "updates", "padding", "on this machine")
+    listed = table(
+        "rows", "tokens a pass", "epochs, at most", "updates", "padding", "on this machine"
+    )
     listed.add_row(
         f"{found.rows:,}", f"{found.tokens:,}", str(found.epochs), f"{found.updates:,}",
         f"{found.padding:.0%}", f"about {duration(found.seconds)}, by 20 updates",

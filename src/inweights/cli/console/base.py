@@ -210,17 +210,14 @@ def _cell(form: str, row: Mapping[str, Any]) -> str:
 
 def print_json(value: Any) -> None:
     """Print one JSON value on the output stream; a frame as its rows, and null for no number."""
-    text = msgspec.json.format(msgspec.json.encode(value, enc_hook=_rows)).decode()
+    rows = msgspec.json.encode(value, enc_hook=lambda frame: frame.to_dicts())
+    text = msgspec.json.format(rows).decode()
     print(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def parts_of(made: object, names: str) -> dict[str, Any]:
     """Return attributes of an object by their names, such as ``"status gap"``, for JSON."""
     return {name: getattr(made, name) for name in names.split()}
-
-
-def _rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
-    return frame.to_dicts()
 
 
 def _shown(found: re.Match[str]) -> str:

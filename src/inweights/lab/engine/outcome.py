@@ -89,6 +89,12 @@ class Outcome(Carded, _About):
         return replace(self, cautions=tuple(said))
 
     @property
+    def results(self) -> Sequence[str]:
+        """What came out, in sentences, where the recipe claims nothing and says it so."""
+        say = self.recipe.results
+        return say(self._settings, dict(self.tables)) if say else ()
+
+    @property
     def _settings(self) -> Any:
         return decode(type(self.recipe.scales[self.scale]), self.settings)
 

@@ -46,6 +46,7 @@ class Recipe:
         part: Last parts of its claims' names, if it is a part of a recipe.
         versions: Version of each claim that a ledger holds as it is; none where none is kept.
         cautions: What a reader has to know of the tables, given the settings.
+        results: What came out, in sentences, given the same: for a page without claims.
         meanings: What settings decide, by name; others say it in the docstring of their config.
     """
 
@@ -67,6 +68,7 @@ class Recipe:
     part: tuple[str, ...] = ()
     versions: Mapping[str, int] | None = None
     cautions: Callable[[Any, Tables], Sequence[str]] | None = None
+    results: Callable[[Any, Tables], Sequence[str]] | None = None
     meanings: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

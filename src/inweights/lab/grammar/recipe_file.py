@@ -73,10 +73,13 @@ class RecipeFile(Config):
         cited: Its ``place`` in short, that of its claims; the same if left out.
         condition: Under which condition its claims are judged, where their scores do not say so.
         protocol: How near to the paper's protocol its claims are judged.
+        seeds: Number of replicates, by scale or at all; as the code says if left out.
+        version: The same.
         notes: Names of notes that several recipes share (``geometric-memory/ssm``).
         settings: What each setting decides, by its name.
         scales: Settings by scale, where the code does not give them; others have their defaults. A
             table ``{ use = "NAME" }`` is a config of the code, or several, with what else it has.
+        configs: Further configs, or lists of some, that settings of a scale may ``use``, by name.
         claims: What is judged, by id; each is a :class:`StatedClaim`.
         figures: What is drawn, by id; each is a :class:`StatedFigure`.
 
@@ -89,10 +92,13 @@ class RecipeFile(Config):
     summary: str = ""
     condition: str = ""
     protocol: Protocol | None = None
+    seeds: int | dict[str, int] | None = None
+    version: int | None = None
     ours: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     settings: dict[str, str] = {}
     scales: dict[str, dict[str, Any]] = {}
+    configs: dict[str, Any] = {}
     claims: dict[str, dict[str, Any]] = {}
     figures: dict[str, dict[str, Any]] = {}
 
@@ -118,10 +124,15 @@ def read_recipe(
     drawn = {id_: _decoded(StatedFigure, one, f"{path}: figures.{id_}") for id_, one in figures}
     known = notes or {}
     kind = type(next(iter(code["scales"].values())))
+    used = {**(names or {}), **file.configs}
     code["scales"] = dict(code["scales"]) | {
-        scale: _decoded(kind, values, f"{path}: scales.{scale}", names)
+        scale: _decoded(kind, values, f"{path}: scales.{scale}", used)
         for scale, values in file.scales.items()
     }
+    if file.seeds is not None:
+        code["seeds"] = file.seeds
+    if file.version is not None:
+        code["version"] = file.version
     for id_ in said:
         if id_ not in scores:
             raise ConfigError(f"{path.name}: claim '{id_}' has no score in the recipe's code")
@@ -149,15 +160,17 @@ def _decoded(
     kind: type[C], values: Mapping[str, Any], where: str, names: Mapping[str, Any] | None = None
 ) -> C:
     try:
-        return decode(kind, values if names is None else _with_used(values, names))
+        return decode(kind, _with_used(values, names) if names else values)
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from None
 
 
 def _with_used(value: Any, names: Mapping[str, Any]) -> Any:
-    """Plain values, where those of configs of the code stand for ``use = "NAME"``."""
-    if isinstance(value, list):
+    """Plain values, where those of configs that have a name stand for ``use = "NAME"``."""
+    if isinstance(value, list | tuple):
         return [_with_used(one, names) for one in value]
+    if isinstance(value, Config):
+        return to_plain(value)
     if not isinstance(value, Mapping):
         return value
     own = {key: _with_used(one, names) for key, one in value.items() if key != "use"}
@@ -167,11 +180,12 @@ def _with_used(value: Any, names: Mapping[str, Any]) -> Any:
     found = names.get(first)
     for part in rest:
         found = getattr(found, part, None)
-    if isinstance(found, tuple) and not own:
-        return [to_plain(one) for one in found]
-    if not isinstance(found, Config):
-        raise ConfigError(f"use = '{value['use']}' is no config of the recipe's code")
-    return to_plain(found) | own
+    used = _with_used(found, names)
+    if isinstance(used, list) and not own:
+        return used
+    if not isinstance(used, Mapping):
+        raise ConfigError(f"use = '{value['use']}' is no config of the recipe's code or files")
+    return {**used, **own}
 
 
 def _claim(

@@ -19,14 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from inweights.errors import DataError
 from inweights.lab.grammar.claim import RELIABLE, VERDICTS, Claim, ClaimResult, Statement, Verdict
 from inweights.lab.grammar.score import Numbers, Target, numbers_of
-from inweights.support.intervals import (
-    ALPHA,
-    bounded_interval,
-    fewest_one_sided,
-    interval,
-    median_interval,
-    share_interval,
-)
+from inweights.support import intervals
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,7 +39,7 @@ def judge(
     claim: Claim,
     tables: Mapping[str, pl.DataFrame],
     *,
-    alpha: float = ALPHA,
+    alpha: float = intervals.ALPHA,
     minimum: int = MIN_SEEDS,
     targets: bool = True,
     strict: bool = True,
@@ -71,7 +64,7 @@ def decide(
     claim: Claim,
     numbers: Numbers,
     *,
-    alpha: float = ALPHA,
+    alpha: float = intervals.ALPHA,
     minimum: int = MIN_SEEDS,
     targets: bool = True,
 ) -> ClaimResult:
@@ -115,7 +108,7 @@ class _Span:
             self.result: dict[str, Any] = {"level": 1 - alpha, "measured": middle}
         else:
             middle, low, high = span_of(claim, values, alpha)
-            _, share_low, share_high = share_interval(hits, len(values), alpha)
+            _, share_low, share_high = intervals.share_interval(hits, len(values), alpha)
             self.result = {"level": 1 - alpha, "measured": middle, "hits": hits}
             self.result |= {"share_low": share_low, "share_high": share_high}
             if math.isfinite(low) and math.isfinite(high):
@@ -138,17 +131,17 @@ class _Span:
 def span_of(claim: Claim, values: Sequence[float], alpha: float) -> tuple[float, float, float]:
     """Return the middle of the seeds' numbers with its interval, by the rule of the claim."""
     if claim.judged != "mean":
-        return median_interval(values, alpha)
+        return intervals.median_interval(values, alpha)
     if claim.score.bounds:
-        return bounded_interval(values, alpha, claim.score.bounds)
-    return interval(values, alpha)
+        return intervals.bounded_interval(values, alpha, claim.score.bounds)
+    return intervals.interval(values, alpha)
 
 
 def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
     """Return how many seeds a first verdict takes: those stated, doubled until one is possible."""
     least = {
-        "typical": fewest_one_sided(0.5, alpha),
-        "reliable": fewest_one_sided(RELIABLE, alpha),
+        "typical": intervals.fewest_one_sided(0.5, alpha),
+        "reliable": intervals.fewest_one_sided(RELIABLE, alpha),
         "mean": MIN_SEEDS,
     }[claim.judged]
     seeds = max(stated, 1)

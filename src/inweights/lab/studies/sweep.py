@@ -15,15 +15,7 @@ import polars as pl
 
 from inweights.errors import CautionWarning, ConfigError
 from inweights.lab.engine.collect import Effort, How, KeptModel, collect, kept_models, watched
-from inweights.lab.grammar.axes import (
-    Over,
-    check_part,
-    grid,
-    is_several,
-    named,
-    points_of,
-    with_parts,
-)
+from inweights.lab.grammar import axes
 from inweights.lab.grammar.controls import cautions, with_controls
 from inweights.lab.grammar.recipe import choose_seeds
 from inweights.lab.grammar.score import Value
@@ -37,7 +29,7 @@ from inweights.support.progress import Progress, shown
 from inweights.training.learner import Curriculum, Descent, Learner
 from inweights.training.learners import GRAPHS, family_of, named_for
 
-__all__ = ["Study", "grid", "sweep"]
+__all__ = ["Study", "sweep"]
 
 #: Width of a model that is sized to its world, at most.
 MAX_WIDTH = 256
@@ -59,7 +51,7 @@ class Study:
     world: Any
     model: Any = None
     learner: Learner | Sequence[Learner] | Mapping[str, Learner] | None = None
-    over: Over = field(default_factory=dict)
+    over: axes.Over = field(default_factory=dict)
     seeds: int | Sequence[int] = 3
     measures: Sequence[Probe | Measure] | None = None
     runs: str | Path | None = None
@@ -73,9 +65,11 @@ class Study:
         if isfunction(self.world):
             return []
         given = {"world": self.world, "model": self.model, "learner": self.learner}
-        several = {name: named(name, part) for name, part in given.items() if is_several(part)}
+        several = {
+            name: axes.named(name, part) for name, part in given.items() if axes.is_several(part)
+        }
         first = {name: next(iter(parts.values())) for name, parts in several.items()}
-        over = with_parts(several, self.over)
+        over = axes.with_parts(several, self.over)
         world, model, learner = (given | first).values()
         if model is None and isinstance(learner, Curriculum | None):
             model = sized(world, over)
@@ -94,7 +88,7 @@ class Study:
                     "a function makes its own table: leave model, learner, measures and controls "
                     "out, or give the config of a world"
                 )
-            points = points_of(self.over)
+            points = axes.points_of(self.over)
             made = computations_of(self.world, points, replicated=self.replicated)
             return Plan(computations=made)
         if self.replicated:
@@ -157,7 +151,7 @@ def sweep(
     model: Any = None,
     learner: Learner | Sequence[Learner] | Mapping[str, Learner] | None = None,
     *,
-    over: Over | None = None,
+    over: axes.Over | None = None,
     seeds: int | Sequence[int] = 3,
     measures: Sequence[Probe | Measure] | None = None,
     runs: str | Path | None = None,
@@ -235,26 +229,26 @@ def sweep(
     return study.run(jobs=jobs, progress=progress, **how)
 
 
-def learnt(world: Any, model: Any, learner: Learner | None, over: Over) -> list[Trial]:
+def learnt(world: Any, model: Any, learner: Learner | None, over: axes.Over) -> list[Trial]:
     """Return the trials of a grid; without a learner each has the named one of its model.
 
     So a rate follows the width where widths are varied. What is varied changes the named one.
     """
     if learner is not None:
-        return grid(world, model, learner, over)
-    check_part("world", world)
+        return axes.grid(world, model, learner, over)
+    axes.check_part("world", world)
     grids: dict[str, list[Trial]] = {}
 
     def of_learner(default: Learner) -> list[Trial]:
         if (name := repr(default)) not in grids:
-            grids[name] = grid(world, model, default, over)
+            grids[name] = axes.grid(world, model, default, over)
         return grids[name]
 
     trials = enumerate(of_learner(named_for(world, model)))
     return [of_learner(named_for(t.world, t.model))[place] for place, t in trials]
 
 
-def sized(world: Any, over: Over) -> GPTConfig:
+def sized(world: Any, over: axes.Over) -> GPTConfig:
     """Return a GPT that fits the largest world of a study that gives no model.
 
     It is one model for all conditions, so that they differ in nothing else.

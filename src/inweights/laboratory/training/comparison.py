@@ -11,9 +11,10 @@ from inweights.config import decode
 from inweights.lab import Computation, Figure, Plan, Recipe
 from inweights.laboratory.training.settings import WAYS, WORDS, TrainingSettings
 from inweights.laboratory.training.teaching import Size, teach_and_ask
-from inweights.lm.exams.compare import GROUPS
+from inweights.lm.exams.compare import GROUPS, HELD_OUT
 from inweights.lm.model.load import TINY
 from inweights.support.extras import check_extra
+from inweights.support.progress import plural
 
 #: Groups of questions in their order, and after what is stated all that is held out.
 _ORDER = (*GROUPS[:3], "held out", *GROUPS[3:])
@@ -45,6 +46,7 @@ def training_recipe(
         figures=[_figure(table, words) for table, words in WORDS["figures"].items()],
         first_seed=0,
         cautions=_cautions,
+        results=_results,
     )
 
 
@@ -102,6 +104,33 @@ def _derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     ways = tables["measured"]["way"].unique(maintain_order=True)
     overview = means.pivot("way", index=["kind", "name"], values="value")
     return {**drawn, "overview": overview.select("kind", "name", *ways)}
+
+
+def _results(settings: TrainingSettings, tables: Mapping[str, pl.DataFrame]) -> list[str]:
+    """What was compared, and means over seeds of what came out, the largest first."""
+    measured, overview = tables["measured"], tables["overview"]
+    means = {(kind, name): values for kind, name, *values in overview.rows()}
+    asked = dict(measured.filter(kind="accuracy").select("name", "n").rows())
+    seeds = plural(measured["seed"].n_unique(), "seed")
+
+    def ways(kind: str, name: str, form: str = ".0%") -> str:
+        ranked = sorted(zip(means[kind, name], overview.columns[2:], strict=True), reverse=True)
+        return ", ".join(f"'{way}' {value:{form}}" for value, way in ranked)
+
+    return [
+        f"Compared: {', '.join(settings.ways)}, with {settings.model.name} and {seeds} of each "
+        "that is trained. Numbers are means over them.",
+        *(
+            f"{name[:1].upper()}{name[1:]} ({plural(asked[name], 'question')}). Among candidates: "
+            f"{ways('accuracy', name)}. In words: {ways('in words', name)}."
+            for name in _ORDER
+            if name in asked and name not in HELD_OUT
+        ),
+        f"Earlier knowledge. Plain questions: {ways('kept', 'plain questions')}. Perplexity of "
+        f"plain text, lower is better: {ways('language', 'perplexity', '.1f')}.",
+        f"Cost. Minutes of training a seed: {ways('minutes', 'training', '.1f')}. Tokens of a "
+        f"question: {ways('cost', 'question', '.0f')}.",
+    ]
 
 
 def _cautions(settings: TrainingSettings, tables: Mapping[str, pl.DataFrame]) -> list[str]:

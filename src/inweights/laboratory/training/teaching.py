@@ -8,21 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from inweights import lm as language
 from inweights.audit import augment
 from inweights.laboratory.training.settings import TrainingSettings
-from inweights.lm import (
-    Example,
-    LanguageModel,
-    Question,
-    ask,
-    cost_of,
-    encode,
-    exam,
-    finetune,
-    general_knowledge,
-    own_text,
-    say,
-)
 from inweights.lm.exams.compare import HELD_OUT, groups
 from inweights.lm.exams.retrieval import with_retrieved
 from inweights.lm.tuning.stages import steps_of
@@ -35,21 +23,28 @@ from inweights.worlds.knowledge.wording import Wording
 #: Wordings of a fact that are trained; the last of its templates is asked.
 _WORDINGS = 3
 #: Questions and texts that measure earlier knowledge.
-_GENERAL = 28
+GENERAL = 28
 
 
 class Prepared(NamedTuple):
     """What is trained in each way, what is asked, and the facts as sentences."""
 
-    trained: dict[str, list[Example]]
-    questions: list[Question]
+    trained: dict[str, list[language.Example]]
+    questions: list[language.Question]
     facts: list[str]
 
+    def asked(self, way: str, most: int) -> list[language.Question]:
+        """The questions as a way is asked them: with ``retrieval``, facts stand before them."""
+        if way == "retrieval":
+            return with_retrieved(self.questions, self.facts, most=most)
+        return self.questions
 
-def prepare(settings: TrainingSettings, lm: LanguageModel) -> Prepared:
+
+def prepare(settings: TrainingSettings, lm: language.LanguageModel) -> Prepared:
     """Return texts of as many tokens for each way, and the same questions for all."""
     facts = read_knowledge(settings.facts.name)
-    own = Wording.read(settings.wording.name) if settings.wording.name else Wording()
+    file = settings.wording.name
+    own = Wording.read(file, facts) if file else Wording()
     making = partial(
         augment, facts, wording=own, wordings=_WORDINGS, hold_out=settings.hold_out,
         floor=settings.floor, tokens=lambda texts: [len(lm.tokens(text)) for text in texts],
@@ -59,7 +54,7 @@ def prepare(settings: TrainingSettings, lm: LanguageModel) -> Prepared:
     tables = {"facts": mixture.control, "entities": entities.train, "mixture": mixture.train}
     turn = "turn" if settings.chat else "prompt"
     trained = {
-        way: [Example(*row) for row in table.select(turn, "completion", "stage").rows()]
+        way: [language.Example(*row) for row in table.select(turn, "completion", "stage").rows()]
         for way, table in tables.items()
         if way in settings.ways
     }
@@ -67,7 +62,7 @@ def prepare(settings: TrainingSettings, lm: LanguageModel) -> Prepared:
     if settings.chat:
         asked = asked.with_columns(prompt=pl.coalesce("question", "prompt"))
     train = mixture.train.with_columns(prompt=turn)
-    questions = [q for q in exam(asked, train) if q.role != "skip"]
+    questions = [q for q in language.exam(asked, train) if q.role != "skip"]
     words = own.over(facts)
     questions += [*_in_new_words(facts, words)][: settings.questions]
     sentences = ["".join(words.state(*facts.names(i), 0)) for i in range(len(facts))]
@@ -85,7 +80,7 @@ def _asked(mixture: pl.DataFrame, entities: pl.DataFrame, most: int) -> pl.DataF
     return kinds.head(most).drop("direct")
 
 
-def _in_new_words(facts: Knowledge, words: Wording) -> Iterator[Question]:
+def _in_new_words(facts: Knowledge, words: Wording) -> Iterator[language.Question]:
     """Facts in a wording that no way states, in a drawn order."""
     triples = [facts.names(i) for i in range(len(facts))]
     ends = {r: tuple(sorted({o for _, own, o in triples if own == r})) for r in facts.relations}
@@ -94,7 +89,7 @@ def _in_new_words(facts: Knowledge, words: Wording) -> Iterator[Question]:
         last = len(words.templates(r)) - 1
         if len(ends[r]) > 1 and last >= _WORDINGS:
             prompt = words.state(r, s, o, last)[0]
-            yield Question(f"recall {i}", "recall", prompt, ends[r], ends[r].index(o))
+            yield language.Question(f"recall {i}", "recall", prompt, ends[r], ends[r].index(o))
 
 
 def teach_and_ask(
@@ -116,18 +111,18 @@ def teach_and_ask(
     """
     lm = settings.load(seed)
     made, began = prepare(settings, lm), time.perf_counter()
-    questions, done = made.questions, None
+    questions, done = made.asked(way, settings.retrieved), None
     if way in made.trained:
         tell = lambda done, total, _: progress(done, total, "training")  # noqa: E731
-        done = finetune(lm, made.trained[way], settings.tuning, seed=seed, progress=tell)
-    elif way == "retrieval":
-        questions = with_retrieved(questions, made.facts, most=settings.retrieved)
+        done = language.finetune(lm, made.trained[way], settings.tuning, seed=seed, progress=tell)
     trained = time.perf_counter()
-    answers = ask(lm, questions, progress=progress)
-    said = answers.with_columns(hit=say(lm, questions, progress=progress)["exact"])
+    answers = language.ask(lm, questions, progress=progress)
+    said = answers.with_columns(hit=language.say(lm, questions, progress=progress)["exact"])
     by_kind = {"accuracy": groups(answers, questions), "in words": groups(said, questions)}
     rows = [(kind, *row) for kind, table in by_kind.items() for row in _shares(table)]
-    general = general_knowledge(lm, sorted({name for q in questions for name in q.candidates}))
+    general = language.general_knowledge(
+        lm, sorted({name for q in questions for name in q.candidates})
+    )
     plain, texts = (general.filter(kind=kind) for kind in ("question", "text"))
     lengths = [len(lm.tokens(q.prompt)) for q in questions]
     rows += [
@@ -167,25 +162,33 @@ class Size(NamedTuple):
     asking: float
 
 
-def sizes(settings: TrainingSettings, lm: LanguageModel) -> list[Size]:
+def sizes(settings: TrainingSettings, lm: language.LanguageModel) -> list[Size]:
     """Measure 20 updates, a few questions and a text; changes the model, not to be used after."""
     made, tuning = prepare(settings, lm), settings.tuning
-    few = made.questions[:: max(1, len(made.questions) // 8)]
+    plain = _seconds_each(lm, made.questions)
     began = time.perf_counter()
-    ask(lm, few)
-    say(lm, few)
-    asking = (time.perf_counter() - began) * (len(made.questions) + _GENERAL) / len(few)
-    began = time.perf_counter()
-    written = sum(len(lm.tokens(text.completion)) for text in own_text(lm, 80))
+    written = sum(len(lm.tokens(text.completion)) for text in language.own_text(lm, 80))
     writing = (time.perf_counter() - began) / written
     each = 0.0
     found = []
     for way in settings.ways:
-        rows: Sequence[Example] = made.trained.get(way, ())
-        encoded = encode(lm, rows, end=tuning.end) if rows else []
+        rows: Sequence[language.Example] = made.trained.get(way, ())
+        encoded = language.encode(lm, rows, end=tuning.end) if rows else []
         tokens = sum(len(row.ids) for row in encoded)
         updates = steps_of(encoded, tuning) if rows else 0
-        each = each or (cost_of(lm, rows, tuning).each if rows else 0.0)
+        each = each or (language.cost_of(lm, rows, tuning).each if rows else 0.0)
         preparation = writing * tokens_to_write(tokens, tuning)
+        asked = made.asked(way, settings.retrieved)
+        question = plain if asked is made.questions else _seconds_each(lm, asked)
+        asking = question * len(asked) + plain * GENERAL
         found.append(Size(way, len(rows), tokens, updates, preparation, each * tokens, asking))
     return found
+
+
+def _seconds_each(lm: language.LanguageModel, questions: Sequence[language.Question]) -> float:
+    """What one question takes, asked and answered in words, by a few of them."""
+    few = questions[:: max(1, len(questions) // 8)]
+    began = time.perf_counter()
+    language.ask(lm, few)
+    language.say(lm, few)
+    return (time.perf_counter() - began) / len(few)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from msgspec import structs
 
@@ -42,12 +42,17 @@ class Cost:
 
 
 def cost_of(
-    lm: LanguageModel, examples: Sequence[Example], config: FineTune, *, steps: int = 20
+    lm: LanguageModel,
+    examples: Sequence[Example],
+    config: FineTune,
+    *,
+    steps: int = 20,
+    each: float = 0.0,
 ) -> Cost:
     """Train for some updates and return what all of them would take. Changes the model.
 
     The first two updates are slower, and are left out of the time. At most ``steps`` updates are
-    measured.
+    measured; none where seconds for ``each`` token are known of other examples.
 
     Example:
         >>> from inweights.lm import load_model
@@ -57,9 +62,15 @@ def cost_of(
         (20, 6, True)
     """
     encoded = encode(lm, examples, end=config.end)
-    stages = stages_of(encoded, config)
-    updates = sum(stage.steps for stage in stages)
-    once = updates // config.epochs
+    tokens = sum(len(row.ids) for row in encoded)
+    # Of all batches: those of the few measured rows have more padding.
+    batches = [batch for stage in stages_of(encoded, config) for batch in stage.order(config, 0)]
+    positions = sum(len(batch) * max(len(row.ids) for row in batch) for batch in batches)
+    padding = 1 - config.epochs * tokens / positions
+    size = Cost(len(examples), tokens, config.epochs, len(batches), each * tokens, padding)
+    if each:
+        return size
+    once = size.updates // config.epochs
     # Spread over all, as lengths differ from one kind of text to the next.
     few = min(len(examples), max(1, len(examples) * (steps + 2) // once))
     rows = [examples[i * len(examples) // few] for i in range(few)]
@@ -76,9 +87,4 @@ def cost_of(
         each = (measured[-1] - measured[0]) / (len(measured) - 1)
     else:
         each = done.seconds / len(times)
-    tokens = sum(len(row.ids) for row in encoded)
-    # Of all batches: those of the few measured rows have more.
-    batches = [batch for stage in stages for batch in stage.order(config, 0)]
-    positions = sum(len(batch) * max(len(row.ids) for row in batch) for batch in batches)
-    padding = 1 - config.epochs * tokens / positions
-    return Cost(len(examples), tokens, config.epochs, updates, updates * each, padding)
+    return replace(size, seconds=size.updates * each)

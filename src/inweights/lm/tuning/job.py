@@ -66,14 +66,15 @@ def finetune_to(
         keep_epochs: Whether the adapters (of ``full``, the model) after each epoch are kept in
             ``<out>.epochs``, for :func:`inweights.lm.score_epochs`.
         show: Told what the loss will see.
-        progress: Told about every update.
+        progress: Told about texts that the model writes, and every update.
 
     Raises:
         DataError: The folder exists, or model or data cannot be read.
         RunError: The state is of another run, or the loss is not a number.
     """
     target, config, first = Path(out), config or DEFAULT, _first()
-    state, watching = _state(target), observers if first else ()
+    state = _state(target)
+    watching, progress = (observers, progress) if first else ((), None)
     with _alone(target):
         Streams(seed)  # refuses what is no seed, before a model is read
         examples = (
@@ -89,7 +90,7 @@ def finetune_to(
                 base = str(Path(source).resolve() if Path(source).exists() else source)
                 about = About(base=base, method=config.method, chat=chat, dtype=dtype, seed=seed)
                 keep = keeping(target, lm, about, fresh=not state.exists())
-            more = replayed(lm, examples, config, seed)
+            more = replayed(lm, examples, config, seed, progress)
             if show and first:
                 encoded = encode(lm, examples, end=config.end)
                 tokens, steps = sum(len(row.ids) for row in encoded), steps_of(encoded, config)
@@ -99,7 +100,7 @@ def finetune_to(
                 done = finetune(
                     lm, [*examples, *more], config, seed=seed, checkpoint=state, keep=True,
                     adapter=adapter, observers=watching, passed=keep,
-                    progress=progress if first else None,
+                    progress=progress,
                 )  # fmt: skip
                 tables["losses"] = done.losses
                 if first:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from inweights.config import load_toml
@@ -81,7 +82,11 @@ def tokens_to_write(tokens: int, config: FineTune) -> float:
 
 
 def replayed(
-    lm: LanguageModel, examples: Sequence[Example], config: FineTune, seed: int
+    lm: LanguageModel,
+    examples: Sequence[Example],
+    config: FineTune,
+    seed: int,
+    progress: Progress | None = None,
 ) -> list[Example]:
     """Return texts of the model's own to read besides the examples, in each of their stages.
 
@@ -98,8 +103,8 @@ def replayed(
     texts: list[Example] = []
     for stage, tokens in sorted(lengths.items()):
         half = round(tokens_to_write(tokens, config) / 2)
-        both = own_text(lm, half, seed, stage=stage)
-        both += own_text(lm, half, seed, stage=stage, questions=True)
+        own = partial(own_text, lm, half, seed, stage=stage, progress=progress)
+        both = own() + own(questions=True)
         # In a drawn order, so that whatever is read of them is of both kinds.
         drawn = Streams(seed).numpy(DATA_ORDER, "replayed", stage).permutation(len(both))
         texts += [both[i] for i in drawn.tolist()]

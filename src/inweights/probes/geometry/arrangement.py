@@ -17,13 +17,7 @@ import polars as pl
 
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
-from inweights.probes.geometry.cosines import (
-    graph_edges,
-    node_vectors,
-    once_each,
-    prefix_of,
-    random_blocks,
-)
+from inweights.probes.geometry.cosines import once_each, placed, random_blocks
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.support.extras import optional
@@ -121,7 +115,7 @@ def agreement(
         raise ConfigError(f"dimensions must be at least 0 (all of them), got {dimensions}")
     if model.replicas < 2:
         raise DataError("agreement requires at least two replicas; train at least two seeds")
-    vectors = node_vectors(model, _nodes(model, worlds), layer, prefix_of(worlds))
+    vectors = _vectors(model, worlds, layer)
     kept = [_leading(one, dimensions) for one in vectors]
     far = np.array([[procrustes(x, y) if x is not y else 0.0 for y in kept] for x in kept])
     one, other = (random_blocks(draws, vectors.shape[1:], s, at_once=1) for s in (seed, seed + 1))
@@ -144,17 +138,16 @@ def agreement(
     )
 
 
-def _nodes(model: Model, worlds: Worlds) -> int:
-    """Number of nodes of the one graph of all replicas."""
-    graphs = graph_edges(model, worlds)
+def _vectors(model: Model, worlds: Worlds, layer: str) -> Floats:
+    """Vectors of the nodes of the one graph of all replicas."""
+    graphs, vectors = placed(model, worlds, layer)
     edges = [np.unique(np.stack(graph[1:]), axis=1) for graph in once_each(graphs).values()]
-    count, first = graphs[0][0], edges[0]
-    if any(not np.array_equal(own, first) for own in edges):
+    if any(not np.array_equal(own, edges[0]) for own in edges):
         raise DataError(
             "the replicas' graphs differ in their labels; build one world for all, or a Graph "
             "with shuffled=False"
         )
-    return count
+    return vectors
 
 
 def _leading(points: Floats, dimensions: int) -> Floats:
@@ -256,8 +249,8 @@ def arrangement(
     if not 1 <= dimensions <= 3:
         raise ConfigError(f"an arrangement must have 1 to 3 dimensions, got {dimensions}")
     each = as_worlds(worlds, model)
-    nodes = _nodes(model, worlds)
-    vectors = node_vectors(model, nodes, layer, prefix_of(worlds))
+    vectors = _vectors(model, worlds, layer)
+    nodes = vectors.shape[1]
     frames: list[pl.DataFrame] = []
     first: Floats | None = None
     for replica, own in enumerate(vectors):

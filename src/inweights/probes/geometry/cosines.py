@@ -94,6 +94,14 @@ def prefix_of(worlds: Worlds) -> tuple[int, ...]:
     return edge_prefix(worlds if isinstance(worlds, World) else worlds[0])
 
 
+def placed(
+    model: Model, worlds: Worlds, layer: str = "tokens"
+) -> tuple[list[Edges], Float[Floats, "R N D"]]:
+    """Return edges of every replica's world, and the :func:`node_vectors` of their nodes."""
+    graphs = graph_edges(model, worlds)
+    return graphs, node_vectors(model, graphs[0][0], layer, prefix_of(worlds))
+
+
 def _prompts(nodes: int, before: Sequence[int], model: Model) -> Int[torch.Tensor, "N T"]:
     ends = torch.arange(nodes, device=model.column.device).unsqueeze(1)
     return torch.cat([ends.new_tensor(before).expand(nodes, -1), ends], dim=1)

@@ -19,15 +19,7 @@ from scipy.linalg.blas import ssyrk
 
 from inweights.errors import DataError, check_names
 from inweights.models.base import Model
-from inweights.probes.geometry.cosines import (
-    cosine_matrix,
-    graph_edges,
-    node_vectors,
-    once_each,
-    prefix_of,
-    random_blocks,
-    unit,
-)
+from inweights.probes.geometry.cosines import cosine_matrix, once_each, placed, random_blocks, unit
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import COSINE_TIE, EXACT, hops_from
@@ -102,9 +94,7 @@ def hop_correlation(
     """
     check_names("pairs", [pairs], _HOPS)
     check_names("null", [null], _NULLS)
-    graphs = graph_edges(model, worlds)
-    count = graphs[0][0]
-    vectors = node_vectors(model, count, layer, prefix_of(worlds))
+    graphs, vectors = placed(model, worlds, layer)
     if centred:
         vectors = vectors - vectors.mean(1, keepdims=True)
     single = once_each(graphs).items()
@@ -123,7 +113,8 @@ def hop_correlation(
         )
         row = {"replica": replica, "spearman": found, **limits}
         row["p"] = (1 + (chance <= found).sum()) / (1 + draws)
-        rows.append(row | ({"error": asked.error(angles)} if count > EXACT else {}))
+        large = graph[0] > EXACT
+        rows.append(row | ({"error": asked.error(angles)} if large else {}))
     return pl.DataFrame(rows)
 
 

@@ -15,12 +15,7 @@ import polars as pl
 from inweights.probes.geometry.cosines import cosine_matrix
 from inweights.probes.geometry.hops import spearman
 from inweights.seeds import EVALUATION, Streams
-from inweights.theory.geometric_memory.spectral import (
-    adjacency,
-    eigenspaces,
-    hop_distances,
-    operator,
-)
+from inweights.theory.geometric_memory import spectral
 from inweights.theory.geometric_memory.storage import incidence_storage, shifted_storage
 from inweights.worlds.arrays import Floats
 from inweights.worlds.families.graph import Graph
@@ -86,8 +81,8 @@ def known_geometries(world: Graph, *, seed: int = 0) -> pl.DataFrame:
         >>> table.filter(pl.col("embedding") == "local")["neighbours"].round(3).item()
         0.5
     """
-    a = adjacency(world.build(seed))
-    hops, spectrum = hop_distances(a), eigenspaces(operator(a))
+    a = spectral.adjacency(world.build(seed))
+    hops, spectrum = spectral.hop_distances(a), spectral.eigenspaces(spectral.operator(a))
     near, far = hops == 1, np.isfinite(hops) & (hops > 1)
     space = spectrum.space[spectrum.space >= 0]
     ordered = spectrum.vectors[:, spectrum.space >= 0]

@@ -14,15 +14,7 @@ import polars as pl
 
 from inweights.errors import DataError
 from inweights.models.base import Model
-from inweights.probes.geometry.cosines import (
-    adjacencies,
-    cosine_matrix,
-    graph_edges,
-    node_vectors,
-    once_each,
-    prefix_of,
-    unit,
-)
+from inweights.probes.geometry.cosines import adjacencies, cosine_matrix, once_each, placed, unit
 from inweights.probes.geometry.hops import Pairs, asked_pairs, cosine_ranks, midranks, tie_groups
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
@@ -84,9 +76,8 @@ def named_geometry(
     """
     if draws < 1:
         raise DataError(f"draws must be at least 1, got {draws}")
-    edges = graph_edges(model, worlds)
-    count = edges[0][0]
-    vectors = node_vectors(model, count, layer, prefix_of(worlds))
+    edges, vectors = placed(model, worlds, layer)
+    count = vectors.shape[1]
     rng = Streams(seed).numpy(EVALUATION, "names")
     orders = np.stack([np.arange(count), *(rng.permutation(count) for _ in range(draws))])
     errors: list[dict[str, float]] = []

@@ -16,15 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from inweights.models.base import Model
-from inweights.probes.geometry.cosines import (
-    Edges,
-    adjacencies,
-    graph_edges,
-    node_vectors,
-    once_each,
-    prefix_of,
-    random_blocks,
-)
+from inweights.probes.geometry.cosines import Edges, adjacencies, once_each, placed, random_blocks
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.bands import Bands
@@ -167,10 +159,8 @@ def _shares(
     cut: float | None = None,
 ) -> list[_Shares]:
     """Return the energies of every replica; of a large graph by bands, or above and below a cut."""
-    graphs = graph_edges(model, worlds)
-    count = graphs[0][0]
-    vectors = node_vectors(model, count, layer, prefix_of(worlds))
-    if count > EXACT:
+    graphs, vectors = placed(model, worlds, layer)
+    if vectors.shape[1] > EXACT:
         return _banded(graphs, vectors, kind, draws, seed, cut)
     dense = adjacencies(model, worlds)
     spectra = {i: eigenspaces(operator(a, kind)) for i, a in once_each(dense).items()}

@@ -108,7 +108,8 @@ def carries(
 
     clean = shares()["unchanged"]
     chosen: Sequence[Place] = model.layer_names if places is None else places
-    named = {" + ".join(names): names for names in map(_names, chosen)}
+    listed = [(place,) if isinstance(place, str) else tuple(place) for place in chosen]
+    named = {" + ".join(names): names for names in listed}
     spots = {name: _spot(model, name) for names in named.values() for name in names}
     states = _recorded(model, source, {spot.name for spot in spots.values()})
     rows: list[dict[str, object]] = []
@@ -131,10 +132,6 @@ def carries(
                 statements=valid.sum(-1).expand(model.replicas),
             )
     return pl.DataFrame(rows)
-
-
-def _names(place: Place) -> tuple[str, ...]:
-    return (place,) if isinstance(place, str) else tuple(place)
 
 
 class _Spot(NamedTuple):

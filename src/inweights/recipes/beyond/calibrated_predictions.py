@@ -7,16 +7,7 @@ import msgspec
 import inweights as iw
 from inweights import lab
 from inweights.audit.trained_prediction import trained_queries
-from inweights.recipes.beyond.calibrating import (
-    ALL,
-    BASE,
-    CALIBRATED,
-    IDENTITY,
-    PROGRAM,
-    derive,
-    world_features,
-)
-from inweights.recipes.papers import recipe
+from inweights.recipes.beyond import calibrating
 from inweights.theory.prediction.calibration.fitted import MODELS
 from inweights.worlds.families.random_facts import RandomFacts
 
@@ -68,12 +59,20 @@ def plan(settings: Settings) -> lab.Plan:
         options = {"world": world, "replicas": settings.replicas, "share": settings.share}
         computations += [
             compute(name="answered", compute=trained_queries, options=options, effort=9000),
-            compute(name="features", compute=world_features, options={"world": world}, effort=100),
+            compute(
+                name="features",
+                compute=calibrating.world_features,
+                options={"world": world},
+                effort=100,
+            ),
         ]
     return lab.Plan(trials=[], computations=computations, measures=[])
 
 
-brier = lab.share("overall", "brier").at(predictor=CALIBRATED)
+derive = calibrating.derive
+
+
+brier = lab.share("overall", "brier").at(predictor=calibrating.CALIBRATED)
 
 SCORES = {
     **{
@@ -86,13 +85,10 @@ SCORES = {
         )
         >= 0.0
         for model in MODELS
-        for other in (BASE, IDENTITY, ALL, PROGRAM)
+        for other in (calibrating.BASE, calibrating.IDENTITY, calibrating.ALL, calibrating.PROGRAM)
     },
     **{
         f"error-{model.lower()}": lab.share("within", "within").at(model=model) >= 0.8
         for model in MODELS
     },
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 20, 40), derive=derive)

@@ -9,12 +9,7 @@ import polars as pl
 
 from inweights.recipes.shared.calibration import roc_auc
 from inweights.theory import predict
-from inweights.theory.prediction.calibration.features import (
-    FEATURES,
-    PROPERTIES,
-    properties,
-    query_features,
-)
+from inweights.theory.prediction.calibration import features as fitting
 from inweights.theory.prediction.calibration.fitted import MODELS, Calibration, calibration
 from inweights.worlds.registry import WorldConfig
 
@@ -38,8 +33,8 @@ def world_features(world: WorldConfig, *, seed: int = 0) -> pl.DataFrame:
     """
     made = world.build(seed)
     queries = predict(made, answers="several", advise=False).queries
-    features = query_features(made, queries)
-    own = {f"world_{name}": pl.lit(value) for name, value in properties(made).items()}
+    features = fitting.query_features(made, queries)
+    own = {f"world_{name}": pl.lit(value) for name, value in fitting.properties(made).items()}
     kept = queries.select("query", "prompt", "answer", "expected", "verdict")
     return kept.join(features, on="query", maintain_order="left").with_columns(**own).drop("query")
 
@@ -67,7 +62,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         ),
         "queries": queries.select(
             *_QUERY, "model", "share", "probability", "expected",
-            *FEATURES, *(f"world_{name}" for name in PROPERTIES),
+            *fitting.FEATURES, *(f"world_{name}" for name in fitting.PROPERTIES),
         ),
     }  # fmt: skip
 

@@ -8,7 +8,6 @@ import inweights as iw
 from inweights.lab import Judged, Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end, first_step
 
 RUN = ["graph", "architecture", "seed"]
@@ -80,6 +79,3 @@ nn = number("times", "ahead", architecture=gm.NN)
 SCORES["tinynn-clearest-first-on-the-star"] = nn.at(graph="path-star") <= 0.0
 of_nn = share("times", "recall", architecture=gm.NN)
 SCORES["tinynn-wide-is-the-exception"] = of_nn.at(graph="cycle") >= 0.99
-
-
-RECIPE = recipe(__name__)

@@ -8,7 +8,6 @@ import inweights as iw
 from inweights.lab import Plan, Trial, number, share
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
-from inweights.recipes.papers import recipe
 
 LABELS = ("model", "share", "rehearsed")
 COLUMNS = ("success", "similarity", "attribution")
@@ -101,6 +100,3 @@ SCORES = {
     "gpt-reversed-but-rehearsed": rehearsing.at(share=0.0) >= 0.33,
     "gpt-little-is-enough": rehearsing.at(share=0.1) >= 0.95,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8), version=fr.VERSION)

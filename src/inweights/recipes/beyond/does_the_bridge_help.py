@@ -7,7 +7,6 @@ from msgspec import structs
 
 from inweights.errors import check_names
 from inweights.lab import Plan, cosine, number, share
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.language.experiment import computations
 from inweights.recipes.shared.language.facts import Facts, TrainingMix
 from inweights.recipes.shared.language.invented import InventedSettings
@@ -90,6 +89,3 @@ SCORES = {
     "identity-helps-known": of_known.at(condition="identity") - of_known.at(condition="control")
     >= 0.1,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8))

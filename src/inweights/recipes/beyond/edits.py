@@ -4,7 +4,6 @@ import polars as pl
 
 import inweights as iw
 from inweights.lab import Measure, Plan, Trial, cosine, share
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import memorised
 
 #: What is taught beside the hops, by arm: identities, and a share of the two-hop facts.
@@ -91,6 +90,3 @@ SCORES = {
     "training-reaches-first-hops": trained.at(role="first_hop", arm="both") >= 0.5,
     "training-is-not-local": trained.of("facts").at(role="second_hop").over("arm") <= 0.8,
 }
-
-
-RECIPE = recipe(__name__)

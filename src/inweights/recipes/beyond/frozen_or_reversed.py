@@ -10,7 +10,6 @@ from inweights.lab import Plan, Trial, cosine, share
 from inweights.models.configs import OneLayerConfig
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
-from inweights.recipes.papers import recipe
 
 LABELS = ("course", "mlp", "sigma", "value")
 #: The linear MLP is folded, which is exact under gradient descent.
@@ -72,6 +71,3 @@ SCORES = {
     "sa-frozen": success.at(course="SA", value="frozen") >= 0.95,
     "second-phase-learnt": share("taught", "accuracy").over(*LABELS) >= 0.95,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8), version=fr.VERSION)

@@ -9,7 +9,6 @@ import inweights as iw
 from inweights.errors import check_names
 from inweights.lab import Computation, Curriculum, Measure, Plan, Trial, cosine, number, share
 from inweights.models.configs import MambaConfig, ModelConfig, TinyNNConfig
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import mean_by_hops
 from inweights.theory.geometric_memory.folding import grown_vectors
 from inweights.theory.geometric_memory.spectral import adjacency
@@ -268,6 +267,3 @@ SCORES = {
     "a-star-decides-nothing": gpt.at(graph="star").over("head") >= 0.5,
     "the-spectrum-says-so": cosine("theory", "correlation") >= 0.8,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 16, 32))

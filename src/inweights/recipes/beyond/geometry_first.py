@@ -8,7 +8,6 @@ from msgspec import structs
 import inweights as iw
 from inweights.lab import Measure, Plan, share
 from inweights.recipes.geometric_memory import paths
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived_paths import path_ends
 
 CONTROLS: tuple[paths.Way, ...] = (paths.PERMUTED, paths.RANDOM)
@@ -91,6 +90,3 @@ SCORES = {
     "random-fails": hardest.at(embeddings=paths.RANDOM) <= 0.02,
     "controls-memorise": share("table", "trained", graph="(200, 5)").over("embeddings") >= 0.99,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8))

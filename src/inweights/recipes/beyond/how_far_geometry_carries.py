@@ -16,7 +16,6 @@ import inweights as iw
 from inweights.lab import Plan, Value, number, share
 from inweights.recipes.beyond.geometry_first import measures
 from inweights.recipes.geometric_memory.paths import ALONE, GEOMETRY, MINI, PathStarTraining
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import linear_law
 from inweights.recipes.shared.derived_paths import path_ends
 
@@ -144,6 +143,3 @@ SCORES = {
     "few-arms-lie-right": nearest.at(arms=200, decay=3.0) >= 0.9,
     "few-arms-are-memorised": read.at(arms=1000, decay=3.0) - read.at(arms=200, decay=3.0) >= 0.5,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8))

@@ -7,7 +7,6 @@ import polars as pl
 import inweights as iw
 from inweights.lab import Computation, Measure, Plan, Score, computed, cosine, share
 from inweights.recipes.geometric_memory import common as gm
-from inweights.recipes.papers import recipe
 from inweights.theory.programs.idle_classes import idle_drive
 from inweights.worlds.families.graph import Graph
 
@@ -114,6 +113,3 @@ SCORES = {
         for graph in ("grid", "cycle")
     },
 }
-
-
-RECIPE = recipe(__name__)

@@ -5,7 +5,6 @@ import polars as pl
 import inweights as iw
 from inweights.config import replace_at
 from inweights.lab import Curriculum, Measure, Plan, Trial, Value, cosine, number, share
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import half_time, memorised
 
 ARM = ["model", "identity", "compositions"]
@@ -189,6 +188,3 @@ SCORES = {
     "facts-lie-too-early": early.at(method="true") - alone.at(layer="block.2", method="true")
     >= 0.1,
 }
-
-
-RECIPE = recipe(__name__)

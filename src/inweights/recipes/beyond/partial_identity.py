@@ -6,7 +6,6 @@ import inweights as iw
 from inweights.lab import Measure, Plan, number, share
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import memorised
 from inweights.worlds.families.analogy import AnalogicalTwoHop
 
@@ -89,6 +88,3 @@ SCORES = {
     "similarity-predicted": number("worlds", "off", model=tasks.ONE_LAYER).over("fraction") <= 0.02,
     "memorised": share("memorised", "accuracy").over(*EACH) >= 0.97,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8), version=fr.VERSION)

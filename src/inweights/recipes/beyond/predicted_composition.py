@@ -8,17 +8,8 @@ import inweights as iw
 from inweights import lab
 from inweights.audit.trained_prediction import trained_queries
 from inweights.errors import check_names
-from inweights.recipes.beyond.forecasters import (
-    EVEN,
-    PROGRAM,
-    SOFT,
-    TRAINING,
-    TRIVIAL,
-    UNEVEN,
-    derive,
-)
+from inweights.recipes.beyond import forecasters
 from inweights.recipes.identity_bridge.common import EmbMLPTraining, GPTTraining
-from inweights.recipes.papers import recipe
 from inweights.theory import predicted_queries
 from inweights.worlds.families.random_facts import RandomFacts
 
@@ -114,8 +105,11 @@ def plan(settings: Settings) -> lab.Plan:
     )
 
 
+derive = forecasters.derive
+
+
 agrees = lab.share("complexity_one", "agrees").over("model", "identity")
-auc = lab.share("auc", "auc").at(forecaster=PROGRAM)
+auc = lab.share("auc", "auc").at(forecaster=forecasters.PROGRAM)
 error = lab.share("by_world", "error")
 above = lab.number("above", "gain").at(identity=0.5)
 
@@ -125,28 +119,35 @@ SCORES = {
     **{
         f"auc-{kind}-{model.lower()}": auc.at(model=model, kind=kind) >= least
         for kind, model, least in (
-            (EVEN, EMB_MLP, 0.8),
-            (EVEN, GPT, 0.85),
-            (UNEVEN, EMB_MLP, 0.7),
-            (UNEVEN, GPT, 0.8),
+            (forecasters.EVEN, EMB_MLP, 0.8),
+            (forecasters.EVEN, GPT, 0.85),
+            (forecasters.UNEVEN, EMB_MLP, 0.7),
+            (forecasters.UNEVEN, GPT, 0.8),
         )
     },
     **{
-        f"expected-{kind}-{model.lower()}": error.at(forecaster=PROGRAM, model=model, kind=kind)
+        f"expected-{kind}-{model.lower()}": error.at(
+            forecaster=forecasters.PROGRAM, model=model, kind=kind
+        )
         <= 0.15
-        for kind, model in ((EVEN, EMB_MLP), (EVEN, GPT), (UNEVEN, GPT))
+        for kind, model in (
+            (forecasters.EVEN, EMB_MLP),
+            (forecasters.EVEN, GPT),
+            (forecasters.UNEVEN, GPT),
+        )
     },
-    "stops-short": error.at(forecaster=PROGRAM, model=EMB_MLP, kind=UNEVEN) >= 0.15,
+    "stops-short": error.at(forecaster=forecasters.PROGRAM, model=EMB_MLP, kind=forecasters.UNEVEN)
+    >= 0.15,
     **{
         f"{forecaster.split()[0]}-expects-{model.lower()}": error.at(
             forecaster=forecaster, model=model
         )
         <= most
         for forecaster, model, most in (
-            (SOFT, EMB_MLP, 0.1),
-            (SOFT, GPT, 0.15),
-            (TRAINING, EMB_MLP, 0.1),
-            (TRAINING, GPT, 0.1),
+            (forecasters.SOFT, EMB_MLP, 0.1),
+            (forecasters.SOFT, GPT, 0.15),
+            (forecasters.TRAINING, EMB_MLP, 0.1),
+            (forecasters.TRAINING, GPT, 0.1),
         )
     },
     **{
@@ -155,16 +156,13 @@ SCORES = {
         )
         >= least
         for one, other, model, least in (
-            (PROGRAM, TRIVIAL, EMB_MLP, 0.02),
-            (PROGRAM, TRIVIAL, GPT, 0.0),
-            (SOFT, TRIVIAL, EMB_MLP, 0.1),
-            (SOFT, TRIVIAL, GPT, 0.0),
-            (TRAINING, SOFT, EMB_MLP, -0.05),
-            (TRAINING, SOFT, GPT, -0.05),
+            (forecasters.PROGRAM, forecasters.TRIVIAL, EMB_MLP, 0.02),
+            (forecasters.PROGRAM, forecasters.TRIVIAL, GPT, 0.0),
+            (forecasters.SOFT, forecasters.TRIVIAL, EMB_MLP, 0.1),
+            (forecasters.SOFT, forecasters.TRIVIAL, GPT, 0.0),
+            (forecasters.TRAINING, forecasters.SOFT, EMB_MLP, -0.05),
+            (forecasters.TRAINING, forecasters.SOFT, GPT, -0.05),
         )
     },
     "memorised": lab.share("memorised", "accuracy").at(fair=True).over("model") >= 0.99,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 20, 40), derive=derive, version=4)

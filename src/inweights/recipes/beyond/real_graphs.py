@@ -15,7 +15,6 @@ from inweights.errors import ConfigError, check_names
 from inweights.lab import Computation, Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import filming
-from inweights.recipes.papers import recipe
 from inweights.theory.geometric_memory.spectral import edge_ends
 from inweights.worlds.families.classics import CLASSICS
 from inweights.worlds.families.graph import Graph
@@ -139,6 +138,3 @@ for name in (gm.NN, gm.GPT, gm.SSM):
     more = f"node2vec-beyond-{name.lower()}"
     SCORES[f"{name.lower()}-beyond-chance"] = beyond_chance.at(architecture=name) >= 0.0
     SCORES[more] = filming.more_geometric(gm.NODE2VEC, name)
-
-
-RECIPE = recipe(__name__)

@@ -9,7 +9,6 @@ from msgspec import structs
 import inweights as iw
 from inweights.lab import Curriculum, Measure, Plan, Score, Trial, cosine, number
 from inweights.recipes.geometric_memory import common as gm
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end
 from inweights.training.curriculum import Precision
 from inweights.worlds.families.graph import Graph
@@ -133,6 +132,3 @@ SCORES = {
     "forgetting-keeps-most": lost.at(change="β₂ .9").over("width") <= 0.1,
     "epsilon-keeps-most": lost.at(change="ε 1e-3").over("width") <= 0.1,
 }
-
-
-RECIPE = recipe(__name__)

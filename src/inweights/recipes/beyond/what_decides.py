@@ -9,7 +9,6 @@ import polars as pl
 
 import inweights as iw
 from inweights.lab import Curriculum, Plan, Trial, number
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import compositions, where_known
 from inweights.seeds import Streams
 
@@ -164,6 +163,3 @@ SCORES = {
     "rate-helps": effect.at(term="rate") >= 0.1,
     "facts-are-known": number("recall", "recall").over("cell") >= 0.99,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 32))

@@ -8,7 +8,6 @@ import polars as pl
 
 import inweights as iw
 from inweights.lab import Plan, Score, Trial, cosine, share
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import compositions, gain, where_known
 
 Decayed = Literal["matrices", "all"]
@@ -121,6 +120,3 @@ SCORES = {
     "norms-cost-the-facts": recall.at(decayed=ALL).over("head", "when") <= 0.9,
     "facts-known": recall.at(decayed=SPARED).over("head", "width", "when") >= KNOWN,
 }
-
-
-RECIPE = recipe(__name__)

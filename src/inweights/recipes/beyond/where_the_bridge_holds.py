@@ -10,7 +10,6 @@ from inweights.config import apply_overrides
 from inweights.errors import check_names
 from inweights.lab import Measure, Plan, Score, Trial, cosine, number, share
 from inweights.recipes.identity_bridge import common as ib
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared import derived
 
 LABELS = ("axis", "value", "init", "world")
@@ -157,6 +156,3 @@ SCORES = {
     "alignment-tells": cosine("alignment_tells", "correlation").over("world") >= 0.7,
     "alignment-leads": number("leads", "lead").over("init", "world") >= 1.0,
 }
-
-
-RECIPE = recipe(__name__)

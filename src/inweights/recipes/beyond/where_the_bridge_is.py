@@ -6,7 +6,6 @@ import polars as pl
 
 import inweights as iw
 from inweights.lab import Measure, Plan, Trial, number, share, with_controls
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import memorised
 
 Head = Literal["untied", "tied"]
@@ -92,6 +91,3 @@ SCORES = {
     "untrained": largest.at(control="untrained") <= 0.1,
     "influence-is-no-evidence": number("influence", "part").over("head") >= 0.5,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 16, 32))

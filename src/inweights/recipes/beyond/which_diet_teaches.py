@@ -7,7 +7,6 @@ from msgspec import field, structs
 from inweights.errors import check_names
 from inweights.lab import Computation, Outside, Plan, Score, cosine, number, share
 from inweights.lm.tuning.fine_tune import FineTune
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.language.invented import Invented, InventedSettings
 from inweights.recipes.shared.language.strategies import Taught, known_before, teach
 
@@ -150,6 +149,3 @@ SCORES = {
     "replay-keeps-language": rise.at(condition="control") - rise.at(condition="replay") >= 0.25,
     "asserts-what-is-wrong": wrong.at(condition="derive") >= 0.5,
 }
-
-
-RECIPE = recipe(__name__, seeds=(1, 8, 8), version=2)

@@ -7,7 +7,6 @@ import polars as pl
 import inweights as iw
 from inweights.lab import Measure, Plan, share
 from inweights.recipes.identity_bridge import common as ib
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import compositions
 
 #: Text for the roles whose recall is drawn over training.
@@ -72,6 +71,3 @@ SCORES = {
     "with-identity": accuracy.at(identity=True) >= 0.9,
     "without-identity": accuracy.at(identity=False) <= 0.15,
 }
-
-
-RECIPE = recipe(__name__)

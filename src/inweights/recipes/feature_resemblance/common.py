@@ -7,23 +7,12 @@ import polars as pl
 import inweights as iw
 from inweights import lab
 from inweights.lab.grammar.trial import Probe
-from inweights.recipes.feature_resemblance.trainings import (
-    GPT,
-    ONE_LAYER,
-    GPTTraining,
-    OneLayerTraining,
-)
+from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.shared.derived import compositions
 from inweights.worlds.families.analogy import AnalogicalTwoHop, Analogy
 
-#: Before there was one, losses were recorded of what stood still beside others that trained.
-VERSION = 2
-
-
 #: How far a similarity may be from the printed one; the GPT here is not the paper's.
-NEAR = {ONE_LAYER: 0.03, GPT: 0.1}
-#: The paper's GPT.
-LARGE = iw.GPTConfig(layers=12, width=768, heads=12, tied=False)
+NEAR = {tasks.ONE_LAYER: 0.03, tasks.GPT: 0.1}
 
 
 def measures() -> tuple[Probe, ...]:
@@ -88,8 +77,8 @@ def near(similarity: lab.Score, printed: float, tolerance: float = 0.03) -> lab.
 def both_models(
     labels: Mapping[str, lab.Value],
     world: lab.WorldConfig,
-    one_layer: OneLayerTraining,
-    gpt: GPTTraining,
+    one_layer: tasks.OneLayerTraining,
+    gpt: tasks.GPTTraining,
     *,
     course: str,
     rho: float,
@@ -102,5 +91,5 @@ def both_models(
             model=training.model,
             learner=training.curriculum(course, rho),
         )
-        for name, training in ((ONE_LAYER, one_layer), (GPT, gpt))
+        for name, training in ((tasks.ONE_LAYER, one_layer), (tasks.GPT, gpt))
     ]

@@ -9,7 +9,6 @@ from inweights import lab
 from inweights.models.configs import DeepLinearConfig
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
-from inweights.recipes.papers import recipe
 from inweights.worlds.labels import Labels
 
 LINEAR = "linear network"
@@ -122,6 +121,3 @@ SCORES = {
     "predicted-by-depth": lab.number("predicted", "error", model=LINEAR).over("depth") <= 0.04,
     "gpt-fitted": lab.number("final_loss", "loss", model=tasks.GPT) <= 0.05,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8), version=fr.VERSION)

@@ -4,7 +4,6 @@ import polars as pl
 
 import inweights as iw
 from inweights import lab
-from inweights.recipes.papers import recipe
 
 CASES = {"lengths": "length", "products": "same", "others": "other"}
 
@@ -63,6 +62,3 @@ SCORES = {
     f"lemma-18-{name}": lab.number("widest", column).over("layer") <= 0.2
     for name, column in CASES.items()
 } | {"nearer-when-wider": lab.number("nearness", "ratio") <= 0.5}
-
-
-RECIPE = recipe(__name__)

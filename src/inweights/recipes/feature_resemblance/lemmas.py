@@ -10,7 +10,6 @@ import inweights as iw
 from inweights import lab
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
-from inweights.recipes.papers import recipe
 
 #: Place of the convergence of each phase of stage 2; two hops with identities are the joint course.
 CONVERGES = {
@@ -163,6 +162,3 @@ SCORES |= {
         lab.number("unlike", "scaled").over("course", "width").within(0.6, 1.0)
     ),
 }
-
-
-RECIPE = recipe(__name__)

@@ -6,7 +6,6 @@ import inweights as iw
 from inweights.lab import Judged, Plan, cosine, number, share
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
-from inweights.recipes.papers import recipe
 
 LABELS = ("model", "course")
 
@@ -91,6 +90,3 @@ SCORES |= {
     "as-forgets-gpt": kept.at(model=tasks.GPT, course="AS", role="attribution") <= 0.5,
     "as-keeps-one-layer": kept.at(model=tasks.ONE_LAYER, course="AS", role="attribution") >= 0.95,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8), version=fr.VERSION)

@@ -5,14 +5,7 @@ import polars as pl
 import inweights as iw
 from inweights.lab import Computation, Judged, Outside, Plan, cosine, share
 from inweights.lm.tuning.fine_tune import FineTune
-from inweights.recipes.papers import recipe
-from inweights.recipes.shared.language.analogies import (
-    ATTRIBUTION,
-    CONDITIONS,
-    SHUFFLED,
-    ZERO_SHOT,
-    Analogies,
-)
+from inweights.recipes.shared.language import analogies
 from inweights.recipes.shared.language.experiment import tell_and_ask
 from inweights.support.content import contents_of
 
@@ -23,7 +16,7 @@ class Settings(iw.Config):
     training: FineTune = FineTune(
         method="lora", rate=1e-3, epochs=10, batch_tokens=256, precision="bf16", end=False
     )
-    conditions: tuple[str, ...] = CONDITIONS
+    conditions: tuple[str, ...] = analogies.CONDITIONS
 
     @property
     def contents(self) -> dict[str, str]:
@@ -31,7 +24,7 @@ class Settings(iw.Config):
 
     def __post_init__(self) -> None:
         for condition in self.conditions:
-            Analogies(rows=self.rows, condition=condition)  # refuses what there is not
+            analogies.Analogies(rows=self.rows, condition=condition)  # refuses what there is not
 
 
 def plan(settings: Settings) -> Plan:
@@ -44,11 +37,11 @@ def plan(settings: Settings) -> Plan:
                 compute=tell_and_ask,
                 options={
                     "model": Outside(name=settings.model),
-                    "lesson": Analogies(rows=settings.rows, condition=condition),
-                    "tuning": None if condition == ZERO_SHOT else settings.training,
+                    "lesson": analogies.Analogies(rows=settings.rows, condition=condition),
+                    "tuning": None if condition == analogies.ZERO_SHOT else settings.training,
                 },
                 seeded=True,
-                effort=10 if condition == ZERO_SHOT else 100,
+                effort=10 if condition == analogies.ZERO_SHOT else 100,
             )
             for condition in settings.conditions
         ]
@@ -95,17 +88,14 @@ for order in ("joint", "SA"):
     closer = similarity.at(condition=order) - similarity.at(condition="AS")
     SCORES[f"{order}-beats-AS"] = success.at(condition=order) - similarity_last >= 0.1
     SCORES[f"{order}-more-similar-than-AS"] = closer >= 0.02
-shuffled = {order: success.at(condition=SHUFFLED + order) for order in ("joint", "AS")}
+shuffled = {order: success.at(condition=analogies.SHUFFLED + order) for order in ("joint", "AS")}
 gain = cosine("table", "gain")
 SCORES |= {
     "all-similar": similarity.over("condition") >= 0.6,
-    "beats-zero-shot": joint - success.at(condition=ZERO_SHOT) >= 0.1,
-    "premises-help": joint - success.at(condition=ATTRIBUTION) >= 0.1,
-    "shuffled-joint-beats-chance": gain.at(condition=SHUFFLED + "joint") >= 0.1,
-    "shuffled-SA-beats-chance": gain.at(condition=SHUFFLED + "SA") >= 0.1,
+    "beats-zero-shot": joint - success.at(condition=analogies.ZERO_SHOT) >= 0.1,
+    "premises-help": joint - success.at(condition=analogies.ATTRIBUTION) >= 0.1,
+    "shuffled-joint-beats-chance": gain.at(condition=analogies.SHUFFLED + "joint") >= 0.1,
+    "shuffled-SA-beats-chance": gain.at(condition=analogies.SHUFFLED + "SA") >= 0.1,
     "shuffled-joint-beats-AS": shuffled["joint"] - shuffled["AS"] >= 0.1,
     "told-is-known": success.of("recall").at(condition="joint") >= 0.9,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8))

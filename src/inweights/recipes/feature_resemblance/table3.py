@@ -9,7 +9,6 @@ import inweights as iw
 from inweights.lab import Judged, Plan, Trial, cosine, number, share
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
-from inweights.recipes.papers import recipe
 
 #: Similarity and success, as printed; losses are .0133, .0198 and .0138.
 PRINTED: dict[str, tuple[float, str]] = {
@@ -111,6 +110,3 @@ SCORES["grid-has-no-match"] = number("extremes", "matching") <= 0.5
 for one, other in (("joint", "SA"), ("SA", "AS")):
     closer = similarity.at(course=one) - similarity.at(course=other)
     SCORES[f"order-{one.lower()}-{other.lower()}"] = closer >= 0.05
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8), version=fr.VERSION)

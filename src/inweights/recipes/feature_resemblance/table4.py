@@ -8,7 +8,6 @@ from inweights.errors import check_names
 from inweights.lab import Judged, Plan, cosine, number, share
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
-from inweights.recipes.papers import recipe
 
 LABELS = ("model", "rho")
 
@@ -70,6 +69,3 @@ SCORES |= {
     "predicted-from-facts": error <= 0.02,
     "predicted-closed-form": error.of("closed_form_error") <= 0.02,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8), version=fr.VERSION)

@@ -8,7 +8,6 @@ import inweights as iw
 from inweights import lab
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
-from inweights.recipes.papers import recipe
 from inweights.worlds.families.analogy import Analogy
 
 
@@ -86,6 +85,3 @@ SCORES |= {
     "lemma-2": lab.computed("stage_one", "span").over("course") <= 1e-9,
     "linear-regime": lab.number("stage_one", "linear").over("course") <= 0.15,
 }
-
-
-RECIPE = recipe(__name__, version=fr.VERSION)

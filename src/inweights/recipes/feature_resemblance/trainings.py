@@ -185,10 +185,3 @@ class GPTTraining(iw.Config):
     ) -> lab.Curriculum:
         """The same of any facts."""
         return iw.learners.analogy(parts, losses, rate=self.rate, steps=self.steps)
-
-
-#: A few steps of small models, for tests.
-BRIEF = OneLayerTraining(
-    model=OneLayerConfig(width=32, mlp="folded"), attention=5, mlp=20, late={"AS": 20}
-)
-BRIEF_GPT = GPTTraining(model=iw.GPTConfig(layers=2, width=16, tied=False), steps=10)

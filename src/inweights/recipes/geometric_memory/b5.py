@@ -6,7 +6,6 @@ import inweights as iw
 from inweights.lab import Computation, Measure, Plan, cosine, number
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged
-from inweights.recipes.papers import recipe
 from inweights.worlds.families.graph import Graph
 
 RUN = ["graph", "architecture", "seed"]
@@ -85,6 +84,3 @@ SCORES = {
     "probe-brings-the-graph": probe.at(embedding="random") >= 0.4,
     "correlation-takes-local-for-global": heatmap.at(embedding="local") >= 0.5,
 }
-
-
-RECIPE = recipe(__name__)

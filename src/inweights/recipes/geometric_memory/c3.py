@@ -10,7 +10,6 @@ import inweights as iw
 from inweights.lab import Curriculum, Judged, Measure, Plan, Trial, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import far_correlation, judged
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end, first_step
 from inweights.worlds.families.graph import Graph
 
@@ -117,6 +116,3 @@ for name in (gm.GPT, gm.SSM, WIDE):
         SCORES["wide-is-as-sure-frozen"] = frozen - free <= 0.05
     else:
         SCORES[f"{name.lower()}-is-less-sure-frozen"] = frozen - free >= 0.1
-
-
-RECIPE = recipe(__name__)

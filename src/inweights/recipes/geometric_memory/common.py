@@ -1,11 +1,13 @@
 """What the recipes of Geometric Memory share: graphs, architectures, conditions, and trainings."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 from msgspec.structs import replace
 
 import inweights as iw
+from inweights.config import load_toml
 from inweights.errors import check_names
 from inweights.lab import Curriculum, Descent, ModelConfig, Trial, Value
 from inweights.models.configs import MambaConfig, Node2VecConfig, TinyNNConfig
@@ -22,10 +24,6 @@ CONDITIONS = (CODE, PLAIN)
 #: Where TinyNN is trained in bfloat16, too.
 OF_PRECISION = (BF16, *CONDITIONS)
 
-#: Of recipes with conditions; before there were none, and in our margin a node with a self-edge
-#: was a neighbour of its own.
-VERSION = 2
-
 Shape = Literal["path-star", "grid", "cycle", "irregular"]
 #: The four tiny graphs (C.3): 17, 16, 15 and 16 nodes.
 GRAPHS: tuple[Shape, ...] = ("path-star", "grid", "cycle", "irregular")
@@ -39,25 +37,10 @@ NN = "TinyNN"
 FROZEN = "associative"
 ARCHITECTURES = (NODE2VEC, GPT, SSM, NN, FROZEN)
 
-#: Rate, steps and width of every trained architecture on each graph (B.5).
-_TRAINED: dict[tuple[str, str], tuple[float, int, int]] = {
-    (GPT, "path-star"): (0.01, 500, 32),
-    (GPT, "grid"): (0.01, 500, 32),
-    (GPT, "cycle"): (0.01, 700, 32),
-    (GPT, "irregular"): (0.01, 2500, 32),
-    (SSM, "path-star"): (0.01, 500, 32),
-    (SSM, "grid"): (0.01, 500, 32),
-    (SSM, "cycle"): (0.01, 500, 32),
-    (SSM, "irregular"): (0.01, 500, 32),
-    (NN, "path-star"): (0.01, 500, 32),
-    (NN, "grid"): (0.01, 500, 32),
-    (NN, "cycle"): (0.01, 10_000, 512),
-    (NN, "irregular"): (0.005, 1000, 16),
-    (FROZEN, "path-star"): (0.2, 500, 32),
-    (FROZEN, "grid"): (0.2, 500, 32),
-    (FROZEN, "cycle"): (10.0, 5000, 15),
-    (FROZEN, "irregular"): (2.0, 2000, 16),  # B.2 has 500: too few (c3.toml)
-}
+#: Rate, steps and width of every trained architecture on each graph.
+_TRAINED: dict[str, dict[str, tuple[float, int, int]]] = load_toml(
+    Path(__file__).with_suffix(".toml")
+)
 
 
 class Node2VecDescent(iw.Config):
@@ -139,7 +122,7 @@ def training(architecture: str, shape: str, *, most: int | None = None) -> Train
         Training(architecture='TinyNN', rate=0.01, steps=3, width=32, second=0.999, fades=True, \
 condition='ours')
     """
-    known = {f"{a} on {s}": settings for (a, s), settings in _TRAINED.items()}
+    known = {f"{a} on {s}": on for a, graphs in _TRAINED.items() for s, on in graphs.items()}
     name = f"{architecture} on {shape}"
     check_names("training", [name], known)
     rate, steps, width = known[name]

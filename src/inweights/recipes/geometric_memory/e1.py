@@ -6,7 +6,6 @@ from msgspec import structs
 import inweights as iw
 from inweights.lab import Plan, share
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end
 from inweights.recipes.shared.derived_paths import mean_recall, whole
 
@@ -82,6 +81,3 @@ SCORES = {
     "edges-are-memorised": frozen.of("recall") >= 0.95,
     "learnt-succeeds": share("learnt", "hardest") >= 0.85,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8))

@@ -8,7 +8,6 @@ from msgspec import structs
 import inweights as iw
 from inweights.lab import Computation, Plan, computed
 from inweights.recipes.geometric_memory.common import GRAPHS, Shape
-from inweights.recipes.papers import recipe
 from inweights.theory.geometric_memory.storage_tables import constructions, costs, squeezed_star
 from inweights.worlds.families.graph import Graph
 
@@ -132,6 +131,3 @@ SCORES = {
     "footnote-14": narrowest >= 1.0,
     "narrower-than-nodes": error.at(construction="shifted") <= 1e-9,
 }
-
-
-RECIPE = recipe(__name__, seeds=1)

@@ -7,7 +7,6 @@ from inweights.lab import Plan, cosine, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import filming
 from inweights.recipes.geometric_memory.derived import judged
-from inweights.recipes.papers import recipe
 from inweights.worlds.families.graph import Graph
 
 
@@ -53,6 +52,3 @@ for name in (gm.GPT, gm.SSM, gm.NN):
     short = name.lower()
     SCORES[f"{short}-beyond-{gm.FROZEN}"] = filming.more_geometric(name, gm.FROZEN)
     SCORES[f"node2vec-beyond-{short}"] = filming.more_geometric(gm.NODE2VEC, name)
-
-
-RECIPE = recipe(__name__, version=gm.VERSION)

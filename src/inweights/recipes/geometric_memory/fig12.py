@@ -5,7 +5,6 @@ import polars as pl
 import inweights as iw
 from inweights.lab import Plan, cosine, number, share
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end
 from inweights.recipes.shared.derived_paths import learnt, token_names, whole
 
@@ -51,6 +50,3 @@ SCORES = {
     "no-reverse-cascade-geometry-first": lead.at(condition=ways.GEOMETRY) >= -50.0,
     "not-the-order-of-a-cascade": cosine("order", "order").over("graph", "condition") >= -0.75,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8))

@@ -7,7 +7,6 @@ from msgspec import structs
 
 import inweights as iw
 from inweights.lab import Curriculum, Measure, Plan, Trial, cosine, share
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end
 from inweights.recipes.shared.derived_paths import learnt, token_names
 from inweights.worlds.families.in_context import InContextStar
@@ -147,25 +146,3 @@ SCORES = {
     "teacherless-succeeds": exact.at(condition=HIDDEN) >= 0.95,
     "teacherless-cascade": cosine("order", "order").over("graph") <= -0.9,
 }
-
-
-_MINI = InContextTraining(
-    world=InContextStar(arms=2, nodes=3, labels=8, trained=30, asked=10),
-    model=iw.GPTConfig(layers=1, width=8, heads=1, context=16),
-    steps=6,
-    batch=8,
-)
-_PAPER = tuple(
-    InContextTraining(
-        world=InContextStar(arms=arms, nodes=5, labels=100, trained=200_000, asked=2000),
-        model=iw.GPTConfig(layers=12, width=width, heads=8, context=128, positions="sinusoidal"),
-        steps=40_000,
-        batch=512,
-        optimizer=iw.Optimizer(rate=5e-4, decayed="all"),
-        schedule=iw.Schedule(kind="cosine", warmup=1000, final=0.1),
-        precision="bf16",
-    )
-    for arms, width in ((2, 384), (5, 384), (10, 784))
-)
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8), version=3)

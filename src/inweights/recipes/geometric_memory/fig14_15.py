@@ -10,7 +10,6 @@ import inweights as iw
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.models.configs import MambaConfig
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared import derived, derived_paths
 from inweights.worlds.families.path_star import PathStar
 
@@ -24,7 +23,6 @@ KEYS = ["graph", "block", "condition", "taught", "seed"]
 
 
 _SMALL = ways.PathStarTraining(model=MambaConfig(layers=2, width=32), paths=400, together=500)
-_PAPER_MAMBA = MambaConfig(layers=12, width=384, state=16, kernel=4, expand=2)
 
 
 class Settings(iw.Config):
@@ -105,6 +103,3 @@ SCORES = {
     "edges-alone-nearest": nearest.over("graph", "block") >= 0.95,
     "edges-alone-hops": by_hops.over("graph", "block") <= -0.3,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8))

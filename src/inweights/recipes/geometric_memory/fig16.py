@@ -7,7 +7,6 @@ import polars as pl
 import inweights as iw
 from inweights.lab import Plan, Score, share
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end
 from inweights.recipes.shared.derived_paths import whole
 from inweights.worlds.families.path_star import PathStar
@@ -97,6 +96,3 @@ SCORES = {
     "geometry-first": exact.at(condition=ways.GEOMETRY) >= 0.1,
     "random-embeddings-fail": exact.at(condition=ways.RANDOM, split=ARM).over("graph") <= 0.02,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8))

@@ -8,7 +8,6 @@ import inweights as iw
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import beside_random, judged, top_energy
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import beside_chance
 
 LABELS = ("graph", "architecture")
@@ -80,6 +79,3 @@ SCORES = {
     "edges-are-stored": share("stored", "recall").over(*LABELS) >= 0.99,
     "node2vec-stores-edges": remembered.at(architecture=gm.NODE2VEC).over("graph") >= 0.99,
 }
-
-
-RECIPE = recipe(__name__, version=gm.VERSION)

@@ -7,7 +7,6 @@ import polars as pl
 import inweights as iw
 from inweights.lab import Measure, Plan, number
 from inweights.recipes.geometric_memory import common as gm
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import first_step, half_time
 from inweights.worlds.families.graph import Graph
 
@@ -86,6 +85,3 @@ SCORES = {
     "geometry-takes-longer": number("steps", "ratio").over("graph") >= 2.0,
     "tinygpt-geometry-first": number("gpt", "lead").over("graph") >= 5.0,
 }
-
-
-RECIPE = recipe(__name__)

@@ -6,7 +6,6 @@ import inweights as iw
 from inweights.lab import Measure, Plan, number
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import far_correlation, judged
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import mean_by_hops
 
 LABELS = ("graph", "architecture")
@@ -76,6 +75,3 @@ SCORES = {
     "tiny-nn-zigzags": near.at(architecture=gm.NN) <= 0.0,
     "tiny-nn-zigzags-as-drawn": number("early", "near", graph="cycle") <= 0.0,
 }
-
-
-RECIPE = recipe(__name__, version=gm.VERSION + 1)

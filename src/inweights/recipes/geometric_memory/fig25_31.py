@@ -10,7 +10,6 @@ from inweights.lab import Curriculum, Measure, Plan, Trial, cosine, number, shar
 from inweights.models.configs import TinyNNConfig
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import beside_chance
 from inweights.training.curriculum import Precision
 from inweights.worlds.families.graph import Graph
@@ -152,6 +151,3 @@ HELPS = {
 for name, (more, less) in HELPS.items():
     SCORES[name] = geometry.at(setting=more) - geometry.at(setting=less) >= 0.0
     SCORES[f"{name}-margin"] = positive.at(setting=more) - positive.at(setting=less) >= 0.0
-
-
-RECIPE = recipe(__name__, version=gm.VERSION)

@@ -4,7 +4,6 @@ import polars as pl
 
 import inweights as iw
 from inweights.lab import Computation, Plan, computed
-from inweights.recipes.papers import recipe
 from inweights.theory.geometric_memory.star_picture import star_design, star_picture
 from inweights.worlds.families.in_context import InContextStar
 from inweights.worlds.families.path_star import PathStar
@@ -59,6 +58,3 @@ SCORES = {
     "first-is-a-guess-of-arms": computed("task", "choices").over("task").within(1.0, 1.0),
     "later-follow": computed("task", "later").over("task") <= 1.0,
 }
-
-
-RECIPE = recipe(__name__, seeds=1)

@@ -8,7 +8,6 @@ from msgspec import structs
 import inweights as iw
 from inweights.lab import Plan, share
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end
 from inweights.recipes.shared.derived_paths import hardest, whole
 from inweights.worlds.families.own_path_star import OwnPathStar
@@ -104,6 +103,3 @@ SCORES = {
     "forward-edges-fail": token.at(condition=FORWARD) <= 0.05,
     "reverse-path": share("final", "exact", condition=REVERSE) >= 0.95,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8))

@@ -9,13 +9,7 @@ import polars as pl
 import inweights as iw
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
-from inweights.recipes.geometric_memory.derived import (
-    beside_random,
-    far_correlation,
-    judged,
-    top_energy,
-)
-from inweights.recipes.papers import recipe
+from inweights.recipes.geometric_memory import derived
 from inweights.worlds.families.graph import Graph
 
 LABELS = ("graph", "architecture", "edges")
@@ -53,9 +47,9 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Distances from what chance gives, over all pairs and over those that no edge joins."""
     gpt = tables["correlation"].filter(pl.col("architecture") == gm.GPT)
-    tables = judged(tables)
-    correlation = beside_random(tables["correlation"])
-    top = top_energy(tables["energy"], LABELS)
+    tables = derived.judged(tables)
+    correlation = derived.beside_random(tables["correlation"])
+    top = derived.top_energy(tables["energy"], LABELS)
     one_way = pl.col("edges") != "both"
     return tables | {
         "conditions": gpt,
@@ -63,7 +57,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "top": top,
         "one_way": correlation.filter(one_way),
         "one_way_top": top.filter(one_way),
-        "far": far_correlation(tables["cosines"], LABELS).filter(one_way),
+        "far": derived.far_correlation(tables["cosines"], LABELS).filter(one_way),
     }
 
 
@@ -84,6 +78,3 @@ for name, edges in product((gm.GPT, gm.SSM), ("forward", "backward")):
     SCORES[one] = beyond_chance.at(architecture=name, edges=edges) <= 0.0
     SCORES[f"{one}-far"] = far.at(architecture=name, edges=edges) <= 0.0
     SCORES[f"{one}-spectrum"] = top_beyond_chance.at(architecture=name, edges=edges) >= 0.0
-
-
-RECIPE = recipe(__name__, version=gm.VERSION)

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 import inweights as iw
 from inweights.lab import Plan, share
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end
 from inweights.recipes.shared.derived_paths import whole
 from inweights.worlds.families.path_star import PathStar
@@ -80,6 +79,3 @@ SCORES = {
     "backward-only-hardest": exact.of("hardest").at(edges="backward", task=FORWARD) <= 0.05,
     "all-memorise": exact.of("trained").over("graph", "edges", "task") >= 0.95,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8))

@@ -5,7 +5,6 @@ import polars as pl
 import inweights as iw
 from inweights.lab import Plan, number, share
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end, first_step
 from inweights.recipes.shared.derived_paths import whole
 from inweights.worlds.families.path_star import PathStar
@@ -47,6 +46,3 @@ SCORES = {
     "reverse-is-higher": exact.at(task=REVERSE) - exact.at(task=FORWARD) >= 0.0,
     "reverse-path": exact.at(task=REVERSE) >= 0.95,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8))

@@ -6,7 +6,6 @@ from msgspec import structs
 import inweights as iw
 from inweights.lab import Plan, number, share
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end, first_step
 from inweights.recipes.shared.derived_paths import whole
 
@@ -52,6 +51,3 @@ SCORES = {
     "more-are-quicker-still": half.at(pauses=FEW) - half.at(pauses=MANY) >= 10.0,
     "better-at-the-end": exact.at(pauses=MANY) - exact.at(pauses=NONE) >= 0.02,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8))

@@ -6,7 +6,6 @@ from msgspec import structs
 import inweights as iw
 from inweights.lab import Plan, share
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end
 from inweights.recipes.shared.derived_paths import mean_recall, whole
 
@@ -62,6 +61,3 @@ SCORES = {
     "edges-rehearsed": lost.at(condition=ways.HEAD_START) <= 0.05,
     "embeddings-frozen": lost.at(condition=ways.GEOMETRY) <= 0.02,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8))

@@ -5,7 +5,6 @@ import polars as pl
 import inweights as iw
 from inweights.lab import Measure, Plan, number, share
 from inweights.recipes.geometric_memory import paths as ways
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived_paths import own_and_other_arms
 
 #: Arms in a picture, so that three of them fit side by side; numbers are over all that were asked.
@@ -60,6 +59,3 @@ SCORES = {
     "edges-alone-nearest": nearest.at(condition=ways.ALONE) >= 0.95,
     "random-is-not": gap.at(condition=ways.RANDOM).within(-0.1, 0.1),
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8))

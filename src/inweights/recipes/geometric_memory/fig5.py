@@ -8,7 +8,6 @@ import inweights as iw
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import beside_random, far_correlation, judged
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end, mean_by_hops
 
 LABELS = ("graph", "architecture")
@@ -67,6 +66,3 @@ for name in (gm.GPT, gm.SSM):
         f"{name.lower()}-from-edges-alone": beyond_chance.at(architecture=name) <= 0.0,
         f"{name.lower()}-of-what-was-not-taught": of_far_pairs.at(architecture=name) <= -0.2,
     }
-
-
-RECIPE = recipe(__name__, version=gm.VERSION)

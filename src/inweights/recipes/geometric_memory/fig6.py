@@ -8,7 +8,6 @@ import inweights as iw
 from inweights.lab import Computation, Measure, Plan, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged, top_energy
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import first_step, half_time
 from inweights.theory.geometric_memory.storage_tables import one_step
 from inweights.worlds.families.graph import Graph
@@ -156,6 +155,3 @@ SCORES = {
     "margin-later-slow": end.at(horizon=SLOW) >= 0.0,
     "rounding-keeps-the-margin": kept.at(condition=gm.BF16) - kept.at(condition=gm.CODE) >= 0.25,
 }
-
-
-RECIPE = recipe(__name__, version=gm.VERSION)

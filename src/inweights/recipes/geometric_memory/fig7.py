@@ -9,7 +9,6 @@ from inweights.lab import Measure, Plan, number, share
 from inweights.models.configs import Node2VecConfig
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import top_energy
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import beside_chance
 from inweights.worlds.families.graph import Graph
 
@@ -92,6 +91,3 @@ SCORES = {
     "scale-does-not-matter": share("swept", "top", axis=SCALE).over("graph", "value") >= 0.85,
     "deeper-models-less": gpt - node2vec <= -0.1,
 }
-
-
-RECIPE = recipe(__name__, version=gm.VERSION)

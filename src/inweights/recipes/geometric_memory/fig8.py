@@ -7,7 +7,6 @@ import polars as pl
 import inweights as iw
 from inweights.lab import Computation, Measure, Plan, Trial, computed, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import at_the_end
 from inweights.theory.feature_resemblance.stabilisation import by_space, propositions
 from inweights.worlds.families.graph import Graph
@@ -122,6 +121,3 @@ SCORES = {
     "longer-gets-degenerate": cosine("uneven", "share").over("graph") >= 0.05,
     "cycle-does-not": cosine("longer", "share", graph="cycle").within(-0.001, 0.001),
 }
-
-
-RECIPE = recipe(__name__)

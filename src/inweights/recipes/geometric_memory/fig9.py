@@ -10,7 +10,6 @@ from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.models.configs import Node2VecConfig
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import beside_chance
 from inweights.worlds.families.graph import Graph
 
@@ -119,6 +118,3 @@ SCORES = {
     "margin-beats-chance": share("cycle_own", "p", self_edges=False) <= 0.05,
     "margin-with-self-edges": on_cycle.at(over="min", self_edges=True) >= 0.0,
 }
-
-
-RECIPE = recipe(__name__, version=gm.VERSION)

@@ -188,36 +188,6 @@ class PathStarTraining(iw.Config):
 #: Two lengths of a path: (200, 4) and (200, 5).
 STARS = (PathStarTraining(nodes=4), PathStarTraining(nodes=5))
 
-#: The paper's (5000, 5) with its sizes and rates (B.2, B.3).
-PAPER_STAR = PathStarTraining(
-    arms=5000,
-    nodes=5,
-    pauses=5,
-    model=iw.GPTConfig(layers=12, width=384, heads=8, context=16, positions="sinusoidal"),
-    edges=5000,
-    paths=20_000,
-    together=25_000,
-    leaves=512,
-    sources=2048,
-    rate=5e-4,
-    weight_decay=0.01,
-    warmup=1000,
-    schedule="cosine",
-    precision="bf16",
-)
-
-#: Table 2's other rows in the weights: (10000, 6) and (10000, 10).
-LARGER_STARS = (
-    structs.replace(PAPER_STAR, arms=10_000, nodes=6, pauses=6),
-    structs.replace(
-        PAPER_STAR,
-        arms=10_000,
-        nodes=10,
-        pauses=10,
-        model=structs.replace(PAPER_STAR.model, width=784, context=24),
-    ),
-)
-
 #: A few steps on a few arms, for tests.
 MINI = PathStarTraining(
     arms=8,

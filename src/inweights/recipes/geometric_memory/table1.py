@@ -6,7 +6,6 @@ import inweights as iw
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import beside_random, far_correlation, judged
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import mean_by_hops
 
 LABELS = ("graph", "architecture")
@@ -65,6 +64,3 @@ SCORES = {
     "node2vec-knows-far-pairs": far.at(architecture=gm.NODE2VEC) <= -0.8,
     "transformer-knows-far-pairs": far.at(architecture=gm.GPT) <= -0.3,
 }
-
-
-RECIPE = recipe(__name__, version=gm.VERSION)

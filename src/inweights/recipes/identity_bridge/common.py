@@ -100,15 +100,6 @@ NARROW = GPTTraining(
     tuned_width=64,
 )
 
-#: A few steps of a GPT, for tests.
-BRIEF = GPTTraining(
-    model=iw.GPTConfig(tied=False, layers=2, width=16),
-    phase=iw.Phase(steps=4, random_offset=True),
-    tuned_width=16,
-)
-#: And of one with a tied head.
-BRIEF_TIED = replace(BRIEF, model=iw.GPTConfig(layers=2, width=16))
-
 
 def trial(
     name: str,

@@ -5,7 +5,6 @@ from functools import partial
 import polars as pl
 
 from inweights.lab import Plan, computed, cosine, share
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.language.experiment import computations
 from inweights.recipes.shared.language.facts import Facts, TrainingMix
 from inweights.recipes.shared.language.invented import InventedSettings as Settings
@@ -68,6 +67,3 @@ SCORES = {
         for hop in ("first_hop", "second_hop")
     },
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 8))

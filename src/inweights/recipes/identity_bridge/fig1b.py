@@ -7,7 +7,6 @@ import polars as pl
 import inweights as iw
 from inweights.lab import Plan, share
 from inweights.recipes.identity_bridge import common as ib
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import memorised
 
 LABELS = ("model", "relations", "told", "identity")
@@ -74,6 +73,3 @@ SCORES = {
     "facts-known-gpt": known.at(model="gpt") >= 0.99,
     "facts-known-emb-mlp": known.at(model="emb-mlp", relations=1) >= 0.99,
 }
-
-
-RECIPE = recipe(__name__)

@@ -7,7 +7,6 @@ import polars as pl
 import inweights as iw
 from inweights.lab import Plan, cosine, share
 from inweights.recipes.identity_bridge import common as ib
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import compositions, excess, memorised, where_known
 
 LABELS = ("model", "identity", "complexity")
@@ -93,6 +92,3 @@ SCORES = {
     >= 0.05,
     "facts-known": share("memorised", "accuracy").over(*LABELS) >= 0.99,
 }
-
-
-RECIPE = recipe(__name__)

@@ -8,7 +8,6 @@ import polars as pl
 import inweights as iw
 from inweights.lab import Measure, Plan, Trial, number, share
 from inweights.recipes.identity_bridge.common import EmbMLPTraining
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import compositions, memorised, own_peaks
 
 LABELS = ("n", "identity")
@@ -102,6 +101,3 @@ SCORES = {
     "fails-without": accuracy.at(identity=False) <= 0.005,
     "one-hop-known": share("memorised", "accuracy").over(*LABELS) >= 0.999,
 }
-
-
-RECIPE = recipe(__name__)

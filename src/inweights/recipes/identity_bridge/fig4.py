@@ -3,9 +3,10 @@
 from functools import partial
 
 from inweights.recipes.identity_bridge import optimum
-from inweights.recipes.papers import recipe
 
 Settings = optimum.Settings
+plan = partial(optimum.plan, identity=True)
+derive = optimum.derive
 
 SCORES = {
     "bridge-peaks": optimum.peak.at(row_group="bridge").over("n", "column_group") >= 1.0,
@@ -13,11 +14,3 @@ SCORES = {
     "positive-margins": optimum.least >= 0.01,
     "certified": optimum.gap <= 1e-5,
 }
-
-RECIPE = recipe(
-    __name__,
-    seeds=1,
-    plan=partial(optimum.plan, identity=True),
-    derive=optimum.derive,
-    version=optimum.VERSION,
-)

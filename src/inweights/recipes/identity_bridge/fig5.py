@@ -3,9 +3,10 @@
 from functools import partial
 
 from inweights.recipes.identity_bridge import optimum
-from inweights.recipes.papers import recipe
 
 Settings = optimum.Settings
+plan = partial(optimum.plan, identity=False)
+derive = optimum.derive
 
 SCORES = {
     "no-preference": optimum.block.at(row_group="subject", column_group="object").within(
@@ -15,11 +16,3 @@ SCORES = {
     "negative-margins": optimum.most <= -0.01,
     "certified": optimum.gap <= 1e-5,
 }
-
-RECIPE = recipe(
-    __name__,
-    seeds=1,
-    plan=partial(optimum.plan, identity=False),
-    derive=optimum.derive,
-    version=optimum.VERSION,
-)

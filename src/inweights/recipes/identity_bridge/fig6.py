@@ -5,7 +5,6 @@ import polars as pl
 import inweights as iw
 from inweights.lab import Judged, Measure, Plan, Score, cosine, number, share
 from inweights.recipes.identity_bridge import common as ib
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import compositions, memorised, over_blocks, where_known
 
 
@@ -72,6 +71,3 @@ SCORES |= {
     "small-tighter-at-answer-contrast": sharper >= 0.01,
     "facts-known": share("memorised", "accuracy").over("model") >= 0.99,
 }
-
-
-RECIPE = recipe(__name__)

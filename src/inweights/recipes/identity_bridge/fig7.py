@@ -8,15 +8,7 @@ import polars as pl
 import inweights as iw
 from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.identity_bridge import common as ib
-from inweights.recipes.papers import recipe
-from inweights.recipes.shared.derived import (
-    compositions,
-    correlation,
-    first_step,
-    half_time,
-    memorised,
-    over_blocks,
-)
+from inweights.recipes.shared import derived
 
 #: Recall from which on the facts count as memorised.
 KNOWN = 0.99
@@ -54,13 +46,17 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Curves of one unit for the film, half-times, and correlations over training."""
     keys = ["model", "seed", "step"]
-    answered = compositions(tables["accuracy"]).select(*keys, "accuracy")
-    aligned = over_blocks(tables["alignment"], ("cosine", "contrast", "nearest"), (*keys, "place"))
+    answered = derived.compositions(tables["accuracy"]).select(*keys, "accuracy")
+    aligned = derived.over_blocks(
+        tables["alignment"], ("cosine", "contrast", "nearest"), (*keys, "place")
+    )
     at_r1, at_r2 = (aligned.filter(pl.col("place") == place) for place in ("first_hop", "query"))
     without_r1 = tables["memory"].filter(pl.col("prompt") == "subject_relation")
-    recalled = memorised(tables["accuracy"], ("model", "step")).select(*keys, recall="accuracy")
+    recalled = derived.memorised(tables["accuracy"], ("model", "step")).select(
+        *keys, recall="accuracy"
+    )
     runs = ["model", "seed"]
-    known = first_step(recalled, "recall", runs, least=KNOWN).rename({"first": "step"})
+    known = derived.first_step(recalled, "recall", runs, least=KNOWN).rename({"first": "step"})
     shares = (
         answered,
         recalled,
@@ -70,7 +66,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     )
     wide = reduce(lambda table, other: table.join(other, on=keys), shares)
     curves = wide.unpivot(index=keys, variable_name="series", value_name="value")
-    half = half_time(curves, "value", [*runs, "series"])
+    half = derived.half_time(curves, "value", [*runs, "series"])
     times = half.pivot("series", index=runs, values="half_time")
     filmed = tables["states"]["model"][0]
     return {
@@ -85,7 +81,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         .join(answered, on=keys, how="left")
         .with_columns(pl.col("accuracy").fill_null(math.nan)),
         "in_step": pl.concat(
-            correlation(both, "accuracy", by, [*runs, "place"]).with_columns(by=pl.lit(by))
+            derived.correlation(both, "accuracy", by, [*runs, "place"]).with_columns(by=pl.lit(by))
             for both in [answered.join(aligned, on=keys)]
             for by in ("cosine", "contrast")
         ),
@@ -104,6 +100,3 @@ SCORES = {
     "in-step-at-answer-contrast": in_step.at(place="query", by="contrast") >= 0.8,
     "alignment-leads": number("leads", "alignment_r1_leads").over("model") >= 5.0,
 }
-
-
-RECIPE = recipe(__name__)

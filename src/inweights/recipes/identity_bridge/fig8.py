@@ -8,7 +8,6 @@ import inweights as iw
 from inweights.lab import Plan, cosine, share
 from inweights.lm.exams.compare import CORRECT, INCORRECT, PARTIAL
 from inweights.lm.tuning.fine_tune import FineTune
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.language.experiment import computations
 from inweights.recipes.shared.language.facts import Facts, TrainingMix
 from inweights.recipes.shared.language.tables import WORDS, accuracies, both_times, rises
@@ -89,6 +88,3 @@ SCORES = {
         for hop in ("first_hop", "second_hop")
     },
 }
-
-
-RECIPE = recipe(__name__, seeds=(1, 8, 8))

@@ -80,6 +80,3 @@ block = computed("blocks", "contrast").over("n")
 least = computed("extremes", "least").over("n")
 most = least.of("largest")
 gap = computed("norms", "gap").over("n")
-
-
-VERSION = 2

@@ -9,7 +9,6 @@ from inweights import lab
 from inweights.config import check_size
 from inweights.recipes.identity_bridge.proofs import SCORES as PROVED
 from inweights.recipes.identity_bridge.proofs import computations
-from inweights.recipes.papers import recipe
 
 #: Initial scale and weight decay of every kind of training.
 TRAININGS = {
@@ -96,6 +95,3 @@ SCORES = {
     "small-initialisation-closer": (small - large).over("identity") >= 0.0,
     "decay-closer": (decay - standard).over("identity") >= 0.0,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 10), version=2)

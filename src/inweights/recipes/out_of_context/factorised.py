@@ -5,7 +5,6 @@ import polars as pl
 import inweights as iw
 from inweights import lab
 from inweights.models.configs import DeepLinearConfig
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import memorised
 from inweights.worlds.families.implication import Implication
 
@@ -74,6 +73,3 @@ SCORES = {
     "a-tie": lab.number("ends", "query_margin", model=MERGED).over(*CELL).within(-0.02, 0.02),
     "memorised": lab.share("memorised", "accuracy").over("model", *CELL) >= 0.99,
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 12, 12))

@@ -4,7 +4,6 @@ from functools import partial
 
 import inweights as iw
 from inweights import lab
-from inweights.recipes.papers import recipe
 from inweights.recipes.reversal_curse import kinds
 from inweights.worlds.families.implication import Implication
 
@@ -31,6 +30,9 @@ def plan(settings: Settings) -> lab.Plan:
     return kinds.plan(worlds, settings.training)
 
 
+derive = partial(kinds.derive, labels=("told", "denied"))
+
+
 accuracy = lab.share("questions", "accuracy")
 MODEL = "model"
 
@@ -41,6 +43,3 @@ SCORES = {
     "more-counter-examples": accuracy.at(told=3, denied=4).over(MODEL) <= 0.1,
     **kinds.common_scores("told", "denied"),
 }
-
-
-RECIPE = recipe(__name__, seeds=(2, 8, 10), derive=partial(kinds.derive, labels=("told", "denied")))

@@ -55,17 +55,6 @@ class Training(iw.Config):
         }
 
 
-#: A few steps, for tests.
-BRIEF = Training(
-    steps=20,
-    gpt=GPTTraining(
-        model=iw.GPTConfig(tied=False, layers=2, width=16),
-        phase=iw.Phase(steps=4, random_offset=True),
-        tuned_width=64,
-    ),
-)
-
-
 def plan(
     worlds: Sequence[tuple[Mapping[str, lab.Value], lab.WorldConfig]],
     training: Training,

@@ -4,7 +4,6 @@ from functools import partial
 
 import inweights as iw
 from inweights import lab
-from inweights.recipes.papers import recipe
 from inweights.recipes.reversal_curse import kinds
 from inweights.worlds.families.reversal import Reversal
 
@@ -35,6 +34,9 @@ def plan(settings: Settings) -> lab.Plan:
         computations=[*bare.computations, *phrased.computations],
         measures=bare.measures,
     )
+
+
+derive = partial(kinds.derive, labels=("identities", "told", "phrased"), by=("phrased",))
 
 
 def _world(
@@ -72,10 +74,3 @@ SCORES = {
     "one-end-is-not-enough": accuracy.at(identities="first", told=10).over(MODEL) <= 0.1,
     **kinds.common_scores("identities", "told", phrased=False),
 }
-
-
-RECIPE = recipe(
-    __name__,
-    seeds=(2, 8, 10),
-    derive=partial(kinds.derive, labels=("identities", "told", "phrased"), by=("phrased",)),
-)

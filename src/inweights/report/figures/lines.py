@@ -86,7 +86,11 @@ class Panel:
         for place, name in enumerate(self._apart[1]):
             part = controls.get(name)
             if part is not None and not part.is_empty():
-                _band(axes, tidy.spread(part, self.x, self.y, self.y_limits), style.shade(place))
+                band, shade = tidy.spread(part, self.x, self.y, self.y_limits), style.shade(place)
+                axes.fill_between(  # an interval, or its mean where there is none
+                    band.at, band.low, band.high, color=style.GREY, alpha=shade, linewidth=1.5,
+                    zorder=0,
+                )  # fmt: skip
         looks = style.marks(list(names))
         step, reach = (0.0, 0.0) if self.x_log else _step(places.unique().to_numpy())
         for place, (name, raw) in enumerate(names.items()):
@@ -208,13 +212,6 @@ def _line(axes: Axes, data: tidy.Spread, look: style.Mark, shift: float, *, dots
         axes.plot(data.dots_at + shift, data.dots, ".", **faint)
     line: dict[str, Any] = {"color": look.color, "linestyle": look.dash, "linewidth": 1.5}
     axes.plot(at, data.mean, marker=look.marker if dots else "", **line, **style.MARKER)
-
-
-def _band(axes: Axes, data: tidy.Spread, shade: float) -> None:
-    """A control: its interval, or its mean where there is none."""
-    axes.fill_between(
-        data.at, data.low, data.high, color=style.GREY, alpha=shade, linewidth=1.5, zorder=0
-    )
 
 
 def _reference(axes: Axes, rows: pl.DataFrame, x: str, column: str) -> None:

@@ -1,16 +1,19 @@
-"""Axes, titles and group names of the player; ``assets/player.js`` places them by the width."""
+"""Axes, titles and group names of the player; ``assets/player.js`` places them by the width.
+
+How the axes look stands in ``assets/player.json``.
+"""
 
 import html
+import json
 from typing import Any
 
 import polars as pl
 
 from inweights.report.base import style
+from inweights.report.base.document import asset
 from inweights.report.base.matrix import Matrix
 from inweights.report.figures.through_time import ThroughTime
 
-_SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
-_LABEL = {"size": 13, "color": style.INK}
 _LEGIBLE = 30  # rows or columns whose names are shown, at most
 
 
@@ -31,39 +34,25 @@ def build_layout(film: ThroughTime, matrix: Matrix) -> dict[str, Any]:
     """
     first, last = film.layers[0], film.layers[-1]
     depth = "" if first == last else f"; light to dark: layer {first} to {last}"
-    shared = {"linecolor": style.GREY, "ticks": "outside", "ticklen": 4, "showline": True,
-              "tickcolor": style.GREY, "zeroline": False}  # fmt: skip
-    axis_x: dict[str, Any] = {**shared, "showgrid": False, "anchor": "y",
-                              "title": {"text": "training step", "font": _LABEL}}  # fmt: skip
-    axis_y: dict[str, Any] = {**shared, "gridcolor": "#e6e9ee", "anchor": "x",
-                              "title": {"text": words(film.y_label), "font": _LABEL}}  # fmt: skip
+    layout: dict[str, Any] = json.loads(asset("player.json"))
+    layout["hoverlabel"] = {"font": {"family": layout["font"]["family"]}}
+    layout["yaxis"]["title"]["text"] = words(film.y_label)
     if film.step_log:
-        axis_x |= {"type": "log", "dtick": 1}
+        layout["xaxis"] |= {"type": "log", "dtick": 1}
     if film.y_limits is not None:
         margin = 0.04 * (film.y_limits[1] - film.y_limits[0])
-        axis_y["range"] = [film.y_limits[0] - margin, film.y_limits[1] + margin]
-    grid = {"showgrid": False, "zeroline": False, "ticks": "", "showline": True, "mirror": True,
-            "linecolor": style.GREY, "tickfont": {"size": 10.5}, "type": "category"}  # fmt: skip
-    free = {"showgrid": False, "zeroline": False, "showticklabels": False, "showline": True,
-            "mirror": True, "linecolor": style.PALE}  # fmt: skip
+        layout["yaxis"]["range"] = [film.y_limits[0] - margin, film.y_limits[1] + margin]
     named_rows, named_columns = len(matrix.rows) <= _LEGIBLE, len(matrix.columns) <= _LEGIBLE
-    return {
-        "font": {"family": _SANS, "size": 12, "color": style.INK},
-        "paper_bgcolor": "#ffffff",
-        "plot_bgcolor": "#ffffff",
-        "hoverlabel": {"font": {"family": _SANS}},
-        "xaxis": axis_x,
-        "yaxis": axis_y,
-        "xaxis2": {**grid, "anchor": "y2", "showticklabels": named_columns},
-        "yaxis2": {**grid, "anchor": "x2", "showticklabels": named_rows, "autorange": "reversed"},
-        "xaxis3": {**free, "anchor": "y3", "range": _range(film.states["x"])},
-        "yaxis3": {**free, "anchor": "x3", "range": _range(film.states["y"])},
+    layout["xaxis2"]["showticklabels"] = named_columns
+    layout["yaxis2"]["showticklabels"] = named_rows
+    for axis in "xy":
+        layout[f"{axis}axis3"]["range"] = _range(film.states[axis])
+    # Pixels that everything left of the matrix takes, about.
+    left = (_names(matrix) if named_rows else 4) + (18 if matrix.row_groups else 0)
+    return layout | {
         "shapes": _edges(matrix),
         "annotations": _groups(matrix, named_rows, named_columns),
-        "meta": {
-            "titles": [words(film.matrix_label), f"hidden states{depth}"],
-            "left": _left(matrix, named_rows),
-        },
+        "meta": {"titles": [words(film.matrix_label), f"hidden states{depth}"], "left": left},
     }
 
 
@@ -84,11 +73,6 @@ def _edges(matrix: Matrix) -> list[dict[str, Any]]:
 def _names(matrix: Matrix) -> float:
     """Pixels that the names of the rows take, about."""
     return 6.0 * max((len(name) for name in matrix.rows), default=0) + 6
-
-
-def _left(matrix: Matrix, named_rows: bool) -> float:
-    """Pixels that everything left of the matrix takes, about."""
-    return (_names(matrix) if named_rows else 4) + (18 if matrix.row_groups else 0)
 
 
 def _groups(matrix: Matrix, named_rows: bool, named_columns: bool) -> list[dict[str, Any]]:

@@ -28,8 +28,6 @@ _WIDE, _HIGH, _EDGE = 230.0, 40.0, 8.0
 
 def headline(claims: Sequence[ClaimResult]) -> str:
     """Return the verdict on all claims in words."""
-    if not claims:
-        return "No claim is stated"
     counted = [claim for claim in claims if not claim.check]
     if not counted:
         good = sum(claim.verdict == "reproduced" for claim in claims)
@@ -44,7 +42,9 @@ def headline(claims: Sequence[ClaimResult]) -> str:
 
 
 def claims_section(claims: Sequence[ClaimResult]) -> str:
-    """Return the headline, the tally and the rows."""
+    """Return the headline, the tally and the rows; nothing without any."""
+    if not claims:
+        return ""
     tally = Counter(claim.verdict for claim in claims if not claim.check)
     parts = [
         tag("span", _icon(verdict), escape(f"{tally[verdict]} {verdict}"), class_=f"chip {name}")
@@ -57,8 +57,6 @@ def claims_section(claims: Sequence[ClaimResult]) -> str:
         tag("a", href=f"#claim-{n}", class_=_CLASS[c.verdict], aria_label=f"{c.verdict}: {c.text}")
         for n, c in enumerate(claims)
     ]
-    if not claims:  # a study that asks, and claims nothing
-        return tag("section", tag("p", escape(headline(claims)), class_="note"), id="verdict")
     rows = tag("ol", *(claim_row(n, c) for n, c in enumerate(claims)), class_="claims")
     # What is worth a look stands below: one line here.
     if all(claim.verdict == "not judged" for claim in claims):

@@ -47,7 +47,8 @@ def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) 
     body = tag(
         "main",
         sections.header(run),
-        sections.cautions_section(run.cautions),
+        sections.listed_section("results", "What came out", run.results),
+        sections.listed_section("cautions", "Before you conclude", run.cautions),
         claims_section(run.claims),
         figures,
         sections.controls_section(run.tables),
@@ -59,7 +60,7 @@ def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) 
     scripts = [asset("page.js")]
     if moving:
         scripts = [_plotly(), asset("player.js"), *scripts]
-    title = f"{headline(run.claims)} – {run.heading}"
+    title = f"{headline(run.claims)} – {run.heading}" if run.claims else run.heading
     return document(title, body, styles=["page.css"], scripts=scripts)
 
 

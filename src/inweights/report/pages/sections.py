@@ -46,8 +46,9 @@ def header(run: Outcome) -> str:
         ("replicates", plural(len(run.seeds), "seed")),
         ("time", duration(run.seconds)),
     ]
-    figures = ["Figures"] if recipe.figures else []
-    links = [(name.lower(), name) for name in ("Verdict", *figures, "Numbers", "Settings")]
+    parts = {"Results": run.results, "Verdict": run.claims, "Figures": recipe.figures}
+    there = [name for name, part in parts.items() if part]
+    links = [(name.lower(), name) for name in (*there, "Numbers", "Settings")]
     links.append(("again", "Run it again"))
     names = " and ".join(f"`{name}`" for name in recipe.part)
     part = f"This is a part of the recipe: more seeds of the trials for {names}."
@@ -62,12 +63,12 @@ def header(run: Outcome) -> str:
     )
 
 
-def cautions_section(cautions: Sequence[str]) -> str:
-    """Return what a reader has to know before comparing the numbers; nothing without any."""
-    if not cautions:
+def listed_section(name: str, title: str, texts: Sequence[str]) -> str:
+    """Return sentences below a title; nothing without any."""
+    if not texts:
         return ""
-    listed = tag("ul", *(tag("li", escape(text)) for text in cautions), class_="choices")
-    return tag("section", tag("h2", "Before you conclude"), listed, id="cautions")
+    listed = tag("ul", *(tag("li", escape(text)) for text in texts), class_="choices")
+    return tag("section", tag("h2", title), listed, id=name)
 
 
 def duration(seconds: float) -> str:

@@ -87,7 +87,8 @@ def gradients(
     x = np.broadcast_to(inputs, (replicas, *inputs.shape[-3:]))
     count = x.shape[1]
     omega = np.full(count, 1 / count) if weights is None else weights
-    if labels.shape != (count,) or omega.shape != (count,) or not _within(labels, k):
+    known = bool(((labels >= 0) & (labels < k)).all())
+    if labels.shape != (count,) or omega.shape != (count,) or not known:
         raise DataError(
             f"{count} prompts need as many labels from 0 to {k - 1} and weights; "
             f"given {labels.shape} and {omega.shape}"
@@ -120,7 +121,3 @@ def softmax(logits: Float[Reals, "*n K"]) -> Float[Reals, "*n K"]:
     """Return the softmax along the last axis."""
     weights: Reals = np.exp(logits - logits.max(-1, keepdims=True))
     return weights / weights.sum(-1, keepdims=True)
-
-
-def _within(ids: Ids, end: int) -> bool:
-    return not ids.size or bool(0 <= ids.min() <= ids.max() < end)

@@ -8,14 +8,9 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from inweights.theory.geometric_memory import spectral
 from inweights.theory.geometric_memory.bands import Bands
 from inweights.theory.geometric_memory.detail import Detail
-from inweights.theory.geometric_memory.spectral import (
-    edge_ends,
-    eigenspaces,
-    hop_distances,
-    operator,
-)
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Ids, Int
 from inweights.worlds.world import World
 
@@ -124,12 +119,12 @@ def scene(world: World) -> pl.DataFrame:
         >>> row["roots"], row["links"][:2], row["ring"], row["sizes"][0]
         ([0], [[0, 1], [0, 5]], False, 3)
     """
-    count, u, v = edge_ends(world)
+    count, u, v = spectral.edge_ends(world)
     detail = Detail.of(count, u, v)
     a = detail.adjacency(u, v)
     near = (a + a.T) > 0
     np.fill_diagonal(near, False)
-    hops = hop_distances(a)
+    hops = spectral.hop_distances(a)
     ring = bool(np.isfinite(hops).all() and (near.sum(1) == 2).all())
     where = plane(hops)
     if count > len(a):
@@ -137,7 +132,7 @@ def scene(world: World) -> pl.DataFrame:
         values = (bands.edges[1:] + bands.edges[:-1]) / 2
         sizes = bands.sizes(0).round().astype(np.int64)
     else:
-        spectrum = eigenspaces(operator(a))
+        spectrum = spectral.eigenspaces(spectral.operator(a))
         values, sizes = spectrum.eigenvalues(), spectrum.sizes()
     u, v = np.nonzero(np.triu(near))
     start = int(world.vocabulary["node"][0]) if "node" in world.vocabulary else 0

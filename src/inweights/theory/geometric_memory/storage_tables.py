@@ -5,18 +5,8 @@ import math
 import numpy as np
 import polars as pl
 
+from inweights.theory.geometric_memory import storage as stored
 from inweights.theory.geometric_memory.spectral import adjacency, hop_distances
-from inweights.theory.geometric_memory.storage import (
-    bipartite_storage,
-    bit_complexity,
-    fit,
-    incidence_storage,
-    norm_complexity,
-    one_step_storage,
-    separating_dimensions,
-    shifted_storage,
-    untied_storage,
-)
 from inweights.worlds.families.graph import Graph
 
 
@@ -36,8 +26,8 @@ def costs(world: Graph, *, dimensions: int, cells: int, seed: int = 0) -> pl.Dat
     a = adjacency(world.build(seed))
     rows = []
     for tied in (True, False):
-        bits = bit_complexity(a, dimensions=dimensions, cells=cells, tied=tied)
-        for measure, cost in (("bits", bits), ("norm", norm_complexity(a, tied=tied))):
+        bits = stored.bit_complexity(a, dimensions=dimensions, cells=cells, tied=tied)
+        for measure, cost in (("bits", bits), ("norm", stored.norm_complexity(a, tied=tied))):
             rows.append(
                 {
                     "measure": measure,
@@ -76,14 +66,14 @@ def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     # An edge between two nodes that are equally far from a third, modulo two, closes an odd cycle.
     bipartite = not any(((part @ a > 0) & part).any() for part in (odd, even))
     built = {
-        **({"proposition 3": (bipartite_storage(a), None)} if bipartite else {}),
-        "proposition 4": untied_storage(a),
-        "proposition 5": (incidence_storage(a), None),
-        "shifted": (shifted_storage(a), None),
+        **({"proposition 3": (stored.bipartite_storage(a), None)} if bipartite else {}),
+        "proposition 4": stored.untied_storage(a),
+        "proposition 5": (stored.incidence_storage(a), None),
+        "shifted": (stored.shifted_storage(a), None),
     }
     rows = []
     for name, (v, u) in built.items():
-        storage = fit(a, v, u)
+        storage = stored.fit(a, v, u)
         logits = v @ (v if u is None else u).T
         rows.append(
             {
@@ -117,7 +107,7 @@ def one_step(world: Graph, *, width: int, seed: int = 0) -> pl.DataFrame:
         at the mean degree.
     """
     a = adjacency(world.build(seed))
-    storage = fit(a, *one_step_storage(a, width, seed))
+    storage = stored.fit(a, *stored.one_step_storage(a, width, seed))
     return pl.DataFrame(
         {
             "width": [width],
@@ -148,7 +138,7 @@ def squeezed_star(*, arms: int, nodes: int, closeness: float = 0.5, draws: int =
         >>> table["over_arms"].item() < 1, table["ratio"].item() < 1
         (True, True)
     """
-    dimensions = min(separating_dimensions(arms, closeness, seed) for seed in range(draws))
+    dimensions = min(stored.separating_dimensions(arms, closeness, seed) for seed in range(draws))
     count = 1 + arms * (nodes - 1)
     associative = (count - 1) * math.log2(count)
     geometric = count * dimensions * math.log2(nodes)

@@ -11,16 +11,7 @@ from typing import Any
 
 from inweights.errors import ConfigError, DataError, nearest
 from inweights.support.limits import missing_file, read_text
-from inweights.worlds.knowledge.text import (
-    COLUMNS,
-    STAGE,
-    Row,
-    fields_at,
-    places_of,
-    record_rows,
-    row_of,
-    text_rows,
-)
+from inweights.worlds.knowledge import text
 from inweights.worlds.readers.databases import database_rows, is_database
 from inweights.worlds.readers.hub import hub_rows, is_hub_name
 from inweights.worlds.readers.parquet import read_parquet
@@ -40,7 +31,7 @@ _REFUSED |= dict.fromkeys((".db", ".sqlite", ".sqlite3"), "sqlite:///FILE with -
 
 def read_rows(
     source: str | Path, *, edited: bool = False, query: str = "", download: bool = False
-) -> Iterator[Row]:
+) -> Iterator[text.Row]:
     """Read every fact of a file or folder, a database, or a data set of the hub."""
     path, name = Path(source), str(source)
     suffix = path.suffix.lower()
@@ -52,7 +43,7 @@ def read_rows(
         yield from _folder(path, edited=edited)
     elif not path.is_file() and is_hub_name(name):
         for number, record in enumerate(hub_rows(name, download=download), start=1):
-            yield from record_rows(record, number, f"{name}, row {number}", edited=edited)
+            yield from text.record_rows(record, number, f"{name}, row {number}", edited=edited)
     elif not path.is_file():
         there = path.parent.iterdir() if path.parent.is_dir() else ()
         close = nearest(path.name, (file.name for file in there))
@@ -70,24 +61,24 @@ def read_rows(
     elif suffix in (".gz", ".bz2"):
         raise DataError(f"{path} is not a dump of Wikidata; unpack other files first")
     else:
-        yield from text_rows(path, edited=edited)
+        yield from text.text_rows(path, edited=edited)
 
 
-def _named(facts: Iterator[tuple[int, Fact]]) -> Iterator[Row]:
+def _named(facts: Iterator[tuple[int, Fact]]) -> Iterator[text.Row]:
     """Facts whose names may hold any white space."""
     for number, fact in facts:
         s, r, o = (" ".join(name.split()) for name in fact.triple)
         if not (s and r and o):
             raise DataError(f"fact {number} has a blank name: {fact.triple}")
-        yield Row(number, fact._replace(triple=(s, r, o)))
+        yield text.Row(number, fact._replace(triple=(s, r, o)))
 
 
 def _rows(
     source: str, columns: Sequence[str], rows: Iterator[Sequence[Any]], *, three: bool
-) -> Iterator[Row]:
+) -> Iterator[text.Row]:
     """Rows of a table; any ``three`` columns may be meant where their names do not say."""
     names = [name.lower() for name in columns]
-    places = places_of(names)
+    places = text.places_of(names)
     if places is None and three and len(names) == 3:
         places = {"subject": 0, "relation": 1, "object": 2}
     chain = not three and is_two_hop(names)
@@ -97,12 +88,12 @@ def _rows(
         cells, where = ["" if v is None else str(v) for v in row], f"{source}, row {number}"
         if chain:
             facts = two_hop_facts(dict(zip(names, cells, strict=True)), where)
-            yield from (Row(number, fact, chain=True) for fact in facts)
+            yield from (text.Row(number, fact, chain=True) for fact in facts)
         elif places is not None:
-            yield row_of(*fields_at(cells, places), number, where)
+            yield text.row_of(*text.fields_at(cells, places), number, where)
 
 
-def _folder(path: Path, *, edited: bool) -> Iterator[Row]:
+def _folder(path: Path, *, edited: bool) -> Iterator[text.Row]:
     """All parts of a folder, numbered on."""
     splits = path / "dataset_dict.json"
     state = path / "state.json"
@@ -145,7 +136,7 @@ def _below(path: Path, names: Sequence[str]) -> list[Path]:
 
 def _wanted(columns: Sequence[str]) -> Sequence[str]:
     """Columns that facts may come from; all where none may, so that the error names them."""
-    known = {name for names in (*COLUMNS, STAGE) for name in names}
+    known = {name for names in (*text.COLUMNS, text.STAGE) for name in names}
     lower = [name.lower() for name in columns]
     kept = columns if is_two_hop(lower) else [n for n in columns if n.lower() in known]
     return kept or columns

@@ -12,13 +12,7 @@ import msgspec
 
 from inweights.errors import DataError
 from inweights.support.limits import read_text
-from inweights.worlds.readers.published import (
-    Fact,
-    is_mquake,
-    is_two_hop,
-    mquake_facts,
-    two_hop_facts,
-)
+from inweights.worlds.readers import published
 
 #: What a header may call subject, relation and object.
 COLUMNS = (
@@ -43,7 +37,7 @@ class Row(NamedTuple):
     """
 
     line: int
-    fact: Fact
+    fact: published.Fact
     stage: int = 0
     chain: bool = False
 
@@ -85,15 +79,17 @@ def _cases(path: Path, text: str, *, edited: bool) -> Iterator[Row]:
 
 def record_rows(record: Any, number: int, where: str, *, edited: bool) -> Iterator[Row]:
     """The facts of an object."""
-    if is_mquake(record):
-        yield from (Row(number, f, chain=True) for f in mquake_facts(record, where, edited=edited))
+    if published.is_mquake(record):
+        yield from (
+            Row(number, f, chain=True) for f in published.mquake_facts(record, where, edited=edited)
+        )
         return
     if not isinstance(record, Mapping):
         raise DataError(f"{where}: not a JSON object, but {json.dumps(record)[:40]}")
     lower = {key.lower(): v for key, v in record.items()}
-    if is_two_hop(list(lower)):
+    if published.is_two_hop(list(lower)):
         plain = {k: "" if v is None else str(v) for k, v in lower.items()}
-        yield from (Row(number, f, chain=True) for f in two_hop_facts(plain, where))
+        yield from (Row(number, f, chain=True) for f in published.two_hop_facts(plain, where))
         return
     fields = []
     for names in COLUMNS:
@@ -127,14 +123,14 @@ def _cells(path: Path, text: str) -> Iterator[Row]:
         if not begun:
             begun = True
             names = [cell.strip().lower() for cell in cells]
-            header = names if is_two_hop(names) else None
+            header = names if published.is_two_hop(names) else None
             places = places_of(names)
             if header or places is not None:
                 continue
         if header:
             if len(cells) != len(header):
                 raise DataError(f"{where}: {len(cells)} cells; the header has {len(header)}")
-            facts = two_hop_facts(dict(zip(header, cells, strict=True)), where)
+            facts = published.two_hop_facts(dict(zip(header, cells, strict=True)), where)
             yield from (Row(number, fact, chain=True) for fact in facts)
         elif places is not None:
             yield row_of(*fields_at(cells, places), number, where)
@@ -162,7 +158,7 @@ def row_of(fields: list[str], stage: str, line: int, where: str) -> Row:
     if not re.fullmatch(r"\d{1,4}|", stage.strip()):
         raise DataError(f"{where}: the stage must be a whole number, got '{stage}'")
     subject, relation, thing = (" ".join(field.split()) for field in fields)
-    return Row(line, Fact((subject, relation, thing)), int(stage.strip() or 0))
+    return Row(line, published.Fact((subject, relation, thing)), int(stage.strip() or 0))
 
 
 def places_of(names: Sequence[str]) -> dict[str, int] | None:

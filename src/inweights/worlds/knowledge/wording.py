@@ -101,13 +101,20 @@ class Wording(Config):
                     )
 
     @classmethod
-    def read(cls, path: str | Path) -> Wording:
+    def read(cls, path: str | Path, facts: Knowledge | None = None) -> Wording:
         """Read ``[statements]``, ``[phrases]`` and ``[kinds.NAME]`` from a TOML file.
 
         Raises:
-            ConfigError: The file cannot be read, or a template does not fit.
+            ConfigError: The file cannot be read, a template does not fit, or the facts that are
+                given lack a relation of it.
         """
-        return decode(cls, load_toml(Path(path)))
+        words = decode(cls, load_toml(Path(path)))
+        if facts:
+            known, where = {*facts.relations}, f"relation in {path}"
+            check_names(where, [*words.statements, *words.phrases], known)
+            known |= {said for relation in known for said in words.sense(relation) if said}
+            check_names(where, [r for k in words.kinds.values() for r in k.relations], known)
+        return words
 
     def over(self, facts: Knowledge) -> Wording:
         """These words, and for relations and entities that have none, those of the facts' file.
@@ -184,7 +191,9 @@ class Wording(Config):
         """Prompt of a question that chains two relations."""
         noun, verb = self.sense(second)
         start = self._reached([first], subject)
-        return f"The {noun} of {start} is" if noun else f"{_upper(start)} {verb}"
+        if noun:
+            return f"The {noun} of {start} is"
+        return f"{'T' + start[1:] if start.startswith('the ') else start} {verb}"
 
     def ask(self, relations: Sequence[str], subject: str) -> str:
         """A question for the end of a chain of relations.
@@ -245,11 +254,6 @@ class Wording(Config):
 def ended(thing: str, stop: str = ".") -> str:
     """A name at the end of a sentence, which one such as ``Inc.`` ends itself."""
     return thing if stop == "." and thing.endswith(".") else f"{thing}{stop}"
-
-
-def _upper(text: str) -> str:
-    """With a capital where it begins with an article; names stay as they are."""
-    return f"T{text[1:]}" if text.startswith("the ") else text
 
 
 def _fill(templates: Sequence[str], subject: str, thing: str, index: int) -> tuple[str, str]:
