@@ -55,8 +55,8 @@ def edits(
     A fact gets the answer of the next fact of its role. The model itself stays as it is. What
     follows is told by the world. Two hops: the two-hop facts and queries through the hop. An
     analogy: of an attribution the same of its class, of a similarity the attributes of the new
-    class. A reversal: the reversal of the new fact. A graph, where a node has several right
-    answers: the reversed edge.
+    class. Of an edge the reversal, where it is asked and not told, or in a graph: it is to be
+    among as many first answers as are right, and among two where the old one is, too.
 
     Args:
         model: ``R`` replicas of a GPT.
@@ -120,7 +120,8 @@ def edits(
             _descend(edited, prompts, new, list(moved.parameters()), steps, rate, only)
         facts, queries = _logits(edited, before.facts), _logits(edited, before.queries)
         given = _first(facts[:, places], model.columns(new), before.rights[:, places])
-        reached = _first(queries, model.columns(expected), before.query_rights)
+        right = before.query_rights.clamp(min=2 if role == "edge" else 1)  # the old one, too
+        reached = _first(queries, model.columns(expected), right)
         kept = _first(queries, before.composed, before.query_rights)
         overlap = before.overlap(direction)
         found.append(
