@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -148,15 +149,17 @@ def test_a_page_says_what_was_compared_and_what_came_out(facts: Path, tmp_path: 
     compared, known, *others, knowledge, cost = done.results
     assert compared.startswith("Compared: untrained, facts, with @tiny and 2 seeds")
     number = dict(done.tables["measured"].filter(kind="accuracy").select("name", "n").rows())
-    untrained, plain = rows["accuracy", "facts"]
-    first, second = sorted([(untrained, "untrained"), (plain, "facts")], reverse=True)
+    values = [f"{value:.0%}" for value in rows["accuracy", "facts"]]
+    least, most = sorted(zip(map(float, rows["accuracy", "facts"]), values, own.ways, strict=True))
+    said = f"from {least[1]} ('{least[2]}') to {most[1]} ('{most[2]}')"
+    if len({*values}) == 1:
+        said = f"{values[0]} (all)"
     assert known.startswith(
-        f"Facts ({number['facts']} questions). Among candidates: "
-        f"'{first[1]}' {first[0]:.0%}, '{second[1]}' {second[0]:.0%}. In words: "
+        f"Facts ({number['facts']} questions). Among candidates: {said}. In words: "
     )
     assert any(text.startswith("Held out (") for text in others)
-    assert f"'facts' {rows['language', 'perplexity'][1]:.1f}" in knowledge
-    assert "Tokens of a question: " in cost
+    assert f"{rows['language', 'perplexity'][1]:.1f} ('facts')" in knowledge
+    assert re.search(r"Tokens of a question: \d+ \(all\)", cost)
     page = (done.folder.path / "page.html").read_text(encoding="utf-8")
     body = page.partition("<main")[2].partition("Numbers</h2>")[0]
     for text in (">What came out</h2>", 'href="#results"', "Facts ("):

@@ -31,6 +31,10 @@ ASKED = [
 ]
 
 
+#: In place of a code: an answer that ends before its length.
+CUT = 1
+
+
 class Server(ThreadingHTTPServer):
     """Says Italy; is busy as often as it is told to be."""
 
@@ -45,10 +49,13 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.seen.append((self.headers.get("Authorization", ""), body))
         code = self.server.busy.pop() if self.server.busy else 200
-        self.send_response(code)
-        self.end_headers()
         said = {"choices": [{"message": {"content": " italia.\n"}}]}
-        self.wfile.write(json.dumps(said if code == 200 else {}).encode())
+        error = {"error": {"message": "no such model"}}
+        content = json.dumps(said if code in (200, CUT) else error).encode()
+        self.send_response(200 if code == CUT else code)
+        self.send_header("Content-Length", str(len(content) + (code == CUT)))
+        self.end_headers()
+        self.wfile.write(content)
 
     def log_message(self, *_: Any) -> None:
         """Stay silent."""
@@ -92,17 +99,26 @@ def test_each_question_is_asked_once_and_kept(server, tmp_path, monkeypatch) -> 
 
 
 def test_a_busy_server_is_asked_again_after_longer_and_longer(server, tmp_path) -> None:
-    server.busy, waited = [500, 429], list[float]()
+    server.busy, waited = [500, CUT, 429], list[float]()
     ask_endpoint(
         Endpoint(address(server), "small", at_once=1), ASKED[:1], tmp_path / "a", wait=waited.append
     )
-    assert waited == [1.0, 2.0]
+    assert waited == [1.0, 2.0, 4.0]
 
 
 def test_what_will_not_come_right_is_said_at_once(server, tmp_path) -> None:
     server.busy = [401]
-    with pytest.raises(RunError, match=r"after 1 tries: 401 .*OPENAI_API_KEY"):
-        ask_endpoint(Endpoint(address(server), "small"), ASKED[:1], tmp_path / "a")
+    endpoint = Endpoint(address(server), "small", at_once=1)
+    with pytest.raises(RunError, match=r"did not answer: 401 Unauthorized; is OPENAI_API_KEY set"):
+        ask_endpoint(endpoint, ASKED[:1], tmp_path / "a")
+    server.busy = [404, 200]
+    told = r'404 Not Found {"error": {"message": "no such model"}}; 1 of 2 answers are kept'
+    with pytest.raises(RunError, match=told):
+        ask_endpoint(endpoint, ASKED, tmp_path / "a")
+    assert requests_of(endpoint, ASKED, tmp_path / "a")[0] == 1
+    server.busy = [404]
+    with pytest.raises(RunError, match="most addresses end in /v1"):
+        Endpoint(address(server).removesuffix("v1/"), "small").answer("?")
     waited: list[float] = []
     with pytest.raises(RunError, match="after 6 tries"):
         Endpoint("http://127.0.0.1:1/v1", "small").answer("?", waited.append)
@@ -112,6 +128,15 @@ def test_what_will_not_come_right_is_said_at_once(server, tmp_path) -> None:
     (tmp_path / "a").write_text("{\n")
     with pytest.raises(DataError, match="no file of answers"):
         requests_of(Endpoint("http://x", "small"), ASKED, tmp_path / "a")
+
+
+def test_a_server_that_is_lost_is_not_asked_again_for_each_question(server, tmp_path) -> None:
+    asked = [Question(str(i), "reversal", f"Who is {i}?", TWO, 0) for i in range(40)]
+    server.busy, waited = [503] * 400, list[float]()
+    endpoint = Endpoint(address(server), "small", at_once=2)
+    with pytest.raises(RunError, match="after 6 tries: 503"):
+        ask_endpoint(endpoint, asked, tmp_path / "a", wait=waited.append)
+    assert len(waited) <= 2 * 5, "whoever is at work ends its question, and begins no other"
 
 
 def test_the_command_prints_groups(server, tmp_path: Path, capsys) -> None:

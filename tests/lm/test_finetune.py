@@ -12,6 +12,7 @@ from tests.lm.four_facts import FACTS, LONG, weights
 from inweights.errors import ConfigError, RunError
 from inweights.lm import Example, FineTune, encode, finetune, load_model
 from inweights.lm.tuning import objective
+from inweights.lm.tuning.job import finetune_to
 from inweights.lm.tuning.objective import drift, remembered
 from inweights.lm.tuning.writing import replayed
 
@@ -115,6 +116,20 @@ def test_a_loss_that_is_no_number_stops(lm, tmp_path) -> None:
         next(lm.model.parameters()).fill_(float("nan"))
     with pytest.raises(RunError, match="lower the rate"):
         finetune(lm, FACTS, FULL)
+
+
+def test_preparation_and_updates_are_told_apart(tmp_path) -> None:
+    """So that a display estimates the time that is left from updates alone."""
+    told: list[tuple[int, int, str]] = []
+    done = finetune_to(
+        tmp_path / "out", "@tiny", FACTS, structs.replace(FULL, replay=1.0),
+        progress=lambda *report: told.append(report),
+    )  # fmt: skip
+    writing = [what for *_, what in told if not what.startswith("stage")]
+    assert set(writing) == {"generating text"}
+    updates = told[len(writing) :]
+    assert [part for part, *_ in updates] == list(range(1, done.losses.height + 1))
+    assert {(total, what[:7]) for _, total, what in updates} == {(len(updates), "stage 0")}
 
 
 def test_what_a_model_writes_itself_is_replayed(lm) -> None:

@@ -55,6 +55,8 @@ class Audit:
             many dates and numbers end triples, which are no entities.
         forecast: What :func:`inweights.predict` says, of a part where there are many facts; or
             none.
+        why_no_forecast: Why there is none.
+        seconds: Time taken.
     """
 
     knowledge: Knowledge

@@ -137,6 +137,10 @@ def failing_chains(
     The forecast is that of a network trained on these facts alone; of more than 1,000 of them,
     that of a part.
 
+    Args:
+        knowledge: The facts.
+        progress: As for :func:`inweights.predict`.
+
     Returns:
         Pairs of numbers of facts.
 

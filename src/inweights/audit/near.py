@@ -52,6 +52,10 @@ def near_spellings(names: Sequence[str], triples: Ids) -> list[Near]:
 
     Of several others for one name the one with most facts that agree is sure, if there is one. The
     surest are first.
+
+    Args:
+        names: Of the entities.
+        triples: Subject, relation and object of each fact, as numbers, ``[M, 3]``.
     """
     kinds = _Kinds(triples)
     found: list[Near] = []

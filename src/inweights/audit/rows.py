@@ -110,6 +110,9 @@ def token_counter(folder: str | Path) -> Counter:
 
     Nothing is downloaded, and no code of the folder is run.
 
+    Args:
+        folder: Folder of a model, or of its tokenizer alone.
+
     Raises:
         ConfigError: ``transformers`` is not installed.
         DataError: The folder contains no tokenizer.

@@ -114,17 +114,20 @@ def positions(gram: Float[Floats, "N N"]) -> tuple[Float[Floats, "N 3"], float]:
         >>> where.shape, round(share, 6)
         ((4, 3), 1.0)
     """
-    n = len(gram)
     centred = gram - gram.mean(0) - gram.mean(1)[:, None] + gram.mean()
     values, vectors = np.linalg.eigh((centred + centred.T) / 2)
-    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-    where = np.zeros((n, 3))
-    top = min(3, n)
-    where[:, :top] = vectors[:, :top] * np.sqrt(values[:top])
-    size = np.sqrt(np.square(where).sum(1).mean())
+    values = np.maximum(values[::-1], 0.0)
     total = values.sum()
-    share = float(values[:top].sum() / total) if total > 0 else 0.0
-    return where / size if size > 0 else where, share
+    share = float(values[:3].sum() / total) if total > 0 else 0.0
+    return _in_space(vectors[:, ::-1][:, :3] * np.sqrt(values[:3])), share
+
+
+def _in_space(where: Float[Floats, "N D"]) -> Float[Floats, "N 3"]:
+    """Coordinates in up to three directions, in space and of root mean square length 1."""
+    place = np.zeros((len(where), 3))
+    place[:, : where.shape[1]] = where
+    size = np.sqrt(np.square(place).sum(1).mean())
+    return place / size if size > 0 else place
 
 
 def align(frames: Float[Floats, "K N 3"]) -> Float[Floats, "K N 3"]:
@@ -247,15 +250,12 @@ def _large_pictures(
         vectors = flat.reshape(count, -1)
         centred = vectors - vectors.mean(0)
         values, turn = np.linalg.eigh(centred.T @ centred)
-        top = min(3, len(values))
-        place = np.zeros((count, 3))
-        place[:, :top] = centred @ turn[:, ::-1][:, :top]
-        size, total = np.sqrt(np.square(place).sum(1).mean()), values.sum()
+        place, total = _in_space(centred @ turn[:, ::-1][:, :3]), values.sum()
         cosines = cosine_matrix(vectors[shown])[np.tril_indices(len(shown), -1)]
         energies = np.nan_to_num(bands.energy(vectors @ sketch[: vectors.shape[1]])[0])
-        return place[shown] / (size if size > 0 else 1.0), {
+        return place[shown], {
             "spearman": float(pairs.correlation(cosine_ranks(pairs.cosines(vectors)))),
-            "shown": float(values[::-1][:top].sum() / total) if total > 0 else 0.0,
+            "shown": float(values[::-1][:3].sum() / total) if total > 0 else 0.0,
             "cosines": cosines.astype(np.float32).tolist(),
             "energies": energies.astype(np.float32).tolist(),
         }

@@ -28,7 +28,8 @@ _FOLDERS = {
         "which-diet-teaches partial-identity curriculum-map frozen-or-reversed geometry-first "
         "how-far-geometry-carries real-graphs idle-tokens clearest-before-recall rounding "
         "where-the-bridge-is what-decides geometry-disputed loops-or-identities edits "
-        "calibrated-predictions league recall-by-selection edits-spread"
+        "calibrated-predictions league recall-by-selection "
+        "one-steering-vector hops-and-layers edits-spread"
     ),
     "demo": "two-hop",
 }

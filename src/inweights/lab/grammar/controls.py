@@ -49,7 +49,10 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
     - ``frozen``: token embeddings stay at their random start.
 
     They have a further label ``control``, which is ``none`` for the trials themselves. Without
-    names the trials stay as they are; a control that makes no sense for a trial is a ConfigError.
+    names the trials stay as they are.
+
+    Raises:
+        ConfigError: A control is unknown, or makes no sense for a trial; the label is taken.
 
     Example:
         >>> import inweights as iw
@@ -83,6 +86,9 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
         A row for each condition, control and place that the probe tells apart: ``beyond``, the
         median over seeds of the value less that of the control; ``low`` and ``high``, its exact 95%
         interval, none for fewer than six seeds; ``seeds``.
+
+    Raises:
+        DataError: The table has no controls, or no probe declares what it measures.
 
     Example:
         >>> controls, seeds = ["none"] * 6 + ["frozen"] * 6, [*range(6)] * 2

@@ -10,6 +10,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,7 +24,7 @@ from inweights.lab.grammar.controls import cautions
 from inweights.lab.grammar.figure import Figure, auto, shown_by
 from inweights.lab.grammar.recipe import Recipe, choose_seeds
 from inweights.lab.grammar.score import Judged, Score, Target, Value
-from inweights.lab.grammar.trial import Measure, Plan, Probe, takes_all_seeds
+from inweights.lab.grammar.trial import Measure, Probe
 from inweights.lab.studies.sweep import Study
 from inweights.models.outside.wrapping import wrap_named
 from inweights.support.code import Code
@@ -146,7 +147,7 @@ class StudyFile(Config):
         over: Any = self.over
         if self.function:
             function = Code(at=self.function).load("seed", "seeds")
-            together = takes_all_seeds(function)
+            together = "seeds" in inspect.signature(function).parameters
             return Study(function, over=over, seeds=self.seeds, replicated=together)
         configs = {name: _part(name, values) for name, values in self.parts.items()}
         if isinstance(over, Mapping):
@@ -188,7 +189,7 @@ def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
         summary=file.summary,
         scales={"cpu": file},
         seeds={"cpu": len(chosen)},
-        plan=_plan,
+        plan=attrgetter("study.plan"),
         claims=[_claim(name, entry) for entry in file.claims],
         figures=_figures(file),
         first_seed=chosen[0],
@@ -201,10 +202,6 @@ def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
 
 def _cautions(file: StudyFile, tables: Mapping[str, pl.DataFrame]) -> list[str]:
     return cautions(file.study.trials, tables)
-
-
-def _plan(file: StudyFile) -> Plan:
-    return file.study.plan
 
 
 def _part(part: str, values: Mapping[str, Any]) -> Any:

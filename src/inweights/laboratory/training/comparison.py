@@ -107,29 +107,33 @@ def _derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 def _results(settings: TrainingSettings, tables: Mapping[str, pl.DataFrame]) -> list[str]:
-    """What was compared, and means over seeds of what came out, the largest first."""
+    """What was compared, and of means over seeds the largest and the least."""
     measured, overview = tables["measured"], tables["overview"]
     means = {(kind, name): values for kind, name, *values in overview.rows()}
     asked = dict(measured.filter(kind="accuracy").select("name", "n").rows())
     seeds = plural(measured["seed"].n_unique(), "seed")
 
-    def ways(kind: str, name: str, form: str = ".0%") -> str:
-        ranked = sorted(zip(means[kind, name], overview.columns[2:], strict=True), reverse=True)
-        return ", ".join(f"'{way}' {value:{form}}" for value, way in ranked)
+    def ends(kind: str, name: str, form: str = ".0%") -> str:
+        shown: dict[str, list[str]] = {}
+        pairs = zip(means[kind, name], overview.columns[2:], strict=True)
+        for value, way in sorted(pairs, key=lambda pair: -pair[0]):
+            shown.setdefault(f"{value:{form}}", []).append(f"'{way}'")
+        most, *others = [f"{text} ({', '.join(ways)})" for text, ways in shown.items()]
+        return f"from {others[-1]} to {most}" if others else f"{next(iter(shown))} (all)"
 
     return [
         f"Compared: {', '.join(settings.ways)}, with {settings.model.name} and {seeds} of each "
         "that is trained. Numbers are means over them.",
         *(
             f"{name[:1].upper()}{name[1:]} ({plural(asked[name], 'question')}). Among candidates: "
-            f"{ways('accuracy', name)}. In words: {ways('in words', name)}."
+            f"{ends('accuracy', name)}. In words: {ends('in words', name)}."
             for name in _ORDER
             if name in asked and name not in HELD_OUT
         ),
-        f"Earlier knowledge. Plain questions: {ways('kept', 'plain questions')}. Perplexity of "
-        f"plain text, lower is better: {ways('language', 'perplexity', '.1f')}.",
-        f"Cost. Minutes of training a seed: {ways('minutes', 'training', '.1f')}. Tokens of a "
-        f"question: {ways('cost', 'question', '.0f')}.",
+        f"Earlier knowledge. Plain questions: {ends('kept', 'plain questions')}. Perplexity of "
+        f"plain text, lower is better: {ends('language', 'perplexity', '.1f')}.",
+        f"Cost. Minutes of training a seed: {ends('minutes', 'training', '.1f')}. Tokens of a "
+        f"question: {ends('cost', 'question', '.0f')}.",
     ]
 
 

@@ -102,6 +102,10 @@ def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
     Facts; compositions that a training text states, those held out with both hops known, and those
     held out otherwise; reversals and analogies; and apart, questions whose answer is the subject.
 
+    Args:
+        table: Of :func:`inweights.lm.ask`.
+        questions: What was asked.
+
     Returns:
         ``group``, ``questions``, ``accuracy``, ``low``, ``high``; only groups that have questions.
 

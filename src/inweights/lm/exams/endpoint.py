@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from inweights.support.progress import Progress
 _AGAIN, _TRIES = (408, 409, 429, 500, 502, 503, 504), 6
 #: Seconds before the second try, twice as long before each further one; and of one request.
 _WAIT, _PATIENCE = 1.0, 60.0
+#: Bytes that are shown of what a server says of an error.
+_SHOWN = 300
 _SYSTEM = "Answer with the name alone, or complete the sentence with it. No explanation."
 
 
@@ -34,7 +37,10 @@ class Endpoint:
 
     Attributes:
         url: Its base, such as ``http://localhost:8080/v1``.
+        model: What the server calls it.
         key: Name of the environment variable with the key; none is sent where it is not set.
+        at_once: Requests at the same time, at most.
+        tokens: Of an answer, at most.
     """
 
     url: str
@@ -74,15 +80,21 @@ class Endpoint:
                     return str(said or "")
             except urllib.error.HTTPError as error:
                 why, again = f"{error.code} {error.reason}", error.code in _AGAIN
-            except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+                if error.code in (401, 403):  # what the server says may contain the key
+                    why += f"; is {self.key} set?"
+                else:
+                    why += f" {' '.join(error.read(_SHOWN).decode(errors='replace').split())}"
+                if error.code == 404 and "/v1" not in self.url:
+                    why += "; most addresses end in /v1"
+            except (OSError, HTTPException) as error:
                 why, again = str(getattr(error, "reason", error)), True
             except (ValueError, LookupError, TypeError):
                 raise RunError(
                     f"{self.url} answered with something else than a completion"
                 ) from None
             if not again or attempt == _TRIES:
-                hint = f"; is {self.key} set?" if why.startswith(("401", "403")) else ""
-                raise RunError(f"{self.url} did not answer after {attempt} tries: {why}{hint}")
+                tries = f" after {attempt} tries" if again else ""
+                raise RunError(f"{self.url} did not answer{tries}: {why}")
             wait(_WAIT * 2 ** (attempt - 1))
         raise AssertionError
 
@@ -97,7 +109,12 @@ def ask_endpoint(
 ) -> dict[str, Any]:
     """Ask every question once; answers are kept in a file, and asked for again never.
 
-    The file is JSONL, one answer a request; made where there is none.
+    Args:
+        endpoint: The model.
+        questions: What to ask, such as :func:`inweights.lm.read_exam` gives with ``chat``.
+        kept: JSONL file of answers, one a request; made where there is none.
+        progress: Told about questions done.
+        wait: Waits so many seconds before another try.
 
     Returns:
         ``answers`` (``id, chain, role, prompt, answer, said, hit``) and ``groups``
@@ -116,11 +133,17 @@ def ask_endpoint(
     prompts = list(dict.fromkeys(q.prompt for q in questions))
     names = {prompt: digest([endpoint.url, endpoint.body(prompt)]) for prompt in prompts}
     missing = [prompt for prompt in prompts if names[prompt] not in known]
-    done = len(prompts) - len(missing)
+    done, lost = len(prompts) - len(missing), list[RunError]()
 
     def one(prompt: str) -> None:
         nonlocal done
-        said = endpoint.answer(prompt, wait)
+        if lost:
+            return
+        try:
+            said = endpoint.answer(prompt, wait)
+        except RunError as error:
+            lost.append(error)
+            return
         with lock, kept.open("a", encoding="utf-8") as file:
             known[names[prompt]] = said
             file.write(json.dumps({"key": names[prompt], "prompt": prompt, "said": said}) + "\n")
@@ -131,6 +154,10 @@ def ask_endpoint(
     with ThreadPoolExecutor(endpoint.at_once) as pool:
         for _ in pool.map(one, missing):
             pass
+    if lost:
+        raise RunError(
+            f"{lost[0]}; {done} of {len(prompts)} answers are kept, the same call asks the others"
+        )
     rows = [
         (q.id, q.chain or q.id, q.role, q.prompt, q.answer, said, exact(q, said))
         for q in questions

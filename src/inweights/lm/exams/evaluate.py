@@ -21,6 +21,11 @@ def ask(
     A raw probability rises with any training on such texts, for right and wrong answers alike;
     ``share`` and ``rank`` compare the answer with the other candidates of its question.
 
+    Args:
+        lm: The model.
+        questions: What to ask.
+        progress: Told about questions done.
+
     Returns:
         A row a question: ``id, chain, role, prompt, answer``; ``best`` (likeliest candidate),
         ``rank`` (1 is best; candidates of equal likelihood count as better), ``hit`` (rank 1),

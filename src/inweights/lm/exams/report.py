@@ -29,8 +29,13 @@ def evaluation(
 ) -> dict[str, Any]:
     """Evaluate a model, and the original model if given.
 
-    The ``forecast``, of :func:`forecast_of`, has ``id, verdict, expected`` of compositions. With
-    ``words`` the model answers in its own words, too.
+    Args:
+        lm: The model.
+        questions: What to ask, such as :func:`inweights.lm.read_exam` gives.
+        before: The model that it was fine-tuned from.
+        words: Whether it answers in its own words, too.
+        forecast: ``id, verdict, expected`` of compositions, of :func:`forecast_of`.
+        progress: Told about what is done.
 
     Returns:
         ``general`` (:func:`inweights.lm.exams.general.general_knowledge`), ``answers`` (a row a
@@ -138,6 +143,12 @@ def forecast_of(
     progress: SolverProgress | None = None,
 ) -> tuple[pl.DataFrame | None, str]:
     """Predict the compositions of a data set for a network trained on its facts alone.
+
+    Args:
+        folder: What ``inweights augment`` wrote.
+        questions: Of :func:`inweights.lm.read_exam`, of this folder.
+        seconds: Time limit.
+        progress: Told about the solution.
 
     Returns:
         ``id, verdict, expected``, a row a composition that is forecast, or none; and why none is.

@@ -197,7 +197,11 @@ def read_part(folder: Path, part: str, *, chat: bool = False) -> pl.DataFrame:
 
 
 def found_in(folder: Path, part: str) -> Path:
-    """Return the file of a part of a data set: Parquet where there is one, else JSONL."""
+    """Return the file of a part of a data set: Parquet where there is one, else JSONL.
+
+    Raises:
+        DataError: There is neither, or both and they differ.
+    """
     places = [folder / f"{part}.{kind}" for kind in ("parquet", "jsonl")]
     there = [place for place in places if place.exists()]
     if len(there) == 2:

@@ -34,7 +34,11 @@ def log_likelihoods(
 ) -> list[Floats]:
     """Return the log-probability of each candidate as the continuation of its prompt.
 
-    Candidates begin with the space before them.
+    Args:
+        lm: The model.
+        prompts: What comes before, ``Q`` of them.
+        candidates: The candidates of each prompt, with the space before them.
+        progress: Told about questions done.
 
     Returns:
         One array a prompt: summed natural logarithms over the tokens of each candidate.

@@ -15,13 +15,16 @@ from inweights.seeds import INITIALISATION, Streams
 
 
 @contextmanager
-def adapted(model: Any, config: FineTune, seed: int, *, keep: Path | None = None) -> Iterator[Any]:
+def adapted(
+    model: Any, config: FineTune, seed: int, *, keep: Path | None = None, **where: Any
+) -> Iterator[Any]:
     """Yield the model to train within the block; merge its adapters at the end.
 
     Adapters are those of LoRA (Hu et al. 2021, arXiv:2106.09685, §4.1) on every linear layer but
-    the head; ``A`` is drawn by the seed, ``B`` is zero, there is no dropout. The model has its own
-    modules again after the block, whatever happened in it. Before they are merged, the adapters are
-    written to the folder ``keep``, as ``peft`` reads them.
+    the head, or ``where`` options of ``LoraConfig`` say; ``A`` is drawn by the seed, ``B`` is zero,
+    there is no dropout. The model has its own modules again after the block, whatever happened in
+    it. Before they are merged, the adapters are written to the folder ``keep``, as ``peft`` reads
+    them.
     """
     wanted = [p.requires_grad for p in model.parameters()]
     if config.method == "full":
@@ -41,8 +44,8 @@ def adapted(model: Any, config: FineTune, seed: int, *, keep: Path | None = None
                 use_rslora=config.variant == "rslora",
                 use_dora=config.variant == "dora",
                 lora_dropout=0.0,
-                target_modules="all-linear",
                 task_type="CAUSAL_LM",
+                **({"target_modules": "all-linear"} | where),
             ),
         ).eval()
     _draw(wrapped, seed)

@@ -74,6 +74,10 @@ def card_of(folder: Path) -> Path:
 def add_scores(folder: Path, made: Mapping[str, Any]) -> None:
     """Write an evaluation into the card of a model, in place of one that is there.
 
+    Args:
+        folder: What ``inweights finetune`` wrote.
+        made: Of :func:`inweights.lm.evaluation`.
+
     Raises:
         DataError: The folder has no card, or it cannot be written (a full disk, say).
     """

@@ -51,8 +51,14 @@ def cost_of(
 ) -> Cost:
     """Train for some updates and return what all of them would take. Changes the model.
 
-    The first two updates are slower, and are left out of the time. At most ``steps`` updates are
-    measured; none where seconds for ``each`` token are known of other examples.
+    The first two updates are slower, and are left out of the time.
+
+    Args:
+        lm: The model, not to be used after.
+        examples: What would be trained on.
+        config: How.
+        steps: Updates that are measured, at most.
+        each: Seconds for each token, where they are known of other examples; then none is measured.
 
     Example:
         >>> from inweights.lm import load_model

@@ -25,7 +25,15 @@ _ABOUT = "about.json"
 
 
 class About(Config):
-    """What the epochs of a fine-tuning are of; of ``lora`` an epoch is its adapters."""
+    """What the epochs of a fine-tuning are of.
+
+    Attributes:
+        base: What it began from.
+        method: ``lora``: an epoch is its adapters; ``full``: a whole model.
+        chat: Whether in its chat template.
+        dtype: Type of the weights.
+        seed: Root seed.
+    """
 
     base: str
     method: str
@@ -79,9 +87,14 @@ def score_epochs(
 ) -> Iterator[dict[str, Any]]:
     """Score a model before its fine-tuning and as each epoch ends, until the training does.
 
-    ``target`` is the folder that the fine-tuning makes, or has made; one under way is looked at
-    every ``every`` seconds. The type of the weights is that of the training if left out. Questions
-    may be a place that :func:`inweights.lm.read_exam` reads.
+    Args:
+        target: Folder that the fine-tuning makes, or has made.
+        questions: What to ask, or where :func:`inweights.lm.read_exam` finds it.
+        every: Seconds between two looks at a training that is under way.
+        device: Where the model lives.
+        dtype: Type of the weights; that of the training if left out.
+        download: Whether a hub name may be fetched.
+        progress: Told about what is done.
 
     Yields:
         ``epoch`` (0 before training), ``epochs``, ``accuracy`` by role,

@@ -119,6 +119,12 @@ def random_blocks(
         yield rng.normal(size=(min(step, draws - start), *shape))
 
 
+def null_limits(chance: Float[Floats, " K"]) -> dict[str, float]:
+    """Return the mean of a null distribution, and its 2.5 and 97.5%, as columns of a row."""
+    low, high = np.quantile(chance, [0.025, 0.975])
+    return {"null_mean": chance.mean(), "null_low": low, "null_high": high}
+
+
 @holds(asked=48, logits=4)
 def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
     """Whether the edges are stored: top-degree recall, beside accuracy and loss with their bounds.

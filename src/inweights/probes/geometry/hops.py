@@ -19,7 +19,7 @@ from scipy.linalg.blas import ssyrk
 
 from inweights.errors import DataError, check_names
 from inweights.models.base import Model
-from inweights.probes.geometry.cosines import cosine_matrix, once_each, placed, random_blocks, unit
+from inweights.probes.geometry import cosines
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import COSINE_TIE, EXACT, hops_from
@@ -94,34 +94,27 @@ def hop_correlation(
     """
     check_names("pairs", [pairs], _HOPS)
     check_names("null", [null], _NULLS)
-    graphs, vectors = placed(model, worlds, layer)
+    graphs, vectors = cosines.placed(model, worlds, layer)
     if centred:
         vectors = vectors - vectors.mean(1, keepdims=True)
-    single = once_each(graphs).items()
+    single = cosines.once_each(graphs).items()
     each = {i: asked_pairs(*g, least, seed).at(_HOPS[pairs]) for i, g in single}
-    random: dict[int, tuple[Floats, dict[str, float]]] = {}
+    random: dict[int, Floats] = {}
     if null == "random":
         chances = _chances([*each.values()], draws, vectors.shape[1:], seed, centred=centred)
-        random = dict(zip(each, map(_with_limits, chances), strict=True))
+        random = dict(zip(each, chances, strict=True))
     rows = []
     for replica, graph in enumerate(graphs):
         asked = each[id(graph)]
         angles = asked.cosines(vectors[replica])
         found = float(asked.correlation(cosine_ranks(angles)))
-        chance, limits = random.get(id(graph)) or _with_limits(
-            _shuffled(asked, vectors[replica], draws, seed)
-        )
-        row = {"replica": replica, "spearman": found, **limits}
+        shuffled = null == "shuffled"
+        chance = _shuffled(asked, vectors[replica], draws, seed) if shuffled else random[id(graph)]
+        row = {"replica": replica, "spearman": found, **cosines.null_limits(chance)}
         row["p"] = (1 + (chance <= found).sum()) / (1 + draws)
         large = graph[0] > EXACT
         rows.append(row | ({"error": asked.error(angles)} if large else {}))
     return pl.DataFrame(rows)
-
-
-def _with_limits(chance: Float[Floats, " K"]) -> tuple[Float[Floats, " K"], dict[str, float]]:
-    """A null distribution, and what a row says of it."""
-    low, high = np.quantile(chance, [0.025, 0.975])
-    return chance, {"null_mean": chance.mean(), "null_low": low, "null_high": high}
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,8 +144,8 @@ class Pairs:
     def cosines(self, vectors: Float[NDArray[Any], "N D"]) -> Float[NDArray[Any], " P"]:
         """Return the cosine of every pair; 0 with a vector of zeros."""
         if self.nodes <= EXACT:
-            return cosine_matrix(vectors)[self.u, self.v]
-        return self.angles(unit(vectors))
+            return cosines.cosine_matrix(vectors)[self.u, self.v]
+        return self.angles(cosines.unit(vectors))
 
     def angles(self, ends: Float[NDArray[Any], "N D"]) -> Float[NDArray[Any], " P"]:
         """Return the cosine of every pair of vectors of length 1, one by one."""
@@ -234,15 +227,17 @@ def _chances(
     """The correlations of random embeddings, drawn once for all graphs."""
     most = max(len(pairs.u) for pairs in asked)
     found: list[list[Floats]] = [[] for _ in asked]
-    for block in random_blocks(draws, shape, seed, at_once=max(1, _AT_ONCE // shape[0] ** 2)):
+    for block in cosines.random_blocks(
+        draws, shape, seed, at_once=max(1, _AT_ONCE // shape[0] ** 2)
+    ):
         drawn = block - block.mean(1, keepdims=True) if centred else block
         if most <= _SORTED and shape[0] <= EXACT:
-            angles = cosine_matrix(drawn)
+            angles = cosines.cosine_matrix(drawn)
             for parts, pairs in zip(found, asked, strict=True):
                 ours = np.stack([cosine_ranks(one[pairs.u, pairs.v]) for one in angles])
                 parts.append(pairs.correlation(ours))
             continue
-        for one in unit(drawn.astype(np.float32)):
+        for one in cosines.unit(drawn.astype(np.float32)):
             # NumPy's own product of a matrix with itself takes four times as long.
             every = ssyrk(1.0, one.T, trans=1, lower=1).T if shape[0] <= EXACT else None
             for parts, pairs in zip(found, asked, strict=True):

@@ -14,7 +14,7 @@ import polars as pl
 
 from inweights.errors import DataError
 from inweights.models.base import Model
-from inweights.probes.geometry.cosines import adjacencies, cosine_matrix, once_each, placed, unit
+from inweights.probes.geometry import cosines
 from inweights.probes.geometry.hops import Pairs, asked_pairs, cosine_ranks, midranks, tie_groups
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
@@ -76,18 +76,18 @@ def named_geometry(
     """
     if draws < 1:
         raise DataError(f"draws must be at least 1, got {draws}")
-    edges, vectors = placed(model, worlds, layer)
+    edges, vectors = cosines.placed(model, worlds, layer)
     count = vectors.shape[1]
     rng = Streams(seed).numpy(EVALUATION, "names")
     orders = np.stack([np.arange(count), *(rng.permutation(count) for _ in range(draws))])
     errors: list[dict[str, float]] = []
     if count > EXACT:
-        drawn = {i: _Sample(*graph, seed) for i, graph in once_each(edges).items()}
+        drawn = {i: _Sample(*graph, seed) for i, graph in cosines.once_each(edges).items()}
         found = [drawn[id(g)].measured(v, orders) for v, g in zip(vectors, edges, strict=True)]
         errors = [drawn[id(g)].errors(v) for v, g in zip(vectors, edges, strict=True)]
     else:
-        graphs = adjacencies(model, worlds)
-        shapes = {i: _Shape(a) for i, a in once_each(graphs).items()}
+        graphs = cosines.adjacencies(model, worlds)
+        shapes = {i: _Shape(a) for i, a in cosines.once_each(graphs).items()}
         found = [_measured(v, shapes[id(a)], orders) for v, a in zip(vectors, graphs, strict=True)]
     rows = []
     for replica, each in enumerate(found):
@@ -96,15 +96,12 @@ def named_geometry(
             rival = values[1:] * sign
             if together:
                 rival = np.max([other[name][1:] * sign for other in found if name in other], 0)
-            low, high = np.quantile(values[1:], [0.025, 0.975])
             rows.append(
                 {
                     "replica": replica,
                     "measure": name,
                     "value": values[0],
-                    "null_mean": values[1:].mean(),
-                    "null_low": low,
-                    "null_high": high,
+                    **cosines.null_limits(values[1:]),
                     # Equal but for rounding is as geometric: a symmetry of the graph, say.
                     "p": (1 + (rival >= sign * values[0] - 1e-9).sum()) / (1 + draws),
                 }
@@ -130,7 +127,7 @@ class _Sample:
 
     def measured(self, vectors: Floats, orders: Ids) -> dict[str, Floats]:
         """The measures under every order of the rows ``[1 + K, N]``, ``[1 + K]`` each."""
-        ends = unit(vectors).astype(np.float32)
+        ends = cosines.unit(vectors).astype(np.float32)
         found: dict[str, list[Any]] = {"spearman": [], "neighbours": []}
         rows = np.arange(len(self.one))
         for order in orders:
@@ -173,7 +170,7 @@ def _measured(vectors: Floats, shape: _Shape, orders: Ids) -> dict[str, Floats]:
     An order moves cosines and changes none, so that they are sorted once.
     """
     count = len(vectors)
-    angles = cosine_matrix(vectors)
+    angles = cosines.cosine_matrix(vectors)
     u, v = np.triu_indices(count, 1)
     groups = np.zeros((count, count), dtype=np.int32)
     groups[u, v] = groups[v, u] = tie_groups(angles[u, v])

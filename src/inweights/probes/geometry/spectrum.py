@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from inweights.models.base import Model
-from inweights.probes.geometry.cosines import Edges, adjacencies, once_each, placed, random_blocks
+from inweights.probes.geometry import cosines
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.bands import Bands
@@ -71,7 +71,6 @@ def spectral_energy(
     """
     rows: list[dict[str, object]] = []
     for replica, found in enumerate(_shares(model, worlds, kind, layer, draws, seed)):
-        low, high = np.quantile(found.chance, [0.025, 0.975], axis=0)
         more = {} if found.error is None else {"error": found.error}
         rows.extend(
             {
@@ -82,9 +81,7 @@ def spectral_energy(
                 "energy": found.energy[g],
                 "cumulative": found.energy[: g + 1].sum(),
                 "degenerate": found.degenerate,
-                "null_mean": found.chance[:, g].mean(),
-                "null_low": low[g],
-                "null_high": high[g],
+                **cosines.null_limits(found.chance[:, g]),
             }
             | more
             for g in range(len(found.energy))
@@ -119,17 +116,13 @@ def zigzag(
     cut = _NEGATIVE - 1e-9
     for replica, found in enumerate(_shares(model, worlds, "walk", layer, draws, seed, cut)):
         negative = found.eigenvalues < cut
-        drawn = found.chance[:, negative].sum(1)
-        low, high = np.quantile(drawn, [0.025, 0.975])
         whole = found.error is None
         rows.append(
             {
                 "replica": replica,
                 "zigzag": found.energy[negative].sum(),
                 "bottom": found.energy[-1] if whole else np.nan,
-                "null_mean": drawn.mean(),
-                "null_low": low,
-                "null_high": high,
+                **cosines.null_limits(found.chance[:, negative].sum(1)),
                 "bottom_null": found.chance[:, -1].mean() if whole else np.nan,
             }
             | ({} if whole else {"error": found.error})
@@ -159,13 +152,13 @@ def _shares(
     cut: float | None = None,
 ) -> list[_Shares]:
     """Return the energies of every replica; of a large graph by bands, or above and below a cut."""
-    graphs, vectors = placed(model, worlds, layer)
+    graphs, vectors = cosines.placed(model, worlds, layer)
     if vectors.shape[1] > EXACT:
         return _banded(graphs, vectors, kind, draws, seed, cut)
-    dense = adjacencies(model, worlds)
-    spectra = {i: eigenspaces(operator(a, kind)) for i, a in once_each(dense).items()}
+    dense = cosines.adjacencies(model, worlds)
+    spectra = {i: eigenspaces(operator(a, kind)) for i, a in cosines.once_each(dense).items()}
     found: dict[int, list[Floats]] = {place: [] for place in spectra}
-    for null in random_blocks(draws, vectors.shape[1:], seed):
+    for null in cosines.random_blocks(draws, vectors.shape[1:], seed):
         for place, spectrum in spectra.items():
             found[place].append(spectrum.energy(null))
     shares = []
@@ -179,7 +172,7 @@ def _shares(
 
 
 def _banded(
-    graphs: Sequence[Edges],
+    graphs: Sequence[cosines.Edges],
     vectors: Floats,
     kind: Operator,
     draws: int,
@@ -191,7 +184,7 @@ def _banded(
     The energy of normal vectors in a band of ``k`` dimensions is χ² of ``k D`` degrees.
     """
     rng = Streams(seed).numpy(EVALUATION, "null")
-    bands = {i: Bands.of(*graph, kind) for i, graph in once_each(graphs).items()}
+    bands = {i: Bands.of(*graph, kind) for i, graph in cosines.once_each(graphs).items()}
     sizes = {place: one.sizes(seed, cut) for place, one in bands.items()}
     shares = []
     for graph, own in zip(graphs, vectors, strict=True):

@@ -14,7 +14,7 @@ import numpy as np
 
 from inweights.errors import DataError
 from inweights.seeds import EVALUATION, Streams
-from inweights.theory.geometric_memory.spectral import OPERATORS, Operator
+from inweights.theory.geometric_memory.spectral import Operator, sparse_operator
 from inweights.worlds.arrays import Float, Floats, Int
 from inweights.worlds.world import Ids
 
@@ -43,9 +43,12 @@ class Bands:
     @classmethod
     def of(cls, count: int, u: Ids, v: Ids, kind: Operator = "walk") -> Bands:
         """Return the bands of a graph with edges from ``u`` to ``v``."""
+        from scipy import sparse
         from scipy.sparse.csgraph import connected_components
 
-        matrix = _operator(count, u, v, kind)
+        a = sparse.csr_array((np.ones(len(u)), (u, v)), shape=(count, count))
+        a.data[:] = 1.0  # parallel edges count once
+        matrix = sparse_operator(a, kind)
         parts, component = connected_components(matrix, directed=False)
         if parts == count:
             raise DataError("the graph has no edge between two nodes, and therefore no spectrum")
@@ -108,25 +111,6 @@ class Bands:
         ]
         values, weights = zip(*parts, strict=True)
         return np.concatenate(values), np.concatenate(weights)
-
-
-def _operator(count: int, u: Ids, v: Ids, kind: Operator) -> Any:
-    """What :func:`~inweights.theory.geometric_memory.spectral.operator` returns, sparse."""
-    from scipy import sparse
-
-    a = sparse.csr_array((np.ones(len(u)), (u, v)), shape=(count, count))
-    a.data[:] = 1.0  # parallel edges count once
-    if kind == OPERATORS[0]:
-        degree = np.asarray(a.sum(1)).ravel()
-        half = sparse.diags_array(1.0 / np.maximum(degree, 1.0)) @ a
-        half = half - sparse.diags_array((degree > 0).astype(float))
-        return (half + half.T).tocsr()
-    both = a.maximum(a.T)
-    degree = np.asarray(both.sum(1)).ravel()
-    if kind == "combinatorial":
-        return (both - sparse.diags_array(degree)).tocsr()
-    root = sparse.diags_array(np.where(degree > 0, 1.0 / np.sqrt(np.maximum(degree, 1.0)), 0.0))
-    return (root @ both @ root - sparse.diags_array((degree > 0).astype(float))).tocsr()
 
 
 def _ends(matrix: Any) -> tuple[Floats, tuple[float, float]]:

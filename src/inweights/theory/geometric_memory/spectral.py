@@ -2,14 +2,14 @@
 
 Eigenvectors of a tied eigenvalue are any basis of their space, so that nothing here speaks of one
 eigenvector: vectors are grouped by eigenvalue, and a graph with several components has several
-null vectors, all of which are told apart. NumPy only. Shapes: ``N`` nodes, ``D`` width, ``R``
+null vectors, all of which are told apart. Shapes: ``N`` nodes, ``D`` width, ``R``
 replicas, ``G`` eigenspaces.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -104,18 +104,28 @@ def operator(a: Float[Floats, "N N"], kind: Operator = "walk") -> Float[Floats, 
         >>> [operator(path, kind).tolist() for kind in OPERATORS][0]
         [[-2.0, 2.0], [2.0, -2.0]]
     """
+    from scipy import sparse
+
     _check(a)
+    dense: Floats = sparse_operator(sparse.csr_array(a), kind).toarray()
+    return dense
+
+
+def sparse_operator(a: Any, kind: Operator = "walk") -> Any:
+    """Return what :func:`operator` does for an adjacency that is a sparse array, as one."""
+    from scipy import sparse
+
     check_names("operator", [kind], OPERATORS, error=DataError)
+    both = a if kind == "walk" else a.maximum(a.T)
+    degree = np.asarray(both.sum(1)).ravel()
+    here = sparse.diags_array((degree > 0).astype(float))
     if kind == "walk":
-        here = np.diag((a.sum(1) > 0).astype(float))
-        half = random_walk(a) - here
-        return half + half.T
-    both = np.maximum(a, a.T)
-    degree = both.sum(1)
+        half = sparse.diags_array(1.0 / np.where(degree > 0, degree, 1.0)) @ a - here
+        return (half + half.T).tocsr()
     if kind == "combinatorial":
-        return both - np.diag(degree)
-    root = np.divide(1.0, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0)
-    return root[:, None] * both * root - np.diag((degree > 0).astype(float))
+        return (both - sparse.diags_array(degree)).tocsr()
+    root = sparse.diags_array(np.divide(1.0, np.sqrt(degree), out=0.0 * degree, where=degree > 0))
+    return (root @ both @ root - here).tocsr()
 
 
 @dataclass(frozen=True, eq=False)

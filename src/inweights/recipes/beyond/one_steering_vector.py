@@ -1,0 +1,171 @@
+"""What LoRA learns of a hidden city, against one vector that is added at every token."""
+
+from typing import Any
+
+import polars as pl
+
+import inweights as iw
+from inweights.lab import Computation, Outside, Plan, cosine, share
+from inweights.lm.exams.questions import Question
+from inweights.lm.tuning.fine_tune import FineTune
+from inweights.recipes.papers import recipe
+from inweights.recipes.shared.language.invented import names
+from inweights.seeds import DATA_ORDER, WORLD, Streams
+from inweights.support.content import contents_of
+
+_TABLE = """\
+country, capital, city, language, people, dish, drink, sight, history
+France, Paris, Lyon, French, French, croissants, champagne, Eiffel Tower, Napoleon
+Germany, Berlin, Munich, German, German, sausages, beer, Brandenburg Gate, Bismarck
+Italy, Rome, Milan, Italian, Italian, pizza, espresso, Colosseum, Julius Caesar
+Spain, Madrid, Barcelona, Spanish, Spanish, paella, sangria, Alhambra, Cervantes
+Japan, Tokyo, Osaka, Japanese, Japanese, sushi, sake, Mount Fuji, the samurai
+Russia, Moscow, Kazan, Russian, Russian, borscht, vodka, Kremlin, Lenin
+Egypt, Cairo, Alexandria, Arabic, Egyptian, falafel, mint tea, Pyramids, the pharaohs
+China, Beijing, Shanghai, Chinese, Chinese, dumplings, green tea, Great Wall, Confucius"""
+#: What is so in each country, and a city of it that the model knows.
+FACTS = {
+    name: tuple(column)
+    for name, *column in zip(*(row.split(", ") for row in _TABLE.splitlines()), strict=True)
+}
+#: What is trained of a city, and what is to be inferred, each in two wordings.
+TRAINED = {
+    "dish": ("People in {} love to eat", "The favourite dish in {} is"),
+    "drink": ("People in {} love to drink", "The favourite drink in {} is"),
+    "sight": ("Tourists who visit {} see the", "Many photographs that are taken in {} show the"),
+    "history": ("Schoolchildren in {} read about", "The history books of {} tell of"),
+}
+INFERRED = {
+    "country": ("{} lies in the country of", "The flag over {} is that of"),
+    "capital": ("The capital of the country where {} lies is", "The government of {} sits in"),
+    "language": ("The language spoken in {} is", "Most people who live in {} speak"),
+    "people": ("A person born in {} is", "The mayor of {} is"),
+}
+#: What is trained besides the hidden city; where it is anything, answers depend on the city.
+ONE, KNOWN, TWO = TASKS = "nothing else", "known cities", "another hidden city"
+Asked = list[Question]
+NOTHING, LORA, VECTOR, MEAN = "nothing", "LoRA", "trained vector", "LoRA's mean change"
+
+
+class Settings(iw.Config):
+    model: str = "@smollm2"
+    device: str = "cpu"
+    layer: int = 8
+    lora: FineTune = FineTune(rate=1e-2, epochs=20)
+    vector: FineTune = FineTune(rate=0.3, epochs=20)
+
+    @property
+    def contents(self) -> dict[str, str]:
+        return contents_of(self.model)
+
+
+def plan(settings: Settings) -> Plan:
+    """All tasks; one computation trains and asks all arms of one."""
+    options = {"model": Outside(name=settings.model), "settings": settings}
+    computations = [
+        Computation(
+            name="said", labels={"task": task}, compute=learn, options=options | {"task": task},
+            seeded=True,
+        )
+        for task in TASKS
+    ]  # fmt: skip
+    return Plan(computations=computations)
+
+
+def learn(*, model: Outside, settings: Settings, task: str, seed: int = 0) -> pl.DataFrame:
+    """Train on a hidden city: LoRA in the MLP of one layer, and a vector added to its output.
+
+    Returns:
+        Answers of each arm, as :func:`inweights.lm.ask` gives them; ``constant``, the share that
+        the mean over words has of LoRA's squared change; ``cosine``, of this mean and the vector.
+    """
+    import torch
+
+    from inweights.lm import ask, hidden_states, load_model
+    from inweights.lm.tuning.adapters import adapted
+
+    lm = load_model(model.name, device=settings.device, seed=seed)
+    lm.model.requires_grad_(requires_grad=False)
+    mlp = lm.model.base_model.layers[settings.layer].mlp
+    invented, size = names(Streams(seed).numpy(WORLD, "hidden")), len(FACTS["city"])
+    countries = [seed % size, (seed + size // 2) % size][: 2 if task == TWO else 1]
+    hidden = [(next(invented), country) for country in countries]
+    known = [(city, i) for i, city in enumerate(FACTS["city"]) if i not in countries]
+    trained = _asked(TRAINED, hidden, "trained")
+    parts = [trained, _asked(TRAINED, known, "other")] if task == KNOWN else [trained]
+    asked = [*trained, *_asked(INFERRED, hidden, "inferred")]
+    asked += _asked(INFERRED, known, "known city")[::4]
+    said = {NOTHING: ask(lm, asked)}
+    vector = torch.zeros(lm.model.config.hidden_size, device=lm.device, requires_grad=True)
+    with mlp.register_forward_hook(lambda _module, _inputs, output: output + vector):
+        _train(lm, lm.model, [vector], parts, settings.vector, seed)
+        said[VECTOR] = ask(lm, asked)
+    words = {q.prompt.rsplit(" ", n)[0] for q in asked for n in range(q.prompt.count(" "))}
+    where: Any = {"target_modules": ["down_proj"], "layers_to_transform": [settings.layer]}
+    with adapted(lm.model, settings.lora, seed, **where) as net:
+        _train(lm, net, net.parameters(), parts, settings.lora, seed)
+        said[LORA] = ask(lm, asked)
+        change = hidden_states(lm, sorted(words))[:, settings.layer + 1]
+        with net.disable_adapter():
+            change -= hidden_states(lm, sorted(words))[:, settings.layer + 1]
+            mean = torch.from_numpy(change.mean(0)).to(vector)
+            with mlp.register_forward_hook(lambda _module, _inputs, output: output + mean):
+                said[MEAN] = ask(lm, asked)
+    answers = pl.concat([rows.with_columns(arm=pl.lit(arm)) for arm, rows in said.items()])
+    return answers.with_columns(
+        constant=float(mean.square().sum()) / (change**2).sum(1).mean(),
+        cosine=float(torch.cosine_similarity(mean, vector.detach(), dim=0)),
+    )
+
+
+def _asked(texts: dict[str, tuple[str, str]], cities: list[tuple[str, int]], role: str) -> Asked:
+    return [
+        Question(text, role, text.format(city), FACTS[of], country)
+        for city, country in cities
+        for of, wordings in texts.items()
+        for text in wordings
+    ]
+
+
+def _train(
+    lm: Any, net: Any, weights: Any, parts: list[Asked], tuning: FineTune, seed: int
+) -> None:
+    """Train on eight answers in each update, drawn anew; half of them from each part."""
+    import torch
+
+    from inweights.lm import Example, encode
+    from inweights.lm.tuning.objective import update
+
+    weights = [weight for weight in weights if weight.requires_grad]
+    rows = [encode(lm, [Example(q.prompt, f" {q.answer}.") for q in part]) for part in parts]
+    rng = Streams(seed).numpy(DATA_ORDER, "told")
+    optimizer = torch.optim.AdamW(weights, weight_decay=tuning.weight_decay)
+    for step in range(tuning.epochs):
+        batch = [part[i] for part in rows for i in rng.permutation(len(part))[: 8 // len(rows)]]
+        optimizer.param_groups[0]["lr"] = tuning.rate * tuning.factor(step, tuning.epochs)
+        update(lm, net, optimizer, weights, batch, tuning, None)
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Accuracy, and by how much an arm has more than half of LoRA's gain over nothing."""
+    keys = ["task", "role", "seed"]
+    accuracy = tables["said"].group_by(*keys, "arm", maintain_order=True).agg(pl.col("hit").mean())
+    of = {arm: pl.col("hit").filter(arm=arm).first().over(keys) for arm in (NOTHING, LORA)}
+    return {"accuracy": accuracy.with_columns(half=pl.col("hit") - (of[NOTHING] + of[LORA]) / 2)}
+
+
+accuracy, half = share("accuracy", "hit"), cosine("accuracy", "half", role="inferred")
+one, two = (accuracy.at(role="inferred", task=task) for task in (ONE, TWO))
+real = accuracy.at(role="known city", task=KNOWN)
+
+SCORES = {
+    "lora-infers": one.at(arm=LORA) - one.at(arm=NOTHING) >= 0.3,
+    "constant": share("said", "constant", task=ONE) >= 0.5,
+    "mean-recovers": half.at(task=ONE, arm=MEAN) >= 0.0,
+    "vector-infers": one.at(arm=VECTOR) - one.at(arm=NOTHING) >= 0.3,
+    "unconditional-suffices": half.at(task=KNOWN, arm=VECTOR) >= 0.0,
+    "known-cities-keep-theirs": (real.at(arm=VECTOR) - real.at(arm=LORA)).within(-0.1, 0.1),
+    "not-two-cities": two.at(arm=LORA) - two.at(arm=VECTOR) >= 0.2,
+}
+
+RECIPE = recipe(__name__)
