@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from inweights.errors import ConfigError, InweightsError, unknown_name
 from inweights.lab.grammar.claim import ClaimResult
 from inweights.lab.grammar.verdict import unjudged
-from inweights.laboratory.results import board, has_board, stated
+from inweights.laboratory.ledger.lines import LEDGER
+from inweights.laboratory.results import board, stated, stored_root
 from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
 from inweights.recipes.catalogue.index import entry_of
 from inweights.runs import RunFolder, RunStore, remembered, written
@@ -63,7 +64,8 @@ def verdicts(
     """
     store = RunStore(runs)
     results: list[ClaimResult] = []
-    known = {} if not has_board() else {one.id: one for one in board(scale, only=only).claims}
+    kept = (stored_root() / LEDGER).exists()  # here or with the library
+    known = {one.id: one for one in board(scale, only=only).claims} if kept else {}
     for name in recipes_like(only):
         outcome, why = None, f"no run at scale '{scale}' yet"
         if store.has(name):  # else not even the recipe is loaded
