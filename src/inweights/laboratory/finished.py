@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,7 +74,12 @@ def verdicts(
             except InweightsError as error:
                 why = str(error)
         if outcome:
-            results += _with_conditions(name, outcome.claims)
+            # Verdicts of earlier versions were stored without their conditions.
+            known_to = {claim.id: claim.condition for claim in entry_of(name).claims}
+            results += (
+                replace(claim, condition=claim.condition or known_to.get(claim.id, ""))
+                for claim in outcome.claims
+            )
             continue
         for claim in entry_of(name).claims:
             stored = None if store.has(name) else known.get(claim.id)
@@ -83,13 +88,6 @@ def verdicts(
                 replace(stored, why=STORED) if stored and judged else unjudged(claim, why)
             )
     return tuple(results)
-
-
-def _with_conditions(name: str, claims: Iterable[ClaimResult]) -> Iterator[ClaimResult]:
-    """Verdicts, each with its condition: those of earlier versions were stored without."""
-    stated = {claim.id: claim.condition for claim in entry_of(name).claims}
-    for claim in claims:
-        yield replace(claim, condition=claim.condition or stated.get(claim.id, ""))
 
 
 def open_run(
