@@ -59,7 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if debug:
             raise
         with suppress(OSError):  # the terminal is gone, and that was the signal
-            print("inweights: interrupted; repeat the command: what is stored is not computed again", file=sys.stderr)
+            print(
+                "inweights: interrupted; repeat the command: what is stored is not computed again",
+                file=sys.stderr,
+            )
         return 1
     except BrokenPipeError:
         sys.stderr.close()

@@ -37,7 +37,7 @@ _PENALTY = 1e-2
 _HELD = 0.9
 
 
-@holds(kept=95, whole=2)
+@holds(kept=75, whole=2, cosines=30)
 def edits(
     model: Model,
     worlds: Worlds,
