@@ -25,7 +25,7 @@ from inweights.lab.engine.plan import asked_of, tasks_of
 from inweights.lab.grammar.axes import grid
 from inweights.models.base import Model
 from inweights.runs import environment
-from inweights.training import Observer
+from inweights.training import Observer, records
 from inweights.training import loop as training_loop
 from inweights.training.steps.machine import use_threads
 
@@ -53,11 +53,9 @@ def training(replicas: int, *, watched: bool = False) -> Callable[[], object]:
 
 def without_observers() -> object:
     """The same training where no line of the code asks for observers."""
-    with patch.multiple(
-        training_loop,
-        telling=lambda *_: nullcontext({}),
-        tell_step=lambda *_: None,
-        measure_due=lambda *_, **__: None,
+    with (
+        patch.object(training_loop, "telling", lambda *_: nullcontext({})),
+        patch.multiple(records, tell_step=lambda *_: None, measure_due=lambda *_, **__: None),
     ):
         return training(REPLICAS)()
 

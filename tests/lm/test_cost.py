@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 
+from inweights import lm as lm_package
 from inweights.cli import main
-from inweights.lm import Example, FineTune, cost_of, finetune, load_model, read_examples
+from inweights.lm import (
+    Cost,
+    Example,
+    FineTune,
+    cost_of,
+    encode,
+    finetune,
+    load_model,
+    read_examples,
+)
 
 FACTS = "Ann,born_in,Rome\nRome,country,Italy\nBob,born_in,Oslo\nOslo,country,Norway\n"
 
@@ -59,6 +70,25 @@ def test_a_limit_below_the_facts_is_refused_with_what_they_take(tmp_path, capsys
     assert main([*words, "--for", f"{int(told[1]) - 1}tokens"]) == 2
     assert main([*words, "--for", f"{told[1]}tokens"]) == 0
     assert len(read_examples(tmp_path / "x")) == 90
+
+
+def test_a_limit_in_minutes_is_that_of_all_epochs(tmp_path, capsys, monkeypatch) -> None:
+    seconds = 0.01  # for each token of a pass, over all epochs
+
+    def measured(*given: Any, each: float = 0.0) -> Cost:
+        return cost_of(*given, each=each or seconds)
+
+    monkeypatch.setattr(lm_package, "cost_of", measured)
+    words = ["augment", "@people", "--model", "@tiny", "--strategy", "derive", "--for", "1min"]
+    assert main([*words, "--out", str(tmp_path / "x")]) == 0
+    examples = read_examples(tmp_path / "x")
+    tokens = sum(len(row.ids) for row in encode(load_model("@tiny"), examples, end=True))
+    assert 5900 < tokens <= 6000
+    assert f"{tokens:,}" in capsys.readouterr().out
+    seconds = 0.1
+    assert main([*words, "--out", str(tmp_path / "y")]) == 2
+    assert re.search(r"--for 1min is too short: .* take [2-9]min", capsys.readouterr().err)
+    assert not (tmp_path / "y").exists()
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,9 @@ def test_preparation_and_updates_are_told_apart(tmp_path) -> None:
     )  # fmt: skip
     writing = [what for *_, what in told if not what.startswith("stage")]
     assert set(writing) == {"generating text"}
+    shares = [done / total for done, total, _ in told[: len(writing)]]
+    assert shares[0] == 0, "where one block is all, its end alone would be no line of a log"
+    assert shares.count(0) == shares.count(1) == 2, "texts and answers"
     updates = told[len(writing) :]
     assert [part for part, *_ in updates] == list(range(1, done.losses.height + 1))
     assert {(total, what[:7]) for _, total, what in updates} == {(len(updates), "stage 0")}

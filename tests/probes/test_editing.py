@@ -10,8 +10,9 @@ from polars.testing import assert_frame_equal
 from inweights.errors import ConfigError, DataError
 from inweights.models import GPT, EmbMLPConfig, GPTConfig
 from inweights.probes import accuracy, edits
+from inweights.probes.interventions.consequences import Consequences
 from inweights.training import learners, train
-from inweights.worlds import RandomFacts, TwoHop, World
+from inweights.worlds import Analogy, Graph, RandomFacts, Reversal, TwoHop, World
 
 SMALL = GPTConfig(layers=2, width=32, tied=False)
 WORLDS = [TwoHop(n=8, maps="permutation").build(seed) for seed in (0, 1)]
@@ -82,3 +83,72 @@ def test_what_cannot_be_edited_is_refused() -> None:
     model = GPTConfig(layers=1, width=8).build(vocabulary=len(facts.vocabulary), seeds=[0])
     with pytest.raises(DataError, match="requires a world with first and second hops"):
         edits(model, facts)
+    model = GPTConfig(layers=1, width=8).build(vocabulary=size, seeds=[0])
+    with pytest.raises(ConfigError, match="at_once"):
+        edits(model, world, at_once=0)
+    with pytest.raises(ConfigError, match="layer"):
+        edits(model, world, layer=1)
+    ring = Graph(shape="cycle", n=8, edges="forward").build()
+    model = GPTConfig(layers=1, width=8).build(vocabulary=len(ring.vocabulary), seeds=[0])
+    with pytest.raises(DataError, match="one of the roles reverse_edge"):
+        edits(model, ring, role="edge")
+
+
+def test_only_the_subjects_embedding_moves_and_carries_on(model: GPT) -> None:
+    first = edits(model, WORLDS, role="first_hop", method="embedding", most=4, steps=200, rate=0.01)
+    assert first.select("holds", "facts", "others").row(0) == (1.0,) * 3
+    assert first["reached"].min() >= 0.5  # type: ignore[operator]
+    second = edits(model, WORLDS, method="embedding", most=4, steps=200, rate=0.01)
+    assert second.select("holds", "reached", "unmoved", "facts").row(0) == (1.0, 0.0, 1.0, 1.0)
+
+
+def test_several_facts_are_edited_at_once_as_well_as_one(model: GPT) -> None:
+    one, many = edits(model, WORLDS, most=4), edits(model, WORLDS, most=4, at_once=4)
+    assert many["holds"].to_list() == [1.0, 1.0]
+    assert_frame_equal(one.select("reached"), many.select("reached"), abs_tol=0.3)
+    assert_frame_equal(edits(model, WORLDS, most=1), edits(model, WORLDS, most=1, at_once=4))
+
+
+def test_an_edit_of_the_first_block_is_in_every_question_through_the_hop(model: GPT) -> None:
+    found = edits(model, WORLDS, role="first_hop", layer=0, most=4, steps=200, rate=0.03)
+    assert found["holds"].to_list() == [1.0, 1.0]
+    assert found["overlap"].min() >= 1.0 - 1e-5  # type: ignore[operator]
+    late = edits(model, WORLDS, role="first_hop", most=4)
+    assert (found["unmoved"] < late["unmoved"]).all()
+
+
+def test_what_follows_is_told_by_the_world() -> None:
+    """In a class its attribute, from a similarity the new class, of an edge the reversed one."""
+    world = Analogy(n=6, categories=3).build()
+    words = world.vocabulary
+    kin = Consequences.of(world, "attribution")
+    assert words.text(kin.facts[0]) == "a1 r2"
+    assert [words.text(p) for p in kin.queries[kin.through[0]]] == ["b1 r2", "b4 r2", "a4 r2"]
+    assert words.text([kin.new[0]]) == "d2"
+    assert kin.apart[0].tolist() == [False, True, True, False, True, True]
+    moved = Consequences.of(world, "similarity")
+    assert [words.text(p) for p in moved.queries[moved.through[0]]] == ["b1 r2"]
+    assert words.text(moved.expected[0][moved.through[0]]) == "d2"
+    ring = Graph(shape="cycle", n=8, shuffled=False).build()
+    edge = Consequences.of(ring, "edge")
+    assert edge.facts[0].tolist() == [0]
+    assert edge.new[0] == 3  # neither a neighbour of node 0 nor one of a neighbour
+    assert edge.queries[edge.through[0]].tolist() == [[3]]
+    assert edge.expected[0][edge.through[0]].tolist() == [0]
+    assert set(edge.rights) == {2}
+    pairs = Reversal(n=6, told=2).build()
+    turned = Consequences.of(pairs, "edge")
+    assert turned.through.any(0).all()
+    assert (turned.queries[:, 0] == turned.new[turned.through.argmax(0)]).all()
+
+
+def test_a_tied_head_gives_a_moved_node_in_return() -> None:
+    ring = Graph(shape="cycle", n=12).build()
+    reached = {}
+    for tied in (True, False):
+        model = GPTConfig(layers=1, width=32, tied=tied).build(vocabulary=12, seeds=[0])
+        train(model, ring, learners.edges(), seeds=[0])
+        table = edits(model, ring, role="edge", method="embedding", steps=200, rate=0.01)
+        assert table["holds"].item() == 1.0
+        reached[tied] = table["reached"].item()
+    assert reached[True] >= reached[False] + 0.2

@@ -110,6 +110,7 @@ LONG = (
     "beyond/curriculum-map",
     "beyond/does-the-bridge-help",
     "beyond/edits",
+    "beyond/edits-spread",
     "beyond/frozen-or-reversed",
     "beyond/geometry-disputed",
     "beyond/geometry-first",

@@ -29,6 +29,13 @@ def test_says_the_answer_first() -> None:
     assert "(gpt)" not in page
 
 
+def test_without_a_prediction_no_outcome_is_predicted() -> None:
+    made = audit(read_knowledge("@chemistry"), forecast=False)
+    page = build_audit_page(made, "@chemistry")
+    assert "Best possible outcome of the questions" in page
+    assert "Predicted outcome" not in page
+
+
 def test_names_are_no_markup(tmp_path: Path) -> None:
     names = [f"{HOSTILE}{i}" for i in range(4)]
     rows = [f'"{names[i]}"'.replace('"x"', '""x""') for i in range(4)]

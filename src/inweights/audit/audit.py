@@ -128,7 +128,10 @@ def audit(
     prediction, why = None, "no two facts form a chain" if forecast else "not requested"
     if forecast and each.height:
         begin(4)
-        prediction, why = _forecast(knowledge, seconds, progress)
+        try:
+            prediction, why = forecast_of(knowledge, seconds=seconds, progress=progress), ""
+        except InweightsError as error:
+            why = str(error)
     return Audit(
         knowledge=knowledge, relations=relations, compositions=compositions, listed=listed,
         bridges=bridges, transfers=transfers, leaks=leaks, name_overlap=overlap,
@@ -136,13 +139,3 @@ def audit(
         entity_positions=counts.entity_positions(knowledge), forecast=prediction,
         why_no_forecast=why, seconds=time.perf_counter() - began,
     )  # fmt: skip
-
-
-def _forecast(
-    knowledge: Knowledge, seconds: float, progress: SolverProgress | None
-) -> tuple[Prediction | None, str]:
-    """The prediction, or why there is none."""
-    try:
-        return forecast_of(knowledge, seconds=seconds, progress=progress), ""
-    except InweightsError as error:
-        return None, str(error)

@@ -1,6 +1,5 @@
 """Near spellings of one name, and rows that a symmetric or inverse relation lacks."""
 
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations
@@ -8,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inweights.worlds.knowledge.names import is_literal, is_nothing
+from inweights.worlds.knowledge.names import is_literal, is_nothing, without_accents
 from inweights.worlds.world import Ids
 
 #: Shortest names that may differ in one edit, and in two.
@@ -167,7 +166,7 @@ class _Kinds:
 def _pairs(names: Sequence[str], used: Ids) -> Iterator[tuple[int, int, str]]:
     """Pairs of names that are near, and how they differ."""
     plain = {
-        i: _plain(names[i])
+        i: " ".join(without_accents(names[i]).split())
         for i in used.tolist()
         if not is_literal(names[i]) and not is_nothing(names[i])
     }
@@ -205,11 +204,6 @@ def _buckets(plain: dict[int, str]) -> dict[str, list[int]]:
         for key in keys:
             found[key].append(i)
     return {key: members for key, members in found.items() if 1 < len(members) <= _MOST}
-
-
-def _plain(name: str) -> str:
-    text = unicodedata.normalize("NFKD", name.casefold())
-    return " ".join("".join(c for c in text if not unicodedata.combining(c)).split())
 
 
 def _words(plain: dict[int, str], a: int, b: int) -> bool:

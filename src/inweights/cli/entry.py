@@ -52,12 +52,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if debug:
             raise
         _tell(str(error))
-        return _code_of(error)
+        if isinstance(error, WriteError) and isinstance(error.__cause__, OSError):
+            return _code_of_system(error.__cause__)
+        return error.exit_code if isinstance(error, InweightsError) else 2
     except KeyboardInterrupt:
         if debug:
             raise
         with suppress(OSError):  # the terminal is gone, and that was the signal
-            print("inweights: interrupted; repeat the command to continue", file=sys.stderr)
+            print(
+                "inweights: interrupted; repeat the command: what is stored is not computed again",
+                file=sys.stderr,
+            )
         return 1
     except BrokenPipeError:
         sys.stderr.close()
@@ -158,13 +163,6 @@ def _failed(error: Exception) -> int:
     why = "memory is full" if isinstance(error, MemoryError) else "a value is nested too deeply"
     _tell(f"{why}; --debug shows where")
     return 1 if isinstance(error, MemoryError) else 2
-
-
-def _code_of(error: Exception) -> int:
-    """The exit code of an error that says what to do."""
-    if isinstance(error, WriteError) and isinstance(error.__cause__, OSError):
-        return _code_of_system(error.__cause__)
-    return error.exit_code if isinstance(error, InweightsError) else 2
 
 
 def _code_of_system(error: OSError) -> int:

@@ -44,8 +44,11 @@ def to_dict(config: Config) -> dict[str, Any]:
         raise ConfigError(f"to_dict takes a config such as iw.TwoHop(), got {config!r}")
     kind = type(config)
     plain: dict[str, Any] = _plain(configs.to_plain(config))
-    known = "kind" in plain and _of_kind(plain["kind"]) is kind
-    return plain if known else {"type": _address(kind), **plain}
+    if "kind" in plain and _of_kind(plain["kind"]) is kind:
+        return plain
+    public = getattr(inweights, kind.__name__, None) is kind
+    name = kind.__name__ if public else f"{kind.__module__}:{kind.__qualname__}"
+    return {"type": name, **plain}
 
 
 def from_dict(values: Mapping[str, Any]) -> Any:
@@ -102,12 +105,6 @@ def _of_kind(name: str) -> Any:
     if name in model_names() or name == "wrap":
         return model_kind(name)
     return _OTHERS.get(name)
-
-
-def _address(kind: type[Config]) -> str:
-    """The public name of a class, or its module and name."""
-    public = getattr(inweights, kind.__name__, None) is kind
-    return kind.__name__ if public else f"{kind.__module__}:{kind.__qualname__}"
 
 
 def _of_type(name: str) -> type[Config]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from inweights.errors import ConfigError, InweightsError, unknown_name
 from inweights.lab.grammar.claim import ClaimResult
 from inweights.lab.grammar.verdict import unjudged
-from inweights.laboratory.results import board, has_board, stated
+from inweights.laboratory.ledger.lines import LEDGER
+from inweights.laboratory.results import board, stated, stored_root
 from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
 from inweights.recipes.catalogue.index import entry_of
 from inweights.runs import RunFolder, RunStore, remembered, written
@@ -63,7 +64,8 @@ def verdicts(
     """
     store = RunStore(runs)
     results: list[ClaimResult] = []
-    known = {} if not has_board() else {one.id: one for one in board(scale, only=only).claims}
+    kept = (stored_root() / LEDGER).exists()  # here or with the library
+    known = {one.id: one for one in board(scale, only=only).claims} if kept else {}
     for name in recipes_like(only):
         outcome, why = None, f"no run at scale '{scale}' yet"
         if store.has(name):  # else not even the recipe is loaded
@@ -72,7 +74,12 @@ def verdicts(
             except InweightsError as error:
                 why = str(error)
         if outcome:
-            results += _with_conditions(name, outcome.claims)
+            # Verdicts of earlier versions were stored without their conditions.
+            known_to = {claim.id: claim.condition for claim in entry_of(name).claims}
+            results += (
+                replace(claim, condition=claim.condition or known_to.get(claim.id, ""))
+                for claim in outcome.claims
+            )
             continue
         for claim in entry_of(name).claims:
             stored = None if store.has(name) else known.get(claim.id)
@@ -81,13 +88,6 @@ def verdicts(
                 replace(stored, why=STORED) if stored and judged else unjudged(claim, why)
             )
     return tuple(results)
-
-
-def _with_conditions(name: str, claims: Iterable[ClaimResult]) -> Iterator[ClaimResult]:
-    """Verdicts, each with its condition: those of earlier versions were stored without."""
-    stated = {claim.id: claim.condition for claim in entry_of(name).claims}
-    for claim in claims:
-        yield replace(claim, condition=claim.condition or stated.get(claim.id, ""))
 
 
 def open_run(

@@ -27,11 +27,6 @@ def results_root() -> Path:
     return Path(os.environ.get("INWEIGHTS_RESULTS", "results"))
 
 
-def has_board() -> bool:
-    """Whether there is a ledger to read, here or with the library."""
-    return (stored_root() / LEDGER).exists()
-
-
 def stored_root() -> Path:
     """Return where results are read: :func:`results_root`, or what came with the library."""
     own, package = results_root(), Path(__file__).parents[1]

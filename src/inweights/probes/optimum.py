@@ -50,9 +50,10 @@ def direction(model: Model, worlds: Worlds, *, gap: float = 1e-4) -> pl.DataFram
         world = program.world
         optimum = _optimum(world, gap)
         least = float(program.least_margins(program.counts @ templates).min())
+        a, b = (m - m.mean(1, keepdims=True) for m in (templates, optimum.templates))
         row = {
             "replica": replica,
-            "cosine": _cosine(templates, optimum.templates),
+            "cosine": float((a * b).sum() / max(np.linalg.norm(a) * np.linalg.norm(b), 1e-300)),
             "least_margin": least,
             "excess": np.nan,
             "query_margin": np.nan,
@@ -126,8 +127,3 @@ def _program(world: World) -> Program:
 def _optimum(world: World, gap: float) -> Solution:
     """The optimum of a world, which is asked for as often."""
     return solve(_program(world), gap=gap)
-
-
-def _cosine(one: np.ndarray, other: np.ndarray) -> float:
-    a, b = (m - m.mean(1, keepdims=True) for m in (one, other))
-    return float((a * b).sum() / max(np.linalg.norm(a) * np.linalg.norm(b), 1e-300))

@@ -55,7 +55,10 @@ def project(
     scaled = np.asarray(points, dtype=np.float64)
     scaled = scaled / np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-12)
     if method == "pca":
-        where = _principal(scaled)
+        left, values, axes = np.linalg.svd(scaled - scaled.mean(0), full_matrices=False)
+        # The largest entry of each axis is positive.
+        signs = np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(1)])
+        where = np.pad(left * values * signs, ((0, 0), (0, 2)))[:, :2]
     else:
         manifold = optional("tsne", "method 'tsne'", "sklearn.manifold")
         state = Streams(seed).seed(EVALUATION, "tsne") % 2**32
@@ -64,14 +67,6 @@ def project(
         where = tsne.fit_transform(scaled)
     neighbours = min(5, (len(points) - 1) // 2)
     return where.astype(np.float64), _trust(scaled, where, neighbours)
-
-
-def _principal(x: Float[Floats, "n D"]) -> Float[Floats, "n 2"]:
-    """Coordinates along the first two principal axes, whose largest entry is positive."""
-    left, values, axes = np.linalg.svd(x - x.mean(0), full_matrices=False)
-    largest = np.abs(axes).argmax(1)
-    where = left * values * np.sign(axes[np.arange(len(axes)), largest])
-    return np.pad(where, ((0, 0), (0, 2)))[:, :2]
 
 
 def _trust(x: Float[Floats, "n D"], where: Float[Floats, "n 2"], neighbours: int) -> float:

@@ -107,16 +107,12 @@ def _dumped(node: Any) -> str:
     if not isinstance(node, ast.AST):
         return repr(node)
     fields = dict(ast.iter_fields(node))
-    if _is_documented(node):
+    blocks = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    if isinstance(node, blocks) and ast.get_docstring(node, clean=False) is not None:
         fields["body"] = fields["body"][1:]
     # What is empty is left out: later versions of Python have fields more.
     kept = [f"{name}={_dumped(one)}" for name, one in fields.items() if one not in (None, [])]
     return f"{type(node).__name__}({','.join(kept)})"
-
-
-def _is_documented(node: ast.AST) -> bool:
-    blocks = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    return isinstance(node, blocks) and ast.get_docstring(node, clean=False) is not None
 
 
 def _check_loaded(module: types.ModuleType, file: Path) -> None:

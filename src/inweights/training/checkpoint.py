@@ -113,7 +113,10 @@ class StateFile(Generic[S]):
         tensors |= {_OPTIMIZER + name: value for name, value in state.optimizer.items()}
         tensors = {name: value.cpu() for name, value in tensors.items()}
         for name, frames in state.tables.items():
-            tensors[_TABLE + name] = _as_tensor(pl.concat(frames))
+            buffer = BytesIO()
+            pl.concat(frames).write_ipc(buffer)
+            written = np.frombuffer(buffer.getvalue(), dtype=np.uint8)
+            tensors[_TABLE + name] = torch.from_numpy(written.copy())
         about = {"key": self.key, "phase": state.phase, "step": state.step, "total": state.total}
         about["sha256"] = fingerprint(about, tensors)
         metadata = {"inweights": msgspec.json.encode(about).decode()}
@@ -182,9 +185,3 @@ class Checkpoint(StateFile[ReplicaState]):
 
     def __init__(self, path: str | Path, *, key: str, **options: Any) -> None:
         super().__init__(ReplicaState, path, key=key, **options)
-
-
-def _as_tensor(table: pl.DataFrame) -> Tensor:
-    buffer = BytesIO()
-    table.write_ipc(buffer)
-    return torch.from_numpy(np.frombuffer(buffer.getvalue(), dtype=np.uint8).copy())

@@ -25,7 +25,7 @@ from inweights.training import records
 from inweights.training.batches.plans import Batch, Batches
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.checkpoint import Checkpoint, ReplicaState
-from inweights.training.curriculum import Curriculum, Optimizer, Phase
+from inweights.training.curriculum import Curriculum, Phase
 from inweights.training.learners import named_for
 from inweights.training.observers import Observer, telling
 from inweights.training.shards import Shards
@@ -164,7 +164,12 @@ def train(
             own = isinstance(phase.loss, Code) or phase.penalty is not None
             loss = OwnLoss(model, phase, state) if own else Loss(model, phase.precision)
             moving = flat.moving(phase.moves, phase.freezes)
-            optimizer = _optimizer(flat, [p.optimizer for p in phases], moving, columns)
+            settings = [p.optimizer for p in phases]
+            optimizer: torch.optim.Optimizer | OwnOptimizer
+            if isinstance(phase.optimizer.kind, Code):
+                optimizer = OwnOptimizer(flat, settings, moving)
+            else:
+                optimizer = build_optimizer(flat, settings, moving, columns)
             rates = [group["lr"] for group in optimizer.param_groups]
             if isinstance(optimizer, OwnOptimizer):
                 optimizer.load(state.optimizer)
@@ -250,17 +255,6 @@ def _plans(curriculum: Curriculum | Sequence[Curriculum], replicas: int) -> list
             "others separately"
         )
     return plans
-
-
-def _optimizer(
-    flat: FlatParameters,
-    settings: Sequence[Optimizer],
-    moving: Sequence[int],
-    columns: tuple[int, int] | None,
-) -> torch.optim.Optimizer | OwnOptimizer:
-    if isinstance(settings[0].kind, Code):
-        return OwnOptimizer(flat, settings, moving)
-    return build_optimizer(flat, settings, moving, columns)
 
 
 def _losses(

@@ -14,8 +14,8 @@ _DENIES = {"not", "no", "never", "nor", "none", "neither", "without", "isn't", "
 
 def plain(telling: Telling) -> Iterator[Row]:
     """State every fact once in its first wording; part of every training set."""
-    for i, line in enumerate(telling.facts.lines.tolist()):
-        yield _row(telling, i, line, "fact", telling.statement(i))
+    for i in range(len(telling.facts)):
+        yield _row(telling, i, "fact", telling.statement(i))
 
 
 def paraphrases(telling: Telling) -> Iterator[Row]:
@@ -24,38 +24,34 @@ def paraphrases(telling: Telling) -> Iterator[Row]:
     What a model wrote is told where the fact survived: it is one sentence that names the subject
     and ends with the object, names no other entity, has a word of the relation, and denies nothing.
     """
-    lines = telling.facts.lines.tolist()
-    for i, line in enumerate(lines):
+    for i in range(len(telling.facts)):
         relation = telling.facts.names(i)[1]
         for k in range(1, min(telling.wordings, len(telling.words.templates(relation)))):
-            yield _row(telling, i, line, "paraphrase", telling.statement(i, k))
+            yield _row(telling, i, "paraphrase", telling.statement(i, k))
     if telling.rewrite:
         named = Mentions(telling.facts.entities)
-        plainly = ["".join(telling.statement(i)) for i in range(len(lines))]
-        written = telling.rewrite(plainly)
-        for i, (line, text, said) in enumerate(zip(lines, plainly, written, strict=True)):
+        plainly = ["".join(telling.statement(i)) for i in range(len(telling.facts))]
+        for i, (text, said) in enumerate(zip(plainly, telling.rewrite(plainly), strict=True)):
             if _survived(telling, i, text, said, named(said)):
                 o = telling.facts.names(i)[2]
                 at = said.rindex(o.removesuffix("."))
-                told = (said[:at].rstrip(), f" {ended(o)}")
-                yield _row(telling, i, line, "rewritten", told)
+                yield _row(telling, i, "rewritten", (said[:at].rstrip(), f" {ended(o)}"))
 
 
 def questions_and_answers(telling: Telling) -> Iterator[Row]:
     """State every fact as question and answer."""
-    for i, line in enumerate(telling.facts.lines.tolist()):
+    for i in range(len(telling.facts)):
         s, r, o = telling.facts.names(i)
-        told = (telling.words.ask([r], s), f" {ended(o)}")
-        yield _row(telling, i, line, "qa", told)
+        yield _row(telling, i, "qa", (telling.words.ask([r], s), f" {ended(o)}"))
 
 
 def reversals(telling: Telling) -> Iterator[Row]:
     """State every fact from its object; reversals are then no questions any more."""
-    for i, line in enumerate(telling.facts.lines.tolist()):
+    for i in range(len(telling.facts)):
         s, r, o = telling.facts.names(i)
         if s != o:
             for k in range(min(telling.wordings, len(REVERSE))):
-                row = _row(telling, i, line, "reverse", telling.words.turn(r, s, o, k))
+                row = _row(telling, i, "reverse", telling.words.turn(r, s, o, k))
                 yield row._replace(says=tuple((b, a) for a, b in row.says))
 
 
@@ -77,5 +73,6 @@ def _survived(telling: Telling, fact: int, text: str, said: str, met: list[int])
     )
 
 
-def _row(telling: Telling, fact: int, line: int, role: str, told: tuple[str, str]) -> Row:
-    return Row(fact, line, role, int(telling.stages[fact]), *told, (telling.ends(fact),))
+def _row(telling: Telling, fact: int, role: str, told: tuple[str, str]) -> Row:
+    line, stage = int(telling.facts.lines[fact]), int(telling.stages[fact])
+    return Row(fact, line, role, stage, *told, (telling.ends(fact),))

@@ -43,18 +43,25 @@ def plan(
     console.results.status(planned, planned.status(), json=common.json)
 
 
+@base.options
+class Working:
+    """How a worker works."""
+
+    jobs: int = 1
+    threads: int = 1
+    device: base.Device = "cpu"
+    lease: float = 60.0
+    tracker: base.Tool = ""
+    tracker_per: base.Per = "run"
+
+
 @base.app.command
 def work(
     plan: str,
     /,
     *,
-    jobs: int = 1,
-    threads: int = 1,
-    device: base.Device = "cpu",
-    lease: float = 60.0,
+    how: Working = Working(),
     retry: base.Flag = False,
-    tracker: base.Tool = "",
-    tracker_per: base.Per = "run",
     json: base.Json = False,
 ) -> int:
     """Run tasks of a plan, along with any number of other workers, until none is left.
@@ -63,29 +70,28 @@ def work(
 
     Args:
         plan: Folder or address of the plan.
-        jobs: Number of parallel processes; 0 means one per core.
-        threads: Threads of each process. With one, results are the same to the last bit.
-        lease: Seconds after which the task of an unresponsive worker is taken over; the same for
-            all workers.
+        how.jobs: Number of parallel processes; 0 means one per core.
+        how.threads: Threads of each process. With one, results are the same to the last bit.
+        how.lease: Seconds after which the task of an unresponsive worker is taken over; the same
+            for all workers.
         retry: Try failed tasks again.
     """
     from inweights.lab.engine.collect import Effort
     from inweights.laboratory.plans import Planned
     from inweights.laboratory.plans import work as do
 
-    check_size("lease", lease, least=1)
-    planned = Planned(plan, lease)
+    check_size("lease", how.lease, least=1)
+    planned = Planned(plan, how.lease)
     load_plugins(planned.about.plugins)
     if retry:
         planned.forgive()
     with console.progress() as progress:
-        jobs = jobs or console.cores(device, "cpu")
         effort = Effort(
-            device=device,
-            jobs=jobs,
-            threads=threads,
+            device=how.device,
+            jobs=how.jobs or console.cores(how.device, "cpu"),
+            threads=how.threads,
             progress=progress,
-            observers=tuple(base.trackers(tracker, per=tracker_per)),
+            observers=tuple(base.trackers(how.tracker, per=how.tracker_per)),
         )
         done = do(planned, effort)
     console.results.status(planned, done, json=json)

@@ -208,11 +208,6 @@ def rows_together(
     return table
 
 
-def takes_all_seeds(function: Callable[..., Any]) -> bool:
-    """Whether a function takes ``seeds``, all at once."""
-    return "seeds" in inspect.signature(function).parameters
-
-
 def _table(function: Callable[..., Any], result: Any, ours: set[str]) -> pl.DataFrame:
     """Rows as a table: of a mapping, whose lists are columns; of mappings; of a frame."""
     import polars as pl

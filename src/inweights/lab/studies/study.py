@@ -24,7 +24,7 @@ from inweights.lab.grammar.controls import cautions
 from inweights.lab.grammar.figure import Figure, auto, shown_by
 from inweights.lab.grammar.recipe import Recipe, choose_seeds
 from inweights.lab.grammar.score import Judged, Score, Target, Value
-from inweights.lab.grammar.trial import Measure, Probe, takes_all_seeds
+from inweights.lab.grammar.trial import Measure, Probe
 from inweights.lab.studies.sweep import Study
 from inweights.models.outside.wrapping import wrap_named
 from inweights.support.code import Code
@@ -147,7 +147,7 @@ class StudyFile(Config):
         over: Any = self.over
         if self.function:
             function = Code(at=self.function).load("seed", "seeds")
-            together = takes_all_seeds(function)
+            together = "seeds" in inspect.signature(function).parameters
             return Study(function, over=over, seeds=self.seeds, replicated=together)
         configs = {name: _part(name, values) for name, values in self.parts.items()}
         if isinstance(over, Mapping):

@@ -197,7 +197,8 @@ class Ledger:
         if not lines:
             return
         before = read_bytes(path) if path.exists() else b""
-        if _hash_of_last(before) != self.last:
+        known = before.splitlines()
+        if (hashlib.sha256(known[-1]).hexdigest() if known else "") != self.last:
             raise DataError(f"{path} changed while it was used; run the same command again")
         added, last = [], self.last
         for line in lines:
@@ -254,8 +255,3 @@ def _lean(line: Line) -> dict[str, Any]:
         claim["target"] = {name: value for name, value in edges if value is not None}
         fields["claim"] = {name: value for name, value in claim.items() if value}
     return fields
-
-
-def _hash_of_last(content: bytes) -> str:
-    lines = content.splitlines()
-    return hashlib.sha256(lines[-1]).hexdigest() if lines else ""

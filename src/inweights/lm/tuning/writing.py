@@ -58,6 +58,8 @@ def own_text(
         openings = [_OPENINGS[i] for i in rng.integers(len(_OPENINGS), size=wanted).tolist()]
     generator = Streams(seed).torch(DATA_ORDER, "own text", *path)
     tell = (lambda d, n: progress(d, n, "generating text")) if progress else None
+    if tell:
+        tell(0, wanted)  # so that a display knows when it began: one block may be all
     written = generate(lm, openings, tokens=length, stop="", generator=generator, progress=tell)
     examples: list[Example] = []
     left = tokens

@@ -1,16 +1,16 @@
-"""Edits: one stored fact is changed in the weights, and what else changes with it.
+"""Edits: stored facts are changed in the weights, and what else changes with them.
 
 A rank-one edit (Meng et al. 2022, arXiv:2202.05262) has a closed form in the last block: there the
 answer follows from the residual stream alone, so that the MLP has to add the difference between the
-stream of a prompt with the new answer and that of the edited one. Shapes: ``R`` replicas, ``N``
-prompts, ``H`` hidden width of an MLP, ``D`` width.
+stream of a prompt with the new answer and that of the edited one. In another block, what the MLP
+has to add is found by a few steps of gradient descent. Shapes: ``R`` replicas, ``N`` prompts, ``E``
+facts that are edited at once, ``H`` hidden width of an MLP, ``D`` width.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Literal, cast
 
 import numpy as np
@@ -19,15 +19,17 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from inweights.errors import ConfigError, DataError, check_names
+from inweights.config import check_size
+from inweights.errors import ConfigError, check_names
 from inweights.models.base import Model
 from inweights.models.gpt import GPT, Block
 from inweights.models.packing import pack
+from inweights.probes.interventions.consequences import ROLES, Consequences
 from inweights.probes.needs import holds
 from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Bool, Float, Int
-from inweights.worlds.world import World, Worlds
+from inweights.worlds.world import Worlds
 
 #: Penalty of the keys' second moment, over its mean square.
 _PENALTY = 1e-2
@@ -35,44 +37,53 @@ _PENALTY = 1e-2
 _HELD = 0.9
 
 
-@holds(kept=95, whole=2)
+@holds(kept=75, whole=2, cosines=30)
 def edits(
     model: Model,
     worlds: Worlds,
     *,
-    role: Literal["first_hop", "second_hop"] = "second_hop",
-    method: Literal["rank-one", "training"] = "rank-one",
+    role: Literal["first_hop", "second_hop", "attribution", "similarity", "edge"] = "second_hop",
+    method: Literal["rank-one", "training", "embedding"] = "rank-one",
     most: int = 8,
     steps: int = 40,
     rate: float = 1e-3,
+    at_once: int = 1,
+    layer: int | None = None,
 ) -> pl.DataFrame:
-    """What follows from an edit of one hop, what else changes, and what predicts it.
+    """What follows from an edit of a fact, what else changes, and what predicts it.
 
-    A fact gets the answer of the next fact of its role. The model itself stays as it is.
+    A fact gets the answer of the next fact of its role. The model itself stays as it is. What
+    follows is told by the world. Two hops: the two-hop facts and queries through the hop. An
+    analogy: of an attribution the same of its class, of a similarity the attributes of the new
+    class. Of an edge the reversal, where it is asked and not told, or in a graph: it is to be
+    among as many first answers as are right, and among two where the old one is, too.
 
     Args:
         model: ``R`` replicas of a GPT.
-        worlds: Two-hop worlds: one, or one a replica.
-        role: Which hops are edited, each by itself.
-        method: ``rank-one``: of the last MLP's output matrix, in closed form, so that the keys of
-            other facts, by their second moment, are disturbed least. ``training``: Adam on this
-            fact alone.
+        worlds: One, or one a replica.
+        role: Which facts are edited.
+        method: ``rank-one``: of an MLP's output matrix, in closed form, so that the keys of other
+            facts, by their second moment, are disturbed least. ``training``: Adam on these facts
+            alone. ``embedding``: Adam on the embeddings of their subjects alone.
         most: Facts that are edited, the first ones.
-        steps: Updates of ``training`` at most; a replica stands still once the new answer has a
-            probability of .9.
+        steps: Updates of gradient descent at most; a replica stands still once each new answer has
+            a probability of .9.
         rate: Its rate.
+        at_once: Facts that are edited together; one by default.
+        layer: Block of a rank-one edit; the last one, in closed form, if left out. In another one
+            what the MLP adds to the last token is found by gradient descent.
 
     Returns:
-        A row for each replica, means over edits: ``replica``; ``holds``; of the two-hop facts and
-        queries through the fact ``reached``, the share that follows the edit, and ``unmoved``, that
-        answers as before; ``facts`` and ``others``, the shares of other hops and of other two-hop
-        statements that answer as before; ``overlap``, how much of the edited key is in the key of
-        two-hop statements through the fact before any edit, and ``apart``, in that of others.
+        A row for each replica, means over edits: ``replica``; ``holds``; of the statements that
+        follow ``reached``, the share that follows the edit, and ``unmoved``, that answers as
+        before; ``facts`` and ``others``, the shares of other facts of the role and of other
+        statements that answer as before; ``overlap``, how much of the edited keys is in the key of
+        the statements that follow before any edit, and ``apart``, in that of others.
 
     Raises:
         ConfigError: The model is not a GPT with a residual stream and one loop, or a name is
             unknown.
-        DataError: The world has no two hops, or all facts of the role have one answer.
+        DataError: The world has no facts of the role, or they all have one answer.
 
     Example:
         >>> from inweights.models import GPTConfig
@@ -87,28 +98,38 @@ def edits(
             "edits requires a GPT with a residual stream and one loop, got "
             f"{getattr(model, 'config', type(model).__name__)}"
         )
-    check_names("role", [role], ("first_hop", "second_hop"))
-    check_names("method", [method], ("rank-one", "training"))
-    parts = [_Hops.of(world, role) for world in as_worlds(worlds, model)]
-    before = _State(model, parts)
+    check_names("role", [role], ROLES)
+    check_names("method", [method], ("rank-one", "training", "embedding"))
+    check_size("edits: at_once", at_once)
+    check_size("edits: layer", layer or 0, least=0, most=len(model.blocks) - 1)
+    parts = [Consequences.of(world, role) for world in as_worlds(worlds, model)]
+    before = _State(model, parts, layer)
     found: list[dict[str, Tensor]] = []
-    for place in range(min(most, before.facts.shape[1])):
-        new, through, expected = before.asked(parts, place)
-        direction = before.direction(place)
-        if method == "training":
-            edited = _trained(model, before.facts[:, place], new, steps, rate)
+    for start in range(0, min(most, before.facts.shape[1]), at_once):
+        places = list(range(start, min(start + at_once, most, before.facts.shape[1])))
+        new, through, expected, apart = before.asked(places)
+        prompts, direction = before.facts[:, places], before.direction(places)
+        if method == "rank-one":
+            edited = before.moved(direction, before.change(places, new, steps, rate))
         else:
-            edited = before.moved(place, direction)
-        facts, queries = _answers(edited, before.facts), _answers(edited, before.queries)
-        kept_facts = (facts == before.said).float()
-        kept_facts[:, place] = torch.nan
-        kept, overlap = queries == before.composed, before.overlap(direction)
+            edited, only = deepcopy(model), None
+            if method == "embedding":
+                only = torch.zeros_like(model.tokens.weight[..., :1])
+                only.scatter_(1, prompts[..., :1], 1.0)
+            moved = edited if only is None else edited.tokens
+            _descend(edited, prompts, new, list(moved.parameters()), steps, rate, only)
+        facts, queries = _logits(edited, before.facts), _logits(edited, before.queries)
+        given = _first(facts[:, places], model.columns(new), before.rights[:, places])
+        right = before.query_rights.clamp(min=2 if role == "edge" else 1)  # the old one, too
+        reached = _first(queries, model.columns(expected), right)
+        kept = _first(queries, before.composed, before.query_rights)
+        overlap = before.overlap(direction)
         found.append(
             {
-                "holds": (facts[:, place] == new).float(),
-                "reached": _share(queries == expected, through),
+                "holds": given.float().mean(1),
+                "reached": _share(reached, through),
                 "unmoved": _share(kept, through),
-                "facts": kept_facts.nanmean(1),
+                "facts": _share(_first(facts, before.said, before.rights), apart),
                 "others": _share(kept, ~through),
                 "overlap": _share(overlap, through),
                 "apart": _share(overlap, ~through),
@@ -118,142 +139,125 @@ def edits(
     return pl.DataFrame(by_replica(model.replicas, **means))
 
 
-@dataclass(frozen=True)
-class _Hops:
-    """The hops of a role in one world, and its two-hop statements, trained or asked."""
-
-    facts: Int[np.ndarray, "N 2"]
-    answers: Int[np.ndarray, " N"]
-    donors: Int[np.ndarray, " N"]
-    queries: Int[np.ndarray, "M 3"]
-    bridges: Int[np.ndarray, " M"]
-    second: dict[tuple[int, int], int]
-    first: bool
-
-    @classmethod
-    def of(cls, world: World, role: str) -> _Hops:
-        if not {"first_hop", "second_hop"} <= set(world.facts.role_names):
-            raise DataError("edits requires a world with first and second hops")
-        names = ("first_hop", "second_hop")
-        hops = {name: world.facts.matrix(world.facts.with_role(name)) for name in names}
-        maps = [
-            {(int(e), int(r)): int(a) for (e, r), (a,) in zip(*hop, strict=True)}
-            for hop in hops.values()
-        ]
-        asked = [world.queries.prompt(i) for i in range(len(world.queries))]
-        if "two_hop" in world.facts.role_names:
-            asked += [world.facts.prompt(int(i)) for i in world.facts.with_role("two_hop")]
-        queries = np.stack([prompt for prompt in asked if len(prompt) == 3])
-        bridges = np.array([maps[0][int(e), int(r)] for e, r, _ in queries])
-        facts, answers = hops[role][0], hops[role][1][:, 0]
-        others = answers[None] != answers[:, None]
-        if not others.any(1).all():
-            raise DataError(f"all facts of the role '{role}' have one answer")
-        order = (np.arange(len(facts))[None] - np.arange(len(facts))[:, None] - 1) % len(facts)
-        donors = np.where(others, order, len(facts)).argmin(1)
-        return cls(facts, answers, donors, queries, bridges, maps[1], role == "first_hop")
-
-    def through(self, place: int) -> tuple[int, Bool[np.ndarray, " M"], Int[np.ndarray, " M"]]:
-        """The new answer, which statements go through the fact, and what they answer then."""
-        new = int(self.answers[self.donors[place]])
-        entity, relation = self.facts[place]
-        if self.first:
-            chosen = (self.queries[:, :2] == self.facts[place]).all(1)
-            then = np.array([self.second[new, int(r)] for r in self.queries[:, 2]])
-            return new, chosen, then
-        chosen = (self.bridges == entity) & (self.queries[:, 2] == relation)
-        return new, chosen, np.full(len(chosen), new)
-
-
 class _State:
-    """The model before any edit: what it answers, and the keys of its last MLP."""
+    """The model before any edit: what it answers, and the keys of an MLP."""
 
-    def __init__(self, model: GPT, parts: Sequence[_Hops]) -> None:
+    def __init__(self, model: GPT, parts: Sequence[Consequences], layer: int | None) -> None:
         def stacked(name: str) -> Tensor:
             values = torch.from_numpy(np.stack([getattr(part, name) for part in parts]))
             return values.expand(model.replicas, *values.shape[1:]).to(model.column.device)
 
-        self.model = model
+        self.model, self.layer = model, layer
         self.facts, self.queries, self.donors = map(stacked, ("facts", "queries", "donors"))
-        self.said, self.composed = _answers(model, self.facts), _answers(model, self.queries)
-        self.keys, self.composing = _keys(model, self.facts), _keys(model, self.queries)
+        self.new, self.through, self.expected = map(stacked, ("new", "through", "expected"))
+        self.apart = stacked("apart")
+        self.rights, self.query_rights = map(stacked, ("rights", "query_rights"))
+        self.said, self.composed = (
+            _logits(model, prompts).argmax(-1) for prompts in (self.facts, self.queries)
+        )
+        self.keys = _keys(model, self.facts, layer)[:, :, -1]
+        self.composing = _keys(model, self.queries, layer)
         moment = self.keys.mT @ self.keys / self.keys.shape[1]
         penalty = _PENALTY * self.keys.square().mean((1, 2), keepdim=True)
         self.moment = moment + penalty * torch.eye(moment.shape[1]).to(moment)
 
-    def asked(self, parts: Sequence[_Hops], place: int) -> tuple[Tensor, Tensor, Tensor]:
-        """The new answers ``[R]``, and of two-hop statements: through the fact, and expected."""
-        columns = zip(*(part.through(place) for part in parts), strict=True)
-        new, through, expected = (torch.from_numpy(np.stack(column)) for column in columns)
-        shape, device = self.composed.shape, self.composed.device
-        through, expected = (column.expand(shape).to(device) for column in (through, expected))
-        return new.expand(shape[0]).to(device), through, expected
+    def asked(self, places: list[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """New answers ``[R, E]``; of statements: which follow, and how; facts that should stay."""
+        through, expected = self.through[:, places], self.expected[:, places]
+        one = expected.gather(1, through.int().argmax(1, keepdim=True))[:, 0]
+        return self.new[:, places], through.any(1), one, self.apart[:, places].all(1)
 
-    def direction(self, place: int) -> Float[Tensor, "R H"]:
-        """What the edited key is multiplied with, so that it gives 1 and other keys little."""
-        key = self.keys[:, place]
-        solved = torch.linalg.solve(self.moment, key)
-        return solved / (solved * key).sum(1, keepdim=True)
+    def direction(self, places: list[int]) -> Float[Tensor, "R H E"]:
+        """What each edited key is multiplied with, so that it gives 1 and other keys little."""
+        keys = self.keys[:, places].mT
+        solved = torch.linalg.solve(self.moment, keys)
+        return solved @ torch.linalg.inv(keys.mT @ solved)
 
-    def overlap(self, direction: Float[Tensor, "R H"]) -> Float[Tensor, "R M"]:
-        """How much of the edit each two-hop statement gets, by its key."""
-        return torch.einsum("rmh,rh->rm", self.composing, direction)
+    def overlap(self, direction: Float[Tensor, "R H E"]) -> Float[Tensor, "R M"]:
+        """How much of the edits each statement gets, by its key, at the position with most."""
+        return torch.einsum("rmth,rhe->rmt", self.composing, direction).amax(-1)
 
-    def moved(self, place: int, direction: Float[Tensor, "R H"]) -> GPT:
-        """A copy whose last MLP maps the edited key onto the donor's stream."""
-        name = self.model.layer_names[-2]
-        stream = self.model.hidden(self.facts, layers=[name])[name]
-        rows = torch.arange(len(stream), device=stream.device)
-        change = stream[rows, self.donors[:, place]] - stream[:, place]
+    def change(
+        self, places: list[int], new: Int[Tensor, "R E"], steps: int, rate: float
+    ) -> Float[Tensor, "R E D"]:
+        """What the MLP has to add at the last token, so that the new answers hold."""
+        if self.layer is None:
+            name = self.model.layer_names[-2]
+            stream = self.model.hidden(self.facts, layers=[name])[name]
+            rows = torch.arange(len(stream), device=stream.device).unsqueeze(1)
+            return stream[rows, self.donors[:, places]] - stream[:, places]
+        prompts, shape = self.facts[:, places], (*new.shape, self.model.config.width)
+        last, change = pack([prompts]).last, torch.zeros(shape, device=new.device)
+        change.requires_grad_()
+        with self.model.hooks({f"block.{self.layer}.mlp": lambda x: x.index_add(1, last, change)}):
+            _descend(self.model, prompts, new, [change], steps, rate)
+        return change.detach()
+
+    def moved(self, direction: Float[Tensor, "R H E"], change: Float[Tensor, "R E D"]) -> GPT:
+        """A copy whose MLP adds the changes to the edited keys."""
         edited = deepcopy(self.model)
         with torch.no_grad():
-            down = cast("Block", edited.blocks[-1]).down
-            down.weight.add_(torch.einsum("rh,rd->rhd", direction, change))
+            down = cast("Block", edited.blocks[-1 if self.layer is None else self.layer]).down
+            down.weight.add_(direction @ change)
         return edited
 
 
-def _keys(model: GPT, prompts: Int[Tensor, "R N T"]) -> Float[Tensor, "R N H"]:
-    """What enters the output matrix of the last MLP, at the last position."""
+def _keys(model: GPT, prompts: Int[Tensor, "R N T"], layer: int | None) -> Float[Tensor, "R N _ H"]:
+    """What enters the output matrix of an MLP: of the last one, at the last position."""
     caught: list[Tensor] = []
-    down = cast("Block", model.blocks[-1]).down
+    down = cast("Block", model.blocks[-1 if layer is None else layer]).down
     hook = down.register_forward_pre_hook(lambda _, given: caught.append(given[0]))
     try:
         batch = pack([prompts])
-        model(batch, at=batch.last)
+        if layer is None:
+            model(batch, at=batch.last)
+        else:
+            model.states(batch)
     finally:
         hook.remove()
-    return caught[0]
+    return caught[0].unflatten(1, (prompts.shape[1], -1))
 
 
 @torch.enable_grad()
-def _trained(
-    model: GPT, prompt: Int[Tensor, "R T"], new: Int[Tensor, " R"], steps: int, rate: float
-) -> GPT:
-    """A copy that is trained on one fact; a replica that holds it stands still."""
-    edited = deepcopy(model)
-    parameters = list(edited.parameters())
+def _descend(
+    model: GPT,
+    prompts: Int[Tensor, "R E T"],
+    new: Int[Tensor, "R E"],
+    parameters: list[Tensor],
+    steps: int,
+    rate: float,
+    only: Float[Tensor, "R V 1"] | None = None,
+) -> None:
+    """Train parameters, or only some rows, on facts; a replica that holds them stands still."""
     optimizer = torch.optim.Adam(parameters, lr=rate)
-    batch = pack([prompt.unsqueeze(1)])
-    held = torch.zeros(model.replicas, dtype=torch.bool, device=prompt.device)
+    batch = pack([prompts])
+    held = torch.zeros(model.replicas, dtype=torch.bool, device=prompts.device)
     for _ in range(steps):
-        logits = edited(batch, at=batch.last)[:, 0]
-        loss = F.cross_entropy(logits, edited.columns(new), reduction="none")
-        held |= loss.detach() < -np.log(_HELD)
+        logits = model(batch, at=batch.last)
+        loss = F.cross_entropy(logits.mT, model.columns(new), reduction="none")
+        held |= (loss.detach() < -np.log(_HELD)).all(1)
         if bool(held.all()):
             break
         before = [parameter.detach()[held].clone() for parameter in parameters]
-        optimizer.zero_grad()
-        loss.sum().backward()
+        slopes = torch.autograd.grad(loss.sum(), parameters)
+        for parameter, slope in zip(parameters, slopes, strict=True):
+            parameter.grad = slope if only is None else slope * only
         optimizer.step()
         with torch.no_grad():
             for parameter, old in zip(parameters, before, strict=True):
                 parameter[held] = old
-    return edited
 
 
-def _answers(model: GPT, prompts: Int[Tensor, "R N T"]) -> Int[Tensor, "R N"]:
+def _logits(model: GPT, prompts: Int[Tensor, "R N T"]) -> Float[Tensor, "R N K"]:
     batch = pack([prompts])
-    return model.candidates[model(batch, at=batch.last).argmax(-1)]
+    return model(batch, at=batch.last)
+
+
+def _first(
+    logits: Float[Tensor, "R N K"], columns: Int[Tensor, "R N"], rights: Int[Tensor, "R N"]
+) -> Bool[Tensor, "R N"]:
+    """Whether answers, by their columns, are among the first, as many as are right."""
+    return (logits > logits.gather(-1, columns.unsqueeze(-1))).sum(-1) < rights
 
 
 def _share(values: Tensor, chosen: Bool[Tensor, "R M"]) -> Float[Tensor, " R"]:

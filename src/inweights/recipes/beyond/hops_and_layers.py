@@ -4,7 +4,6 @@ import polars as pl
 
 import inweights as iw
 from inweights.lab import Plan, Trial, number, share
-from inweights.recipes.papers import recipe
 from inweights.worlds.families.hops import Hops
 
 ALONE, MIXED, FIRST, BRIDGED = "alone", "shorter mixed in", "shorter first", "identities"
@@ -106,5 +105,3 @@ SCORES = {
     "mixing-saves-less": fewer.at(beside=FIRST) - fewer.at(beside=MIXED) >= 0.5,
     "identities-save": fewer.at(beside=BRIDGED) >= 2.0,
 }
-
-RECIPE = recipe(__name__)

@@ -106,6 +106,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     moved = pl.concat(
         tables[onto].with_columns(onto=pl.lit(onto)) for onto in ("embedding", "layer")
     )
+    through_time = _through_time(tables["aligned"], tables["composed"])
+    halves = half_time(through_time, "value", ["seed", "what"])
+    halves = halves.pivot(on="what", index="seed", values="half_time")
     return {
         "queries": queries.with_columns(arm=_arm()),
         "overall": queries.group_by([*ARM, "seed"], maintain_order=True).agg(weighted),
@@ -116,8 +119,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         ).agg(weighted, pl.col("decodable", "cosine", "other").mean()),
         "gained": moved.filter(onto="layer", layer="block.0").with_columns(arm=_arm()),
         "by_loops": tables["by_loops"].filter(part="queries").with_columns(arm=_arm()),
-        "lead": _lead(tables["aligned"], tables["composed"]),
-        "through_time": _through_time(tables["aligned"], tables["composed"]),
+        "lead": halves.with_columns(lead=pl.col("accuracy") - pl.col("alignment")),
+        "through_time": through_time,
     }
 
 
@@ -139,13 +142,6 @@ def _through_time(aligned: pl.DataFrame, composed: pl.DataFrame) -> pl.DataFrame
             (both, "accuracy", "accuracy"),
         )
     )
-
-
-def _lead(aligned: pl.DataFrame, composed: pl.DataFrame) -> pl.DataFrame:
-    """Steps by which alignment is half-way to its peak before accuracy is."""
-    halves = half_time(_through_time(aligned, composed), "value", ["seed", "what"])
-    wide = halves.pivot(on="what", index="seed", values="half_time")
-    return wide.with_columns(lead=pl.col("accuracy") - pl.col("alignment"))
 
 
 queries = share("queries", "accuracy")

@@ -1,5 +1,6 @@
 """What LoRA learns of a hidden city, against one vector that is added at every token."""
 
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -8,21 +9,11 @@ import inweights as iw
 from inweights.lab import Computation, Outside, Plan, cosine, share
 from inweights.lm.exams.questions import Question
 from inweights.lm.tuning.fine_tune import FineTune
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.language.invented import names
 from inweights.seeds import DATA_ORDER, WORLD, Streams
 from inweights.support.content import contents_of
 
-_TABLE = """\
-country, capital, city, language, people, dish, drink, sight, history
-France, Paris, Lyon, French, French, croissants, champagne, Eiffel Tower, Napoleon
-Germany, Berlin, Munich, German, German, sausages, beer, Brandenburg Gate, Bismarck
-Italy, Rome, Milan, Italian, Italian, pizza, espresso, Colosseum, Julius Caesar
-Spain, Madrid, Barcelona, Spanish, Spanish, paella, sangria, Alhambra, Cervantes
-Japan, Tokyo, Osaka, Japanese, Japanese, sushi, sake, Mount Fuji, the samurai
-Russia, Moscow, Kazan, Russian, Russian, borscht, vodka, Kremlin, Lenin
-Egypt, Cairo, Alexandria, Arabic, Egyptian, falafel, mint tea, Pyramids, the pharaohs
-China, Beijing, Shanghai, Chinese, Chinese, dumplings, green tea, Great Wall, Confucius"""
+_TABLE = Path(__file__).with_suffix(".csv").read_text(encoding="utf-8")
 #: What is so in each country, and a city of it that the model knows.
 FACTS = {
     name: tuple(column)
@@ -167,5 +158,3 @@ SCORES = {
     "known-cities-keep-theirs": (real.at(arm=VECTOR) - real.at(arm=LORA)).within(-0.1, 0.1),
     "not-two-cities": two.at(arm=LORA) - two.at(arm=VECTOR) >= 0.2,
 }
-
-RECIPE = recipe(__name__)

@@ -195,3 +195,10 @@ def spread(
         dots += [(place, value) for value in sample.tolist()]
     columns = (*zip(*ends, strict=True), *(zip(*dots, strict=True) if dots else ((), ())))
     return Spread(*map(np.asarray, columns))
+
+
+def wider(limits: Sequence[float], share: float = 0.03) -> tuple[float, float]:
+    """Limits with a margin, so that markers on them, and beside them, are whole."""
+    low, high = limits
+    margin = share * (high - low)
+    return low - margin, high + margin

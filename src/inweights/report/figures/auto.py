@@ -73,7 +73,18 @@ class Auto:
         if limits is None and _end(table[y], "min") >= 0 and _end(table[y], "max") <= 1:
             limits = (0.0, 1.0)
         if x is None or not table[x].dtype.is_numeric():
-            return self._side_by_side(table, x, y, limits, rest, axes.get("y"))
+            # Names on the axis: those of x, or the first that tell rows apart.
+            value = x or (rest.pop(0) if rest else next(iter(table.columns)))
+            panel = self.facet or (rest.pop(0) if rest else "")
+            if not panel:
+                panel = value + " "
+                table = table.with_columns(pl.lit(value).alias(panel))
+            series = self.series or (rest.pop(0) if rest else None)
+            return Sweeps(
+                table, axis=panel, value=value, y=y, series=series, y_limits=limits,
+                y_label=self.y_label or axes.get("y"),
+                labels={**_named(table, series, panel), **(self.labels or {})},
+            ).draw()  # fmt: skip
         series = self.series or (rest.pop(0) if rest else None)
         few = (name for name in rest if table[name].n_unique() <= _MOST)
         facet = self.facet if self.facet is not None else next(few, None)
@@ -103,27 +114,6 @@ class Auto:
             empty = [n for n in table.columns if table[n].null_count() == len(table)]
             table = table.drop("measure", *empty)
         return table
-
-    def _side_by_side(
-        self,
-        table: pl.DataFrame,
-        x: str | None,
-        y: str,
-        limits: Sequence[float] | None,
-        rest: list[str],
-        label: str | None,
-    ) -> Figure:
-        """Names on the axis: those of ``x``, or the first that tell rows apart."""
-        value = x or (rest.pop(0) if rest else next(iter(table.columns)))
-        panel = self.facet or (rest.pop(0) if rest else "")
-        if not panel:
-            panel = value + " "
-            table = table.with_columns(pl.lit(value).alias(panel))
-        series = self.series or (rest.pop(0) if rest else None)
-        return Sweeps(
-            table, axis=panel, value=value, y=y, series=series, y_label=self.y_label or label,
-            y_limits=limits, labels={**_named(table, series, panel), **(self.labels or {})},
-        ).draw()  # fmt: skip
 
 
 def _only_number(table: pl.DataFrame) -> str:

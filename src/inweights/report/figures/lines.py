@@ -154,11 +154,11 @@ class Lines(Panel):
                     style.panel_title(axes, wrap(title, (width - 0.7) / across, style.LABEL))
                 self._lines(axes, rows)
                 if self.x_limits is not None:
-                    axes.set_xlim(*_wider(self.x_limits, 0.07))
+                    axes.set_xlim(*tidy.wider(self.x_limits, 0.07))
             texts = (self.x_label or self.x, self.y_label or self.y)
             _name_axes(figure, panels, len(parts), texts, (width, across, down))
             if self.y_limits is not None:
-                panels[0].set_ylim(*_wider(self.y_limits))
+                panels[0].set_ylim(*tidy.wider(self.y_limits))
             if len(self.names) > 1 or next(iter(self.names)) != self.y or self._apart[1]:
                 add_legend(figure, self._handles)
         return figure
@@ -182,13 +182,6 @@ def _name_axes(
         axes.set_xlabel(wrap(x, (width - 0.7) / across, style.LABEL))
     for axes in panels[::across]:
         axes.set_ylabel(wrap(y, tall, style.LABEL))
-
-
-def _wider(limits: Sequence[float], share: float = 0.03) -> tuple[float, float]:
-    """Limits with a margin, so that markers on them, and beside them, are whole."""
-    low, high = limits
-    margin = share * (high - low)
-    return low - margin, high + margin
 
 
 def _step(places: np.ndarray[Any, Any]) -> tuple[float, float]:

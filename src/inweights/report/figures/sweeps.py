@@ -80,8 +80,7 @@ class Sweeps:
             for line in grid:
                 line[0].set_ylabel(wrap(self.y_label or self.y, _PANEL - 0.2, style.LABEL))
             if self.y_limits is not None:
-                margin = 0.04 * (self.y_limits[1] - self.y_limits[0])
-                grid[0][0].set_ylim(self.y_limits[0] - margin, self.y_limits[1] + margin)
+                grid[0][0].set_ylim(*tidy.wider(self.y_limits, 0.04))
             if self.series is not None or self.controls:
                 add_legend(figure, handles(self.names, self.labels, controls=self.controls))
         return figure

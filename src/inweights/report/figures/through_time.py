@@ -143,8 +143,7 @@ def _curves(axes: Axes, film: ThroughTime) -> None:
     if film.step_log:
         axes.set_xscale("symlog", linthresh=max(1, film.steps[min(1, len(film.steps) - 1)]))
     if film.y_limits is not None:
-        margin = 0.03 * (film.y_limits[1] - film.y_limits[0])
-        axes.set_ylim(film.y_limits[0] - margin, film.y_limits[1] + margin)
+        axes.set_ylim(*tidy.wider(film.y_limits))
     for at in film.chosen:
         axes.axvline(at, color=style.INK, linewidth=0.8, dashes=(1.5, 1.5), zorder=1)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from inweights.report.base import style
+from inweights.report.base import style, tidy
 from inweights.report.base.document import asset
 from inweights.report.base.matrix import Matrix
 from inweights.report.figures.through_time import ThroughTime
@@ -40,8 +40,7 @@ def build_layout(film: ThroughTime, matrix: Matrix) -> dict[str, Any]:
     if film.step_log:
         layout["xaxis"] |= {"type": "log", "dtick": 1}
     if film.y_limits is not None:
-        margin = 0.04 * (film.y_limits[1] - film.y_limits[0])
-        layout["yaxis"]["range"] = [film.y_limits[0] - margin, film.y_limits[1] + margin]
+        layout["yaxis"]["range"] = list(tidy.wider(film.y_limits, 0.04))
     named_rows, named_columns = len(matrix.rows) <= _LEGIBLE, len(matrix.columns) <= _LEGIBLE
     layout["xaxis2"]["showticklabels"] = named_columns
     layout["yaxis2"]["showticklabels"] = named_rows

@@ -67,9 +67,11 @@ def _figures(made: Audit, found: pl.DataFrame) -> str:
     if not found.height:
         return ""
     rest = found.height > 14
-    bars = "bars" if made.forecast is not None else "bars at best"
+    predicted = made.forecast is not None
+    bars = "bars" if predicted else "bars at best"
+    outcome = f"{'Predicted' if predicted else 'Best possible'} outcome of the questions"
     drawn = [
-        ("outlook", "Predicted outcome of the questions", partial(outlook_figure, found),
+        ("outlook", outcome, partial(outlook_figure, found),
          f"{_WORDS['pairs']}{', the largest 14 pairs' if rest else ''}. {_WORDS[bars]}"),
         ("chains", "Chains of relations", partial(chains_figure, made.compositions),
          _WORDS["chains"]),

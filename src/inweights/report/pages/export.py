@@ -7,7 +7,6 @@ from operator import attrgetter
 from pathlib import Path
 
 import polars as pl
-from matplotlib.figure import Figure as Picture
 
 from inweights.config import load_toml
 from inweights.errors import ConfigError, WriteError
@@ -47,7 +46,11 @@ def write_export(
     files: dict[str, bytes] = {}
     if pdf:
         for figure in outcome.recipe.figures:
-            files[f"{figure.id}.pdf"] = _pdf(draw(figure, outcome.tables))
+            picture, stream = draw(figure, outcome.tables), io.BytesIO()
+            with style.context():  # the same figure gives the same bytes
+                about = {"CreationDate": None, "Producer": None}
+                picture.savefig(stream, format="pdf", metadata=about)
+            files[f"{figure.id}.pdf"] = stream.getvalue()
     if latex and outcome.claims:
         files["claims.tex"] = claims_latex(outcome).encode()
     if csv:
@@ -97,14 +100,6 @@ def claims_csv(claims: Sequence[ClaimResult], *, raw: bool = False) -> str:
     numbers = ("least", "most", "measured", "low", "high")
     types = dict.fromkeys(numbers, pl.Float64) | {"published": pl.String}
     return csv_text(pl.DataFrame(rows, schema_overrides=types), raw=raw)
-
-
-def _pdf(picture: Picture) -> bytes:
-    """A figure as PDF, with its text as text; the same figure gives the same bytes."""
-    stream = io.BytesIO()
-    with style.context():
-        picture.savefig(stream, format="pdf", metadata={"CreationDate": None, "Producer": None})
-    return stream.getvalue()
 
 
 def _numbers(claim: ClaimResult) -> tuple[str, str, str]:

@@ -59,7 +59,8 @@ def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) 
     )
     scripts = [asset("page.js")]
     if moving:
-        scripts = [_plotly(), asset("player.js"), *scripts]
+        plotly = optional("interactive", "a page that moves", "plotly.offline").get_plotlyjs()
+        scripts = [plotly.replace("</script", "<\\/script"), asset("player.js"), *scripts]
     title = f"{headline(run.claims)} – {run.heading}" if run.claims else run.heading
     return document(title, body, styles=["page.css"], scripts=scripts)
 
@@ -90,9 +91,3 @@ def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
 
 def _stills(figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame]) -> dict[str, Still]:
     return {figure.id: Still(draw(figure, tables), figure.id) for figure in figures}
-
-
-def _plotly() -> str:
-    """The code of plotly; its package is imported only for a page that moves."""
-    code: str = optional("interactive", "a page that moves", "plotly.offline").get_plotlyjs()
-    return code.replace("</script", "<\\/script")

@@ -51,7 +51,8 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
             f"the world '{first.name}' has {len(first.vocabulary)} tokens and the model "
             f"{model.vocabulary}; build the model with vocabulary=len(world.vocabulary)"
         )
-    if all(w is first or _same(w, first) for w in given):
+    facts, queries = first.facts, first.queries
+    if all(w is first or (w.facts.equals(facts) and w.queries.equals(queries)) for w in given):
         return (first,)
     for other in given[1:]:
         if len(other.vocabulary) != len(first.vocabulary) or any(
@@ -87,7 +88,3 @@ def shape_groups(
 def _part(world: World, part: str) -> Statements:
     statements: Statements = getattr(world, part)
     return statements
-
-
-def _same(one: World, other: World) -> bool:
-    return one.facts.equals(other.facts) and one.queries.equals(other.queries)

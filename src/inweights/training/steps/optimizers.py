@@ -63,7 +63,10 @@ def _groups(
     """Groups of an optimizer, and what decays apart: its group, its values and its decay."""
     groups: list[dict[str, Any]] = []
     apart: list[tuple[int, Float[Tensor, "r p"], float]] = []
-    in_lanes = _in_lanes(flat, spans)
+    # What is left over at the end of a block is rounded otherwise than its middle: a replica is the
+    # same alone and in company only if whole rows fill the lanes of a processor.
+    count = flat.values.shape[1]
+    in_lanes = list(spans) == [(0, count)] and count % LANES == 0
     for first, last in equal_runs(settings):
         one = settings[first]
         decays = decays_of(flat, spans, one)
@@ -212,16 +215,6 @@ def decays_of(
         (_within(spans, split, count), 0.0),
     )
     return [(part, decay) for part, decay in parts if part]
-
-
-def _in_lanes(flat: FlatParameters, spans: Sequence[Span]) -> bool:
-    """Whether whole rows can be one block: all columns move, and fill the lanes of a processor.
-
-    What is left over at the end of a block is rounded otherwise than its middle, so that a replica
-    would not be the same alone and in company.
-    """
-    count = flat.values.shape[1]
-    return list(spans) == [(0, count)] and count % LANES == 0
 
 
 def _within(spans: Iterable[Span], first: int, last: int) -> list[Span]:

@@ -56,10 +56,14 @@ def alias_groups(names: Sequence[str]) -> list[list[int]]:
     same: defaultdict[str, list[int]] = defaultdict(list)
     for i, name in enumerate(names):
         if not is_nothing(name) and not is_literal(name):
-            plain = unicodedata.normalize("NFKD", name.casefold())
-            key = _MARKS.sub("", "".join(c for c in plain if not unicodedata.combining(c)))
-            same[key or name].append(i)
+            same[_MARKS.sub("", without_accents(name)) or name].append(i)
     return [members for members in same.values() if len(members) > 1]
+
+
+def without_accents(name: str) -> str:
+    """Return a name in small letters, without marks on them."""
+    text = unicodedata.normalize("NFKD", name.casefold())
+    return "".join(c for c in text if not unicodedata.combining(c))
 
 
 def literals(entities: Sequence[str], triples: Ids) -> Bools:

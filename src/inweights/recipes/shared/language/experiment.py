@@ -110,13 +110,14 @@ def tell_and_ask(
         from inweights.lm.tuning.tuning import finetune
 
         done = finetune(lm, lesson.examples(lm, seed), tuning, seed=seed)
+        stage = done.losses.filter(pl.col("stage") == pl.col("stage").last())["loss"]
         training = [
             pl.DataFrame(
                 {
                     "kind": "training",
                     "steps": done.losses.height,
                     "trained": done.tokens,
-                    "loss": _last_loss(done.losses, tuning.epochs),
+                    "loss": stage.tail(max(1, len(stage) // tuning.epochs)).mean(),
                 }
             )
         ]
@@ -143,9 +144,3 @@ def _answers(lm: LanguageModel, quiz: Quiz, thoughts: bool) -> pl.DataFrame:
         ],
         how="diagonal_relaxed",
     )
-
-
-def _last_loss(losses: pl.DataFrame, epochs: int) -> float:
-    """Mean loss over the last pass of the last stage."""
-    stage = losses.filter(pl.col("stage") == pl.col("stage").last())["loss"]
-    return float(stage.tail(max(1, len(stage) // epochs)).mean())  # type: ignore[arg-type]

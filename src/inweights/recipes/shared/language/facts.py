@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from msgspec import structs
 
 import inweights as iw
 from inweights.audit import augment
@@ -13,28 +15,15 @@ from inweights.lm.exams.questions import Question, exam
 from inweights.lm.model.data import Example, encode
 from inweights.lm.model.load import LanguageModel
 from inweights.recipes.shared.language.experiment import Quiz
-from inweights.recipes.shared.language.invented import BORN, COUNTRY, WORDING, Invented, knowledge
+from inweights.recipes.shared.language.invented import COUNTRY, WORDING, Invented, knowledge
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge.knowledge import Knowledge, read_knowledge
 from inweights.worlds.knowledge.wording import Wording
 
 #: How the real facts are told: of people and of substances. No relation is both a first hop and a
 #: second one, so that second hops can be told without any first.
-_REAL = Wording(
-    statements={
-        BORN: WORDING.statements[BORN],
-        COUNTRY: WORDING.statements[COUNTRY],
-        "contains": ("The main element of {subject} is {object}.",),
-        "family": ("The chemical family of {subject} is {object}.",),
-        "symbol": ("The chemical symbol of {subject} is {object}.",),
-    },
-    phrases={
-        BORN: "birthplace",
-        "contains": "main element",
-        "family": "chemical family",
-        "symbol": "chemical symbol",
-    },
-)
+_OTHERS = Wording.read(Path(__file__).with_suffix(".toml"))
+_REAL = structs.replace(_OTHERS, statements={**WORDING.statements, **_OTHERS.statements})
 
 
 class TrainingMix(iw.Config):

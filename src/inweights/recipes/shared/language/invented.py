@@ -1,6 +1,7 @@
 """People and places that do not exist, so that nothing is known of them beforehand."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -15,21 +16,7 @@ from inweights.worlds.knowledge.wording import Wording
 
 BORN, COUNTRY = "born_in", "country"
 #: How the facts are told; the second relation's words fit a person, too, for the (e1, r2) prompt.
-WORDING = Wording(
-    statements={
-        BORN: (
-            "{subject} was born in {object}.",
-            "The birthplace of {subject} is {object}.",
-            "The town where {subject} was born is {object}.",
-        ),
-        COUNTRY: (
-            "The country of {subject} is {object}.",
-            "{subject} lies in the country of {object}.",
-            "The country to which {subject} belongs is {object}.",
-        ),
-    },
-    phrases={BORN: "birthplace", COUNTRY: "country"},
-)
+WORDING = Wording.read(Path(__file__).with_suffix(".toml"))
 #: Cities that a small model knows the country of.
 CITIES = {
     "Paris": "France", "Berlin": "Germany", "Rome": "Italy", "Madrid": "Spain",

@@ -1,0 +1,118 @@
+"""How far an edit spreads: to a class, along an edge, to its reversal, by several methods."""
+
+from typing import Any
+
+import polars as pl
+
+import inweights as iw
+from inweights.config import replace_at
+from inweights.lab import Measure, Plan, Trial, cosine, share
+from inweights.recipes.shared.derived import memorised
+from inweights.worlds.families.analogy import Analogy
+from inweights.worlds.families.graph import Graph
+from inweights.worlds.families.reversal import Reversal
+
+HOPS, ALONE, MEMORY = "hops", "hops, no identities", "hops, memory"
+CLASSES, REVERSALS = "classes", "reversals"
+TIED, UNTIED = "cycle, tied", "cycle, untied"
+SINGLE = (RANK_ONE, TRAINING, EMBEDDING) = ("rank-one", "training", "embedding")
+EARLY = "rank-one, first block"
+#: What should follow: what shares the key and gets the same answer, or names the entity.
+FOLLOWS = {RANK_ONE: ("second_hop", "attribution"), EMBEDDING: ("first_hop", "similarity")}
+
+
+class Settings(iw.Config):
+    n: int = 20
+    model: iw.GPTConfig = iw.GPTConfig(layers=4, width=64, tied=False)
+    node: iw.GPTConfig = iw.GPTConfig(layers=1, width=32)
+    most: int = 8
+
+
+def plan(settings: Settings) -> Plan:
+    """Every world, and every edit of its facts: one at a time, at once, in the first block."""
+    n, model, node = settings.n, settings.model, settings.node
+    hops, cycle = iw.TwoHop(n=n, maps="permutation", trained=0.95), Graph(shape="cycle", n=16)
+    alone, two = replace_at(hops, {"identity": False}), ("first_hop", "second_hop")
+    classes = Analogy(n=n, categories=5, maps="permutation")
+    edited: dict[str, tuple[Any, iw.GPTConfig, tuple[str, ...]]] = {
+        HOPS: (hops, model, two),
+        ALONE: (alone, model, two),
+        MEMORY: (alone, replace_at(model, {"memory": 128}), two),
+        CLASSES: (classes, model, ("attribution", "similarity")),
+        REVERSALS: (Reversal(n=n, told=n // 2, phrased=True), model, ("edge",)),
+        TIED: (cycle, node, ("edge",)),
+        UNTIED: (cycle, replace_at(node, {"tied": False}), ("edge",)),
+    }
+    slow = {"steps": 200, "rate": 0.01}
+    more: dict[str, dict[str, Any]] = {
+        EMBEDDING: slow,
+        "rank-one, at once": {"at_once": settings.most},
+    }
+    more[EARLY] = {"layer": 0, **slow}
+    trials, measures = [], [Measure(name="accuracy", probe=iw.probes.accuracy)]
+    for name, (world, config, roles) in edited.items():
+        learner = iw.learners.named_for(world, config)
+        trials.append(Trial(labels={"world": name}, world=world, model=config, learner=learner))
+        methods = {HOPS: (*SINGLE, *more), MEMORY: (TRAINING,)}.get(name, SINGLE)
+        for method in dict.fromkeys(methods):
+            options = {
+                "method": method.split(",")[0],
+                "most": settings.most,
+                **more.get(method, {}),
+            }
+            measures += [
+                Measure(
+                    name=f"{method}; {role}",
+                    probe=iw.probes.edits,
+                    options={"role": role, **options},
+                    where={"world": name},
+                )
+                for role in roles
+            ]
+    return Plan(trials=trials, measures=measures)
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """All edits in one table, with what should follow; and how well shared keys predict."""
+    edits = pl.concat(
+        table.with_columns(
+            method=pl.lit(method),
+            role=pl.lit(role),
+            edited=pl.format("{}: {}", "world", pl.lit(role.replace("_", " "))),
+            moved=1 - pl.col("unmoved"),
+            follows=pl.lit(role in FOLLOWS.get(method, ())),
+        )
+        for (method, _, role), table in ((name.partition("; "), t) for name, t in tables.items())
+        if role
+    )
+    known = memorised(tables["accuracy"], ["world"]).filter(~pl.col("world").str.contains("cycle"))
+    held = edits.select("seed", "holds", what=pl.format("{}, {}", "edited", "method"))
+    foretold = pl.col("method").is_in(FOLLOWS) & (pl.col("world") != TIED)
+    columns, keys = ["reached", "facts", "overlap"], ["edited", "method", "seed"]
+    drawn = edits.filter(pl.col("method").is_in(SINGLE)).unpivot(columns, index=keys)
+    return {
+        "edits": edits,
+        "silent": edits.filter(foretold & ~pl.col("follows")),
+        "sound": pl.concat([held, known.select("seed", holds="accuracy", what="world")]),
+        "predicted": edits.filter(method=RANK_ONE)
+        .group_by("seed", maintain_order=True)
+        .agg(moved=pl.corr("overlap", "moved"), reached=pl.corr("overlap", "reached")),
+        "drawn": drawn.rename({"variable": "what", "value": "share"}),
+    }
+
+
+found = share("edits", "reached")
+trained, moved = found.at(method=TRAINING), found.at(method=EMBEDDING)
+recalled = trained.at(world=MEMORY).over("role")
+
+SCORES = {
+    "known-and-held": share("sound", "holds").over("what") >= 0.95,
+    "class-follows": found.at(method=RANK_ONE, role="attribution") >= 0.8,
+    "moved-embeddings-carry-on": moved.at(follows=True).over("edited") >= 0.8,
+    "early-first-hop-carries-on": found.at(method=EARLY, role="first_hop") >= 0.8,
+    "nothing-else-follows": share("silent", "reached").over("edited", "method") <= 0.1,
+    "tied-head-turns-edges": moved.at(world=TIED) >= 0.3,
+    "reversals-follow": found.at(world=REVERSALS).over("method") >= 0.5,
+    "memory-propagates-more": recalled - trained.at(world=ALONE) >= 0.3,
+    "overlap-predicts-what-moves": cosine("predicted", "moved") >= 0.8,
+}
