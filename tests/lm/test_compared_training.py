@@ -89,8 +89,8 @@ def test_what_retrieval_takes_is_measured_with_the_facts_before_the_questions(
         nonlocal read
         read += sum(len(q.prompt) for q in asked)
 
-    monkeypatch.setattr(teaching, "ask", asking)
-    monkeypatch.setattr(teaching, "say", asking)
+    monkeypatch.setattr("inweights.lm.ask", asking)
+    monkeypatch.setattr("inweights.lm.say", asking)
     monkeypatch.setattr("time.perf_counter", lambda: read)
     own = settings(facts, ways=("untrained", "retrieval"), tokens=600)
     untrained, retrieval = sizes(own, lm)

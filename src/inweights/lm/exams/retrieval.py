@@ -16,8 +16,8 @@ def with_retrieved(
 ) -> list[Question]:
     """Return questions whose prompt begins with the facts (at most ``most``, at least 2) of BM25.
 
-    Half of them are found by the question, the others by the question with those. The steps of
-    chains are left out.
+    Half of them are found by the question, the others by the question with those; one that shares
+    no word is not. The steps of chains are left out.
 
     Raises:
         ConfigError: ``bm25s`` is not installed.
@@ -31,11 +31,11 @@ def with_retrieved(
             " ".join([q.prompt, *(facts[i] for i in own)])
             for q, own in zip(questions, found, strict=True)
         ]
-        ranked = index.retrieve(
-            _words(bm25s, texts), k=min(most, len(facts)), show_progress=False
-        ).documents.tolist()
-        for own, ranks in zip(found, ranked, strict=True):
-            new = [i for i in ranks if i not in own]
+        # Its own search orders equal scores as the libraries that are installed do.
+        for own, words in zip(found, _words(bm25s, texts), strict=True):
+            scores = index.get_scores(words)
+            ranks = (-scores).argsort(kind="stable").tolist()
+            new = [i for i in ranks if scores[i] > 0 and i not in own]
             own.extend(new[: most * turn // _ROUNDS - len(own)])
     return [
         replace(q, prompt="\n".join([*(facts[i] for i in own), q.prompt]), steps=())
