@@ -90,8 +90,8 @@ def audit(
         forecast: Whether to forecast what follows, from a part where there are many facts.
         seconds: Time limit of the prediction.
         wording: Words and kinds of relations; those of the file, or plain ones, if left out.
-        progress: Told about the prediction.
-        watch: Told about the rest: parts done, all parts, and what comes next.
+        progress: Reports the prediction.
+        watch: Reports the rest: parts done, all parts, and what comes next.
 
     Raises:
         ConfigError: The time cannot be.

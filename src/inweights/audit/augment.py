@@ -141,7 +141,7 @@ def augment(
             as :func:`inweights.audit.failing_chains`: numbers of their facts.
         rewrite: Says texts again in other words, for the strategy ``paraphrases``, such as
             :func:`inweights.lm.paraphraser`; what does not say the fact any more is left out.
-        watch: Told about parts done, all parts, and what comes next.
+        watch: Reports parts done, all parts, and what comes next.
 
     Raises:
         ConfigError: An option cannot be.

@@ -93,7 +93,7 @@ def predict_source(
         changes: Changes of settings of the world, ``key=value``.
         seed: Root seed of the world.
         solving: How it is solved.
-        progress: Told about every solution.
+        progress: Reports every solution.
         watch: Told how many intervals are proved.
 
     Raises:

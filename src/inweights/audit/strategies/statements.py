@@ -73,6 +73,6 @@ def _survived(telling: Telling, fact: int, text: str, said: str, met: list[int])
     )
 
 
-def _row(telling: Telling, fact: int, role: str, told: tuple[str, str]) -> Row:
+def _row(telling: Telling, fact: int, role: str, text: tuple[str, str]) -> Row:
     line, stage = int(telling.facts.lines[fact]), int(telling.stages[fact])
-    return Row(fact, line, role, stage, *told, (telling.ends(fact),))
+    return Row(fact, line, role, stage, *text, (telling.ends(fact),))

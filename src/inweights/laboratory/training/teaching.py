@@ -101,7 +101,7 @@ def teach_and_ask(
         settings: What is compared.
         way: One of its ways.
         seed: Root seed of the order and the adapters; texts and questions are the same for all.
-        progress: Told about updates and questions.
+        progress: Reports updates and questions.
 
     Returns:
         ``kind, name, value, n``. ``accuracy`` (among candidates) and ``in words`` (generated), by

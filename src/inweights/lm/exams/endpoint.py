@@ -113,7 +113,7 @@ def ask_endpoint(
         endpoint: The model.
         questions: What to ask, such as :func:`inweights.lm.read_exam` gives with ``chat``.
         kept: JSONL file of answers, one a request; made where there is none.
-        progress: Told about questions done.
+        progress: Reports questions done.
         wait: Waits so many seconds before another try.
 
     Returns:

@@ -24,7 +24,7 @@ def ask(
     Args:
         lm: The model.
         questions: What to ask.
-        progress: Told about questions done.
+        progress: Reports questions done.
 
     Returns:
         A row a question: ``id, chain, role, prompt, answer``; ``best`` (likeliest candidate),

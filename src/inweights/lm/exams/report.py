@@ -35,7 +35,7 @@ def evaluation(
         before: The model that it was fine-tuned from.
         words: Whether it answers in its own words, too.
         forecast: ``id, verdict, expected`` of compositions, of :func:`forecast_of`.
-        progress: Told about what is done.
+        progress: Reports what is done.
 
     Returns:
         ``general`` (:func:`inweights.lm.exams.general.general_knowledge`), ``answers`` (a row a
@@ -148,7 +148,7 @@ def forecast_of(
         folder: What ``inweights augment`` wrote.
         questions: Of :func:`inweights.lm.read_exam`, of this folder.
         seconds: Time limit.
-        progress: Told about the solution.
+        progress: Reports the solution.
 
     Returns:
         ``id, verdict, expected``, a row a composition that is forecast, or none; and why none is.

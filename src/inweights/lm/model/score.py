@@ -38,7 +38,7 @@ def log_likelihoods(
         lm: The model.
         prompts: What comes before, ``Q`` of them.
         candidates: The candidates of each prompt, with the space before them.
-        progress: Told about questions done.
+        progress: Reports questions done.
 
     Returns:
         One array a prompt: summed natural logarithms over the tokens of each candidate.
@@ -93,7 +93,7 @@ def generate(
         stop: Characters at the first of which, after something was said, the text is cut.
         names: Names that are not cut at a stop of their own, such as ``Dr. Lee``.
         generator: Draws each token at temperature 1, in place of the likeliest; on the CPU.
-        progress: Told about prompts done.
+        progress: Reports prompts done.
 
     Raises:
         DataError: A prompt has no tokens.

@@ -94,7 +94,7 @@ def score_epochs(
         device: Where the model lives.
         dtype: Type of the weights; that of the training if left out.
         download: Whether a hub name may be fetched.
-        progress: Told about what is done.
+        progress: Reports what is done.
 
     Yields:
         ``epoch`` (0 before training), ``epochs``, ``accuracy`` by role,

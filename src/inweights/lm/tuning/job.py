@@ -66,7 +66,7 @@ def finetune_to(
         keep_epochs: Whether the adapters (of ``full``, the model) after each epoch are kept in
             ``<out>.epochs``, for :func:`inweights.lm.score_epochs`.
         show: Told what the loss will see.
-        progress: Told about texts that the model writes, and every update.
+        progress: Reports texts that the model writes, and every update.
 
     Raises:
         DataError: The folder exists, or model or data cannot be read.

@@ -91,7 +91,7 @@ def finetune(
         observers: Told of each update, with its loss and rate (:class:`inweights.training.Step`).
         passed: Given, after each epoch, its number over all stages, how many there are, and the
             model with its adapters.
-        progress: Told about every update.
+        progress: Reports every update.
 
     Raises:
         ConfigError: ``lora`` is asked for and ``peft`` is not installed.

@@ -40,7 +40,7 @@ def own_text(
         seed: Root seed of what is drawn.
         stage: Stage of the examples; each has texts of its own.
         questions: Whether it goes on from short questions of many kinds, for a few words.
-        progress: Told about texts done.
+        progress: Reports texts done.
 
     Example:
         >>> from inweights.lm import load_model

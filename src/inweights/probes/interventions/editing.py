@@ -53,9 +53,9 @@ def edits(
     """What follows from an edit of a fact, what else changes, and what predicts it.
 
     A fact gets the answer of the next fact of its role. The model itself stays as it is. What
-    follows is told by the world. Two hops: the two-hop facts and queries through the hop. An
+    follows depends on the world. Two hops: the two-hop facts and queries through the hop. An
     analogy: of an attribution the same of its class, of a similarity the attributes of the new
-    class. Of an edge the reversal, where it is asked and not told, or in a graph: it is to be
+    class. Of an edge the reversal, where it is asked and not trained, or in a graph: it is to be
     among as many first answers as are right, and among two where the old one is, too.
 
     Args:

@@ -11,7 +11,6 @@ from inweights.errors import ConfigError, check_names
 from inweights.lab import Curriculum, Measure, Plan, Trial, share
 from inweights.models.configs import EmbMLPConfig, GPTConfig, MambaConfig
 from inweights.models.outside.wrapping import WrapConfig, causal_lm
-from inweights.recipes.papers import recipe
 from inweights.recipes.shared.derived import memorised
 from inweights.training.curriculum import Optimizer, Phase, Schedule
 from inweights.worlds.families.two_hop import TwoHop
@@ -221,5 +220,3 @@ SCORES = {
     "lstm-composes": most.at(model="LSTM", identity=True) - most.at(model="GPT", identity=True)
     >= 0.2,
 }
-
-RECIPE = recipe(__name__)

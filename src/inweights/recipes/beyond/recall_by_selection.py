@@ -9,7 +9,6 @@ import polars as pl
 import inweights as iw
 from inweights.config import Config, replace_at
 from inweights.lab import Measure, Plan, Trial, number, share
-from inweights.recipes.papers import recipe
 from inweights.seeds import WORLD, Streams
 from inweights.worlds import Vocabulary, World
 
@@ -169,5 +168,3 @@ SCORES = {
         recalled.at(role="new", arm=NEW) - recalled.at(role="new", arm=RANDOM)
     ).within(-0.1, 0.1),
 }
-
-RECIPE = recipe(__name__)

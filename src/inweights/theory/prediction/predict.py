@@ -71,7 +71,7 @@ def predict(
             margin; at 1e-3 some are off by far more. :meth:`Prediction.with_intervals` says
             how far each is known.
         advise: Whether to look for statements that mend what fails, in what time is left.
-        progress: Told about every solution.
+        progress: Reports every solution.
 
     Raises:
         ConfigError: An option cannot be.

@@ -140,7 +140,7 @@ def decay_path(
         decays: From large to small is quickest.
         gap: Certified gap asked of each.
         seconds: Time limit of each.
-        progress: Told about each.
+        progress: Reports each.
 
     Yields:
         The solutions, in the order of the decays.
