@@ -81,6 +81,12 @@ def test_an_audit_shows_three_of_each(company) -> None:
         ('[kinds.person]\nrelatons = ["mentor"]', r"did you mean 'kinds\[person\].relations'"),
         ('[statements]\nmentor = []\noffice = "in"', r"statements\[office\]: expected `array`"),
         ("[statements\n", "not a TOML file: .* line 1"),
+        ('[aliases]\nAnnn = ["A."]', r"entity in \[aliases\] of .*'Annn'; did you mean 'Ann'"),
+        ('[aliases]\nAnn = ["Bob"]', "'Bob' of 'Ann' is a name of 'Bob'; give a name that no"),
+        ('[aliases]\nAnn = ["A.", "Ann"]', "'Ann' of 'Ann' is a name of 'Ann'"),
+        ('[aliases]\nAnn = ["Chief"]\nBob = ["Chief"]', "'Chief' of 'Bob' is a name of 'Ann'"),
+        ('[aliases]\nAnn = [" "]', "the alias ' ' of 'Ann' is empty; .* or leave it out"),
+        ("[aliases]\nAnn = []", "the alias '' of 'Ann' is empty"),
     ],
 )
 def test_a_file_of_wordings_that_fits_no_facts_is_refused(text, told, company, tmp_path) -> None:
@@ -90,14 +96,35 @@ def test_a_file_of_wordings_that_fits_no_facts_is_refused(text, told, company, t
         Wording.read(path, company)
 
 
-def test_commands_check_a_file_of_wordings_against_the_facts(tmp_path, capsys) -> None:
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[phrases]\nmentr = "guide"', "words.toml 'mentr'; did you mean 'mentor'"),
+        ('[aliases]\nHugoo = ["H."]', "words.toml 'Hugoo'; did you mean 'Hugo'"),
+    ],
+)
+def test_commands_check_a_file_of_wordings_against_the_facts(text, said, tmp_path, capsys) -> None:
     (tmp_path / "facts.csv").write_text(COMPANY)
-    (tmp_path / "words.toml").write_text('[phrases]\nmentr = "guide"')
+    (tmp_path / "words.toml").write_text(text)
     given = [str(tmp_path / "facts.csv"), "--wording", str(tmp_path / "words.toml")]
-    out = ["--out", str(tmp_path / "data")]
-    for words in (["audit", *given], ["augment", *given, *out]):
+    out, model = ["--out", str(tmp_path / "data")], ["--model", "@tiny", "--dry-run"]
+    for words in (
+        ["audit", *given],
+        ["augment", *given, *out],
+        ["compare-training", *given, *model],
+    ):
         assert main(words) == 2
-        assert "words.toml 'mentr'; did you mean 'mentor'" in capsys.readouterr().err
+        assert said in capsys.readouterr().err
+
+
+def test_an_alias_is_trained_on_and_accepted_as_an_answer(company, tmp_path) -> None:
+    path = tmp_path / "words.toml"
+    path.write_text('[aliases]\nVera = ["Dr. Vera"]')
+    made = augment(company, strategies=["paraphrases"], wording=Wording.read(path, company))
+    assert made.train["prompt"].str.contains("Dr. Vera").any()
+    accepted = made.questions.filter(answer="Vera")["accepted"].to_list()
+    assert accepted
+    assert all(names == ["Vera", "Dr. Vera"] for names in accepted)
 
 
 def test_names_persons_and_numbers_pass_to_nobody(tmp_path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,16 @@ import polars as pl
 import pytest
 
 from inweights.errors import DataError
-from inweights.lm import Question, changes, compositionality, paired, read_exam, read_examples
+from inweights.lm import (
+    Question,
+    changes,
+    compositionality,
+    evaluation,
+    load_model,
+    paired,
+    read_exam,
+    read_examples,
+)
 from inweights.lm.exams.compare import groups
 
 
@@ -94,3 +104,81 @@ def test_a_headline_by_what_was_stated_and_known() -> None:
         ("held out, a hop unknown", 1, 0.0),
         ("the answer is the subject", 1, 1.0),
     ]
+
+
+CHAIN = {
+    "role": "composition",
+    "prompt": "The country of the birthplace of Ann is",
+    "answer": "Italy",
+    "candidates": ["Italy", "Peru"],
+    "facts": [0, 3],
+}
+FIRST = CHAIN | {"role": "first_hop", "prompt": "Ann was born in", "facts": [0]}
+SECOND = CHAIN | {"role": "second_hop", "prompt": "The country of Rome is", "facts": [3]}
+
+
+@pytest.mark.parametrize(
+    ("own", "wrong", "group"),
+    [
+        ([FIRST, SECOND], (), "held out, both hops known"),
+        ([FIRST, SECOND], (SECOND,), "held out, a hop unknown"),
+        ([FIRST], (FIRST,), "held out, a hop unknown"),
+        ([FIRST], (), "held out, hops not asked"),
+        ([], (), "held out, hops not asked"),
+        ([FIRST | {"facts": None}, SECOND], (), "held out, hops not asked"),
+    ],
+)
+def test_hops_of_a_file_of_questions_are_asked_in_it_or_not_at_all(
+    own, wrong, group, tmp_path
+) -> None:
+    file = tmp_path / "questions.jsonl"
+    file.write_text("\n".join(json.dumps(row) for row in [CHAIN, *own]), encoding="utf-8")
+    asked = read_exam(file)
+    missed = {row["prompt"] for row in wrong}
+    table = pl.DataFrame(
+        [(q.id, q.chain, q.role, q.prompt not in missed) for q in asked],
+        ("id", "chain", "role", "hit"),
+        orient="row",
+    )
+    assert groups(table, asked).filter(pl.col("group") != "facts")["group"].to_list() == [group]
+
+
+def test_hops_that_belong_to_no_chain_make_no_gap(tmp_path) -> None:
+    file = tmp_path / "questions.jsonl"
+    file.write_text("\n".join(json.dumps(row) for row in (CHAIN, FIRST, SECOND)))
+    made = evaluation(load_model("@tiny"), read_exam(file), words=False)
+    assert made["groups"]["questions"].sum() == 3
+    assert "gap" not in made
+
+
+def test_a_role_of_ones_own_is_in_no_group(tmp_path) -> None:
+    file = tmp_path / "questions.jsonl"
+    file.write_text(json.dumps(CHAIN | {"role": "riddle"}))
+    made = evaluation(load_model("@tiny"), read_exam(file), words=False)
+    assert made["groups"].height == 0
+    assert made["summary"]["role"].to_list() == ["riddle"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"facts": 3}, "question 1 .*facts a list of numbers, got .*'facts': 3"),
+        ({"candidates": "Italy, Peru"}, "candidates a list of texts, .*'Italy, Peru'"),
+        ({"candidates": None}, "candidates a list of texts, .*'candidates': None"),
+        ({"answer": 1984, "candidates": [1984, 1990]}, "answer must be text, .*'answer': 1984"),
+        ({"prompt": None}, "role, prompt and answer must be text"),
+        ({"answer": "Rome"}, "the answer 'Rome' is not among its candidates"),
+    ],
+)
+def test_questions_that_cannot_be_asked_are_refused(changed, said, tmp_path) -> None:
+    file = tmp_path / "questions.jsonl"
+    file.write_text(json.dumps(CHAIN | changed))
+    with pytest.raises(DataError, match=said):
+        read_exam(file)
+
+
+def test_a_file_without_answers_is_no_file_of_questions(tmp_path) -> None:
+    file = tmp_path / "train.jsonl"
+    file.write_text('{"role": "fact", "prompt": "Rome is in", "completion": " Italy."}')
+    with pytest.raises(DataError, match="'answer' is missing, there are role, prompt, completion"):
+        read_exam(file)

@@ -86,6 +86,7 @@ def with_left_out(
     objects = {r: list(found) for r, found in values.items()}
     starts = {r: list(found) for r, found in subjects.items()}
     rng = Streams(seed).numpy(WORLD, "questions")
+    aliases = words.over(facts).aliases
     kinds = [_compositions(facts, words, objects, rng), _analogies(facts, words, objects, rng)]
     if reverse:
         kinds.append(_reversals(facts, words, starts, rng))
@@ -95,7 +96,7 @@ def with_left_out(
         for asked in kind:
             candidates = _among(asked, rng)
             if len(candidates) > 1:
-                accepted = [asked.answer, *facts.aliases.get(asked.answer, ())]
+                accepted = [asked.answer, *aliases.get(asked.answer, ())]
                 place = {"candidates": candidates, "label": candidates.index(asked.answer)}
                 kept.append({**asked._asdict(), **place, "accepted": accepted})
             else:

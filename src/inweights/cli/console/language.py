@@ -111,7 +111,7 @@ def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
     if json:
         print_json({name: value for name, value in made.items() if value is not None})
         return
-    if made.get("groups") is not None:
+    if made.get("groups") is not None and made["groups"].height:
         _groups(made["groups"])
     _summary(made["summary"], made.get("paired"))
     _kept(made["general"], made.get("kept"))
@@ -149,8 +149,7 @@ def _summary(rows: pl.DataFrame, tests: Sequence[dict[str, Any]] | None) -> None
     cells = {
         "questions": "{name}", "n": "{questions:,}", "accuracy": "{accuracy:.2f}",
         "chance": "{chance:.2f}", "1/rank": "{reciprocal:.2f}", "share": "{share:.3f}",
-        "words": "{exact:.2f}",
-    }  # fmt: skip
+    } | ({"words": "{exact:.2f}"} if "exact" in rows.columns else {})  # fmt: skip
     if by_role:
         cells |= {"before": "{before:.2f}", "change": "{low:+.2f}..{high:+.2f}", "p": "{p:.2g}"}
     listed = []

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from inweights.support.intervals import share_interval
 #: Right before and after; wrong before and right after; wrong after (Identity Bridge, §4.5).
 CORRECT, PARTIAL, INCORRECT = "D_correct", "D_partial", "D_incorrect"
 
-#: Compositions that no training text states: with both hops known, and otherwise.
-HELD_OUT = ("held out, both hops known", "held out, a hop unknown")
+#: Compositions that no training text states: with both hops known, not so, and not asked.
+HELD_OUT = ("held out, both hops known", "held out, a hop unknown", "held out, hops not asked")
+_HOPS = ("first_hop", "second_hop")
 ITSELF = "the answer is the subject"
 #: What the headline tells apart, in its order.
 GROUPS = (
@@ -99,8 +101,9 @@ def summary(table: pl.DataFrame, by: tuple[str, ...] = ("role",)) -> pl.DataFram
 def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
     """Return accuracy with its 95% interval (Clopper and Pearson) by what is asked.
 
-    Facts; compositions that a training text states, those held out with both hops known, and those
-    held out otherwise; reversals and analogies; and apart, questions whose answer is the subject.
+    Facts; compositions that a training text states, and those held out: both hops known, a hop
+    unknown, or a hop not asked and none wrong; reversals and analogies; and apart, questions whose
+    answer is the subject. A hop is asked with its chain, or as a question of its own about the fact.
 
     Args:
         table: Of :func:`inweights.lm.ask`.
@@ -120,22 +123,25 @@ def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
     hops = {(chain, role): hit for _, chain, role, hit in rows}
     found: dict[str, list[bool]] = {name: [] for name in GROUPS}
     facts = {}
+    known = {q.facts: hits[q.id] for q in questions if q.role in _HOPS}
     for q in questions:
         hit = hits[q.id]
-        if q.role in ("first_hop", "second_hop"):
+        if q.role in _HOPS:
             facts[q.prompt] = hit  # one fact may be a hop of several chains
         elif q.itself:
             found[ITSELF].append(hit)
         elif q.role == "composition" and not q.stated:
-            both = all(hops.get((q.id, role), False) for role in ("first_hop", "second_hop"))
-            found[HELD_OUT[not both]].append(hit)
+            own = [known.get((fact,)) for fact in q.facts]
+            both = [hops.get((q.id, role), right) for role, right in zip_longest(_HOPS, own)]
+            found[HELD_OUT[0 if all(both) else 1 if False in both else 2]].append(hit)
         elif q.role in _GROUP:
             found[_GROUP[q.role]].append(hit)
     found["facts"] = list(facts.values())
     shares = [
         (name, len(own), *share_interval(sum(own), len(own))) for name, own in found.items() if own
     ]
-    schema = ("group", "questions", "accuracy", "low", "high")
+    schema = {"group": pl.String, "questions": pl.Int64, "accuracy": pl.Float64}
+    schema |= {"low": pl.Float64, "high": pl.Float64}
     table = pl.DataFrame(shares, schema=schema, orient="row")
     return table.with_columns(pl.col("low", "high").round(4))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from inweights.errors import DataError, check_names
+from inweights.errors import DataError
 from inweights.lm.model.data import found_in, read_part, read_table
 from inweights.seeds import EVALUATION, Streams
 
@@ -32,6 +32,7 @@ class Question:
         bridge: Of a composition: its bridge, where the table names it.
         stated: Whether a text of the training set states the answer directly.
         itself: Whether the answer is what is asked about.
+        facts: Numbers of the facts that it rests on, where the table names them.
     """
 
     id: str
@@ -45,6 +46,7 @@ class Question:
     bridge: str = ""
     stated: bool = False
     itself: bool = False
+    facts: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 <= self.label < len(self.candidates):
@@ -68,7 +70,8 @@ def exam(
 
     Args:
         questions: ``role, prompt, answer, candidates``, and ``facts, subject, first, bridge`` where
-            both hops are wanted: what :func:`inweights.audit.held_out` gives.
+            both hops are wanted: what :func:`inweights.audit.held_out` gives. Without ``train`` a
+            row of the role ``first_hop`` or ``second_hop`` about one of the ``facts`` is its hop.
         train: ``fact, role, prompt``: what :func:`inweights.audit.augment` gives.
         most: Candidates of a first hop, at most; names of several tokens are costly to score.
         seed: Decides which, where there are more.
@@ -108,6 +111,7 @@ def exam(
         whole = Question(
             name, row["role"], row["prompt"], candidates, label, accepted, name, steps, bridge,
             stated=bool(row.get("told") or row.get("stated")), itself=bool(row.get("itself")),
+            facts=tuple(row.get("facts") or ()),
         )  # fmt: skip
         asked.append(whole)
         if steps:
@@ -118,14 +122,25 @@ def exam(
 
 def _checked(questions: pl.DataFrame) -> list[dict[str, Any]]:
     """The rows of a table of questions."""
-    check_names("column", _NEEDED, questions.columns, error=DataError)
+    lacking = [name for name in _NEEDED if name not in questions.columns]
+    if lacking:
+        raise DataError(
+            f"questions require the columns {', '.join(_NEEDED)}; '{lacking[0]}' is missing, there "
+            f"are {', '.join(questions.columns)}. 'inweights augment' writes questions"
+        )
     rows = list(questions.iter_rows(named=True))
     for number, row in enumerate(rows):
-        if row["answer"] not in row["candidates"]:
+        where = f"question {number + 1} ('{row['prompt']}')"
+        own = {name: row.get(name) for name in (*_NEEDED, "facts")}
+        *texts, names, facts = own.values()
+        lists = isinstance(names, list) and isinstance(facts or [], list)
+        if not (lists and all(isinstance(text, str) for text in (*texts, *names))):
             raise DataError(
-                f"question {number + 1} ('{row['prompt']}'): the answer '{row['answer']}' is not "
-                "among its candidates"
+                f"{where}: role, prompt and answer must be text, candidates a list of texts, and "
+                f"facts a list of numbers, got {own}"
             )
+        if row["answer"] not in row["candidates"]:
+            raise DataError(f"{where}: the answer '{row['answer']}' is not among its candidates")
     return rows
 
 
@@ -135,13 +150,16 @@ def _of_hops(
     """Questions about both hops of a composition, and its second relation of the first subject."""
     name, bridge, answer = whole.id, whole.bridge, whole.candidates[whole.label]
     skip = whole.steps[1].replace("{bridge}", subject)
+    first, second = whole.facts[:1], whole.facts[1:]
     # Of the second hop the bridge is the subject, and no candidate.
     ends = tuple(one for one in whole.candidates if one != bridge or one == answer)
     right = ends.index(answer)
     if len(middle) > 1:
         place = middle.index(bridge)
-        yield Question(f"{name}.1", "first_hop", hops[0], middle, place, chain=name)
-    yield Question(f"{name}.2", "second_hop", hops[1], ends, right, whole.accepted, name)
+        yield Question(f"{name}.1", "first_hop", hops[0], middle, place, (), name, facts=first)
+    yield Question(
+        f"{name}.2", "second_hop", hops[1], ends, right, whole.accepted, name, facts=second
+    )
     yield Question(f"{name}.skip", "skip", skip, ends, right, whole.accepted, name)
 
 

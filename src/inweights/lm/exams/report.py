@@ -78,7 +78,7 @@ def evaluation(
         tables["forecast"] = _by_verdict(after, forecast)
     chained = [q for q in questions if q.steps and q.bridge]
     roles = set(after["role"])
-    if {"composition", "first_hop", "second_hop"} <= roles:
+    if any(q.steps for q in questions) and {"first_hop", "second_hop"} <= roles:
         tables["gap"] = compositionality(after)
     seconds = [q.steps[1].replace("{bridge}", q.bridge) for q in chained]
     if len(set(seconds)) > 1:

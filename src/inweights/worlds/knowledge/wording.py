@@ -102,11 +102,11 @@ class Wording(Config):
 
     @classmethod
     def read(cls, path: str | Path, facts: Knowledge | None = None) -> Wording:
-        """Read ``[statements]``, ``[phrases]`` and ``[kinds.NAME]`` from a TOML file.
+        """Read ``[statements]``, ``[phrases]``, ``[kinds.NAME]`` and ``[aliases]`` of a TOML file.
 
         Raises:
-            ConfigError: The file cannot be read, a template does not fit, or the facts that are
-                given lack a relation of it.
+            ConfigError: The file cannot be read, a template does not fit, the facts that are given
+                lack a relation or an entity of it, or an alias is empty or the name of another.
         """
         words = decode(cls, load_toml(Path(path)))
         if facts:
@@ -114,6 +114,17 @@ class Wording(Config):
             check_names(where, [*words.statements, *words.phrases], known)
             known |= {said for relation in known for said in words.sense(relation) if said}
             check_names(where, [r for k in words.kinds.values() for r in k.relations], known)
+            check_names(f"entity in [aliases] of {path}", words.aliases, {*facts.entities})
+            owners = {name: name for name in facts.entities}
+            for entity, others in words.aliases.items():
+                for alias in others or ("",):
+                    owner = owners.setdefault(alias, entity)
+                    if not alias.strip() or owner != entity or alias == entity:
+                        wrong = f"is a name of '{owner}'" if alias.strip() else "is empty"
+                        raise ConfigError(
+                            f"{path}: the alias '{alias}' of '{entity}' {wrong}; give a name that "
+                            "no other entity has, or leave it out"
+                        )
         return words
 
     def over(self, facts: Knowledge) -> Wording:
