@@ -40,7 +40,9 @@ LOOKS: dict[Any, tuple[Any, Any]] = {
     **dict.fromkeys(OF_OPTIMA, (iw.EmbMLPConfig(width=16), TWO_HOP[0])),
     probes.resemblance: (GPT, ANALOGIES),
     probes.carries: (GPT, INTERCHANGES),
-    **dict.fromkeys((probes.by_loops, probes.edits, probes.realignment), (GPT, TWO_HOP)),
+    **dict.fromkeys(
+        (probes.after_edits, probes.by_loops, probes.edits, probes.realignment), (GPT, TWO_HOP)
+    ),
 }
 
 

@@ -249,7 +249,7 @@ ON_GRAPHS = (
 ON_TWO_HOPS = (
     probes.accuracy, probes.alignment, probes.logit_lens, probes.attention, probes.margins,
     probes.shared_memory, probes.activation_patching, probes.templates, probes.stepwise,
-    probes.realignment, probes.by_loops, probes.edits,
+    probes.realignment, probes.by_loops, probes.edits, probes.after_edits,
 )  # fmt: skip
 OTHERS: Mapping[str, tuple[Callable[..., pl.DataFrame], Any, Any, float]] = {
     "direction": (probes.direction, LEARNT, TWO_HOP, GAP * 2**24),

@@ -10,8 +10,8 @@ from polars.testing import assert_frame_equal
 from inweights.errors import ConfigError, DataError
 from inweights.models import GPT, EmbMLPConfig, GPTConfig
 from inweights.probes import accuracy, edits
-from inweights.probes.interventions.consequences import Consequences
 from inweights.training import learners, train
+from inweights.training.editing import Consequences
 from inweights.worlds import Analogy, Graph, RandomFacts, Reversal, TwoHop, World
 
 SMALL = GPTConfig(layers=2, width=32, tied=False)
@@ -75,9 +75,9 @@ def test_what_cannot_be_edited_is_refused() -> None:
     with pytest.raises(ConfigError, match="requires a GPT with a residual stream and one loop"):
         edits(looped, world)
     model = GPTConfig(layers=1, width=8).build(vocabulary=size, seeds=[0])
-    with pytest.raises(ConfigError, match="unknown role 'third_hop'"):
+    with pytest.raises(ConfigError, match=r"unknown value of Edit\.role 'third_hop'"):
         edits(model, world, role="third_hop")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="unknown method 'rome'"):
+    with pytest.raises(ConfigError, match=r"unknown value of Edit\.method 'rome'"):
         edits(model, world, method="rome")  # type: ignore[arg-type]
     facts = RandomFacts().build()
     model = GPTConfig(layers=1, width=8).build(vocabulary=len(facts.vocabulary), seeds=[0])

@@ -26,6 +26,7 @@ from inweights.training.batches.plans import Batch, Batches
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.checkpoint import Checkpoint, ReplicaState
 from inweights.training.curriculum import Curriculum, Phase
+from inweights.training.editing import Edited
 from inweights.training.learners import named_for
 from inweights.training.observers import Observer, telling
 from inweights.training.shards import Shards
@@ -106,9 +107,9 @@ def train(
 
     Raises:
         ConfigError: Curricula differ in more than rate and decay, seeds do not fit, a phase names
-            a parameter that is not there, or moves none, or the model has dropout and its steps
-            are to be shared or captured.
-        DataError: A phase names facts that the world lacks.
+            a parameter that is not there, moves none, or edits what the model lacks, or the model
+            has dropout and its steps are to be shared or captured.
+        DataError: A phase names or edits facts that the world lacks.
         RunError: The loss of every replica became infinite or not a number.
 
     Example:
@@ -135,6 +136,7 @@ def train(
         observers = () if shards.rank else observers
     for phase in plans[0].phases:
         flat.moving(phase.moves, phase.freezes)  # what no phase may do is found before the first
+    edits = [Edited(model, worlds, p.edit) if p.edit else None for p in plans[0].phases]
     state = checkpoint.read(flat.values.device) if checkpoint else None
     about = {"steps": plans[0].steps, "seeds": list(seeds), "learner": to_plain(plans[0])}
     if isinstance(config := getattr(model, "config", None), Config):
@@ -186,6 +188,10 @@ def train(
                 update = CapturedUpdate(update, optimizer, flat.values.device)
             still = records.standing_still(state, flat)
 
+            if (edit := edits[state.phase]) and not state.step:
+                edit.apply()
+                last = not any(p.steps for p in plans[0].phases[state.phase :])
+                records.measure_due(model, observers, state, done=True, last=last)
             while state.step < phase.steps:
                 factor = phase.schedule.factor(state.step, phase.steps)
                 for group, rate in zip(optimizer.param_groups, rates, strict=True):
