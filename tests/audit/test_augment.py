@@ -163,6 +163,21 @@ def test_stated_identities_are_not_added_again(tmp_path: Path) -> None:
     assert augment(rows, strategies=["identities"], wordings=1).counts["identity"] == 1
 
 
+@pytest.mark.parametrize(("most", "each"), [(3, [1, 1, 1]), (6, [2, 2, 2]), (9, [3, 3, 3])])
+def test_every_fact_begins_a_chain_before_any_begins_another(
+    tmp_path: Path, most: int, each: list[int]
+) -> None:
+    towns = [
+        f"{who},home,{town}" for who, town in (("ann", "rome"), ("bob", "oslo"), ("cid", "bern"))
+    ]
+    rows = facts(
+        tmp_path, *towns, *(f"{t},{r},{t}{r}" for t in ("rome", "oslo", "bern") for r in "xyz")
+    )
+    telling = Telling(rows, Wording().over(rows), rows.stages, most=most)
+    begun = [first for first, _ in telling.chains(2)]
+    assert [begun.count(fact) for fact in sorted(set(begun))] == each
+
+
 def test_similarity_comes_first() -> None:
     made = augment(PEOPLE, strategies=["identities"], curriculum="sa")
     assert made.train["stage"].is_sorted()
