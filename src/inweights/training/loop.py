@@ -26,11 +26,11 @@ from inweights.training.batches.plans import Batch, Batches
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.checkpoint import Checkpoint, ReplicaState
 from inweights.training.curriculum import Curriculum, Phase
-from inweights.training.editing import Edited
 from inweights.training.learners import named_for
 from inweights.training.observers import Observer, telling
 from inweights.training.shards import Shards
 from inweights.training.steps.captured import CapturedUpdate, Update
+from inweights.training.steps.editing import Edited
 from inweights.training.steps.flat_parameters import FlatParameters
 from inweights.training.steps.losses import Loss
 from inweights.training.steps.machine import flushed_denormals, keep_memory

@@ -19,9 +19,9 @@ from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.probes.needs import holds
 from inweights.probes.states import by_replica
-from inweights.training import editing
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.curriculum import Edit, EditMethod, EditRole
+from inweights.training.steps import editing
 from inweights.worlds.arrays import Bool, Float, Int
 from inweights.worlds.world import Worlds
 

@@ -44,33 +44,19 @@ Take = Callable[[str], Tensor]
 
 @dataclass(frozen=True, kw_only=True)
 class Consequences:
-    """The facts of a role in one world, and the statements that may follow from them.
+    """The facts of a role in one world, and the statements that may follow from them."""
 
-    Attributes:
-        facts: Their prompts.
-        apart: Which facts an edit of one should leave alone.
-        old: Their answers.
-        donors: The fact whose answer each of them gets.
-        new: That answer.
-        queries: Prompts of the statements.
-        through: Which of them follow from the edit of each fact.
-        expected: What they say then.
-        truth: What they say as long as nothing is edited.
-        rights: Number of right answers of each fact's prompt.
-        query_rights: The same of each statement's.
-    """
-
-    facts: Int[np.ndarray, "N T"]
-    apart: Bool[np.ndarray, "N N"]
-    old: Int[np.ndarray, " N"]
-    donors: Int[np.ndarray, " N"]
-    new: Int[np.ndarray, " N"]
-    queries: Int[np.ndarray, "M S"]
-    through: Bool[np.ndarray, "N M"]
-    expected: Int[np.ndarray, "N M"]
-    truth: Int[np.ndarray, " M"]
-    rights: Int[np.ndarray, " N"]
-    query_rights: Int[np.ndarray, " M"]
+    facts: Int[np.ndarray, "N T"]  # their prompts
+    apart: Bool[np.ndarray, "N N"]  # which facts an edit of one should leave alone
+    old: Int[np.ndarray, " N"]  # their answers
+    donors: Int[np.ndarray, " N"]  # the fact whose answer each of them gets
+    new: Int[np.ndarray, " N"]  # that answer
+    queries: Int[np.ndarray, "M S"]  # prompts of the statements
+    through: Bool[np.ndarray, "N M"]  # which of them follow from the edit of each fact
+    expected: Int[np.ndarray, "N M"]  # what they say then
+    truth: Int[np.ndarray, " M"]  # what they say as long as nothing is edited
+    rights: Int[np.ndarray, " N"]  # number of right answers of each fact's prompt
+    query_rights: Int[np.ndarray, " M"]  # the same of each statement's
 
     @classmethod
     def of(cls, world: World, role: str, *, drawn: bool = False) -> Self:
