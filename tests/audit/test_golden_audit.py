@@ -9,6 +9,7 @@ import csv
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -33,7 +34,7 @@ FEW = [
     ("Ireland", "capital", "Cork City", 1),
 ]  # fmt: skip
 REPLAYED = ["Ann met Bob in Malmö.", "Cork is a town.", "Nobody is named here."]
-OPTIONS = {
+OPTIONS: dict[str, dict[str, Any]] = {
     "all": {"strategies": [*STRATEGIES], "replay": REPLAYED, "wordings": 2},
     "held-out": {"strategies": ["derive", "steps"], "hold_out": 0.5, "seed": 2, "hops": 3},
     "short": {"strategies": ["paraphrases", "qa"], "budget": 150, "floor": 0.3, "wordings": 2},
