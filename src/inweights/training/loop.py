@@ -170,13 +170,13 @@ def train(
             optimizer: torch.optim.Optimizer | OwnOptimizer
             if isinstance(phase.optimizer.kind, Code):
                 optimizer = OwnOptimizer(flat, settings, moving)
+                load, stored = optimizer.load, optimizer.state
             else:
                 optimizer = build_optimizer(flat, settings, moving, columns)
+                load = partial(load_state, optimizer, flat)
+                stored = partial(state_of, optimizer, flat)
             rates = [group["lr"] for group in optimizer.param_groups]
-            if isinstance(optimizer, OwnOptimizer):
-                optimizer.load(state.optimizer)
-            else:
-                load_state(optimizer, flat, state.optimizer)
+            load(state.optimizer)
             seeing = [records.told_by(code) for code in phase.observers]
 
             shake = partial(_shake, flat, phase, seeds, state) if phase.optimizer.noise else None
@@ -230,10 +230,7 @@ def train(
                 if progress:
                     progress(state.total)
                 if checkpoint and not done and checkpoint.due(state.total):
-                    if isinstance(optimizer, OwnOptimizer):
-                        state.optimizer = optimizer.state()
-                    else:
-                        state.optimizer = state_of(optimizer, flat)
+                    state.optimizer = stored()
                     if shards:
                         shards.gather(state.optimizer)
                     checkpoint.write(state)

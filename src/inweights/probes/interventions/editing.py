@@ -25,8 +25,6 @@ from inweights.training.steps import editing
 from inweights.worlds.arrays import Bool, Float, Int
 from inweights.worlds.world import Worlds
 
-_ONE = Edit()
-
 
 @holds(kept=75, whole=2, cosines=30)
 def edits(
@@ -103,9 +101,7 @@ def edits(
 
 
 @holds(kept=75, whole=2)
-def after_edits(
-    model: Model, worlds: Worlds, *, edit: Edit | Mapping[str, Any] = _ONE
-) -> pl.DataFrame:
+def after_edits(model: Model, worlds: Worlds, *, edit: Edit | Mapping[str, Any]) -> pl.DataFrame:
     """What became of the facts that a phase edited, and of what follows from them, at any step.
 
     Args:
@@ -135,7 +131,7 @@ def after_edits(
     old, truth = model.columns(take("old")), model.columns(take("truth"))
     found = _after(model, take, made.places, edit.role, old, truth)
     told = [
-        [world.vocabulary.text([*part.facts[place], part.new[place]]) for place in made.places]
+        [world.vocabulary.text([*part.facts[i], part.old[part.donors[i]]]) for i in made.places]
         for world, part in zip(made.worlds, made.parts, strict=True)
     ] * (model.replicas // len(made.worlds))
     return pl.DataFrame(by_replica(model.replicas, **found)).with_columns(edited=pl.Series(told))
@@ -145,12 +141,14 @@ def _after(
     model: Model, take: editing.Take, places: list[int], role: str, said: Tensor, composed: Tensor
 ) -> dict[str, Tensor]:
     """What an edited model answers; ``said`` and ``composed`` are columns of answers before it."""
-    names = ("new", "through", "expected", "apart")
-    new, through, expected, apart = (take(name)[:, places] for name in names)
+    names = ("donors", "through", "expected", "apart")
+    donors, through, expected, apart = (take(name)[:, places] for name in names)
     one = expected.gather(1, through.int().argmax(1, keepdim=True))[:, 0]
     follows, rights, query_rights = through.any(1), take("rights"), take("query_rights")
     facts, queries = _logits(model, take("facts")), _logits(model, take("queries"))
-    given = _first(facts[:, places], model.columns(new), rights[:, places])
+    given = _first(
+        facts[:, places], model.columns(take("old").gather(1, donors)), rights[:, places]
+    )
     right = query_rights.clamp(min=2 if role == "edge" else 1)  # the old one, too
     reached = _first(queries, model.columns(one), right)
     stay, kept = _first(facts, said, rights), _first(queries, composed, query_rights)

@@ -50,7 +50,6 @@ class Consequences:
     apart: Bool[np.ndarray, "N N"]  # which facts an edit of one should leave alone
     old: Int[np.ndarray, " N"]  # their answers
     donors: Int[np.ndarray, " N"]  # the fact whose answer each of them gets
-    new: Int[np.ndarray, " N"]  # that answer
     queries: Int[np.ndarray, "M S"]  # prompts of the statements
     through: Bool[np.ndarray, "N M"]  # which of them follow from the edit of each fact
     expected: Int[np.ndarray, "N M"]  # what they say then
@@ -76,10 +75,9 @@ class Consequences:
             order = np.concatenate([order[first], np.delete(order, first)])
             facts, answers = facts[order], answers[order]
         right = defaultdict(set)
-        for place in range(len(world.facts)):
-            right[tuple(world.facts.prompt(place))].add(int(world.facts.answer(place)[0]))
-        asked = world.queries
-        due = {tuple(asked.prompt(i)): {int(asked.answer(i)[0])} for i in range(len(asked))}
+        for fact in world.facts:
+            right[tuple(fact.prompt)].add(fact.answer[0])
+        due = {tuple(query.prompt): {query.answer[0]} for query in world.queries}
         prompts = [tuple(prompt) for prompt in facts.tolist()]
         known = [  # in a graph also the node itself, and those two edges away
             {prompt[-1], *right[prompt]}.union(
@@ -98,7 +96,6 @@ class Consequences:
             apart=others if role == "attribution" else ~np.eye(len(facts), dtype=bool),
             old=answers,
             donors=donors,
-            new=answers[donors],
             queries=queries,
             through=through,
             expected=expected,
@@ -207,8 +204,8 @@ def stacked(model: Model, parts: Sequence[Consequences], name: str) -> Tensor:
 
 def change(model: Model, take: Take, places: list[int], edit: Edit) -> None:
     """Change weights in place, so that the facts at some places have their new answers."""
-    facts, new = take("facts"), take("new")[:, places]
-    prompts = facts[:, places]
+    facts, donors = take("facts"), take("donors")[:, places]
+    prompts, new = facts[:, places], take("old").gather(1, donors)
     if edit.method == "rank-one":
         gpt = editable(model, edit.layer)
         towards = direction(gpt, facts, places, edit.layer)
@@ -216,7 +213,7 @@ def change(model: Model, take: Take, places: list[int], edit: Edit) -> None:
             name = gpt.layer_names[-2]
             stream = gpt.hidden(facts, layers=[name])[name]
             rows = torch.arange(len(stream), device=stream.device).unsqueeze(1)
-            added = stream[rows, take("donors")[:, places]] - stream[:, places]
+            added = stream[rows, donors] - stream[:, places]
         else:
             last, shape = pack([prompts]).last, (*new.shape, gpt.config.width)
             added = torch.zeros(shape, device=new.device, requires_grad=True)
