@@ -68,9 +68,6 @@ class Edit(Config):
         steps: Updates of gradient descent at most; a replica stands still once each new answer has
             a probability of .9.
         rate: Its rate.
-
-    Raises:
-        ConfigError: A value is out of range, or there is both a count and a share.
     """
 
     role: EditRole = "second_hop"

@@ -212,8 +212,7 @@ def change(model: Model, take: Take, places: list[int], edit: Edit) -> None:
         if edit.layer is None:
             name = gpt.layer_names[-2]
             stream = gpt.hidden(facts, layers=[name])[name]
-            rows = torch.arange(len(stream), device=stream.device).unsqueeze(1)
-            added = stream[rows, donors] - stream[:, places]
+            added = stream.take_along_dim(donors.unsqueeze(-1), 1) - stream[:, places]
         else:
             last, shape = pack([prompts]).last, (*new.shape, gpt.config.width)
             added = torch.zeros(shape, device=new.device, requires_grad=True)
