@@ -61,7 +61,13 @@ def _options(decorator: ast.expr) -> list[ast.keyword]:
 
 
 def _is_number(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and isinstance(value.value, int | float)
+    """Whether it is a number, or a table that has some."""
+    kinds = (ast.Constant, ast.Tuple, ast.Dict, ast.UnaryOp, ast.USub, ast.Load)
+    parts = list(ast.walk(value))
+    numbers = [getattr(one, "value", None) for one in parts]
+    return all(isinstance(one, kinds) for one in parts) and any(
+        isinstance(number, int | float) for number in numbers
+    )
 
 
 def _public(name: str) -> bool:
