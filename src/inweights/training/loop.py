@@ -3,8 +3,6 @@
 Shapes: ``R`` replicas, ``P`` parameters of one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ estimated; on an accelerator both are measured before each block of runs, as bot
 device, the model and the batch: groups are doubled while a run's share of a step falls.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
