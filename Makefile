@@ -141,7 +141,7 @@ board: $(VENV)/.base ## add the scores of the runs on this disk to results/, and
 records: $(VENV)/.stamp ## write what follows from the recipes: index, records of the tests; RECIPE= is timed anew
 	@$(BIN)/python -m tests.house.catalogue $(RECIPE)
 	@$(BIN)/python -m tests.recipes.stated
-	@INWEIGHTS_WRITE=1 $(BIN)/python -m pytest -q tests/console/test_golden.py
+	@INWEIGHTS_WRITE=1 $(BIN)/python -m pytest -q tests/console/test_golden.py tests/house/test_defaults.py
 
 # Each file of dist/ gets an environment of its own, outside of the checkout, so that nothing of src/ helps.
 release: bench-quick ## build wheel and sdist, check them, and run the demo from each in a fresh environment

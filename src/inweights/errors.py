@@ -1,7 +1,5 @@
 """The errors a user meets. Each says what was given, what was expected and what to do."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Collection, Iterable
 

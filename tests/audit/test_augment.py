@@ -6,6 +6,7 @@ import filecmp
 import inspect
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -161,6 +162,56 @@ def test_stated_identities_are_not_added_again(tmp_path: Path) -> None:
     # Who loves himself among others is not stated to be himself.
     rows = facts(tmp_path, "ann,loves,rome", "rome,in,italy", "rome,loves,rome")
     assert augment(rows, strategies=["identities"], wordings=1).counts["identity"] == 1
+
+
+@pytest.mark.parametrize(("most", "each"), [(3, [1, 1, 1]), (6, [2, 2, 2]), (9, [3, 3, 3])])
+def test_every_fact_begins_a_chain_before_any_begins_another(
+    tmp_path: Path, most: int, each: list[int]
+) -> None:
+    towns = [
+        f"{who},home,{town}" for who, town in (("ann", "rome"), ("bob", "oslo"), ("cid", "bern"))
+    ]
+    rows = facts(
+        tmp_path, *towns, *(f"{t},{r},{t}{r}" for t in ("rome", "oslo", "bern") for r in "xyz")
+    )
+    telling = Telling(rows, Wording().over(rows), rows.stages, most=most)
+    begun = [first for first, _ in telling.chains(2)]
+    assert [begun.count(fact) for fact in sorted(set(begun))] == each
+
+
+def test_chains_have_neither_circles_nor_what_is_held_out(tmp_path: Path) -> None:
+    rows = facts(tmp_path, "ann,likes,bob", "bob,likes,cid", "cid,likes,ann", "cid,home,rome")
+    telling = Telling(rows, Wording().over(rows), rows.stages)
+    assert telling.chains(2) == [(0, 1), (1, 2), (1, 3), (2, 0)]
+    assert telling.chains(3) == [(0, 1, 3)]
+    assert telling.chains(4) == []
+    held = replace(telling, hold_out=0.4, seed=1)
+    assert len(held.held) == 1
+    (bridge,) = held.held
+    left = [chain for chain in telling.chains(2) if rows.triples[chain[0], 2] != bridge]
+    assert held.chains(2) == left
+
+
+def test_chains_to_be_stated_first_are_unless_they_are_held_out(tmp_path: Path) -> None:
+    rows = facts(tmp_path, "ann,likes,bob", "bob,likes,cid", "cid,likes,dan", "dan,likes,eve")
+    for chain in ((0, 1), (1, 2), (2, 3)):
+        telling = Telling(rows, Wording().over(rows), rows.stages, most=1, first=[chain])
+        assert telling.chains(2) == [chain]
+        bridges = {telling.facts.triples[chain[0], 2]}
+        held = next(
+            one
+            for seed in range(99)
+            if (one := replace(telling, hold_out=0.4, seed=seed)).held == bridges
+        )
+        assert held.chains(2) != [chain]
+
+
+def test_only_entities_with_two_facts_have_a_passage(tmp_path: Path) -> None:
+    rows = facts(tmp_path, "ann,home,rome", "ann,likes,bob", "cid,home,oslo")
+    made = augment(rows, strategies=["passages"], wordings=1)
+    passages = made.train.filter(pl.col("role") == "passage")["text"].to_list()
+    assert len(passages) == 1
+    assert "oslo" not in passages[0]
 
 
 def test_similarity_comes_first() -> None:

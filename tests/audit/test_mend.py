@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inweights.audit import audit, mend, write_mended
-from inweights.audit.near import near_spellings
+from inweights.audit.near import _edits, _words, near_spellings
 from inweights.cli import main
 from inweights.worlds import read_knowledge
 
@@ -144,6 +144,44 @@ def test_near_spellings_say_how_many_of_their_facts_agree() -> None:
     triples = np.array([[0, 2, 3], [1, 2, 3], [1, 4, 5], [0, 4, 5]])
     (near,) = near_spellings(names, triples)
     assert near.why == "1 letter apart; 2 of their facts agree"
+
+
+def edits(one: str, other: str) -> int:
+    """The definition: the least of what can be done with the last letters."""
+    if not one or not other:
+        return len(one) + len(other)
+    least = min(edits(one[:-1], other), edits(one, other[:-1])) + 1
+    least = min(least, edits(one[:-1], other[:-1]) + (one[-1] != other[-1]))
+    if one[-2:] == other[-2:][::-1] and len(one) > 1 < len(other):
+        least = min(least, edits(one[:-2], other[:-2]) + 1)
+    return least
+
+
+@given(st.text("abc", max_size=5), st.text("abc", max_size=5))
+@settings(deadline=None)
+def test_edits_are_counted_as_they_are_defined(one: str, other: str) -> None:
+    assert _edits(one, other) == edits(one, other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "differ"),
+    [
+        ("anna berg", "anne berg", True),
+        ("hall a", "hall b", False),  # letters that count
+        ("team 1", "team 2", False),
+        ("team1", "team2", False),
+        ("new york", "newyork", True),
+        ("room 12", "room12", False),
+        ("anna berg", "anna berg", True),
+    ],
+)
+def test_what_counts_is_no_spelling(one: str, other: str, *, differ: bool) -> None:
+    assert _words({0: one, 1: other}, 0, 1) is differ
+
+
+def test_a_placeholder_is_set_apart_wherever_it_stands(tmp_path: Path) -> None:
+    path = write(tmp_path, "n/a,works in,Rome", "Ann,works in,unknown", "Bob,works in,Rome")
+    assert mend(read_knowledge(path)).apart["line"].to_list() == [1, 2]
 
 
 def test_numbered_names_and_people_with_facts_of_their_own_are_not_near(tmp_path: Path) -> None:

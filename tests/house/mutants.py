@@ -1,7 +1,8 @@
 """``make mutants``: small changes of the code, drawn at random, that the tests must notice.
 
 A change is one comparison, sign, constant, ``and``/``or`` or return value of a module of ``AREAS``.
-The tests of its area that name something public of the module run in a copy of the tree.
+The tests of its area that name something public of the module run in a copy of the tree, and the
+record of public defaults.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ AREAS = {
     "theory/prediction/**/*.py": "theory/test_*pre* theory/test_[acklm]* audit/test_*",
     "lm/model/score.py": "lm/test_*",
 }
+#: Where every public default is recorded, of whichever module.
+DEFAULTS = "tests/house/test_defaults.py"
 #: Seconds after which a change that makes the tests wait is left, and counts as noticed. More than
 #: all tests of a module take on a busy machine.
 PATIENCE = 900
@@ -109,7 +112,7 @@ def tests_of(mutant: Mutant) -> list[str]:
     globs = [sorted((ROOT / "tests").glob(one)) for one in AREAS[mutant.area].split()]
     files = [file for found in globs for file in found]
     found = [f for f in files if "golden" in f.name or named.search(f.read_text(encoding="utf-8"))]
-    return [str(mutant.file), *(str(file.relative_to(ROOT)) for file in found or files)]
+    return [str(mutant.file), DEFAULTS, *(str(file.relative_to(ROOT)) for file in found or files)]
 
 
 def first_failure(tree: Path, *words: str, patience: float) -> str:

@@ -13,7 +13,7 @@ import inweights as iw
 from inweights.cli.entry import _warnings_in_a_line
 from inweights.errors import RunError
 from inweights.lab import Stating, judge, share
-from inweights.lab.grammar.score import tell_divergence
+from inweights.lab.grammar.score import diverged_runs, tell_divergence
 from inweights.models import EmbMLPConfig, Model
 from inweights.probes import accuracy
 from inweights.training import Curriculum, Optimizer, Phase
@@ -83,6 +83,12 @@ def test_claims_about_runs_that_diverged_are_not_judged() -> None:
     }
     said = "1 of its runs diverged: their numbers mean nothing"
     assert whys == {"fine": "", "wild": said, "difference": said, "all": said, "means": ""}
+
+
+@pytest.mark.parametrize("loss", [math.inf, -math.inf, math.nan, None])
+def test_a_loss_that_is_no_number_is_that_of_a_run_that_diverged(loss: float | None) -> None:
+    losses = pl.DataFrame({"seed": [0, 1], "loss": [1.0, loss], "step": 0, "phase": ""})
+    assert diverged_runs({"losses": losses})["seed"].to_list() == [1]
 
 
 def test_a_run_without_a_label_diverges_too() -> None:

@@ -125,6 +125,7 @@ def test_names_with_full_stops_are_not_cut() -> None:
         for text in (
             "A. It",
             ". A",
+            ".A. It",
             " Dr.",
             " Dr. Lee. He",
             " Dr. No",
@@ -136,6 +137,7 @@ def test_names_with_full_stops_are_not_cut() -> None:
     assert cut == [
         ("A", True),
         (". A", False),
+        (".A. It", False),
         ("Dr.", False),
         ("Dr. Lee", True),
         ("Dr", True),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from msgspec import structs
 
 from inweights.errors import ConfigError
 from inweights.lab import Stating, share
-from inweights.lab.grammar.claim import Claim, ClaimResult
+from inweights.lab.grammar.claim import Claim, ClaimResult, Verdict
 from inweights.lab.grammar.score import Numbers, Target
 from inweights.lab.grammar.verdict import closeness, decide, printed_number
 from inweights.recipes import get_recipe, recipe_names
@@ -86,6 +86,27 @@ def test_size_is_judged_by_the_whole_interval(
     assert size.verdict == verdict
     assert size.ratio == pytest.approx(measured / 0.02)
     assert size.span == pytest.approx((low / 0.02, high / 0.02))
+
+
+def test_the_ends_of_what_is_close_belong_to_it() -> None:
+    for low, high in ((0.01, 0.04), (0.02, 0.02)):
+        size = closeness(result(low=low, measured=0.02, high=high, close=(low, high)))
+        assert size is not None
+        assert size.verdict == "close"
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("62%", 0.62), ("≈ .5", 0.5), ("-1e-3", -0.001), ("> 1/C", None), ("", None), (None, None)],
+)
+def test_a_printed_number_is_read(text: str | None, number: float | None) -> None:
+    assert printed_number(text) == number
+
+
+@pytest.mark.parametrize("verdict", get_args(Verdict))
+def test_only_what_reproduces_or_is_consistent_agrees(verdict: Verdict) -> None:
+    agreed = verdict in ("reproduced", "consistent")
+    assert result(verdict=verdict).agrees is agreed
 
 
 def test_a_negative_number_keeps_its_range_in_order() -> None:

@@ -1,7 +1,5 @@
 """Config classes by the name of their kind, for files; those of a user can join them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

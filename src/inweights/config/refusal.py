@@ -1,7 +1,5 @@
 """Check the values of a config, and say in a line what is wrong: path, value, nearest name."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import re

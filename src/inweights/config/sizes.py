@@ -1,7 +1,5 @@
 """Numbers of configs: in range, or refused."""
 
-from __future__ import annotations
-
 from inweights.errors import ConfigError
 
 #: The largest number that a size may be, unless something else is said.

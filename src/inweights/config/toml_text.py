@@ -3,8 +3,6 @@
 One pass over the text knows strings, comments, brackets and dots, and no more of TOML than that.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from typing import Any

@@ -10,8 +10,6 @@ object store under leases (:mod:`inweights.runs.tables.lease`). They share nothi
     PLAN/store/             the tables of single runs, unless another store was named
 """
 
-from __future__ import annotations
-
 import random
 import shlex
 from collections.abc import Iterator, Sequence, Set

@@ -1,7 +1,5 @@
 """Where models live."""
 
-from __future__ import annotations
-
 import torch
 
 from inweights.errors import ConfigError, unknown_name

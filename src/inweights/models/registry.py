@@ -1,7 +1,5 @@
 """Architectures by the name of their kind, for files; one of one's own can join them."""
 
-from __future__ import annotations
-
 import msgspec
 
 from inweights.config.kinds import Kinds

@@ -6,8 +6,6 @@ nothing; and it has a hash over itself and every tensor, so that one bit that di
 Any program that reads safetensors reads the weights, by the names of the model's parameters.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path

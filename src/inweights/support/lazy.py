@@ -4,8 +4,6 @@ So ``import inweights`` and ``inweights --help`` load no torch, and no more than
 package names each once, below ``if TYPE_CHECKING``, where type checkers and editors read it, too.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 from importlib import import_module

@@ -5,8 +5,6 @@ no learner is given is :func:`named_for` of the world and the model. ``rate`` is
 AdamW, where nothing else is said, ``steps`` the number of updates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

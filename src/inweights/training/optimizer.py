@@ -1,7 +1,5 @@
 """How parameters move: optimizers, and schedules of their rate."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Connected components of facts, and the part that a program of some size can hold."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from inweights.worlds.arrays import Bools

@@ -9,8 +9,6 @@ nothing more is trained, as a rank may have been left behind in the middle of a 
 ends, ``torchrun`` ends the others, and the same command goes on from the checkpoint.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import time

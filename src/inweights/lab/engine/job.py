@@ -4,8 +4,6 @@ Configs and functions go by name, ``module:name``. Only these are taken, and onl
 or from the plugins of the job.
 """
 
-from __future__ import annotations
-
 import importlib
 import logging
 import re

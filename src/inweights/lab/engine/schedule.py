@@ -15,8 +15,6 @@ failed to write                  all stops, as nothing else could be stored
 ===============================  ===================================================================
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections import deque

@@ -1,7 +1,5 @@
 """Does a task: lets models learn, looks at them, and stores a table for each run and measure."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress

@@ -5,8 +5,6 @@ estimated; on an accelerator both are measured before each block of runs, as bot
 device, the model and the batch: groups are doubled while a run's share of a step falls.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -77,7 +75,8 @@ def train_block(
 
 def brief(phase: Phase, steps: int) -> Phase:
     """Return so many steps of a phase, to be timed: none is left out, and the rate is constant."""
-    return structs.replace(phase, steps=steps, schedule=Schedule(), stop=Stop(), observers=())
+    none = {"observers": (), "edit": None}
+    return structs.replace(phase, steps=steps, schedule=Schedule(), stop=Stop(), **none)
 
 
 def open_model(store: Store, run: Run) -> Model:

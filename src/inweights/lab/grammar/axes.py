@@ -4,8 +4,6 @@ Paths such as ``world.n`` and ``learner.phases.0.optimizer.rate`` begin with one
 of a trial. A whole part may also be given several times, as a list or by names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any

@@ -1,7 +1,5 @@
 """Claims: a sentence, what the paper says, a score with its target, and what came of it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, Literal, get_args

@@ -3,8 +3,6 @@
 A caution is a sentence on what the conditions of a study cannot say.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

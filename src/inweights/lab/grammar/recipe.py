@@ -1,7 +1,5 @@
 """Recipes: one figure or table of a paper as a plan of trials, measures, figures and claims."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence

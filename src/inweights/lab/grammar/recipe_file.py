@@ -5,8 +5,6 @@ settings of each scale; the code has their defaults, the plan and a score for ea
 name the same claims.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

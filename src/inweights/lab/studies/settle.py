@@ -6,8 +6,6 @@ trials alone that its rows are of. A look is stored as a run of its own, whose c
 claims; the board takes of each claim the verdict with the most seeds.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

@@ -4,8 +4,6 @@ The file becomes a recipe, ``study/<name of the file>``, and runs like any other
 as the settings of the run, with every value that it leaves out.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 import sys

@@ -1,7 +1,5 @@
 """Studies: one experiment, varied; a tidy table with the settings as columns."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

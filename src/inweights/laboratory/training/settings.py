@@ -1,7 +1,5 @@
 """What is compared: facts, a model, and the ways to give it the facts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from msgspec import structs

@@ -5,8 +5,6 @@ around. Here embeddings are made that are one or the other, and every test looks
 Shapes: ``N`` nodes, ``D`` width.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

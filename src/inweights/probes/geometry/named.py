@@ -5,8 +5,6 @@ that all rows share and clusters of its own. Its null is itself, with its rows d
 at random. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``K`` draws.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

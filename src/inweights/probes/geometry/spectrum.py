@@ -5,8 +5,6 @@ choice of a basis within tied eigenvalues matters. Shapes: ``R`` replicas, ``N``
 ``K`` draws.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

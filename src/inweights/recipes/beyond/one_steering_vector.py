@@ -10,7 +10,7 @@ from inweights.lab import Computation, Outside, Plan, cosine, share
 from inweights.lm.exams.questions import Question
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.recipes.shared.language.invented import names
-from inweights.seeds import DATA_ORDER, WORLD, Streams
+from inweights.seeds import DATA_ORDER, EVALUATION, WORLD, Streams
 from inweights.support.content import contents_of
 
 _TABLE = Path(__file__).with_suffix(".csv").read_text(encoding="utf-8")
@@ -36,6 +36,7 @@ INFERRED = {
 ONE, KNOWN, TWO = TASKS = "nothing else", "known cities", "another hidden city"
 Asked = list[Question]
 NOTHING, LORA, VECTOR, MEAN = "nothing", "LoRA", "trained vector", "LoRA's mean change"
+RANDOM = "random vector"
 
 
 class Settings(iw.Config):
@@ -90,7 +91,9 @@ def learn(*, model: Outside, settings: Settings, task: str, seed: int = 0) -> pl
     vector = torch.zeros(lm.model.config.hidden_size, device=lm.device, requires_grad=True)
     with mlp.register_forward_hook(lambda _module, _inputs, output: output + vector):
         _train(lm, lm.model, [vector], parts, settings.vector, seed)
-        said[VECTOR] = ask(lm, asked)
+    said[VECTOR] = _steered(lm, mlp, vector, asked)
+    direction = torch.randn(vector.shape, generator=Streams(seed).torch(EVALUATION, "control"))
+    said[RANDOM] = _steered(lm, mlp, direction.to(vector) / direction.norm() * vector.norm(), asked)
     words = {q.prompt.rsplit(" ", n)[0] for q in asked for n in range(q.prompt.count(" "))}
     where: Any = {"target_modules": ["down_proj"], "layers_to_transform": [settings.layer]}
     with adapted(lm.model, settings.lora, seed, **where) as net:
@@ -100,13 +103,20 @@ def learn(*, model: Outside, settings: Settings, task: str, seed: int = 0) -> pl
         with net.disable_adapter():
             change -= hidden_states(lm, sorted(words))[:, settings.layer + 1]
             mean = torch.from_numpy(change.mean(0)).to(vector)
-            with mlp.register_forward_hook(lambda _module, _inputs, output: output + mean):
-                said[MEAN] = ask(lm, asked)
+            said[MEAN] = _steered(lm, mlp, mean, asked)
     answers = pl.concat([rows.with_columns(arm=pl.lit(arm)) for arm, rows in said.items()])
     return answers.with_columns(
         constant=float(mean.square().sum()) / (change**2).sum(1).mean(),
         cosine=float(torch.cosine_similarity(mean, vector.detach(), dim=0)),
     )
+
+
+def _steered(lm: Any, mlp: Any, vector: Any, asked: Asked) -> pl.DataFrame:
+    """Ask the model with ``vector`` added to the output of the MLP at every token."""
+    from inweights.lm import ask
+
+    with mlp.register_forward_hook(lambda _module, _inputs, output: output + vector):
+        return ask(lm, asked)
 
 
 def _asked(texts: dict[str, tuple[str, str]], cities: list[tuple[str, int]], role: str) -> Asked:
@@ -154,6 +164,7 @@ SCORES = {
     "constant": share("said", "constant", task=ONE) >= 0.5,
     "mean-recovers": half.at(task=ONE, arm=MEAN) >= 0.0,
     "vector-infers": one.at(arm=VECTOR) - one.at(arm=NOTHING) >= 0.3,
+    "random-does-nothing": one.at(arm=RANDOM) - one.at(arm=NOTHING) <= 0.1,
     "unconditional-suffices": half.at(task=KNOWN, arm=VECTOR) >= 0.0,
     "known-cities-keep-theirs": (real.at(arm=VECTOR) - real.at(arm=LORA)).within(-0.1, 0.1),
     "not-two-cities": two.at(arm=LORA) - two.at(arm=VECTOR) >= 0.2,

@@ -8,8 +8,6 @@ the steps that it kept give, with the constants of the run. Shapes: ``N`` facts 
 labels, ``D`` width.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product

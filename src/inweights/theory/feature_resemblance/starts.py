@@ -5,8 +5,6 @@ the order of ``σ² √d``. The text lost the bounds; these are what Bernstein's
 proofs name, gives with the usual constants.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

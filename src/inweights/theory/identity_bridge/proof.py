@@ -5,8 +5,6 @@ said where the check is described; recipes turn that into claims. Problem (11) a
 at random points is in :mod:`~inweights.theory.identity_bridge.proof_kkt`.
 """
 
-from __future__ import annotations
-
 from dataclasses import astuple, replace
 
 import numpy as np

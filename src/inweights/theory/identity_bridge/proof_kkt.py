@@ -4,8 +4,6 @@ Problem (11) has the parameters of (3) with ``g = -e`` and ``h = -f``, and ``t â
 Every function returns rows ``check, value``.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Intervals that hold the margins of queries at every optimum of program (2)."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -3,8 +3,6 @@
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs, ``F`` rank of the factors.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ The whole program has a closed form; the paper's reduced ones (8), (11), (36) an
 of optima are found on the central path.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import astuple, dataclass, replace
 

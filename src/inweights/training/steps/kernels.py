@@ -1,7 +1,5 @@
 """The kernels of a computation, recorded below autograd, on memory that is planned once."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial

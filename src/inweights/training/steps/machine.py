@@ -1,7 +1,5 @@
 """Settings of processor and allocator during training."""
 
-from __future__ import annotations
-
 import ctypes
 import sys
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 Shapes: ``R`` replicas, ``P`` parameters of one.
 """
 
-from __future__ import annotations
-
 import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence

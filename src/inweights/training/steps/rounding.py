@@ -5,8 +5,6 @@ run would not be the same alone and in company. Here each product rounds what it
 sums up in fp32, and rounds what it gives, forwards and backwards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Watching with Weights & Biases, trackio, MLflow or TensorBoard: one observer for all of them."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """The trackers' own calls: a run is opened, given numbers and files, and ended."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import re

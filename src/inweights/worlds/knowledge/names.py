@@ -1,7 +1,5 @@
 """What a name is: of nothing, a date or a number, or another spelling of the same."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import defaultdict

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from inweights.support.progress import plural
 from inweights.worlds.knowledge.names import alias_groups, is_literal, is_nothing, literals
 from inweights.worlds.world import Ids
 
@@ -220,14 +221,13 @@ def _inverses(
         if count >= _INVERSE * few and (few >= _RULE or size[a] == size[b]):
             one, other = relations[a], relations[b]
             where = first[a, b]
+            pairs = plural(count, "triple")
             such = f"such as those of lines {where[0]} and {where[1]}"
             small, large = (one, other) if size[a] <= size[b] else (other, one)
             if a == b:
-                text = f"{one} is symmetric: {count} triples are there both ways, {such}"
+                text = f"{one} is symmetric: {pairs} stated both ways, {such}"
             elif count >= _INVERSE * max(size[a], size[b]):
-                text = (
-                    f"{one} and {other} are inverses: {count} triples say the same, turned, {such}"
-                )
+                text = f"{one} and {other} are inverses: {pairs} stated in both, {such}"
             else:
                 text = (
                     f"{small}, turned, is within {large}: {count} of its {few} triples, {such}; "

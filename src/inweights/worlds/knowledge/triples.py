@@ -5,8 +5,6 @@ itself (``rome,is,rome``) states identities ``rome → rome``. Queries are what 
 (``knowledge_questions.py``): every chain of two triples that meet in one entity, and more kinds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a probability is computed from: properties of a query, and of the world that it is in."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import pairwise

@@ -3,8 +3,6 @@
 ``tests/house/calibration.py`` of the repository fits it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib import resources

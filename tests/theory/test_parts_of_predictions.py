@@ -1,0 +1,39 @@
+"""What a prediction is put together from: the reading of logits, remedies of several parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from inweights.theory.prediction.advice_by_parts import _joined
+from inweights.theory.prediction.remedies import Remedy
+from inweights.theory.prediction.tables import _read
+
+
+@pytest.mark.parametrize(
+    ("logits", "best", "margin", "tied", "expected", "lead"),
+    [
+        ([3.0, 1.0, 0.0, 9.0], 3, 2.0, 1, 1.0, 6.0),  # what is no rival does not count
+        ([1.0, 3.0, 0.0, 0.0], 1, -2.0, 1, 0.0, 2.0),
+        ([1.0, 0.5, 0.0, 0.0], 0, 0.5, 2, 0.5, 0.5),  # half apart is a tie still
+        ([0.5, 1.0, 0.5, 0.0], 1, -0.5, 3, 1 / 3, 0.5),
+        ([1.0, 0.4, 0.0, 0.0], 0, 0.6, 1, 1.0, 0.6),
+    ],
+)
+def test_logits_are_read(logits, best, margin, tied, expected, lead) -> None:
+    rivals = np.array([[False, True, True, False]])
+    for scale in (1.0, 2.0):
+        scaled = scale * np.array([logits])
+        found = _read(scaled, np.array([0]), rivals.copy(), scale=scale, tie=0.5)
+        for value, wanted in zip(found, (best, margin, tied, expected, lead), strict=True):
+            assert value.item() == pytest.approx(wanted)
+
+
+def test_remedies_of_one_kind_are_joined() -> None:
+    one = Remedy("reversals", "b", ("x is y",), flipped=1, of=2, broken=3, status="certified")
+    two = Remedy("reversals", "b", ("x is y", "u is v"), flipped=4, of=5, broken=6, status="open")
+    other = Remedy("reversals", "c", ("s is t",), flipped=7, of=8, broken=9, status="open")
+    joined = Remedy("reversals", "b", ("x is y", "u is v"), 5, 7, 9, "open")
+    assert _joined([one, other, two]) == [joined, other]
+    assert _joined([two, one])[0].status == "open"
+    assert _joined([one, one])[0].status == "certified"
