@@ -102,8 +102,8 @@ def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
     """Return accuracy with its 95% interval (Clopper and Pearson) by what is asked.
 
     Facts; compositions that a training text states, and those held out: both hops known, a hop
-    unknown, or a hop not asked and none wrong; reversals and analogies; and apart, questions whose
-    answer is the subject. A hop is asked with its chain, or as a question of its own about the fact.
+    unknown, or none wrong and one not asked; reversals and analogies; and apart, questions whose
+    answer is the subject. A hop is asked with its chain, or in a question about its fact alone.
 
     Args:
         table: Of :func:`inweights.lm.ask`.
