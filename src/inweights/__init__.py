@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from inweights.training import Checkpoint as Checkpoint
     from inweights.training import Curriculum as Curriculum
     from inweights.training import Descent as Descent
+    from inweights.training import Edit as Edit
     from inweights.training import Observer as Observer
     from inweights.training import Optimizer as Optimizer
     from inweights.training import Optimum as Optimum

@@ -40,7 +40,9 @@ LOOKS: dict[Any, tuple[Any, Any]] = {
     **dict.fromkeys(OF_OPTIMA, (iw.EmbMLPConfig(width=16), TWO_HOP[0])),
     probes.resemblance: (GPT, ANALOGIES),
     probes.carries: (GPT, INTERCHANGES),
-    **dict.fromkeys((probes.by_loops, probes.edits, probes.realignment), (GPT, TWO_HOP)),
+    **dict.fromkeys(
+        (probes.after_edits, probes.by_loops, probes.edits, probes.realignment), (GPT, TWO_HOP)
+    ),
 }
 
 
@@ -67,8 +69,9 @@ def test_a_probe_sees_what_it_sees_on_the_cpu(probe: Any) -> None:
     model = config.build(
         vocabulary=len(first.vocabulary), seeds=2, candidates=first.outputs.tolist()
     )
-    expected = probe(model, worlds)
-    both(probe(model.to(NAME), worlds), expected)
+    options = {"edit": iw.Edit()} if probe is probes.after_edits else {}
+    expected = probe(model, worlds, **options)
+    both(probe(model.to(NAME), worlds, **options), expected)
 
 
 def test_accuracy_waits_as_often_for_many_replicas_as_for_two() -> None:

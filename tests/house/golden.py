@@ -36,7 +36,7 @@ from inweights.probes.depth import label_cosines
 from inweights.probes.dynamics import off_descent
 from inweights.probes.geometry.reference_graph import both_ways, without_self_edges
 from inweights.support.sources import RAISED
-from inweights.training import Curriculum, Optimizer, Phase, Schedule, train
+from inweights.training import Curriculum, Edit, Optimizer, Phase, Schedule, train
 from inweights.training.learner import Descent, Optimum
 from inweights.worlds import (
     Altered,
@@ -259,6 +259,7 @@ OTHERS: Mapping[str, tuple[Callable[..., pl.DataFrame], Any, Any, float]] = {
     "bridge_projection": (
         partial(probes.bridge_projection, method="pca"), GPT, TWO_HOP, FORWARD,
     ),
+    "after_edits": (partial(probes.after_edits, edit=Edit(count=2)), GPT, TWO_HOP, FORWARD),
     "carries": (
         probes.carries, GPT,
         TwoHop(n=5, complexity=2, first_relations=1, second_relations=2), FORWARD,

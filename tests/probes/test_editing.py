@@ -10,8 +10,8 @@ from polars.testing import assert_frame_equal
 from inweights.errors import ConfigError, DataError
 from inweights.models import GPT, EmbMLPConfig, GPTConfig
 from inweights.probes import accuracy, edits
-from inweights.probes.interventions.consequences import Consequences
 from inweights.training import learners, train
+from inweights.training.steps.editing import Consequences
 from inweights.worlds import Analogy, Graph, RandomFacts, Reversal, TwoHop, World
 
 SMALL = GPTConfig(layers=2, width=32, tied=False)
@@ -75,9 +75,9 @@ def test_what_cannot_be_edited_is_refused() -> None:
     with pytest.raises(ConfigError, match="requires a GPT with a residual stream and one loop"):
         edits(looped, world)
     model = GPTConfig(layers=1, width=8).build(vocabulary=size, seeds=[0])
-    with pytest.raises(ConfigError, match="unknown role 'third_hop'"):
+    with pytest.raises(ConfigError, match=r"unknown value of Edit\.role 'third_hop'"):
         edits(model, world, role="third_hop")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="unknown method 'rome'"):
+    with pytest.raises(ConfigError, match=r"unknown value of Edit\.method 'rome'"):
         edits(model, world, method="rome")  # type: ignore[arg-type]
     facts = RandomFacts().build()
     model = GPTConfig(layers=1, width=8).build(vocabulary=len(facts.vocabulary), seeds=[0])
@@ -124,7 +124,7 @@ def test_what_follows_is_told_by_the_world() -> None:
     kin = Consequences.of(world, "attribution")
     assert words.text(kin.facts[0]) == "a1 r2"
     assert [words.text(p) for p in kin.queries[kin.through[0]]] == ["b1 r2", "b4 r2", "a4 r2"]
-    assert words.text([kin.new[0]]) == "d2"
+    assert words.text([kin.old[kin.donors[0]]]) == "d2"
     assert kin.apart[0].tolist() == [False, True, True, False, True, True]
     moved = Consequences.of(world, "similarity")
     assert [words.text(p) for p in moved.queries[moved.through[0]]] == ["b1 r2"]
@@ -132,14 +132,14 @@ def test_what_follows_is_told_by_the_world() -> None:
     ring = Graph(shape="cycle", n=8, shuffled=False).build()
     edge = Consequences.of(ring, "edge")
     assert edge.facts[0].tolist() == [0]
-    assert edge.new[0] == 3  # neither a neighbour of node 0 nor one of a neighbour
+    assert edge.old[edge.donors[0]] == 3  # neither a neighbour of node 0 nor one of a neighbour
     assert edge.queries[edge.through[0]].tolist() == [[3]]
     assert edge.expected[0][edge.through[0]].tolist() == [0]
     assert set(edge.rights) == {2}
     pairs = Reversal(n=6, told=2).build()
     turned = Consequences.of(pairs, "edge")
     assert turned.through.any(0).all()
-    assert (turned.queries[:, 0] == turned.new[turned.through.argmax(0)]).all()
+    assert (turned.queries[:, 0] == turned.old[turned.donors[turned.through.argmax(0)]]).all()
 
 
 def test_a_tied_head_gives_a_moved_node_in_return() -> None:

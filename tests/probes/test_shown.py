@@ -34,6 +34,7 @@ OTHERS: dict[str, tuple[Any, Any]] = {
     "resemblance": (GPT, Analogy(n=6, categories=3).build()),
 }
 PROBES = {name: getattr(probes, name) for name in shown.built_in()}
+PROBES["after_edits"] = partial(probes.after_edits, edit=iw.Edit())
 PROBES["bridge_projection"] = partial(probes.bridge_projection, method="pca")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from inweights.models import GPTConfig, Model
-from inweights.training import Curriculum, Optimizer, Phase, Schedule, Stop
+from inweights.training import Curriculum, Edit, Optimizer, Phase, Schedule, Stop
 from inweights.worlds import TwoHop
 
 WORLD = TwoHop(n=4, complexity=2).build(seed=0)
@@ -33,6 +33,14 @@ CURRICULA = {
         phases=(
             Phase(name="all", steps=5),
             Phase(name="rest", steps=6, freezes=("tokens.*",)),
+        )
+    ),
+    "edited": Curriculum(
+        phases=(
+            Phase(name="all", steps=5),
+            Phase(name="on", steps=4, edit=Edit(method="training", count=2, steps=3, rate=0.01)),
+            Phase(name="late", steps=0, edit=Edit(method="embedding", role="first_hop")),
+            Phase(name="last", steps=3, edit=Edit(share=0.25)),
         )
     ),
     "pooled, by role, bf16": curriculum(

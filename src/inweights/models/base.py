@@ -278,9 +278,9 @@ class Model(nn.Module):
             vocabulary=self.vocabulary,
             seeds=[0] * len(replicas),
             candidates=self.candidates.tolist(),
-        )
+        ).to(self.candidates.device)
         part.load_state_dict({name: value[list(replicas)] for name, value in state.items()})
-        return part.to(self.candidates.device)
+        return part
 
     def _repr_html_(self) -> str:
         about = {"layers": ", ".join(self.layer_names)}

@@ -22,6 +22,7 @@ from inweights.probes.geometry.spectrum import zigzag as zigzag
 from inweights.probes.inside import attention as attention
 from inweights.probes.inside import cka as cka
 from inweights.probes.inside import logit_lens as logit_lens
+from inweights.probes.interventions.editing import after_edits as after_edits
 from inweights.probes.interventions.editing import edits as edits
 from inweights.probes.interventions.interchange import carries as carries
 from inweights.probes.interventions.patching import activation_patching as activation_patching

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from inweights.training import learners as learners
     from inweights.training.checkpoint import Checkpoint as Checkpoint
     from inweights.training.curriculum import Curriculum as Curriculum
+    from inweights.training.curriculum import Edit as Edit
     from inweights.training.curriculum import Optimizer as Optimizer
     from inweights.training.curriculum import Phase as Phase
     from inweights.training.curriculum import Schedule as Schedule

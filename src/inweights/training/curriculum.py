@@ -19,6 +19,9 @@ Precision = Literal["fp32", "bf16", "bf16-emulated"]
 #: Where a loss is taken: names, or places in the answer.
 Place = Literal["last", "answer", "every"] | tuple[int, ...]
 
+EditRole = Literal["first_hop", "second_hop", "attribution", "similarity", "edge"]
+EditMethod = Literal["rank-one", "training", "embedding"]
+
 
 class Stop(Config):
     """Rule that freezes a replica before the phase ends; checked whenever metrics are recorded.
@@ -44,6 +47,44 @@ class Stop(Config):
     def never(self) -> bool:
         """Whether the rule cannot stop anything."""
         return self.loss_below is None and self.accuracy is None
+
+
+class Edit(Config):
+    """Stored facts get other answers in the weights, all at once, before a phase trains.
+
+    They are the first ones of a random order, by the root seed of the world; each gets the answer
+    of the next one that differs. :func:`inweights.probes.after_edits` tells which facts they are,
+    and what became of them.
+
+    Attributes:
+        role: Facts that may be edited.
+        method: ``rank-one``: of the output matrix of an MLP of a GPT, so that the keys of other
+            facts, by their second moment, are disturbed least. ``training``: Adam on these facts
+            alone. ``embedding``: Adam on the embeddings of their first tokens alone.
+        count: How many are edited.
+        share: Or which share of the role, where it is above 0.
+        layer: Block of a rank-one edit; the last one, in closed form, if left out. In another one
+            what the MLP adds to the last token is found by gradient descent.
+        steps: Updates of gradient descent at most; a replica stands still once each new answer has
+            a probability of .9.
+        rate: Its rate.
+    """
+
+    role: EditRole = "second_hop"
+    method: EditMethod = "rank-one"
+    count: int = 1
+    share: float = 0.0
+    layer: int | None = None
+    steps: int = 40
+    rate: float = 1e-3
+
+    def __post_init__(self) -> None:
+        check_size("edit.count", self.count)
+        check_size("edit.share", self.share, least=0, most=1)
+        check_size("edit.steps", self.steps, most=MAX_STEPS)
+        check_size("edit.rate", self.rate, above=0, most=MAX_RATE)
+        if self.share and self.count != 1:
+            raise ConfigError(f"edit: give count = {self.count} or share = {self.share}, not both")
 
 
 class Phase(Config):
@@ -88,6 +129,8 @@ class Phase(Config):
             run is the same to the last bit alone and in company, which kernels for bfloat16 on a
             CPU do not promise.
         stop: When a replica stands still early.
+        edit: Stored facts that get other answers in the weights before the first step; what is due
+            then is measured before and after it. The facts that are trained stay as they were.
 
     Raises:
         ConfigError: A value is out of range or contradicts another.
@@ -106,8 +149,9 @@ class Phase(Config):
         "at": "last",
         "penalty": None,
         "observers": (),
+        "edit": None,
     }
-    newer = ("at", "penalty", "observers")
+    newer = ("at", "penalty", "observers", "edit")
 
     name: str = "train"
     roles: dict[str, float] = {}
@@ -126,6 +170,7 @@ class Phase(Config):
     random_offset: bool = False
     precision: Precision = "fp32"
     stop: Stop = Stop()
+    edit: Edit | None = None
 
     def _take(self) -> None:
         force_setattr(self, "loss", as_code(self.loss, "logits"))

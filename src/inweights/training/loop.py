@@ -28,6 +28,7 @@ from inweights.training.learners import named_for
 from inweights.training.observers import Observer, telling
 from inweights.training.shards import Shards
 from inweights.training.steps.captured import CapturedUpdate, Update
+from inweights.training.steps.editing import Edited
 from inweights.training.steps.flat_parameters import FlatParameters
 from inweights.training.steps.losses import Loss
 from inweights.training.steps.machine import flushed_denormals, keep_memory
@@ -104,9 +105,9 @@ def train(
 
     Raises:
         ConfigError: Curricula differ in more than rate and decay, seeds do not fit, a phase names
-            a parameter that is not there, or moves none, or the model has dropout and its steps
-            are to be shared or captured.
-        DataError: A phase names facts that the world lacks.
+            a parameter that is not there, moves none, or edits what the model lacks, or the model
+            has dropout and its steps are to be shared or captured.
+        DataError: A phase names or edits facts that the world lacks.
         RunError: The loss of every replica became infinite or not a number.
 
     Example:
@@ -133,6 +134,7 @@ def train(
         observers = () if shards.rank else observers
     for phase in plans[0].phases:
         flat.moving(phase.moves, phase.freezes)  # what no phase may do is found before the first
+    edits = [Edited(model, worlds, p.edit) if p.edit else None for p in plans[0].phases]
     state = checkpoint.read(flat.values.device) if checkpoint else None
     about = {"steps": plans[0].steps, "seeds": list(seeds), "learner": to_plain(plans[0])}
     if isinstance(config := getattr(model, "config", None), Config):
@@ -166,13 +168,13 @@ def train(
             optimizer: torch.optim.Optimizer | OwnOptimizer
             if isinstance(phase.optimizer.kind, Code):
                 optimizer = OwnOptimizer(flat, settings, moving)
+                load, stored = optimizer.load, optimizer.state
             else:
                 optimizer = build_optimizer(flat, settings, moving, columns)
+                load = partial(load_state, optimizer, flat)
+                stored = partial(state_of, optimizer, flat)
             rates = [group["lr"] for group in optimizer.param_groups]
-            if isinstance(optimizer, OwnOptimizer):
-                optimizer.load(state.optimizer)
-            else:
-                load_state(optimizer, flat, state.optimizer)
+            load(state.optimizer)
             seeing = [records.told_by(code) for code in phase.observers]
 
             shake = partial(_shake, flat, phase, seeds, state) if phase.optimizer.noise else None
@@ -184,6 +186,10 @@ def train(
                 update = CapturedUpdate(update, optimizer, flat.values.device)
             still = records.standing_still(state, flat)
 
+            if (edit := edits[state.phase]) and not state.step:
+                edit.apply()
+                last = not any(p.steps for p in plans[0].phases[state.phase :])
+                records.measure_due(model, observers, state, done=True, last=last)
             while state.step < phase.steps:
                 factor = phase.schedule.factor(state.step, phase.steps)
                 for group, rate in zip(optimizer.param_groups, rates, strict=True):
@@ -222,10 +228,7 @@ def train(
                 if progress:
                     progress(state.total)
                 if checkpoint and not done and checkpoint.due(state.total):
-                    if isinstance(optimizer, OwnOptimizer):
-                        state.optimizer = optimizer.state()
-                    else:
-                        state.optimizer = state_of(optimizer, flat)
+                    state.optimizer = stored()
                     if shards:
                         shards.gather(state.optimizer)
                     checkpoint.write(state)

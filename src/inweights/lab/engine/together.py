@@ -75,7 +75,8 @@ def train_block(
 
 def brief(phase: Phase, steps: int) -> Phase:
     """Return so many steps of a phase, to be timed: none is left out, and the rate is constant."""
-    return structs.replace(phase, steps=steps, schedule=Schedule(), stop=Stop(), observers=())
+    none = {"observers": (), "edit": None}
+    return structs.replace(phase, steps=steps, schedule=Schedule(), stop=Stop(), **none)
 
 
 def open_model(store: Store, run: Run) -> Model:
