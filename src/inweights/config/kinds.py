@@ -1,6 +1,6 @@
 """Config classes by the name of their kind, for files; those of a user can join them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from inweights.errors import ConfigError, check_names
@@ -15,10 +15,11 @@ class Kinds(dict[str, type[Any]]):
         members: What a further one must have besides a tag, each with how a message calls it.
     """
 
-    def __init__(
-        self, what: str, known: Mapping[str, type[Any]], members: Mapping[str, str]
-    ) -> None:
-        super().__init__(known)
+    def __init__(self, what: str, known: Iterable[type[Any]], members: Mapping[str, str]) -> None:
+        # A class without a tag is the kind that files name by default: it goes by its own name.
+        super().__init__(
+            {kind.__struct_config__.tag or kind.__name__.lower(): kind for kind in known}
+        )
         self._what, self._members = what, members
 
     def find(self, name: str) -> type[Any]:

@@ -23,17 +23,7 @@ if TYPE_CHECKING:
     from inweights.models.one_layer import OneLayer
     from inweights.models.tiny_nn import TinyNN
 
-__all__ = [
-    "DeepLinearConfig",
-    "EmbMLPConfig",
-    "GPTConfig",
-    "Init",
-    "MambaConfig",
-    "ModelConfig",
-    "Node2VecConfig",
-    "OneLayerConfig",
-    "TinyNNConfig",
-]
+__all__ = ["Init", "ModelConfig"]  # passed on
 
 Positions = Literal["learned", "sinusoidal", "none"]
 Mixing = Literal["causal", "uniform", "none"]

@@ -8,17 +8,12 @@ from inweights.models.outside.wrapping import WrapConfig
 
 _KINDS = Kinds(
     "model",
-    {
-        "gpt": configs.GPTConfig,
-        "emb-mlp": configs.EmbMLPConfig,
-        "mamba": configs.MambaConfig,
-        "tiny-nn": configs.TinyNNConfig,
-        "node2vec": configs.Node2VecConfig,
-        "one-layer": configs.OneLayerConfig,
-        "deep-linear": configs.DeepLinearConfig,
-    },
+    [
+        configs.GPTConfig, configs.EmbMLPConfig, configs.MambaConfig, configs.TinyNNConfig,
+        configs.Node2VecConfig, configs.OneLayerConfig, configs.DeepLinearConfig,
+    ],
     {"build": "a method build(...)"},
-)
+)  # fmt: skip
 
 
 def model_names() -> tuple[str, ...]:

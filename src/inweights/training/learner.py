@@ -183,7 +183,7 @@ Learner = Curriculum | Descent | Optimum | OwnLearner
 
 _KINDS = Kinds(
     "learner",
-    {"curriculum": Curriculum, "descent": Descent, "optimum": Optimum},
+    [Curriculum, Descent, Optimum],
     {"steps": "steps", "learn": "a method learn(world, model, seed)"},
 )
 

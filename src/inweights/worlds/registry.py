@@ -42,22 +42,12 @@ class WorldConfig(Protocol):
 
 _KINDS = Kinds(
     "world",
-    {
-        "two-hop": TwoHop,
-        "hops": Hops,
-        "reversal": Reversal,
-        "implication": Implication,
-        "random-facts": RandomFacts,
-        "graph": Graph,
-        "path-star": PathStar,
-        "own-path-star": OwnPathStar,
-        "in-context-star": InContextStar,
-        "triples": Triples,
-        "analogy": Analogy,
-        "analogical-two-hop": AnalogicalTwoHop,
-    },
+    [
+        TwoHop, Hops, Reversal, Implication, RandomFacts, Graph, PathStar, OwnPathStar,
+        InContextStar, Triples, Analogy, AnalogicalTwoHop,
+    ],
     {"build": "a method build(seed)"},
-)
+)  # fmt: skip
 
 
 def world_names() -> tuple[str, ...]:

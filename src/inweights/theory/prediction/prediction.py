@@ -1,11 +1,10 @@
 """A prediction for every query of a world: its table, what it rests on, and intervals."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 import polars as pl
@@ -146,7 +145,7 @@ class Prediction:
         tie: float = 0.02,
         seconds: float | None = None,
         progress: Callable[[int, int], None] | None = None,
-    ) -> Prediction:
+    ) -> Self:
         """Return the prediction with columns ``lower``, ``upper`` and ``proved`` of its queries.
 
         The interval holds the query's margin at every optimum; the arguments are those of

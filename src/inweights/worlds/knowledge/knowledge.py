@@ -4,12 +4,10 @@ CSV, TSV (the delimiter and a header are recognised), JSONL, Parquet, a dataset 
 published sets TwoHopFact, SOCRATES and MQuAKE; Wikidata, RDF, databases, and the hub.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
@@ -61,7 +59,7 @@ class Knowledge:
         s, r, o = self.triples[index].tolist()
         return self.entities[s], self.relations[r], self.entities[o]
 
-    def take(self, facts: Ids) -> Knowledge:
+    def take(self, facts: Ids) -> Self:
         """Return some of the facts, by number, with their entities alone and all relations."""
         triples = self.triples[facts]
         ends, place = np.unique(triples[:, [0, 2]], return_inverse=True)

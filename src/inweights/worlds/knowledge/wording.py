@@ -1,12 +1,12 @@
 """Wording of facts: templates for each relation, and questions about two."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
+
+from msgspec.structs import replace
 
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError, check_names
@@ -101,7 +101,7 @@ class Wording(Config):
                     )
 
     @classmethod
-    def read(cls, path: str | Path, facts: Knowledge | None = None) -> Wording:
+    def read(cls, path: str | Path, facts: Knowledge | None = None) -> Self:
         """Read ``[statements]``, ``[phrases]`` and ``[kinds.NAME]`` from a TOML file.
 
         Raises:
@@ -116,7 +116,7 @@ class Wording(Config):
             check_names(where, [r for k in words.kinds.values() for r in k.relations], known)
         return words
 
-    def over(self, facts: Knowledge) -> Wording:
+    def over(self, facts: Knowledge) -> Self:
         """These words, and for relations and entities that have none, those of the facts' file.
 
         Example:
@@ -124,11 +124,10 @@ class Wording(Config):
             >>> Wording().over(read_knowledge("@people")) == Wording()
             True
         """
-        return Wording(
+        return replace(
+            self,
             statements={**facts.templates, **self.statements},
-            phrases=self.phrases,
             aliases={**facts.aliases, **self.aliases},
-            kinds=self.kinds,
         )
 
     def sense(self, relation: str) -> Sense:

@@ -4,8 +4,6 @@ The plain form has a line for each edge, ``u=v``, one for each lone node, ``u=``
 path, ``leaf=root,…,leaf``. Empty lines and lines that start with ``#`` are skipped.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterable, Sequence
@@ -13,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from xml.parsers import expat
 
 from inweights.errors import DataError
@@ -42,7 +40,7 @@ class EdgeList:
         links: Iterable[tuple[str, str]],
         lone: Iterable[str] = (),
         paths: Iterable[tuple[str, ...]] = (),
-    ) -> EdgeList:
+    ) -> Self:
         """Drop what is there twice, and list the nodes.
 
         Example:

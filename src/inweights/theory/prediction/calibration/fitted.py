@@ -11,11 +11,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from inweights.theory.prediction.calibration.features import (
-    PROPERTIES,
-    columns,
-    properties,
-)
+from inweights.theory.prediction.calibration.features import PROPERTIES, columns, properties
 from inweights.worlds.arrays import Floats
 from inweights.worlds.world import World
 
