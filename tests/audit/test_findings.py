@@ -80,7 +80,9 @@ def test_what_is_found(
 def test_what_is_to_be_done_comes_first(tmp_path: Path) -> None:
     found = findings(audited(tmp_path, *PLACES, "ann,home,rome"))
     assert [f.level for f in found] == ["act", "note", "note"]
-    assert "Identities of 3 bridges answer a net 3 more questions" in found[0].text
+    assert (
+        "With 3 identities 3 more questions follow, less those that no longer do." in found[0].text
+    )
 
 
 def test_the_relations_with_most_late_analogies_are_named() -> None:

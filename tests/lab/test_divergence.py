@@ -91,6 +91,13 @@ def test_a_loss_that_is_no_number_is_that_of_a_run_that_diverged(loss: float | N
     assert diverged_runs({"losses": losses})["seed"].to_list() == [1]
 
 
+@pytest.mark.parametrize(("step", "advice"), [(0, "make the logits finite"), (1, "lower the rate")])
+def test_what_helps_depends_on_when_it_diverged(step: int, advice: str) -> None:
+    losses = pl.DataFrame({"seed": [0, 0], "loss": [1.0, math.nan], "step": [1 - step, step]})
+    with pytest.warns(UserWarning, match=f"1 of 1 runs diverged.*{advice}.*The first: seed 0"):
+        tell_divergence({"losses": losses.with_columns(phase=pl.lit(""))})
+
+
 def test_a_run_without_a_label_diverges_too() -> None:
     runs = pl.DataFrame({"rate": [0.1, 0.1, None, None], "seed": [0, 1] * 2})
     losses = runs.with_columns(loss=pl.Series([1.0, 1.0, 1.0, math.nan]), step=0, phase=pl.lit(""))

@@ -11,7 +11,7 @@ from inweights.errors import ConfigError
 from inweights.lab import Stating, share
 from inweights.lab.grammar.claim import Claim, ClaimResult, Verdict
 from inweights.lab.grammar.score import Numbers, Target
-from inweights.lab.grammar.verdict import closeness, decide, printed_number
+from inweights.lab.grammar.verdict import closeness, decide, lies, printed_number, sizes
 from inweights.recipes import get_recipe, recipe_names
 from inweights.report.pages.claims import headline
 
@@ -93,6 +93,38 @@ def test_the_ends_of_what_is_close_belong_to_it() -> None:
         size = closeness(result(low=low, measured=0.02, high=high, close=(low, high)))
         assert size is not None
         assert size.verdict == "close"
+
+
+def test_sizes_of_judged_claims_are_counted() -> None:
+    close, far = ({"low": size, "measured": size, "high": size} for size in (0.02, 0.2))
+    unjudged = result(**close, verdict="not judged")
+    assert sizes([result(**close), result(**far), result(**far), unjudged]) == {
+        "close": 1,
+        "not close": 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("target", "low", "high", "verdict"),
+    [
+        (Target(least=1), 1, 1, "reproduced"),  # the edge belongs to the target
+        (Target(least=1), 1, 2, "reproduced"),
+        (Target(least=1), 0, 1, "undecided"),
+        (Target(least=1), 0, 0.9, "not reproduced"),
+        (Target(most=1), 1, 1, "reproduced"),
+        (Target(most=1), 0, 1, "reproduced"),
+        (Target(most=1), 1, 2, "undecided"),
+        (Target(most=1), 1.1, 2, "not reproduced"),
+        (Target(least=1, most=2), 1, 2, "reproduced"),
+        (Target(least=1, most=2), 0, 3, "undecided"),
+        (Target(least=1, most=2), 2, 3, "undecided"),
+        (Target(least=1, most=2), 0, 1, "undecided"),
+        (Target(least=1, most=2), 2.1, 3, "not reproduced"),
+        (Target(least=1, most=2), 0, 0.9, "not reproduced"),
+    ],
+)
+def test_where_an_interval_lies(target: Target, low: float, high: float, verdict: str) -> None:
+    assert lies(target, low, high) == verdict
 
 
 @pytest.mark.parametrize(

@@ -139,9 +139,10 @@ def _bridges(audit: Audit) -> Iterator[Finding]:
     net = len(advice.mended) - len(advice.broken) if advice else 0
     if advice and net > 0:
         bridges = len(advice.identities)
-        few = f"Identities of {bridges} bridges answer a net {net:,} more questions of all kinds"
-        more = advice.most[0] > bridges
-        few += f"; all {advice.most[0]} that could help {advice.most[1]:,}" if more else ""
+        few = f"With {plural(bridges, 'identity', 'identities')} {net:,} more questions follow, "
+        few += "less those that no longer do"
+        if advice.most[0] > bridges:
+            few += f"; with all {advice.most[0]} that could help, {advice.most[1]:,}"
         few += ". " if advice.status == "certified" else f" ({advice.status}). "
     yield Finding(
         "act",
