@@ -57,7 +57,7 @@ def test_the_outlook_adds_up(tmp_path: Path) -> None:
     ("rows", "header", "level", "title"),
     [
         ([*PLACES, "ann,from,italy"], "", "act", "1 composed answer stated outright"),
-        ([*PLACES, "rome,was,n/a"], "", "act", "1 name for nothing"),
+        ([*PLACES, "rome,was,n/a"], "", "act", "1 placeholder in place of a name"),
         ([*PLACES, "ann,home,rome"], "", "note", "1 fact stated again"),
         ([*PLACES, "ROME,river,tiber"], "", "act", "1 set of names that may mean the same entity"),
         (["a,eats,nuts,2", "b,eats,nuts,2", "a,sings,songs,1"],
@@ -90,3 +90,14 @@ def test_the_relations_with_most_late_analogies_are_named() -> None:
     more = pl.DataFrame(columns).with_columns(groups=1, pairs=pl.col("late"))
     (found,) = _late(cast("Audit", SimpleNamespace(transfers=more)))
     assert found.text.startswith("8 pairs of entities, most by on after age")
+
+
+def test_names_that_may_be_misspelt_are_told_without_a_copy(tmp_path: Path) -> None:
+    people = ("Marta Ilves", "Jonas Reuter", "Priya Nair", "Otto Krantz", "Lena Sorrel")
+    rows = [f"{who},office,Tartu" for who in people]
+    rows += [f"{who},reports to,Marta Ilves" for who in people[1:]]
+    made = audited(tmp_path, *rows, "Marta Ilvse,reports to,Lena Sorrel", forecast=False)
+    (near,) = (f for f in findings(made) if f.title == "1 name that may be misspelt")
+    assert near.level == "act"
+    assert near.text.startswith("'Marta Ilvse', 'Marta Ilves': 1 letter apart")
+    assert near.text.endswith(". `--fix FOLDER --near` takes the second name.")

@@ -139,6 +139,12 @@ def test_near_spellings_are_asked_or_renamed_and_conflicts_and_turned_rows_are_l
     ]
 
 
+def test_one_pair_that_is_there_both_ways_tells_that_another_lacks_its_turn(tmp_path: Path) -> None:
+    rows = ["Ada,spouse,Ravi", "Ravi,spouse,Ada", "Olga,spouse,Tomas", "Ada,likes,Olga"]
+    missing = mend(read_knowledge(write(tmp_path, *rows))).missing
+    assert missing.select("subject", "relation", "object").rows() == [("Tomas", "spouse", "Olga")]
+
+
 def test_near_spellings_say_how_many_of_their_facts_agree() -> None:
     names = ["Hugo Lindquist", "Hugo Lindqvist", "works in", "Lyon", "born in", "Oslo"]
     triples = np.array([[0, 2, 3], [1, 2, 3], [1, 4, 5], [0, 4, 5]])

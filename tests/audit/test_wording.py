@@ -140,3 +140,8 @@ def test_names_persons_and_numbers_pass_to_nobody(tmp_path) -> None:
         assert set(asked["second"]) == passed
         assert set(listed.filter(shared="office")["attribute"]) == passed
         assert not {*listed["attribute"], *listed["shared"]} & {"nickname", "mentor", "age"}
+
+
+def test_a_verb_without_a_preposition_is_asked_as_a_noun() -> None:
+    assert Wording().ask(["born"], "Ann") == "What is the date or place of birth of Ann?"
+    assert Wording().ask(["joined"], "Ann") == "What is the date of joining of Ann?"

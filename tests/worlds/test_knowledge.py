@@ -160,7 +160,7 @@ def test_dataset_folders(tmp_path: Path) -> None:
 
 
 def test_damaged_folders(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="a folder without facts"):
+    with pytest.raises(DataError, match=r"a folder without facts.* give the file, as .*csv"):
         read_knowledge(tmp_path)
     write(tmp_path / "state.json", "{}")
     with pytest.raises(DataError, match="damaged dataset folder"):

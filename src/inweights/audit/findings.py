@@ -1,6 +1,6 @@
 """Findings of an audit: which questions will be answered, and what to do about the others."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Literal
 
@@ -8,6 +8,7 @@ import msgspec
 import polars as pl
 
 from inweights.audit.audit import Audit
+from inweights.audit.near import near_spellings
 from inweights.support.progress import plural
 from inweights.theory.prediction.trust import trust
 
@@ -122,7 +123,7 @@ def findings(audit: Audit) -> tuple[Finding, ...]:
         >>> [f.title for f in findings(audit(read_knowledge("@people"))) if f.level == "act"]
         ['55 of 55 bridges have no identity statement']
     """
-    parts = (_bridges, _asserted, _crowded, _leaks, _late, _remarks, _shortcuts, _theory)
+    parts = (_remarks, _near, _bridges, _asserted, _crowded, _leaks, _late, _shortcuts, _theory)
     order = {"act": 0, "good": 1, "note": 2}
     return tuple(sorted(chain(*(part(audit) for part in parts)), key=lambda f: order[f.level]))
 
@@ -209,7 +210,7 @@ def _remarks(audit: Audit) -> Iterator[Finding]:
     titles: dict[str, tuple[Level, str, str]] = {
         "duplicate": ("note", "fact", "stated again"),
         "contradiction": ("act", "contradiction", "in the file"),
-        "blank": ("act", "name", "for nothing"),
+        "blank": ("act", "placeholder", "in place of a name"),
         "literal": ("act", "literal", "(date or number) used as a bridge"),
         "alias": ("act", "set", "of names that may mean the same entity"),
         "one-sided": ("note", "end", "of relations with entities that continue no chain"),
@@ -218,9 +219,22 @@ def _remarks(audit: Audit) -> Iterator[Finding]:
     for kind, (level, what, rest) in titles.items():
         texts = [r.text for r in audit.knowledge.remarks if r.kind == kind]
         if texts:
-            more = f" … and {len(texts) - _TOLD:,} more." if len(texts) > _TOLD else ""
-            title = f"{plural(len(texts), what)} {rest}"
-            yield Finding(level, title, ". ".join(texts[:_TOLD]) + more)
+            yield Finding(level, f"{plural(len(texts), what)} {rest}", _some(texts, ". "))
+
+
+def _near(audit: Audit) -> Iterator[Finding]:
+    names = audit.knowledge.entities
+    sure = [near for near in near_spellings(names, audit.knowledge.triples) if near.sure]
+    texts = [f"'{names[near.name]}', '{names[near.other]}': {near.why}" for near in sure]
+    if texts:
+        text = f"{_some(texts, '; ')} `--fix FOLDER --near` takes the second name."
+        yield Finding("act", f"{plural(len(texts), 'name')} that may be misspelt", text)
+
+
+def _some(texts: Sequence[str], between: str) -> str:
+    """The first of some texts, and how many more there are."""
+    more = f" … and {len(texts) - _TOLD:,} more" if len(texts) > _TOLD else ""
+    return f"{between.join(texts[:_TOLD])}{more}."
 
 
 def _shortcuts(audit: Audit) -> Iterator[Finding]:
@@ -237,8 +251,7 @@ def _shortcuts(audit: Audit) -> Iterator[Finding]:
                 "the subject"
             )
     if texts:
-        more = f" … and {len(texts) - _TOLD:,} more" if len(texts) > _TOLD else ""
-        yield Finding("note", plural(len(texts), "shortcut"), "; ".join(texts[:_TOLD]) + more + ".")
+        yield Finding("note", plural(len(texts), "shortcut"), _some(texts, "; "))
 
 
 def _theory(audit: Audit) -> Iterator[Finding]:

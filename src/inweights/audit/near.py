@@ -12,13 +12,13 @@ from inweights.worlds.world import Ids
 
 #: Shortest names that may differ in one edit, and in two.
 _SHORTEST = (5, 8)
-#: Share of the entities of a kind that makes a rule of what they have.
-_RULE = 0.75
+#: Share of the entities of a kind that makes a rule of what they have, and their least number.
+_RULE, _FEWEST = 0.75, 3
 #: Uses of a misspelt name, at most; of a value that begins no fact, those of the other, at least.
 _RARE, _COMMON = 2, 3
 #: Share of the facts of a relation that another one states turned, and their least number. Where
 #: nearly all of the other are, half will do.
-_TURNED, _HALF, _FEWEST = 0.7, 0.5, 3
+_TURNED, _HALF, _PAIRS = 0.6, 0.5, 2
 
 #: Names in a bucket, at most: more differ in a number or letter that counts.
 _MOST = 12
@@ -89,7 +89,7 @@ def missing_rows(triples: Ids) -> list[tuple[tuple[int, int, int], int]]:
     turned = defaultdict(list)
     for (a, b), count in both.items():
         whole = a != b and count >= _TURNED * size[b]
-        if count >= max(_FEWEST, (_HALF if whole else _TURNED) * size[a]):
+        if count >= max(_PAIRS, (_HALF if whole else _TURNED) * size[a]):
             turned[a].append(b)
     lacking: dict[tuple[int, int, int], int] = {}
     for i, (s, r, o) in enumerate(triples.tolist()):

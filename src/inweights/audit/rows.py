@@ -79,7 +79,8 @@ def fill(facts: list[Row], added: list[Row], goal: int, count: Counter, seed: in
     left = goal - int(lengths[: len(facts)].sum())
     if left < 0:
         raise ConfigError(
-            f"the facts alone, each once, take {goal - left:,}, more than the budget of {goal:,}"
+            f"the facts alone, each once, take {goal - left:,}, more than the budget of {goal:,} "
+            "(tokens, or words where nothing counts tokens); give a larger one"
         )
     rng = Streams(seed).numpy(WORLD, "control")
     kept = list(range(len(facts)))

@@ -95,7 +95,10 @@ def _derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """What figures draw, and means over seeds of all that was measured, a column a way."""
     order = pl.col("name").cast(pl.Enum(_ORDER), strict=False)  # what is no group comes last
     measured = tables["measured"].sort(order, nulls_last=True, maintain_order=True)
-    columns = ("way", "seed", pl.col("name").alias("what"), "value", "n")
+    n = pl.col("n")  # what is known, and so how many questions a group has, differs by way
+    one = pl.col("kind").is_in(["accuracy", "in words"]) & (n.n_unique().over("kind", "name") == 1)
+    what = pl.when(one).then(pl.format("{} (of {})", "name", n)).otherwise("name").alias("what")
+    columns = ("way", "seed", what, "value", "n")
     drawn = {
         table: measured.filter(kind=words["kind"]).select(columns)
         for table, words in WORDS["figures"].items()

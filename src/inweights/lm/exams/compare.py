@@ -140,10 +140,9 @@ def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
     shares = [
         (name, len(own), *share_interval(sum(own), len(own))) for name, own in found.items() if own
     ]
-    schema = {"group": pl.String, "questions": pl.Int64, "accuracy": pl.Float64}
-    schema |= {"low": pl.Float64, "high": pl.Float64}
+    schema = ("group", "questions", "accuracy", "low", "high")
     table = pl.DataFrame(shares, schema=schema, orient="row")
-    return table.with_columns(pl.col("low", "high").round(4))
+    return table.with_columns(pl.col("low", "high").cast(pl.Float64).round(4))
 
 
 def compositionality(table: pl.DataFrame) -> dict[str, float]:

@@ -131,7 +131,7 @@ def _checked(questions: pl.DataFrame) -> list[dict[str, Any]]:
     rows = list(questions.iter_rows(named=True))
     for number, row in enumerate(rows):
         where = f"question {number + 1} ('{row['prompt']}')"
-        own = {name: row.get(name) for name in (*_NEEDED, "facts")}
+        own: dict[str, Any] = {name: row.get(name) for name in (*_NEEDED, "facts")}
         *texts, names, facts = own.values()
         lists = isinstance(names, list) and isinstance(facts or [], list)
         if not (lists and all(isinstance(text, str) for text in (*texts, *names))):
@@ -150,16 +150,13 @@ def _of_hops(
     """Questions about both hops of a composition, and its second relation of the first subject."""
     name, bridge, answer = whole.id, whole.bridge, whole.candidates[whole.label]
     skip = whole.steps[1].replace("{bridge}", subject)
-    first, second = whole.facts[:1], whole.facts[1:]
     # Of the second hop the bridge is the subject, and no candidate.
     ends = tuple(one for one in whole.candidates if one != bridge or one == answer)
     right = ends.index(answer)
     if len(middle) > 1:
         place = middle.index(bridge)
-        yield Question(f"{name}.1", "first_hop", hops[0], middle, place, (), name, facts=first)
-    yield Question(
-        f"{name}.2", "second_hop", hops[1], ends, right, whole.accepted, name, facts=second
-    )
+        yield Question(f"{name}.1", "first_hop", hops[0], middle, place, chain=name)
+    yield Question(f"{name}.2", "second_hop", hops[1], ends, right, whole.accepted, name)
     yield Question(f"{name}.skip", "skip", skip, ends, right, whole.accepted, name)
 
 

@@ -138,7 +138,7 @@ def read_table(path: str | Path) -> pl.DataFrame:
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = str(error).strip().splitlines()
         raise DataError(f"cannot read {place}: {reason[0] if reason else 'it is empty'}") from None
-    raise DataError(f"{place} must be a .jsonl or .parquet file")
+    raise DataError(f"{place} must be a .jsonl or .parquet file, as 'inweights augment' writes")
 
 
 def read_examples(path: str | Path, part: str = "train", *, chat: bool = False) -> list[Example]:

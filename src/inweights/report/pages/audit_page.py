@@ -94,13 +94,9 @@ _AT_BEST = {"expected": "at best"}
 
 def _tables(made: Audit, found: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
     remarks = pl.DataFrame(
-        {
-            "kind": [r.kind for r in made.knowledge.remarks],
-            "lines": [", ".join(map(str, r.lines[:8])) for r in made.knowledge.remarks],
-            "remark": [r.text for r in made.knowledge.remarks],
-        },
-        schema={"kind": pl.String, "lines": pl.String, "remark": pl.String},
-    )
+        [(r.kind, ", ".join(map(str, r.lines[:8])), r.text) for r in made.knowledge.remarks],
+        schema=dict.fromkeys(("kind", "lines", "remark"), pl.String), orient="row",
+    )  # fmt: skip
     known = found.select(column for column in found if column.null_count() < len(column))
     relations = made.relations.join(made.name_overlap, on="relation", maintain_order="left")
     tables = [

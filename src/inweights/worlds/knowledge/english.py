@@ -62,7 +62,7 @@ def sense(name: str) -> Sense:
         return Sense(noun, phrase)
     if len(words) == 1 or words[-1] not in known.prepositions:
         led = len(words) > 1 and words[0] in ("in", "on", "from")  # as in inCountry
-        return Sense(" ".join(words[led:]), "")
+        return Sense(noun or " ".join(words[led:]), "")
     if words[0] == "died":
         return Sense(noun, phrase)
     if words[0] in known.irregular or words[0].endswith("ed"):

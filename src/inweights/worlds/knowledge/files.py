@@ -114,7 +114,7 @@ def _folder(path: Path, *, edited: bool) -> Iterator[text.Row]:
     if not parts:
         raise DataError(
             f"{path} is a folder without facts; expected one of Dataset.save_to_disk, or Parquet "
-            "files in it"
+            f"files in it; for facts in another format give the file, as {path / 'facts.csv'}"
         )
     before = 0
     for part in parts:

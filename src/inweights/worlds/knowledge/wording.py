@@ -51,11 +51,6 @@ def _kinds() -> dict[str, KindOfRelation]:
     return {name: decode(KindOfRelation, table) for name, table in tables.items()}
 
 
-@lru_cache(maxsize=1)
-def _kind_of() -> dict[str, str]:
-    return {word: name for name, table in _kinds().items() for word in table.relations}
-
-
 class Wording(Config):
     """Templates of relations.
 
@@ -156,8 +151,8 @@ class Wording(Config):
             ['person', 'person', 'person', 'other']
         """
         said = (relation, *self.sense(relation))
-        own = {word: name for name, kind in self.kinds.items() for word in kind.relations}
-        return next((kinds[w] for kinds in (own, _kind_of()) for w in said if w in kinds), "other")
+        kinds = [(w, *kind) for own in (self.kinds, _kinds()) for w in said for kind in own.items()]
+        return next((name for word, name, kind in kinds if word in kind.relations), "other")
 
     def plain(self, relation: str) -> bool:
         """Whether a relation has no template of its own, so that a plain one is taken."""
