@@ -77,8 +77,7 @@ class Text:
         budget: Size of the training set in tokens of --tokenizer, or in words without one; 0 means
             each text once.
         curriculum: joint, or sa: first facts that make entities similar, then the others.
-        wording: A TOML file with [statements], [phrases] and [kinds.NAME] of relations, and
-            [aliases] of entities.
+        wording: A TOML file with [statements], [phrases], [kinds.NAME] and [aliases].
         tokenizer: Folder of a model or tokenizer that counts tokens; without it words are counted.
         model: A model to be fine-tuned: the cost, measured on 20 updates, is printed before
             anything is written, and its tokenizer counts.

@@ -26,8 +26,7 @@ class Compared:
         hold_out: Share of the bridges whose chains no way states.
         tokens: Tokens of one pass, the same for each way; 0 takes the mixture once.
         questions: Number of questions of each kind, at most.
-        wording: A TOML file with [statements], [phrases] and [kinds.NAME] of relations, and
-            [aliases] of entities.
+        wording: A TOML file with [statements], [phrases], [kinds.NAME] and [aliases].
         chat: Use the chat template of an instruct model.
     """
 

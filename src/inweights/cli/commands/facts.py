@@ -146,8 +146,8 @@ def audit(
         forecast: Predict which compositions follow; in parts if the time does not allow all facts
             at once.
         seconds: Time limit of the prediction.
-        wording: A TOML file with [statements], [phrases] and [kinds.NAME] of relations, and
-            [aliases] of entities, for the samples.
+        wording: A TOML file with [statements], [phrases], [kinds.NAME] and [aliases], for the
+            samples.
     """
     from inweights.audit import audit as examine
     from inweights.audit import mend, write_mended
