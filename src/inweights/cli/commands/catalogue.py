@@ -14,9 +14,8 @@ claims_app = App(
     name="claims", help="State claims before they are run, and see what became of them."
 )
 base.app.command(claims_app)
-Results = Annotated[
-    Path | None, Parameter(help="Folder of the results; $INWEIGHTS_RESULTS, or ./results.")
-]
+_SCALE = "cpu or paper: of the runs that judge the claims."
+_RESULTS = "Folder of the results; $INWEIGHTS_RESULTS, or ./results."
 
 
 @base.app.command(name="list")
@@ -81,21 +80,27 @@ def models(part: str = "", /, *, common: base.Common = base.Common()) -> None:
     console.catalogue.models([card for card in cards() if part in card.name], json=common.json)
 
 
+@base.options
+class Place(base.Common):
+    """Which lines of which ledger."""
+
+    scale: Annotated[str, Parameter(help=_SCALE)] = "cpu"
+    results: Annotated[Path | None, Parameter(help=_RESULTS)] = None
+
+
 @claims_app.command
-def history(claim: str, /, *, scale: str = "cpu", results: Results = None) -> None:
+def history(claim: str, /, *, place: Place = Place()) -> None:
     """Show every line of the ledger about a claim: versions, verdicts, other words.
 
     Args:
         claim: Its name; the last part is enough if it is unique.
-        scale: cpu or paper.
     """
-    console.ledger.history(laboratory.history(claim, scale, results=results))
+    lines = laboratory.history(claim, place.scale, results=place.results)
+    console.ledger.history(lines, json=place.json)
 
 
 @claims_app.command
-def state(
-    only: str = "", /, *, scale: str = "cpu", anew: str = "", results: Results = None
-) -> None:
+def state(only: str = "", /, *, anew: str = "", place: Place = Place()) -> None:
     """State the claims of the recipes in the ledger, before they are run.
 
     Adds a line for each claim that is new or changed: a changed score, target, rule, setting or
@@ -104,23 +109,24 @@ def state(
 
     Args:
         only: Recipes whose name contains this.
-        scale: cpu or paper: of the runs that will judge them.
         anew: A reason to state all claims anew that were not judged yet, as the same versions where
             score, target and rule are the same; for a change of the whole library that favours no
             claim.
     """
     with console.progress() as progress:
-        lines = laboratory.state(scale, only=only, anew=anew, results=results, progress=progress)
-    console.ledger.history(lines)
+        lines = laboratory.state(
+            place.scale, only=only, anew=anew, results=place.results, progress=progress
+        )
+    console.ledger.history(lines, json=place.json)
 
 
 @claims_app.command
-def withdraw(claim: str, /, *, why: str, scale: str = "cpu", results: Results = None) -> None:
+def withdraw(claim: str, /, *, why: str, place: Place = Place()) -> None:
     """Withdraw a claim: it is not judged any more, and stays on the board with its last verdict.
 
     Args:
         claim: Its full name.
         why: The reason, which the board shows.
-        scale: cpu or paper.
     """
-    console.ledger.history([laboratory.withdraw(claim, why, scale, results=results)])
+    line = laboratory.withdraw(claim, why, place.scale, results=place.results)
+    console.ledger.history([line], json=place.json)

@@ -18,20 +18,10 @@ from inweights.support.progress import plural
 if TYPE_CHECKING:
     from inweights.lab.studies.settle import Settled
 
-COLOURS: dict[Verdict, str] = {
-    "reproduced": "green",
-    "consistent": "green",
-    "not reproduced": "red",
-    "undecided": "yellow",
-    "not judged": "dim",
-}
-MARKS: dict[Verdict, str] = {
-    "reproduced": "✓",
-    "consistent": "≈",
-    "not reproduced": "✗",
-    "undecided": "?",
-    "not judged": "·",
-}
+MARKS: dict[Verdict, str] = dict(zip(VERDICTS, "✓≈✗?·", strict=True))
+COLOURS: dict[Verdict, str] = dict(
+    zip(VERDICTS, ("green", "green", "red", "yellow", "dim"), strict=True)
+)
 #: Claims whose text is shown whole unless more is asked for.
 _WHOLE = 19
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from inweights.cli.console.base import err, out, say, table
+from inweights.cli.console.base import err, out, print_json, say, table
 from inweights.cli.console.claims import MARKS, counts, no_run, span
+from inweights.config import to_plain
 from inweights.lab.grammar.claim import SIGNS, ClaimResult
 from inweights.lab.grammar.verdict import closeness
 from inweights.laboratory.ledger.lines import (
@@ -28,10 +29,11 @@ if TYPE_CHECKING:
 _HEAD = Path(__file__).with_name("board.md").read_text(encoding="utf-8")
 
 
-def history(lines: Sequence[Line]) -> None:
+def history(lines: Sequence[Line], *, json: bool) -> None:
     """Print lines of the ledger."""
-    if not lines:
-        out.print("nothing to state: the ledger holds every claim as it is")
+    if json or not lines:
+        none = "nothing to state: the ledger holds every claim as it is"
+        print_json([to_plain(line) for line in lines]) if json else out.print(none)
         return
     listed = table("date", "", "claim")
     for one in lines:

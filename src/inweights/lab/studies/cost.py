@@ -111,7 +111,7 @@ def forecast(
     looks = [task for task in kept if task.only_measures]
     training = [task for task in learning if task not in looks]
     descents = [task for task in training if isinstance(task.learner, Curriculum)]
-    seconds, memory = _tried(descents, effort, budget)
+    seconds, memory = _tried([task for task in descents if task.steps], effort, budget)
     together = min(effort.jobs, max(1, len(descents)))
     made = len(work.runs) + len(work.computations)
     return Forecast(
