@@ -16,6 +16,7 @@ from inweights.lab import Computation, Measure, Paper, Plan, share
 from inweights.lab.engine.collect import Effort
 from inweights.lab.engine.together import build_model
 from inweights.lab.grammar.axes import grid
+from inweights.lab.studies import cost
 from inweights.lab.studies.settle import settle
 from inweights.lab.studies.sweep import sweep, worth
 from inweights.runs import RunStore
@@ -201,6 +202,22 @@ def test_a_forecast_of_trainings_that_end_early(tmp_path, ends) -> None:
     assert (ahead.trained, ahead.steps) == (2, 2 * 180)
     assert ahead.minutes is not None
     assert 0 < ahead.minutes < 1
+
+
+def test_a_forecast_tries_no_model_that_is_not_trained(tmp_path, monkeypatch) -> None:
+    """What a look at it takes is not what a step of the others takes."""
+    tried = []
+
+    def seen(task: Any, *_: Any) -> tuple[float, int]:
+        tried.append(task.steps)
+        return 60.0, 0
+
+    monkeypatch.setattr(cost, "_try", seen)
+    learners = {"untrained": Curriculum(phases=(Phase(steps=0),)), "trained": SHORT}
+    ahead = iw.Study(WORLD, MODEL, learners, seeds=2, runs=tmp_path).forecast()
+    assert tried == [10]  # of two runs
+    assert (ahead.trained, ahead.steps) == (4, 10)
+    assert ahead.minutes == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("wrong", [{"jobs": -1}, {"device": "gpu"}])
