@@ -72,7 +72,7 @@ def near_spellings(names: Sequence[str], triples: Ids) -> list[Near]:
                       and near.agree == max(rivals[near.name]))
         for near in found
     ]  # fmt: skip
-    return sorted(found, key=lambda near: (not near.sure, -near.agree, near.name))
+    return sorted(found, key=lambda n: (not n.sure, -n.agree, n.name, n.why, n.other))
 
 
 def missing_rows(triples: Ids) -> list[tuple[tuple[int, int, int], int]]:
