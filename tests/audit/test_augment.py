@@ -214,6 +214,16 @@ def test_only_entities_with_two_facts_have_a_passage(tmp_path: Path) -> None:
     assert "oslo" not in passages[0]
 
 
+def test_a_question_has_fifty_candidates_at_most(tmp_path: Path) -> None:
+    towns = [(f"t{i}", f"l{i}") for i in range(60)]
+    rows = [f"p{i},home,{town}" for i, (town, _) in enumerate(towns)]
+    rows += [f"{town},country,{land}" for town, land in towns]
+    asked = augment(facts(tmp_path, *rows)).questions.filter(role="composition")
+    for answer, bridge, names in asked.select("answer", "bridge", "candidates").rows():
+        assert len(names) == len(set(names)) == 50
+        assert {answer, bridge} <= set(names)
+
+
 def test_similarity_comes_first() -> None:
     made = augment(PEOPLE, strategies=["identities"], curriculum="sa")
     assert made.train["stage"].is_sorted()

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
 import numpy as np
+import polars as pl
 import pytest
 
-from inweights.theory.prediction.advice_by_parts import _joined
+from inweights.theory.prediction.advice import Advice
+from inweights.theory.prediction.advice_by_parts import _joined, _together
 from inweights.theory.prediction.remedies import Remedy
 from inweights.theory.prediction.tables import _read
+from inweights.theory.prediction.trust import propose_training
+
+if TYPE_CHECKING:
+    from inweights.theory import Prediction
 
 
 @pytest.mark.parametrize(
@@ -37,3 +47,35 @@ def test_remedies_of_one_kind_are_joined() -> None:
     assert _joined([one, other, two]) == [joined, other]
     assert _joined([two, one])[0].status == "open"
     assert _joined([one, one])[0].status == "certified"
+
+
+def test_advice_of_parts_is_added_with_the_worst_certificate() -> None:
+    one = Advice(("b", "c"), (3,), (5,), (), "certified", 1e-3, 2, "large", (2, 4))
+    two = Advice(("d", "b"), (1,), (), (7,), "uncertified", 1e-4, 1, "large", (3, 6))
+    both = Advice(("b", "c", "d"), (1, 3), (5,), (7,), "uncertified", 1e-4, 3, "large", (5, 10), 2)
+    together = _together([one, two])
+    assert together is not None
+    assert asdict(together) == asdict(both)
+    assert _together([one]) is one
+    assert _together([]) is None
+
+
+@pytest.mark.parametrize(
+    ("outlook", "distance", "proposed"),
+    [
+        (["likely"] * 4, 1.5, False),
+        (["likely"] * 3 + ["open"], 1.0, True),  # a quarter is open
+        (["likely"] * 4 + ["open"], 1.0, False),
+        (["likely"] * 4, 1.6, True),  # no family is near
+        ([], 1.0, False),
+    ],
+)
+def test_training_is_proposed_where_a_prediction_is_uncertain(outlook, distance, proposed) -> None:
+    program = SimpleNamespace(world=SimpleNamespace(facts=range(100)))
+    prediction = SimpleNamespace(
+        probabilities={"outlook": pl.Series(outlook, dtype=pl.String)},
+        nearest=SimpleNamespace(distance=distance),
+        solution=SimpleNamespace(program=program),
+    )
+    said = propose_training(cast("Prediction", prediction))
+    assert said == "" if not proposed else "--by training" in said
