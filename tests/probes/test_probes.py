@@ -228,6 +228,15 @@ def test_project_keeps_clusters_and_says_how_far_to_trust() -> None:
         project(points[:4])
 
 
+@pytest.mark.parametrize(("count", "neighbours"), [(8, 3), (9, 4), (10, 4), (11, 5), (30, 5)])
+def test_trustworthiness_is_that_of_scikit_learn(count: int, neighbours: int) -> None:
+    manifold = pytest.importorskip("sklearn.manifold")
+    points = np.random.default_rng(count).normal(size=(count, 6))
+    where, trust = project(points)
+    same = points / np.linalg.norm(points, axis=1, keepdims=True)
+    assert trust == pytest.approx(manifold.trustworthiness(same, where, n_neighbors=neighbours))
+
+
 def test_align_frames_takes_out_rotation_and_scale() -> None:
     rng = np.random.default_rng(0)
     shape = rng.normal(size=(9, 2))
