@@ -13,7 +13,7 @@ import pytest
 
 from inweights.cli import main
 from inweights.errors import DataError, RunError
-from inweights.runs import told, write_tables
+from inweights.runs import explained_writes, write_tables
 from inweights.support import plugins
 from inweights.worlds import TwoHop, save_world
 from inweights.worlds.readers.published import two_hop_facts
@@ -144,7 +144,7 @@ def full(*_args: object, **_options: Any) -> None:
 
 def test_a_full_disk(monkeypatch, folder, capsys) -> None:
     monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
-    with pytest.raises(RunError, match="No space left") as error, told(folder):
+    with pytest.raises(RunError, match="No space left") as error, explained_writes(folder):
         full()
     assert "\n" not in str(error.value)
     with pytest.raises(RunError, match="No space left"):

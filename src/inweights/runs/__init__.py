@@ -2,7 +2,7 @@
 
 from inweights.runs.about import About, about, remembered, when, written
 from inweights.runs.environment import environment, repositories
-from inweights.runs.files import read_json, read_tables, told, write_json, write_tables
+from inweights.runs.files import explained_writes, read_json, read_tables, write_json, write_tables
 from inweights.runs.folder import RunFolder
 from inweights.runs.store import RunStore, default_root
 
@@ -13,11 +13,11 @@ __all__ = [
     "about",
     "default_root",
     "environment",
+    "explained_writes",
     "read_json",
     "read_tables",
     "remembered",
     "repositories",
-    "told",
     "when",
     "write_json",
     "write_tables",

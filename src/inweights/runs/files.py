@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 @contextmanager
-def told(path: Path) -> Iterator[None]:
+def explained_writes(path: Path) -> Iterator[None]:
     """Turn a failed write into one clear line."""
     try:
         yield
@@ -48,7 +48,7 @@ def hash_of(path: Path) -> str:
 
 def write_json(path: Path, value: Any) -> None:
     """Write JSON, whole or not at all."""
-    with told(path):
+    with explained_writes(path):
         publish_file(path, msgspec.json.format(msgspec.json.encode(value, order="sorted")))
 
 
@@ -64,7 +64,7 @@ def read_json(path: Path, kind: type[T]) -> T:
 def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:
     """Write a folder of Parquet files, whole or not at all."""
     partial = folder.with_name(folder.name + PARTIAL)
-    with told(folder):
+    with explained_writes(folder):
         remove(partial)
         partial.mkdir(parents=True)
         for name, table in tables.items():

@@ -31,7 +31,7 @@ from filelock import FileLock, Timeout
 
 from inweights.config import digest
 from inweights.errors import FolderError, RunError
-from inweights.runs.files import hash_of, read_json, read_tables, told, write_json
+from inweights.runs.files import explained_writes, hash_of, read_json, read_tables, write_json
 from inweights.runs.manifest import MANIFEST, Manifest, files_of, is_whole, verify
 from inweights.support.links import within
 from inweights.support.publish import PARTIAL, publish_folder, remove
@@ -114,7 +114,7 @@ class RunFolder:
         """
         self._refuse_links()
         file = Path(self._lock.lock_file)
-        with told(file):
+        with explained_writes(file):
             file.parent.mkdir(parents=True, exist_ok=True)
             try:
                 self._lock.acquire(timeout=0)
@@ -133,7 +133,7 @@ class RunFolder:
         A whole ``.work`` or ``.old`` takes the place of a complete run that is not there. What an
         interrupted run has finished is kept.
         """
-        with self.held(), told(self.path):
+        with self.held(), explained_writes(self.path):
             if not self.complete:
                 whole = next((p for p in (self.work, self.old) if is_whole(p)), None)
                 if whole:
@@ -154,7 +154,7 @@ class RunFolder:
 
     def begin(self) -> Path:
         """Return the folder to work in, made if needed; what an interrupted run left is kept."""
-        with told(self.work):
+        with explained_writes(self.work):
             self.work.mkdir(parents=True, exist_ok=True)
             files_of(self.work)
             (self.work / MANIFEST).unlink(missing_ok=True)
@@ -164,7 +164,7 @@ class RunFolder:
 
     def reopen(self) -> Path:
         """Return a copy of the complete run to work in; the run itself stays until it is sealed."""
-        with told(self.work):
+        with explained_writes(self.work):
             remove(self.work)
             files_of(self.path)
             shutil.copytree(self.path, self.work, ignore=shutil.ignore_patterns(MANIFEST))
@@ -181,7 +181,7 @@ class RunFolder:
 
     def discard(self) -> None:
         """Remove the run, complete or at work."""
-        with self.held(), told(self.path):
+        with self.held(), explained_writes(self.path):
             remove(self.work)
             remove(self.old)
             (self.path / MANIFEST).unlink(missing_ok=True)  # what is half removed is not whole
@@ -189,7 +189,7 @@ class RunFolder:
 
     def seal(self) -> None:
         """Write the manifest and give the folder its name. Only sealed folders count as whole."""
-        with self.held(), told(self.work):
+        with self.held(), explained_writes(self.work):
             self.check()
             for unfinished in self.work.glob(f"*{PARTIAL}"):  # of a write that was cut short
                 remove(unfinished)

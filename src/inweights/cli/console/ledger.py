@@ -31,9 +31,11 @@ _HEAD = Path(__file__).with_name("board.md").read_text(encoding="utf-8")
 
 def history(lines: Sequence[Line], *, json: bool) -> None:
     """Print lines of the ledger."""
-    if json or not lines:
-        none = "nothing to state: the ledger holds every claim as it is"
-        print_json([to_plain(line) for line in lines]) if json else out.print(none)
+    if json:
+        print_json([to_plain(line) for line in lines])
+        return
+    if not lines:
+        out.print("nothing to state: the ledger holds every claim as it is")
         return
     listed = table("date", "", "claim")
     for one in lines:

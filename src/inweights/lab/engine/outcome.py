@@ -15,7 +15,7 @@ from inweights.lab.grammar.claim import Claim, ClaimResult
 from inweights.lab.grammar.recipe import Recipe
 from inweights.lab.grammar.score import Value, tell_divergence
 from inweights.lab.grammar.verdict import first_seeds, judge, unjudged
-from inweights.runs import RunFolder, read_json, told, write_json, write_tables
+from inweights.runs import RunFolder, explained_writes, read_json, write_json, write_tables
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
 from inweights.support.showing import Card, Carded
 
@@ -142,7 +142,7 @@ def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) 
     write_json(work / "environment.json", outcome.environment)
     write_tables(work / "tables", outcome.tables)
     if publish:
-        with told(work):
+        with explained_writes(work):
             publish(outcome, work)
 
 

@@ -130,11 +130,11 @@ def after_edits(model: Model, worlds: Worlds, *, edit: Edit | Mapping[str, Any])
     take = cache(partial(editing.stacked, model, made.parts))
     old, truth = model.columns(take("old")), model.columns(take("truth"))
     found = _after(model, take, made.places, edit.role, old, truth)
-    told = [
+    edited = [
         [world.vocabulary.text([*part.facts[i], part.old[part.donors[i]]]) for i in made.places]
         for world, part in zip(made.worlds, made.parts, strict=True)
     ] * (model.replicas // len(made.worlds))
-    return pl.DataFrame(by_replica(model.replicas, **found)).with_columns(edited=pl.Series(told))
+    return pl.DataFrame(by_replica(model.replicas, **found)).with_columns(edited=pl.Series(edited))
 
 
 def _after(

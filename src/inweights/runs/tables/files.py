@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from inweights.errors import ConfigError, WriteError
-from inweights.runs import told
+from inweights.runs import explained_writes
 from inweights.support.limits import read_bytes
 from inweights.support.links import files_below, within
 from inweights.support.publish import PARTIAL, publish_file
@@ -77,7 +77,7 @@ class Folder:
     def _publish(self, name: str, content: bytes, *, new: bool) -> bool:
         """Whether the file was written; it is not where it should be new, and is there."""
         path = within(self.root, name)
-        with told(path):
+        with explained_writes(path):
             try:
                 # Not synced to the disk: after a power cut a torn file does not fit its name.
                 _patiently(lambda: publish_file(path, content, new=new, sync=False))

@@ -20,7 +20,7 @@ import polars as pl
 from filelock import FileLock, Timeout
 
 from inweights.errors import FolderError
-from inweights.runs import told
+from inweights.runs import explained_writes
 from inweights.runs.tables.files import open_files
 from inweights.runs.tables.lease import Hold, Leases
 from inweights.support.links import within
@@ -169,7 +169,7 @@ class Store:
             return
         path = within(self.root, f"locks/{task}.lock")
         lock = FileLock(path, timeout=0)
-        with told(path):
+        with explained_writes(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             with suppress(Timeout):  # which is an OSError, too
                 lock.acquire()
