@@ -94,6 +94,7 @@ def test_what_cannot_be_edited_is_refused() -> None:
         edits(model, ring, role="edge")
 
 
+@pytest.mark.slow
 def test_only_the_subjects_embedding_moves_and_carries_on(model: GPT) -> None:
     first = edits(model, WORLDS, role="first_hop", method="embedding", most=4, steps=200, rate=0.01)
     assert first.select("holds", "facts", "others").row(0) == (1.0,) * 3

@@ -46,6 +46,7 @@ def run(*words: str, **folders: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_it_runs_from_outside_of_the_package(tmp_path: Path) -> None:
     said = run("run", "superposition/frontier", "--scale", "smoke", runs=tmp_path)
     assert "none of them is judged" in " ".join(said.split())

@@ -33,6 +33,11 @@ METHODS = {
     "embedding": Edit(method="embedding", role="first_hop", count=2, steps=200, rate=0.01),
 }
 
+SOME_SLOW = [
+    pytest.param(edit, id=name, marks=[pytest.mark.slow] * (edit.steps >= 60))
+    for name, edit in METHODS.items()
+]
+
 
 def edited(edit: Edit, **after: Any) -> Curriculum:
     return Curriculum(phases=(KNOWN, Phase(name="on", **{"steps": 0, "edit": edit, **after})))
@@ -46,7 +51,7 @@ def learnt(plan: Curriculum, worlds: list[World], seeds: list[int], **how: Any) 
 
 
 @pytest.mark.usefixtures("one_thread")
-@pytest.mark.parametrize("edit", METHODS.values(), ids=METHODS)
+@pytest.mark.parametrize("edit", SOME_SLOW)
 def test_an_edit_has_the_same_bits_alone_and_in_company(edit: Edit) -> None:
     plan = edited(edit, steps=3)
     together = learnt(plan, HOPS, [0, 1, 2])
