@@ -147,10 +147,10 @@ def settled(done: Sequence[Settled]) -> None:
     for one in done:
         name, seeds = one.outcome.recipe.name, plural(one.seeds, "seed")
         won = len(one.before) - len(one.left)
-        told = f"{name}: {won} of {len(one.before)} undecided claims decided with {seeds}"
-        err.print(told + (f"; {one.why}" if one.why else ""))
+        said = f"{name}: {won} of {len(one.before)} undecided claims decided with {seeds}"
+        err.print(said + (f"; {one.why}" if one.why else ""))
     if not done:
-        err.print("no finished run has undecided claims")
+        err.print("no run here has undecided claims; 'inweights run RECIPE' makes one")
 
 
 def counts(results: Sequence[ClaimResult]) -> list[str]:
