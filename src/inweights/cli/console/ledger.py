@@ -12,7 +12,7 @@ from inweights.cli.console.base import err, out, print_json, say, table
 from inweights.cli.console.claims import MARKS, counts, no_run, span
 from inweights.config import to_plain
 from inweights.lab.grammar.claim import SIGNS, ClaimResult
-from inweights.lab.grammar.verdict import closeness
+from inweights.lab.grammar.verdict import closeness, tally
 from inweights.laboratory.ledger.lines import (
     Earlier,
     JudgedLine,
@@ -92,11 +92,10 @@ def markdown(results: Sequence[ClaimResult], scale: str, kept: Board | None = No
             lines += [
                 f"\n## {home}\n",
                 "| verdict | claim | target | published | measured, interval | met by |",
+                "|---|---|---|---|---|---|",
             ]
-            lines += ["|---|---|---|---|---|---|"]
-        measured = ""
-        if claim.measured is not None:
-            measured = f"{claim.measured:.3g} ({span(claim) or 'computed'})"
+        at = None if claim.measured is None else f"{claim.measured:.3g}"
+        measured = f"{at} ({span(claim) or 'computed'})" if at else ""
         together = " †" if claim.together else ""
         text = f"`{name}` {claim.text}{_more(claim, no_run(scale))} ({claim.place})"
         lines.append(
@@ -123,16 +122,18 @@ def _published(claim: ClaimResult) -> str:
 
 def _of_all(kept: Board) -> Iterator[str]:
     """What is to be known of all verdicts together."""
-    first = kept.first_versions
-    yield f"- {first} of {len(kept.claims)} claims stand as they were first stated"
+    for protocol, sign in SIGNS.items():
+        of = tally(claim for claim in kept.claims if claim.protocol == protocol)["papers"]
+        if shown := ", ".join(f"{n} {verdict}" for verdict, n in of.items() if n):
+            yield f"- {sign} {protocol}, {sum(of.values())} claims of the papers: {shown}"
+    yield f"- {kept.first_versions} of {len(kept.claims)} claims stand as they were first stated"
     yield f"- {plural(len(kept.withdrawn), 'claim was', 'claims were')} withdrawn (below)"
     judged = [claim for claim in kept.claims if claim.p is not None and claim.source != "ours"]
     if judged:
         together = sum(claim.together for claim in kept.claims)
         yield (
             f"- of {len(judged)} decided verdicts on claims of the papers {together} also hold "
-            f"together (†, Holm); of all of them at most {kept.false_at_most:.1f} are expected to "
-            "be wrong"
+            f"together (†, Holm); at most {kept.false_at_most:.1f} of all are expected to be wrong"
         )
 
 
