@@ -119,6 +119,7 @@ def test_the_second_fact_of_a_chain_is_retrieved_by_the_first() -> None:
     assert not found.steps
 
 
+@pytest.mark.slow
 def test_progress_goes_on_within_a_way_by_the_times_that_were_measured(
     facts: Path, tmp_path: Path
 ) -> None:

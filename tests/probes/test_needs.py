@@ -31,8 +31,16 @@ ALL = {**PROBES, "label_cosines": label_cosines}
 #: Probes with a null distribution; probes that solve a program: slow, and quadratic.
 DRAWN = {"hop_correlation", "named_geometry", "spectral_energy", "zigzag", "geometric_margin"}
 SOLVED = {"direction", "nuclear_norm"}
-#: These take more than a processor second.
-LONG = {"carries", "edits"}
+#: These take about a processor second, or more.
+LONG = {
+    "carries",
+    "edits",
+    "hop_correlation",
+    "agreement",
+    "activation_patching",
+    "realignment",
+    "stepwise",
+}
 
 
 def small_and_model(name: str, n: int, replicas: int = 1, width: int = 16) -> tuple[Model, World]:
