@@ -95,7 +95,8 @@ def markdown(results: Sequence[ClaimResult], scale: str, kept: Board | None = No
                 "|---|---|---|---|---|---|",
             ]
         at = None if claim.measured is None else f"{claim.measured:.3g}"
-        measured = f"{at} ({span(claim) or 'computed'})" if at else ""
+        without = "computed" if claim.hits is None else "too few seeds for an interval"
+        measured = f"{at} ({span(claim) or without})" if at else ""
         together = " †" if claim.together else ""
         text = f"`{name}` {claim.text}{_more(claim, no_run(scale))} ({claim.place})"
         lines.append(

@@ -79,9 +79,7 @@ def decide(
     for case, of_seeds in numbers.cases.items():
         span = _Span(claim, list(of_seeds.values()), alpha)
         if span.verdict == "not reproduced" and len(numbers.cases) > 1:
-            strict = _Span(claim, span.values, alpha / len(numbers.cases))
-            span.verdict = "undecided"
-            span = strict if strict.verdict == "not reproduced" else span
+            span = _Span(claim, span.values, alpha / len(numbers.cases))
         spans[case] = span
     worst, span = min(spans.items(), key=lambda item: item[1].rank)
     result: dict[str, Any] = span.result | {"replicates": len(span.values), "case": worst}
@@ -90,7 +88,7 @@ def decide(
     if numbers.fewest < minimum and not claim.score.exact:
         why = f"{numbers.fewest} seed(s); a verdict needs {minimum}"
         return unjudged(claim, why, **result | {"needed": minimum})
-    needed = _needed(claim, span.values, alpha) if span.verdict == "undecided" else None
+    needed = _needed(claim, span.values, span.alpha) if span.verdict == "undecided" else None
     # Another model, data or measure than the paper's can agree with it, and reproduce nothing.
     agrees = span.verdict == "reproduced" and claim.protocol == "substitute"
     result |= {"verdict": "consistent" if agrees else span.verdict, "needed": needed}
@@ -101,7 +99,8 @@ class _Span:
     """What is known of one case: its numbers, intervals and verdict."""
 
     def __init__(self, claim: Claim, values: Sequence[float], alpha: float) -> None:
-        self.values, target, reliable = values, claim.target, claim.judged == "reliable"
+        self.values, self.alpha = values, alpha
+        target, reliable = claim.target, claim.judged == "reliable"
         hits = sum(target.distance(value) >= 0 for value in values)
         if claim.score.exact:
             middle = low = high = fmean(values)
@@ -239,7 +238,7 @@ def closeness(claim: ClaimResult) -> Closeness | None:
     interval of what was measured has to lie in ``close``, or within :data:`FACTOR` of the number.
     """
     printed, target = printed_number(claim.published), claim.target
-    if printed is None or claim.measured is None:
+    if printed is None or claim.measured is None or (claim.low is None and claim.hits is not None):
         return None
     if claim.close is None and (printed == 0 or None not in (target.least, target.most)):
         return None
