@@ -22,7 +22,8 @@ from torch.utils import backend_registration
     reason="needs a torch that takes backends written in Python, such as 2.13",
 )
 @pytest.mark.timeout(1800)  # of all cases together; each of them has its own
-@pytest.mark.parametrize("tier", ["not slow", pytest.param("slow", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("tier", ["not slow", "slow"])
 def test_contracts_hold_on_a_pretend_accelerator(tier: str) -> None:
     cases = sorted(Path(__file__).parent.glob("on_*.py"))
     assert len(cases) == 3

@@ -152,6 +152,7 @@ def test_chains_of_large_sets_are_counted(tmp_path: Path) -> None:
     assert "one program for all" in made.forecast.why
 
 
+@pytest.mark.slow
 def test_of_dense_sets_a_part_is_forecast(tmp_path: Path) -> None:
     """The shape of UMLS: the forecast is of a part, and every question is one of that part."""
     rng = np.random.default_rng(2)

@@ -114,6 +114,7 @@ def test_questions_with_one_candidate_are_left_out_and_counted(tmp_path: Path) -
     assert made.alone == 2  # both reversals
 
 
+@pytest.mark.slow
 def test_work_on_large_sets_grows_with_facts_not_with_chains(tmp_path: Path, monkeypatch) -> None:
     """Twice the facts of hubs make over three times the chains, of which a hundred are asked."""
     monkeypatch.setattr(questions, "QUESTIONS", 100)

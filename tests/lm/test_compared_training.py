@@ -141,6 +141,7 @@ def test_progress_goes_on_within_a_way_by_the_times_that_were_measured(
     assert [part for part in done if 2000 < part < 8000], "updates"
 
 
+@pytest.mark.slow
 def test_a_page_says_what_was_compared_and_what_came_out(facts: Path, tmp_path: Path) -> None:
     own = settings(facts, ways=("untrained", "facts"), questions=2, tokens=700)
     done = iw.run(

@@ -184,6 +184,7 @@ def test_adapters_are_kept_for_peft_and_the_whole_for_transformers(data, tmp_pat
         torch.testing.assert_close(plain(ids).logits, one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["lora", "full"])
 def test_epochs_are_scored_until_the_training_ends(method, data, tmp_path, capsys) -> None:
     out, asked = tmp_path / "model", read_exam(data)

@@ -110,6 +110,7 @@ def test_several_facts_are_edited_at_once_as_well_as_one(model: GPT) -> None:
     assert_frame_equal(edits(model, WORLDS, most=1), edits(model, WORLDS, most=1, at_once=4))
 
 
+@pytest.mark.slow
 def test_an_edit_of_the_first_block_is_in_every_question_through_the_hop(model: GPT) -> None:
     found = edits(model, WORLDS, role="first_hop", layer=0, most=4, steps=200, rate=0.03)
     assert found["holds"].to_list() == [1.0, 1.0]
@@ -143,6 +144,7 @@ def test_what_follows_is_told_by_the_world() -> None:
     assert (turned.queries[:, 0] == turned.old[turned.donors[turned.through.argmax(0)]]).all()
 
 
+@pytest.mark.slow
 def test_a_tied_head_gives_a_moved_node_in_return() -> None:
     ring = Graph(shape="cycle", n=12).build()
     reached = {}
