@@ -86,7 +86,9 @@ def write_minutes(names: list[str]) -> None:
             if not extras(recipe.scales["cpu"]):
                 known[recipe.name] = estimate(recipe)
             elif ran := find(recipe.name):  # a pretrained model's cannot be guessed from a piece
-                known[recipe.name] = Timing(recipe.version, ran.seconds / 60, False, pace())
+                known[recipe.name] = Timing(
+                    recipe.version, round(ran.seconds / 60, 3), False, round(pace(), 3)
+                )
             kept = {name: known[name] for name in built_in() if name in known}
             file.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n")
 

@@ -135,7 +135,7 @@ def test_each_case_has_to_hold_and_the_worst_decides() -> None:
 def test_a_failure_of_one_case_is_corrected_for_their_number() -> None:
     """Eight seeds can fail a claim of six cases at most: each has a sixth of the error.
 
-    Of seven cases there is no interval of eight seeds. None is shown that lies outside, undecided.
+    The interval shown is that of the corrected level, which eight seeds of seven cases do not have.
     """
     for cases, verdict in ((6, "not reproduced"), (7, "undecided")):
         table = pl.concat(

@@ -150,7 +150,7 @@ def settled(done: Sequence[Settled]) -> None:
         said = f"{name}: {won} of {len(one.before)} undecided claims decided with {seeds}"
         err.print(said + (f"; {one.why}" if one.why else ""))
     if not done:
-        err.print("no run here has undecided claims; 'inweights run RECIPE' makes one")
+        err.print("no run that is stored here has undecided claims; first 'inweights run RECIPE'")
 
 
 def counts(results: Sequence[ClaimResult]) -> list[str]:

@@ -94,9 +94,9 @@ def markdown(results: Sequence[ClaimResult], scale: str, kept: Board | None = No
                 "| verdict | claim | target | published | measured, interval | met by |",
                 "|---|---|---|---|---|---|",
             ]
-        at = None if claim.measured is None else f"{claim.measured:.3g}"
-        without = "computed" if claim.hits is None else "too few seeds for an interval"
-        measured = f"{at} ({span(claim) or without})" if at else ""
+        at, exact = claim.measured, claim.hits is None
+        between = span(claim) or ("computed" if exact else "too few seeds for an interval")
+        measured = "" if at is None else f"{at:.3g} ({between})"
         together = " †" if claim.together else ""
         text = f"`{name}` {claim.text}{_more(claim, no_run(scale))} ({claim.place})"
         lines.append(
