@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.coins import Settings
+from tests.coins import TOSSED, Settings
 from tests.recipes.ledger_home import (
     CLEAR,
     EDGE,
@@ -65,6 +65,38 @@ def test_stated_run_and_judged(home) -> None:
         .sort("claim", "seed")
         .equals(scores.sort("claim", "seed"))
     )
+
+
+def test_seeds_are_added_where_the_earlier_ones_never_ran(home) -> None:
+    home.state()
+    home.run()
+    laboratory.record()
+    git("add", "results")
+    git("commit", "-q", "-m", "judged")
+    decided = home.board()["edge"]
+    TOSSED.clear()
+    (done,) = laboratory.settle(runs="elsewhere", results="results")
+    assert (done.before, done.left, done.why) == ((NEVER.id,), (), "")
+    # One seed tells what the claim is about: the false coin, which has seven seeds more.
+    assert TOSSED == {"false": 8, "fair": 1}
+    assert laboratory.record(runs="elsewhere") == 8
+    board = home.board()
+    assert board["never"] == done.outcome.claims[0]
+    assert board["never"].verdict == home.run(seeds=16)["never"].verdict == "reproduced"
+    assert board["never"].replicates == 16
+    assert board["edge"] == decided
+    assert not list(laboratory.settle(runs="elsewhere", results="results"))
+
+
+def test_new_seeds_that_do_not_count_are_not_added_for_ever(home, monkeypatch) -> None:
+    home.state()
+    home.run()
+    laboratory.record()
+    changed = {"inweights": {"commit": git("rev-parse", "HEAD"), "clean": False}}
+    monkeypatch.setattr("inweights.lab.engine.engine.repositories", lambda: changed)
+    with pytest.warns(UserWarning, match="changes that were not committed"):
+        (done,) = laboratory.settle(runs="elsewhere", results="results")
+    assert (done.left, done.why) == ((NEVER.id,), "the new seeds do not count")
 
 
 def test_what_changes_is_a_new_version_on_fresh_seeds(home) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -15,8 +16,9 @@ from inweights.lab.grammar.claim import Claim, ClaimResult, own_claim
 from inweights.lab.grammar.score import Judged
 from inweights.lab.grammar.verdict import MIN_SEEDS, first_seeds, is_open, judge
 from inweights.laboratory.finished import add_page, find
-from inweights.laboratory.results import stated
+from inweights.laboratory.results import open_parts, stated
 from inweights.recipes import get_recipe, recipes_like
+from inweights.recipes.catalogue.minutes import minutes_of
 from inweights.runs import RunStore
 from inweights.support.intervals import ALPHA, alpha_of
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from inweights.lab.engine.outcome import Outcome
     from inweights.lab.grammar.recipe import Recipe
     from inweights.lab.studies.cost import Forecast
-    from inweights.lab.studies.settle import Settled
+    from inweights.lab.studies.settle import Kept, Settled
     from inweights.support.progress import Progress
 
 
@@ -172,13 +174,15 @@ def settle(
     only: str = "",
     minutes: float = 60.0,
     runs: str | Path | None = None,
+    results: str | Path | None = None,
     effort: Effort | None = None,
 ) -> Iterator[Settled]:
     """Run more seeds for what is undecided, recipe by recipe, until it is settled.
 
-    Recipes that have run go from quick to slow, so that the ``minutes`` for all of them settle as
-    much as they can. Other arguments are as for :func:`~inweights.laboratory.verdicts`; ``effort``
-    says who does the work.
+    Recipes go from quick to slow, so that the ``minutes`` for all of them settle as much as they
+    can. They are those that have run on this disk; or, with a folder of ``results``, those with
+    open claims on its board, whose seeds are not run again. Other arguments are as for
+    :func:`~inweights.laboratory.verdicts`; ``effort`` says who does the work.
 
     Yields:
         What more seeds gave, of each recipe with undecided claims.
@@ -187,17 +191,21 @@ def settle(
 
     check_size("minutes", minutes, least=0, most=10**7)
     ends = time.monotonic() + 60 * minutes
-    found = []
-    for name in recipes_like(only):
+    found: list[tuple[float, Recipe, Kept | None]] = []
+    if results:
+        parts = open_parts(scale, only=only, runs=runs, results=results)
+        found += ((minutes_of(recipe.name) or math.inf, recipe, kept) for recipe, kept in parts)
+    for name in () if results else recipes_like(only):
         with suppress(InweightsError):  # the board says what is wrong with a damaged run
-            found.append(find(name, scale, runs=runs))
-    for outcome in sorted((o for o in found if o), key=lambda o: o.seconds):
-        if any(is_open(claim) for claim in outcome.claims):
-            left = ends - time.monotonic()
-            yield settle_one(
-                outcome.recipe, scale, store=RunStore(runs), seconds=left, effort=effort,
-                publish=add_page,
-            )  # fmt: skip
+            outcome = find(name, scale, runs=runs)
+            if outcome and any(is_open(claim) for claim in outcome.claims):
+                found.append((outcome.seconds, outcome.recipe, None))
+    for _, recipe, kept in sorted(found, key=lambda one: one[0]):
+        left = ends - time.monotonic()
+        yield settle_one(
+            recipe, scale, store=RunStore(runs), seconds=left, effort=effort, publish=add_page,
+            kept=kept,
+        )  # fmt: skip
 
 
 def claim(table: pl.DataFrame, judged: Judged, says: str = "") -> ClaimResult:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Container, Iterator
+from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inweights.errors import ConfigError, FolderError, InweightsError, unknown_name
+from inweights.lab.grammar.verdict import is_open
 from inweights.laboratory.ledger.lines import BLOCK, LEDGER, Ledger, Line, ledger_of, read_ledger
 from inweights.recipes import get_recipe, recipes_like
 from inweights.runs import RunFolder, RunStore, read_json
 from inweights.runs.environment import file_at
 
 if TYPE_CHECKING:
+    from inweights.lab.grammar.claim import ClaimResult
     from inweights.lab.grammar.recipe import Recipe
+    from inweights.lab.studies.settle import Kept
     from inweights.laboratory.ledger.board import Board
     from inweights.support.progress import Progress
 
@@ -144,6 +149,34 @@ def record(
     return added
 
 
+def open_parts(
+    scale: str, *, only: str = "", runs: str | Path | None = None, results: str | Path
+) -> Iterator[tuple[Recipe, Kept]]:
+    """Return each recipe that has open claims on the board, and what judges these.
+
+    They are judged by the scores of the results together with the runs on this disk. A recipe comes
+    once for each block of seeds on which such claims are stated.
+    """
+    from inweights.laboratory.ledger.board import read_board
+
+    path, ledger = _open(results)
+    store = RunStore(runs)
+
+    def judged(recipe: Recipe, names: Container[str]) -> list[ClaimResult]:
+        rows = _rows(recipe, scale, store, path, ledger) if store.has(recipe.name) else ()
+        claims = read_board(path.parent, scale, [recipe.name], rows).claims
+        return [claim for claim in claims if claim.id in names]
+
+    for name in recipes_like(only):
+        blocks = defaultdict[int, list[str]](list)
+        for claim in read_board(path.parent, scale, [name]).claims:
+            if is_open(claim) and (line := ledger.entry(claim.id, scale).stated):
+                blocks[line.block].append(claim.id)
+        for block, names in blocks.items():
+            recipe = replace(stated(get_recipe(name), scale), first_seed=block * BLOCK)
+            yield recipe, partial(judged, recipe, names)
+
+
 def _rows(
     recipe: Recipe, scale: str, store: RunStore, path: Path, ledger: Ledger
 ) -> Iterator[dict[str, Any]]:
@@ -161,7 +194,7 @@ def _rows(
         if (line := ledger.entry(claim.id, scale).stated) and claim.id in (held.versions or {})
     }
     for block in blocks:
-        for folder in own_folders(recipe, scale, store, block * BLOCK):
+        for folder in own_folders(recipe, scale, store, block * BLOCK, further=True):
             try:
                 part = of_folder(recipe, folder)
                 tables = load(part, folder).tables

@@ -44,9 +44,7 @@ def by_replica(replicas: int, **columns: object) -> list[dict[str, object]]:
 
 
 def cosine_blocks(
-    one: Float[Tensor, "R m D"],
-    two: Float[Tensor, "R m D"],
-    groups: Int[Ids, "_ m"],
+    one: Float[Tensor, "R m D"], two: Float[Tensor, "R m D"], groups: Int[Ids, "_ m"]
 ) -> Iterator[tuple[slice, Float[Tensor, "R b m"], Bool[Tensor, "_ b m"]]]:
     """Yield the cosines of some states of ``one`` with all of ``two``.
 

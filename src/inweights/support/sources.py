@@ -24,7 +24,7 @@ from inweights.support.source_code import bytecode, file_of, hashed, is_own, mod
 #: configs (of worlds, models, learners, optimizers) and of functions. A raised one is another key.
 #: ``python -m tests.house.golden`` says where one is due.
 RAISED: dict[str, int] = {
-    "Curriculum": 2,  # the loss and its gradient are rounded otherwise, and so is a GPT's attention
+    "Curriculum": 2  # the loss and its gradient are rounded otherwise, and so is a GPT's attention
 }
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 

@@ -74,9 +74,7 @@ class Statements:
 
     @classmethod
     def build(
-        cls,
-        parts: Mapping[str, tuple[Any, Any]],
-        out_of_distribution: Bools | bool = False,
+        cls, parts: Mapping[str, tuple[Any, Any]], out_of_distribution: Bools | bool = False
     ) -> Statements:
         """Build from one pair of matrices a role: prompts ``[m, T]`` and answers ``[m, A]``.
 

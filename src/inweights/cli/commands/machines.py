@@ -57,12 +57,7 @@ class Working:
 
 @base.app.command
 def work(
-    plan: str,
-    /,
-    *,
-    how: Working = Working(),
-    retry: base.Flag = False,
-    json: base.Json = False,
+    plan: str, /, *, how: Working = Working(), retry: base.Flag = False, json: base.Json = False
 ) -> int:
     """Run tasks of a plan, along with any number of other workers, until none is left.
 

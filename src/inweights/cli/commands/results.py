@@ -148,7 +148,8 @@ class Kept:
     Attributes:
         source: Folder of results (ledger and scores) that verdicts are computed from, without any
             run.
-        into: Folder of results that the scores of the runs on this disk are added to first.
+        into: Folder of results that the scores of the runs on this disk are added to first. With
+            --settle its open claims get seeds; those that it has are not run again.
         markdown: Print Markdown, as in docs/board.md.
     """
 
@@ -184,7 +185,7 @@ def verify(
         console.catalogue.costs(laboratory.costs(only=only, runs=runs), json=verdicts.json)
         return 0
     if settling.settle:
-        _settle(settling, scale, only, runs, verdicts.plugin)
+        _settle(settling, scale, only, runs, kept.into, verdicts.plugin)
     if kept.into:
         console.ledger.recorded(laboratory.record(scale, only=only, runs=runs, results=kept.into))
     if place := kept.into or kept.source:
@@ -200,7 +201,12 @@ def verify(
 
 
 def _settle(
-    settling: Settling, scale: str, only: str, runs: Path | None, plugins: tuple[str, ...]
+    settling: Settling,
+    scale: str,
+    only: str,
+    runs: Path | None,
+    results: Path | None,
+    plugins: tuple[str, ...],
 ) -> None:
     from inweights.lab.engine.collect import Effort
 
@@ -212,8 +218,10 @@ def _settle(
             on=settling.on,
             store=settling.store,
         )
-        minutes = settling.minutes
-        done = list(laboratory.settle(scale, only=only, minutes=minutes, runs=runs, effort=effort))
+        more = laboratory.settle(
+            scale, only=only, minutes=settling.minutes, runs=runs, results=results, effort=effort
+        )
+        done = list(more)
     console.claims.settled(done)
 
 

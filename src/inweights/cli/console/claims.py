@@ -150,7 +150,10 @@ def settled(done: Sequence[Settled]) -> None:
         said = f"{name}: {won} of {len(one.before)} undecided claims decided with {seeds}"
         err.print(said + (f"; {one.why}" if one.why else ""))
     if not done:
-        err.print("no run that is stored here has undecided claims; first 'inweights run RECIPE'")
+        err.print(
+            "no run that is stored here has undecided claims; first 'inweights run RECIPE', or add "
+            "seeds to stored results with --into results"
+        )
 
 
 def counts(results: Sequence[ClaimResult]) -> list[str]:

@@ -194,11 +194,7 @@ def refresh(recipe: Recipe, folder: RunFolder, publish: Publish | None = None) -
 
 
 def judge_all(
-    recipe: Recipe,
-    tables: Mapping[str, pl.DataFrame],
-    scale: str,
-    *,
-    seeds: Sequence[int] = (),
+    recipe: Recipe, tables: Mapping[str, pl.DataFrame], scale: str, *, seeds: Sequence[int] = ()
 ) -> tuple[ClaimResult, ...]:
     """Judge every claim of a recipe; at ``smoke`` numbers are shown.
 

@@ -83,10 +83,7 @@ class Recipe:
                 )
 
     def resolve(
-        self,
-        scale: str,
-        seeds: int | Sequence[int] | None = None,
-        overrides: Sequence[str] = (),
+        self, scale: str, seeds: int | Sequence[int] | None = None, overrides: Sequence[str] = ()
     ) -> tuple[Any, tuple[int, ...], dict[str, Any]]:
         """Return settings, seeds and the resolved config that names the run."""
         settings = apply_overrides(self._settings(scale), overrides)

@@ -71,6 +71,7 @@ class RecipeFile(Config):
         cited: Its ``place`` in short, that of its claims; the same if left out.
         condition: Under which condition its claims are judged, where their scores do not say so.
         protocol: How near to the paper's protocol its claims are judged.
+        published: What the paper prints of its claims, where they do not say it.
         seeds: Number of replicates, by scale or at all; as the code says if left out.
         version: The same.
         notes: Names of notes that several recipes share (``geometric-memory/ssm``).
@@ -90,6 +91,7 @@ class RecipeFile(Config):
     summary: str = ""
     condition: str = ""
     protocol: Protocol | None = None
+    published: float | str | None = None
     seeds: int | dict[str, int] | None = None
     version: int | None = None
     ours: tuple[str, ...] = ()
@@ -146,7 +148,7 @@ def read_recipe(
         title=file.title,
         place=file.place,
         summary=_folded(file.summary),
-        claims=[_claim(state, id_, one, scores[id_], file.protocol) for id_, one in said.items()],
+        claims=[_claim(state, id_, one, scores[id_], file) for id_, one in said.items()],
         figures=[_figure(id_, one) for id_, one in drawn.items()],
         ours=[_folded(text) for text in ours],
         **code,
@@ -186,10 +188,9 @@ def _with_used(value: Any, names: Mapping[str, Any]) -> Any:
     return {**used, **own}
 
 
-def _claim(
-    state: Stating, id_: str, said: StatedClaim, judged: Judged, protocol: Protocol | None
-) -> Claim:
-    published, ours = said.published, said.source == "ours"
+def _claim(state: Stating, id_: str, said: StatedClaim, judged: Judged, file: RecipeFile) -> Claim:
+    protocol, printed = (None, None) if said.source == "ours" else (file.protocol, file.published)
+    published = printed if said.published is None else said.published
     same = {name: getattr(said, name) for name in _SAME}
     return state(
         id_,
@@ -198,7 +199,7 @@ def _claim(
         rule=said.judged,
         published=f"{published:g}" if isinstance(published, float | int) else published,
         quote=_folded(said.quote),
-        protocol=said.protocol or (None if ours else protocol),
+        protocol=said.protocol or protocol,
         **same,
     )
 

@@ -7,7 +7,7 @@ claims; the board takes of each claim the verdict with the most seeds.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +18,7 @@ from inweights.errors import ConfigError, InweightsError, check_names
 from inweights.lab.engine.collect import Effort, collect
 from inweights.lab.engine.engine import execute
 from inweights.lab.engine.outcome import Outcome, Publish, judge_all, load
-from inweights.lab.grammar.claim import Claim
+from inweights.lab.grammar.claim import Claim, ClaimResult
 from inweights.lab.grammar.recipe import Recipe
 from inweights.lab.grammar.trial import Computation, Plan, Trial
 from inweights.lab.grammar.verdict import is_open
@@ -26,6 +26,8 @@ from inweights.runs import RunFolder, RunStore
 
 #: The most that seeds are multiplied with.
 MOST = 64
+#: The claims as they are judged now, by all seeds that count.
+Kept = Callable[[], Sequence[ClaimResult]]
 
 
 class _SpentError(KeyboardInterrupt):
@@ -55,16 +57,20 @@ def settle(
     seconds: float,
     effort: Effort | None = None,
     publish: Publish | None = None,
+    kept: Kept | None = None,
 ) -> Settled:
     """Double the seeds of undecided claims until none is left, or the seconds are spent.
 
     Only new seeds are trained, and of those trials alone that the claims left are about. A look
     whose training would take longer than what is left, at the pace so far, is not begun; one that
     takes longer all the same is stopped as by Ctrl-C, and goes on from there the next time.
-    Arguments are as for :func:`~inweights.lab.engine.engine.execute`.
+
+    Where the numbers of earlier seeds are kept elsewhere than in runs on this disk, ``kept`` judges
+    them together with these. Then no earlier seed is run again: the whole recipe has one new seed,
+    and a look has new seeds alone. Other arguments are as for
+    :func:`~inweights.lab.engine.engine.execute`.
     """
     started = time.monotonic()
-    own = recipe.seeds[scale]
     effort = effort or Effort()
 
     def heed(done: int, total: int, what: str) -> None:
@@ -74,41 +80,51 @@ def settle(
             effort.progress(done, total, what)
 
     timed = replace(effort, progress=heed)
-    words = ("verify", recipe.name, "--scale", scale, "--settle")
-    whole = execute(recipe, scale, store=store, effort=effort, publish=publish)
-    now = standing(recipe, scale, store) or whole
-    before = left = _undecided(now)
-    count, pace, why = own, 0.0, ""
-    while left and 2 * count <= min(c.replicates for c in now.claims if c.id in left):
-        count *= 2
+    asked = replace(timed, command=("verify", recipe.name, "--scale", scale, "--settle"))
+    first = recipe.first_seed
+    seen = [first + _fewest(kept())] if kept else None
+    whole = execute(recipe, scale, seeds=seen, store=store, effort=effort, publish=publish)
+    judged = kept or (lambda: (standing(recipe, scale, store) or whole).claims)
+    claims = judged()
+    before = left = _undecided(claims)
+    pace, seeds, why = whole.seconds / len(whole.seeds), _fewest(claims), ""
     while left:
-        if 2 * count > MOST * own:
+        count = _fewest(claims)
+        if 2 * count > MOST * recipe.seeds[scale]:
             why = f"{count} seeds are the most that are tried"
             break
         try:
-            part = _part(recipe, whole, left, store, timed)
+            fewer = (c.id for c in claims if is_open(c) and c.replicates < 2 * count)
+            part = _part(recipe, whole, tuple(fewer), store, timed)
             share = share_of(part, recipe, scale)
-            takes = max(pace, whole.seconds / own) * share * count
+            takes = pace * share * count
             spare = max(0.0, seconds - (time.monotonic() - started))
             if takes > spare:
                 why = f"{count} more seeds take about {takes:.0f} s, {spare:.0f} s left"
                 break
             began = time.monotonic()
-            asked = replace(timed, command=words)
-            look = execute(part, scale, seeds=2 * count, store=store, effort=asked, publish=publish)
+            chosen = range(first + (count if kept else 0), first + 2 * count)
+            look = execute(part, scale, seeds=chosen, store=store, effort=asked, publish=publish)
         except _SpentError:
             why = f"{2 * count} seeds took longer; they go on where they were"
             break
         if not look.cached:
             pace = max(pace, (time.monotonic() - began) / count / (share or 1.0))
-        count *= 2
-        now = standing(recipe, scale, store) or now
-        left = _undecided(now)
-    return Settled(now, count, before, left, why)
+        seeds, claims = 2 * count, judged()
+        left = _undecided(claims)
+        if left and _fewest(claims) <= count:
+            why = "the new seeds do not count"
+            break
+    return Settled(replace(whole, claims=tuple(claims)), seeds, before, left, why)
 
 
-def _undecided(outcome: Outcome) -> tuple[str, ...]:
-    return tuple(claim.id for claim in outcome.claims if is_open(claim))
+def _undecided(claims: Iterable[ClaimResult]) -> tuple[str, ...]:
+    return tuple(claim.id for claim in claims if is_open(claim))
+
+
+def _fewest(claims: Iterable[ClaimResult]) -> int:
+    """The seeds of the open claim that has the fewest."""
+    return min((claim.replicates for claim in claims if is_open(claim)), default=0)
 
 
 def _part(
@@ -195,14 +211,20 @@ def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
     return replace(outcome, claims=tuple(best.values()))
 
 
-def own_folders(recipe: Recipe, scale: str, store: RunStore, first: int) -> Iterator[RunFolder]:
-    """Return the finished runs of a recipe's own config whose seeds count on from ``first``."""
+def own_folders(
+    recipe: Recipe, scale: str, store: RunStore, first: int, *, further: bool = False
+) -> Iterator[RunFolder]:
+    """Return the finished runs of a recipe's own config whose seeds count on from ``first``.
+
+    With ``further`` also looks at new seeds alone, which double the number of seeds before them.
+    """
     _, own, config = recipe.resolve(scale)
     for folder in store.of(recipe.name):
-        seeds, ours = folder.seeds, dict(folder.config)
-        ours.pop("claims", None)
-        counted = seeds == list(range(first, first + len(seeds))) and len(seeds) >= len(own)
-        if folder.complete and counted and {**ours, "seeds": []} == {**config, "seeds": []}:
+        seeds, ours = folder.seeds, {**folder.config, "seeds": config["seeds"]}
+        part = ours.pop("claims", None)
+        begin = first + len(seeds) if further and part and first not in seeds else first
+        counted = seeds == list(range(begin, begin + len(seeds))) and len(seeds) >= len(own)
+        if folder.complete and counted and ours == config:
             yield folder
 
 

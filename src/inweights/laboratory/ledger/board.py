@@ -2,9 +2,10 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from msgspec import structs
@@ -22,7 +23,7 @@ from inweights.laboratory.ledger.lines import (
     Withdrawn,
     read_ledger,
 )
-from inweights.laboratory.ledger.scores import numbers_in, read_scores
+from inweights.laboratory.ledger.scores import numbers_in, read_scores, with_rows
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
 from inweights.support.showing import Card, Carded
 
@@ -83,9 +84,17 @@ class Board(Carded):
         )
 
 
-def read_board(results: Path, scale: str, only: Iterable[str] | None = None) -> Board:
-    """Return the verdicts that ledger and scores of a folder give; nothing is run or loaded."""
-    ledger, scores = read_ledger(results / LEDGER), read_scores(results)
+def read_board(
+    results: Path,
+    scale: str,
+    only: Iterable[str] | None = None,
+    more: Iterable[Mapping[str, Any]] = (),
+) -> Board:
+    """Return the verdicts that ledger and scores of a folder give; nothing is run or loaded.
+
+    ``more`` are rows of scores that the folder does not hold yet.
+    """
+    ledger, scores = read_ledger(results / LEDGER), with_rows(read_scores(results), more)
     homes = None if only is None else set(only)
     standing = [(e.stated, e) for _, e in ledger.of_scale(scale) if e.stated and e.claim]
     claims = [_result(e, stated, e.claim or stated.claim, scores) for stated, e in standing]

@@ -46,6 +46,12 @@ def _read(file: Path) -> pl.DataFrame:
         raise DataError(f"{file} does not hold scores: {why}; restore it") from None
 
 
+def with_rows(scores: pl.DataFrame, rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    """Return scores with further rows; those that are there stay as they are."""
+    new = pl.DataFrame(list(rows), schema=SCHEMA)
+    return pl.concat([scores, new]).unique(_KEY, keep="first", maintain_order=True)
+
+
 def add_scores(results: Path, rows: Iterable[Mapping[str, Any]]) -> int:
     """Add scores; those that are there stay as they are, so that no seed can be tried twice."""
     new = pl.DataFrame(list(rows), schema=SCHEMA)
@@ -53,7 +59,7 @@ def add_scores(results: Path, rows: Iterable[Mapping[str, Any]]) -> int:
     for (paper,), part in new.group_by(pl.col("claim").str.split("/").list.first()):
         file = results / SCORES / f"{paper}.parquet"
         known = _read(file) if file.exists() else pl.DataFrame(schema=SCHEMA)
-        every = pl.concat([known, part]).unique(_KEY, keep="first", maintain_order=True)
+        every = with_rows(known, part.iter_rows(named=True))
         added += every.height - known.height
         if every.height > known.height:
             content = io.BytesIO()

@@ -50,11 +50,7 @@ def _score(claim: Claim) -> list[object]:
 
 
 def state(
-    recipes: Iterable[Recipe],
-    scale: str,
-    ledger: Ledger,
-    date: str,
-    anew: str = "",
+    recipes: Iterable[Recipe], scale: str, ledger: Ledger, date: str, anew: str = ""
 ) -> list[Line]:
     """Return the lines that the claims of recipes need: new ones, new versions, and other words.
 

@@ -8,6 +8,7 @@ import inweights as iw
 from inweights import lab
 from inweights.audit.trained_prediction import trained_queries
 from inweights.recipes.beyond import calibrating
+from inweights.recipes.beyond.calibrating import ALL, BASE, CALIBRATED, IDENTITY, PROGRAM
 from inweights.theory.prediction.calibration.fitted import MODELS
 from inweights.worlds.families.random_facts import RandomFacts
 
@@ -56,39 +57,32 @@ def plan(settings: Settings) -> lab.Plan:
     computations = []
     for family, world in settings.worlds().items():
         compute = partial(lab.Computation, labels={"family": family}, seeded=True)
-        options = {"world": world, "replicas": settings.replicas, "share": settings.share}
+        own = {"world": world}
+        how = own | {"replicas": settings.replicas, "share": settings.share}
         computations += [
-            compute(name="answered", compute=trained_queries, options=options, effort=9000),
-            compute(
-                name="features",
-                compute=calibrating.world_features,
-                options={"world": world},
-                effort=100,
-            ),
+            compute(name="answered", compute=trained_queries, options=how, effort=9000),
+            compute(name="features", compute=calibrating.world_features, options=own, effort=100),
         ]
     return lab.Plan(trials=[], computations=computations, measures=[])
 
 
 derive = calibrating.derive
 
-
-brier = lab.share("overall", "brier").at(predictor=calibrating.CALIBRATED)
+brier = lab.share("overall", "brier").at(predictor=CALIBRATED)
+gain, within = lab.number("gain", "gain"), lab.share("within", "within")
+EMB_MLP, GPT = MODELS
 
 SCORES = {
-    **{
-        f"brier-{model.lower()}": brier.at(model=model) <= most
-        for model, most in (("Emb-MLP", 0.12), ("GPT", 0.15))
-    },
-    **{
-        f"below-{other.split()[0]}-{model.lower()}": lab.number("gain", "gain").at(
-            model=model, other=other
-        )
-        >= 0.0
-        for model in MODELS
-        for other in (calibrating.BASE, calibrating.IDENTITY, calibrating.ALL, calibrating.PROGRAM)
-    },
-    **{
-        f"error-{model.lower()}": lab.share("within", "within").at(model=model) >= 0.8
-        for model in MODELS
-    },
+    "brier-emb-mlp": brier.at(model=EMB_MLP) <= 0.12,
+    "brier-gpt": brier.at(model=GPT) <= 0.15,
+    "below-base-emb-mlp": gain.at(model=EMB_MLP, other=BASE) >= 0.0,
+    "below-identity-emb-mlp": gain.at(model=EMB_MLP, other=IDENTITY) >= 0.0,
+    "below-all-emb-mlp": gain.at(model=EMB_MLP, other=ALL) >= 0.0,
+    "below-program-emb-mlp": gain.at(model=EMB_MLP, other=PROGRAM) >= 0.0,
+    "below-base-gpt": gain.at(model=GPT, other=BASE) >= 0.0,
+    "below-identity-gpt": gain.at(model=GPT, other=IDENTITY) >= 0.0,
+    "below-all-gpt": gain.at(model=GPT, other=ALL) >= 0.0,
+    "below-program-gpt": gain.at(model=GPT, other=PROGRAM) >= 0.0,
+    "error-emb-mlp": within.at(model=EMB_MLP) >= 0.8,
+    "error-gpt": within.at(model=GPT) >= 0.8,
 }

@@ -5,7 +5,7 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Judged, Measure, Plan, cosine, number, share
+from inweights.lab import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged
 from inweights.recipes.shared.derived import at_the_end, first_step
@@ -67,15 +67,17 @@ ahead = number("times", "ahead").over("graph")
 known, faded = share("times", "recall").over("graph"), cosine("times", "faded").over("graph")
 best = cosine("times", "best").over("graph")
 
-SCORES: dict[str, Judged] = {}
-for name, clear in ((gm.GPT, -0.75), (gm.SSM, -0.55)):
-    SCORES |= {
-        f"{name.lower()}-clearest-first": ahead.at(architecture=name) <= 0.0,
-        f"{name.lower()}-not-all-known": known.at(architecture=name) <= 0.8,
-        f"{name.lower()}-is-clear": best.at(architecture=name) <= clear,
-        f"{name.lower()}-fades": faded.at(architecture=name) >= 0.05,
-    }
-nn = number("times", "ahead", architecture=gm.NN)
-SCORES["tinynn-clearest-first-on-the-star"] = nn.at(graph="path-star") <= 0.0
-of_nn = share("times", "recall", architecture=gm.NN)
-SCORES["tinynn-wide-is-the-exception"] = of_nn.at(graph="cycle") >= 0.99
+star, cycle = ({"architecture": gm.NN, "graph": graph} for graph in ("path-star", "cycle"))
+
+SCORES = {
+    "tinygpt-clearest-first": ahead.at(architecture=gm.GPT) <= 0.0,
+    "tinygpt-not-all-known": known.at(architecture=gm.GPT) <= 0.8,
+    "tinygpt-is-clear": best.at(architecture=gm.GPT) <= -0.75,
+    "tinygpt-fades": faded.at(architecture=gm.GPT) >= 0.05,
+    "tinyssm-clearest-first": ahead.at(architecture=gm.SSM) <= 0.0,
+    "tinyssm-not-all-known": known.at(architecture=gm.SSM) <= 0.8,
+    "tinyssm-is-clear": best.at(architecture=gm.SSM) <= -0.55,
+    "tinyssm-fades": faded.at(architecture=gm.SSM) >= 0.05,
+    "tinynn-clearest-first-on-the-star": number("times", "ahead", **star) <= 0.0,
+    "tinynn-wide-is-the-exception": share("times", "recall", **cycle) >= 0.99,
+}

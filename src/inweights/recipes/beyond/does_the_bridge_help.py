@@ -72,10 +72,8 @@ control = directly.at(condition="control")
 of_known = directly.at(second="known")
 
 SCORES = {
-    **{
-        f"{hop.replace('_', '-')}-known": accuracy.at(what=hop).over("condition") >= 0.95
-        for hop in ("first_hop", "second_hop")
-    },
+    "first-hop-known": accuracy.at(what="first_hop").over("condition") >= 0.95,
+    "second-hop-known": accuracy.at(what="second_hop").over("condition") >= 0.95,
     **{
         f"{mix}-helps": directly.at(condition=mix) - control >= 0.1
         for mix in MIXES

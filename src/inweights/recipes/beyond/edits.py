@@ -78,10 +78,9 @@ trained = share("edits", "reached", method=TRAINING)
 SCORES = {
     "facts-are-known": share("known", "accuracy").over("arm") >= 0.99,
     "edits-hold": found.of("holds").over("arm") >= 0.99,
-    **{
-        f"second-hop-reaches-{arm.replace(' ', '-')}": found.at(arm=arm) >= 0.8
-        for arm in ("identities", "two-hop facts", "both")
-    },
+    "second-hop-reaches-identities": found.at(arm="identities") >= 0.8,
+    "second-hop-reaches-two-hop-facts": found.at(arm="two-hop facts") >= 0.8,
+    "second-hop-reaches-both": found.at(arm="both") >= 0.8,
     "hops-alone-share-nothing": found.at(arm="hops alone") <= 0.2,
     "overlap-predicts": cosine("predicted", "correlation") >= 0.7,
     "other-hops-stay": found.of("facts").over("arm") >= 0.95,

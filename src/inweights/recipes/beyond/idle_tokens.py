@@ -91,10 +91,8 @@ def gain(score: Score, vectors: str) -> Score:
 
 SCORES = {
     "gpt-gains": gain(gpt, RAW) <= 0.0,
-    **{
-        f"gpt-gains-{graph}": gain(rho.at(architecture=gm.GPT, graph=graph), RAW) <= -0.1
-        for graph in ("path-star", "grid")
-    },
+    "gpt-gains-path-star": gain(gpt.at(graph="path-star").over(), RAW) <= -0.1,
+    "gpt-gains-grid": gain(gpt.at(graph="grid").over(), RAW) <= -0.1,
     "gpt-dose": cosine("dose", "dose", architecture=gm.GPT, vectors=RAW, graph="path-star") <= -0.5,
     "nn-gains-on-the-star": gain(nn.at(graph="path-star"), RAW) <= -0.05,
     "nn-gains-nothing-on-the-cycle": gain(nn.at(graph="cycle"), RAW).within(-0.1, 0.1),
@@ -107,9 +105,6 @@ SCORES = {
         for name in MODELS
     },
     "nn-gain-is-the-mean": gain(nn.at(graph="path-star"), CENTRED) >= -0.05,
-    **{
-        f"gpt-gains-across-{graph}": gain(rho.at(architecture=gm.GPT, graph=graph), CENTRED)
-        <= -0.02
-        for graph in ("grid", "cycle")
-    },
+    "gpt-gains-across-grid": gain(gpt.at(graph="grid").over(), CENTRED) <= -0.02,
+    "gpt-gains-across-cycle": gain(gpt.at(graph="cycle").over(), CENTRED) <= -0.02,
 }

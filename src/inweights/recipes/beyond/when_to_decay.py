@@ -109,14 +109,13 @@ def at(when: str, head: str = "tied", width: int = 64) -> Score:
 
 
 SCORES = {
-    **{
-        f"throughout-{head}": at("throughout", head) >= least
-        for head, least in (("tied", 0.1), ("untied", 0.05))
-    },
+    "throughout-tied": at("throughout") >= 0.1,
+    "throughout-untied": at("throughout", "untied") >= 0.05,
     "during-alone-does-not": gains.at(when="during", width=64).over("head") <= 0.05,
     "after-untied": at("after", "untied") >= 0.05,
     "after-tied-is-less": at("throughout") - at("after") >= 0.05,
-    **{f"throughout-width-{width}": at("throughout", width=width) >= 0.05 for width in (32, 128)},
+    "throughout-width-32": at("throughout", width=32) >= 0.05,
+    "throughout-width-128": at("throughout", width=128) >= 0.05,
     "norms-cost-the-facts": recall.at(decayed=ALL).over("head", "when") <= 0.9,
     "facts-known": recall.at(decayed=SPARED).over("head", "width", "when") >= KNOWN,
 }

@@ -60,21 +60,20 @@ beyond_chance = number("correlation", "beyond_chance").over("graph")
 top = share("top", "top").over("graph")
 top_beyond_chance = cosine("top", "beyond_chance").over("graph")
 remembered = share("recall", "recall_others")
-DEEP = (gm.GPT, gm.SSM, gm.NN)
+flat = cosine("flat", "spearman").over("graph")
 
 SCORES = {
     "node2vec-is-geometric": spearman.at(architecture=gm.NODE2VEC) <= -0.95,
     "node2vec-top-spaces": top.at(architecture=gm.NODE2VEC) >= 0.85,
     "node2vec-first-space": top.of("first").at(architecture=gm.NODE2VEC) >= 0.85,
-    **{
-        f"{short}-is-geometric": cosine("flat", "spearman", architecture=name).over("graph") <= -0.5
-        for name, short in ((gm.GPT, "tiny-gpt"), (gm.SSM, "tiny-ssm"))
-    },
-    **{f"{name.lower()}-beats-chance": beyond_chance.at(architecture=name) <= 0.0 for name in DEEP},
-    **{
-        f"{name.lower()}-top-spaces": top_beyond_chance.at(architecture=name) >= 0.0
-        for name in DEEP
-    },
+    "tiny-gpt-is-geometric": flat.at(architecture=gm.GPT) <= -0.5,
+    "tiny-ssm-is-geometric": flat.at(architecture=gm.SSM) <= -0.5,
+    "tinygpt-beats-chance": beyond_chance.at(architecture=gm.GPT) <= 0.0,
+    "tinyssm-beats-chance": beyond_chance.at(architecture=gm.SSM) <= 0.0,
+    "tinynn-beats-chance": beyond_chance.at(architecture=gm.NN) <= 0.0,
+    "tinygpt-top-spaces": top_beyond_chance.at(architecture=gm.GPT) >= 0.0,
+    "tinyssm-top-spaces": top_beyond_chance.at(architecture=gm.SSM) >= 0.0,
+    "tinynn-top-spaces": top_beyond_chance.at(architecture=gm.NN) >= 0.0,
     "frozen-are-not": share("correlation", "size", architecture=gm.FROZEN).over("graph") <= 0.2,
     "edges-are-stored": share("stored", "recall").over(*LABELS) >= 0.99,
     "node2vec-stores-edges": remembered.at(architecture=gm.NODE2VEC).over("graph") >= 0.99,

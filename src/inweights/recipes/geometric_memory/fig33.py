@@ -63,14 +63,10 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 exact = share("final", "exact").over("graph")
 
 SCORES = {
-    **{
-        f"both-{name}": exact.at(edges="both", task=task) >= least
-        for name, task, least in (("forward", FORWARD, 0.8), ("reverse", REVERSE, 0.95))
-    },
-    **{
-        f"forward-only-{name}": exact.at(edges="forward", task=task) <= 0.05
-        for name, task in (("forward", FORWARD), ("reverse", REVERSE))
-    },
+    "both-forward": exact.at(edges="both", task=FORWARD) >= 0.8,
+    "both-reverse": exact.at(edges="both", task=REVERSE) >= 0.95,
+    "forward-only-forward": exact.at(edges="forward", task=FORWARD) <= 0.05,
+    "forward-only-reverse": exact.at(edges="forward", task=REVERSE) <= 0.05,
     "backward-only-reverse": exact.at(edges="backward", task=REVERSE) >= 0.2,
     "backward-only-leaf-first": exact.at(edges="backward", task=LEAF_FIRST) <= 0.05,
     "backward-only-reverse-but-leaf": exact.of("but_leaf").at(edges="backward", task=LEAF_FIRST)

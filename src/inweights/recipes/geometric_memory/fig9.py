@@ -6,7 +6,7 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Measure, Plan, cosine, number, share
+from inweights.lab import Measure, Plan, Score, cosine, number, share
 from inweights.models.configs import Node2VecConfig
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged
@@ -91,26 +91,27 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 energy = share("zigzags", "zigzag").over("graph")
-alone, with_loops = (energy.at(self_edges=loops) for loops in (False, True))
+alone, bottom = energy.at(self_edges=False), share("zigzags", "bottom")
 excess = cosine("zigzags", "excess", self_edges=True).over("graph")
 bottom_alone = cosine("zigzags", "bottom_excess", self_edges=False).over("graph")
 on_cycle = number("cycle_margins", "margin", condition=gm.BF16)
-ZIGZAGGING = (("untied", UNTIED), ("tiny-nn", gm.NN))
+
+
+def looped(score: Score, model: str) -> Score:
+    """What self-edges add to a score."""
+    return score.at(model=model, self_edges=True) - score.at(model=model, self_edges=False)
+
 
 SCORES = {
-    **{f"{short}-zigzags": bottom_alone.at(model=model) >= 0.05 for short, model in ZIGZAGGING},
+    "untied-zigzags": bottom_alone.at(model=UNTIED) >= 0.05,
+    "tiny-nn-zigzags": bottom_alone.at(model=gm.NN) >= 0.05,
     "tied-does-not": alone.at(model=TIED) <= 0.05,
-    **{
-        f"self-edges-lessen-{short}": with_loops.at(model=model) - alone.at(model=model) <= -0.1
-        for short, model in ZIGZAGGING
-    },
-    **{f"self-edges-remove-{short}": excess.at(model=model) <= -0.1 for short, model in ZIGZAGGING},
-    **{
-        f"less-dominant-{short}": share("zigzags", "bottom").at(model=model, self_edges=True)
-        - share("zigzags", "bottom").at(model=model, self_edges=False)
-        <= -0.1
-        for short, model in ZIGZAGGING
-    },
+    "self-edges-lessen-untied": looped(energy, UNTIED) <= -0.1,
+    "self-edges-lessen-tiny-nn": looped(energy, gm.NN) <= -0.1,
+    "self-edges-remove-untied": excess.at(model=UNTIED) <= -0.1,
+    "self-edges-remove-tiny-nn": excess.at(model=gm.NN) <= -0.1,
+    "less-dominant-untied": looped(bottom, UNTIED) <= -0.1,
+    "less-dominant-tiny-nn": looped(bottom, gm.NN) <= -0.1,
     "unit-normal-does-not-move": bottom_alone.at(model=UNIT) <= 0.03,
     "edges-are-stored": share("stored", "recall").over(*LABELS) >= 0.99,
     "margin-positive": on_cycle.at(over="min", self_edges=False) >= 0.0,

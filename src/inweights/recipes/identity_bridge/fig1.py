@@ -62,8 +62,6 @@ SCORES = {
     "two-hops-do-not-help": excess.at(condition=TWO) <= 0.1,
     "identity-helps": directly.at(condition=IDENTITY) - directly.at(condition=TWO) >= 0.1,
     "in-distribution-learnt": directly.at(condition=TWO, distribution="in") >= 0.9,
-    **{
-        f"{hop.replace('_', '-')}-known": invented.at(what=hop).over("condition") >= 0.9
-        for hop in ("first_hop", "second_hop")
-    },
+    "first-hop-known": invented.at(what="first_hop").over("condition") >= 0.9,
+    "second-hop-known": invented.at(what="second_hop").over("condition") >= 0.9,
 }

@@ -53,8 +53,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return {
         "queries": queries,
         "shown": queries.with_columns(
-            given=given,
-            world=pl.format("|R2| = {}, {}, {} distribution", "relations", half, asked),
+            given=given, world=pl.format("|R2| = {}, {}, {} distribution", "relations", half, asked)
         ),
         "memorised": memorised(tables["accuracy"], LABELS),
     }

@@ -65,26 +65,22 @@ _ORDER = {CORRECT: 0, PARTIAL: 1, INCORRECT: 2}
 rise = cosine("sets", "rise", condition=ONE).over("model")
 share_rise = rise.of("share_rise")
 wrong, wrong_share = rise.at(set=INCORRECT), share_rise.at(set=INCORRECT)
-SETS = {"correct": CORRECT, "partial": PARTIAL}
 every_rise = cosine("all", "share_rise").over("model")
 accuracy = share("accuracy", "accuracy").over("model")
 composed = accuracy.at(what="composition")
 gain = cosine("accuracy", "gain").over("model")
 
 SCORES = {
-    **{f"rise-{name}": rise.at(set=kind) - wrong >= 0.05 for name, kind in SETS.items()},
+    "rise-correct": rise.at(set=CORRECT) - wrong >= 0.05,
+    "rise-partial": rise.at(set=PARTIAL) - wrong >= 0.05,
     "rise-incorrect": wrong.within(0.0, 0.1),
     "identity-adds-little": (composed.at(condition=IDENTITY) - composed.at(condition=ONE)).within(
         -0.05, 0.05
     ),
     "tuning-helps": gain.at(condition=ONE, what="composition") >= 0.02,
-    **{
-        f"share-{name}": share_rise.at(set=kind) - wrong_share >= 0.05
-        for name, kind in SETS.items()
-    },
+    "share-correct": share_rise.at(set=CORRECT) - wrong_share >= 0.05,
+    "share-partial": share_rise.at(set=PARTIAL) - wrong_share >= 0.05,
     "needs-the-first-hop": every_rise.at(condition=ONE) - every_rise.at(condition=SECOND) >= 0.05,
-    **{
-        f"{hop.replace('_', '-')}-known": accuracy.at(condition=ONE, what=hop) >= 0.9
-        for hop in ("first_hop", "second_hop")
-    },
+    "first-hop-known": accuracy.at(condition=ONE, what="first_hop") >= 0.9,
+    "second-hop-known": accuracy.at(condition=ONE, what="second_hop") >= 0.9,
 }

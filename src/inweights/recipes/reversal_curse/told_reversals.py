@@ -43,11 +43,7 @@ def _world(
     n: int, told: int, identity: str, *, phrased: bool = False
 ) -> tuple[dict[str, lab.Value], lab.WorldConfig]:
     world = Reversal(n=n, told=told, identity=identity, phrased=phrased)  # type: ignore[arg-type]
-    return {
-        "identities": PHRASED if phrased else identity,
-        "told": told,
-        "phrased": phrased,
-    }, world
+    return {"identities": PHRASED if phrased else identity, "told": told, "phrased": phrased}, world
 
 
 accuracy = lab.share("questions", "accuracy")

@@ -41,8 +41,7 @@ def where_known(
 def excess(queries: pl.DataFrame, column: str = "accuracy") -> pl.DataFrame:
     """Add ``one_over_c`` and the excess of an accuracy over it; complexity 1 is left out."""
     return queries.filter(pl.col("complexity") > 1).with_columns(
-        one_over_c=1.0 / pl.col("complexity"),
-        excess=pl.col(column) - 1.0 / pl.col("complexity"),
+        one_over_c=1.0 / pl.col("complexity"), excess=pl.col(column) - 1.0 / pl.col("complexity")
     )
 
 

@@ -121,11 +121,7 @@ def _links(
 
 
 def advise_identities(
-    world: World,
-    queries: pl.DataFrame,
-    forecast: Forecast,
-    late: float | None,
-    lost: int = 0,
+    world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None, lost: int = 0
 ) -> Advice | None:
     """Find few identities for failing queries: all that could help, then fewer if none is lost.
 

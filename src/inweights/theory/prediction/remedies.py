@@ -47,11 +47,7 @@ class Remedy:
 
 
 def remedies(
-    world: World,
-    queries: pl.DataFrame,
-    forecast: Forecast,
-    late: float | None,
-    lost: int = 0,
+    world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None, lost: int = 0
 ) -> tuple[Remedy, ...]:
     """Find what flips the reversals that fail, and the surest of what is wrongly asserted.
 

@@ -156,11 +156,7 @@ def statements(
         [6, 8, 2, 8]
     """
     augmented = augment(
-        facts,
-        wording=words,
-        strategies=mix.strategies,
-        wordings=mix.paraphrase,
-        seed=seed,
+        facts, wording=words, strategies=mix.strategies, wordings=mix.paraphrase, seed=seed
     )
     objects = set(facts.triples[:, 2].tolist())
     subjects = set(facts.triples[:, 0].tolist())
