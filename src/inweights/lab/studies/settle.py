@@ -87,7 +87,8 @@ def settle(
     judged = kept or (lambda: (standing(recipe, scale, store) or whole).claims)
     claims = judged()
     before = left = _undecided(claims)
-    pace, seeds, why = whole.seconds / len(whole.seeds), _fewest(claims), ""
+    pace = 0.0 if kept else whole.seconds / len(whole.seeds)  # one seed alone takes longer
+    seeds, why = _fewest(claims), ""
     while left:
         count = _fewest(claims)
         if 2 * count > MOST * recipe.seeds[scale]:
