@@ -12,7 +12,7 @@ from inweights.recipes.shared.language.tables import accuracies, both_times
 
 LABELS = ("facts", "condition")
 BEFORE, ONE, TWO, IDENTITY = "pretrained", "one hop", "two hops of half", "and identity"
-#: What is told of invented people; each fills the same number of tokens.
+#: What is trained of invented people; each fills the same number of tokens.
 MIXES = {
     ONE: TrainingMix(),
     TWO: TrainingMix(composed=0.5),
@@ -37,13 +37,13 @@ def plan(settings: Settings) -> Plan:
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """Accuracies by kind of question and distribution."""
     before = tables["before"]
-    # Nothing is told of real people: they are asked about once.
+    # Nothing is trained of real people: they are asked about once.
     real = before.filter(pl.col("facts") == "real").with_columns(condition=pl.lit(BEFORE))
     after = pl.concat([real, tables["after"]], how="diagonal_relaxed")
     accuracy = accuracies(both_times(before, after, ["facts"]), LABELS)
     direct = accuracy.filter(pl.col("what").is_in(["composition", "thought"]))
     kind = pl.col("what").replace({"composition": "directly", "thought": "step by step"})
-    place = pl.when(pl.col("distribution") == "in").then(pl.lit(", told")).otherwise(pl.lit(""))
+    place = pl.when(pl.col("distribution") == "in").then(pl.lit(", trained")).otherwise(pl.lit(""))
     shown = direct.with_columns(asked=kind + place)
     return {"accuracy": accuracy, "shown": shown}
 
