@@ -167,6 +167,12 @@ def test_sweep_marks_the_baseline(tables):
     assert bold == ["4"]
 
 
+def test_numbers_of_all_sizes_share_an_axis(tables):
+    few, *_ = draw(changed(FIGURES["sweeps"], y_linear=0.1), tables).axes
+    assert few.get_yscale() == "symlog"
+    assert draw(FIGURES["sweeps"], tables).axes[0].get_yscale() == "linear"
+
+
 def test_true_and_false_can_be_labelled(tables):
     table = tables["accuracy"].with_columns(pl.col("identity") == "with")
     options = {"labels": {"true": "with it", "false": "without it"}, "order": ["true", "false"]}

@@ -34,6 +34,7 @@ class Sweeps:
         baseline: The value of each setting that the other panels keep; its tick is bold.
         labels: Text for a value of ``axis``, ``value`` or ``series``, by the value as text.
         y_label: Text of the shared axis; the column's name if left out.
+        y_linear: Beyond this size the shared axis is logarithmic, on both sides of 0.
         order: Values of ``axis`` and ``series`` in the order wanted; the others follow.
     """
 
@@ -47,6 +48,7 @@ class Sweeps:
     labels: Mapping[str, str] | None = None
     y_label: str | None = None
     y_limits: Sequence[float] | None = None
+    y_linear: float | None = None
     columns: int = 4
     order: Sequence[str] | None = None
 
@@ -75,6 +77,9 @@ class Sweeps:
             for extra in grid.flat[len(parts) :]:
                 extra.set_visible(False)
             room = (width - 0.6) / across - 0.35  # of a panel, without the labels of its ticks
+            if self.y_linear is not None:
+                grid[0][0].set_yscale("symlog", linthresh=self.y_linear)
+                grid[0][0].yaxis.set_major_formatter("{x:,.10g}")
             for axes, (setting, rows) in zip(grid.flat, parts, strict=False):
                 self._panel(axes, tidy.plain(setting), rows, room)
             for line in grid:
@@ -90,7 +95,7 @@ class Sweeps:
         looks = style.marks(names)
         style.panel_title(axes, wrap(text_of(setting, self.labels), room + 0.1, style.LABEL))
         values = [tidy.plain(v) for v in tidy.distinct(rows, self.value)]
-        joined = all(_is_number(name) for name in values)
+        joined = pl.Series(values).cast(pl.Float64, strict=False).is_not_null().all()
         rows, controls = tidy.controls_apart(rows, self.axis, self.value, self.series)
         for name, part in controls.items():
             placed = _placed(part, self.value, values)
@@ -111,14 +116,6 @@ def _placed(rows: pl.DataFrame, value: str, values: Sequence[str]) -> pl.DataFra
     places = {name: place for place, name in enumerate(values)}
     at = [places[tidy.plain(v)] for v in rows[value].to_list()]
     return rows.with_columns(pl.Series("_place", at, dtype=pl.Int64))
-
-
-def _is_number(name: str) -> bool:
-    try:
-        float(name)
-    except ValueError:
-        return False
-    return True
 
 
 def _band(axes: Axes, data: tidy.Spread, shade: float) -> None:
