@@ -91,19 +91,12 @@ class OnPretend:
 
 
 for case in ModelCase.__subclasses__():
-    slow = pytest.mark.slow(type(case.__name__, (OnPretend, case), {}))
-    globals()[case.__name__] = slow
+    globals()[case.__name__] = type(case.__name__, (OnPretend, case), {})
 
 
 def test_every_architecture_has_a_case() -> None:
     cases = {type(case.config) for case in ModelCase.__subclasses__()}
     assert cases == {model_kind(name) for name in model_names()} | {WrapConfig}
-
-
-@pytest.mark.parametrize("case", ModelCase.__subclasses__())
-def test_every_model_runs(case: type[Any]) -> None:
-    """The rest of the contract is in the slow tier."""
-    type(case.__name__, (OnPretend, case), {})().test_it_says_what_it_says_on_the_cpu()
 
 
 @pytest.mark.parametrize("kind", model_names())

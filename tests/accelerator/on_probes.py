@@ -55,14 +55,7 @@ def test_every_probe_of_models_is_here() -> None:
     assert {probe.__name__ for probe in LOOKS} == of_models
 
 
-#: These take a second each.
-LONG = (probes.bridge_projection, probes.by_loops, probes.edits, probes.realignment)
-
-
-@pytest.mark.parametrize(
-    "probe",
-    [pytest.param(p, marks=[pytest.mark.slow] * (p in LONG), id=p.__name__) for p in LOOKS],
-)
+@pytest.mark.parametrize("probe", LOOKS, ids=lambda probe: probe.__name__)
 def test_a_probe_sees_what_it_sees_on_the_cpu(probe: Any) -> None:
     config, worlds = LOOKS[probe]
     first = worlds[0] if isinstance(worlds, list) else worlds

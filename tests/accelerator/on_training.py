@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from tests.accelerator.pretend import NAME, counted
-from tests.accelerator.shared import ATOL, RTOL, TWO_HOP, accelerator, both, tiers
+from tests.accelerator.shared import ATOL, RTOL, TWO_HOP, accelerator, both
 from tests.training import curricula, test_checkpoints
 
 import inweights as iw
@@ -32,11 +32,9 @@ WAYS: dict[str, tuple[Any, Any, Any]] = {
     "dropout": (iw.GPTConfig(layers=1, width=8, dropout=0.2), curricula.WORLD, RATES[0]),
     "logits in chunks": (curricula.GPT, curricula.WORLD, RATES[0]),
 }
-#: The others are in the slow tier.
-BRIEF = ("minibatches", "dropout")
 
 
-@pytest.mark.parametrize("name", tiers(WAYS, *BRIEF))
+@pytest.mark.parametrize("name", WAYS)
 def test_it_trains_as_a_cpu_does(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if "chunks" in name:
         monkeypatch.setattr(losses, "MOST_LOGITS", 0)
@@ -57,11 +55,9 @@ def test_it_trains_as_a_cpu_does(name: str, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     "changes",
     [
-        pytest.param({}, id="full batch", marks=pytest.mark.slow),
+        pytest.param({}, id="full batch"),
         pytest.param({"batch": 5, "random_offset": True}, id="minibatches"),
-        pytest.param(
-            {"batch": {"first_hop": 3}, "pooled": True}, id="pooled", marks=pytest.mark.slow
-        ),
+        pytest.param({"batch": {"first_hop": 3}, "pooled": True}, id="pooled"),
     ],
 )
 def test_training_waits_once_for_each_record_of_the_loss(changes: dict[str, Any]) -> None:
@@ -81,14 +77,12 @@ def test_training_waits_once_for_each_record_of_the_loss(changes: dict[str, Any]
     assert copies[1] - copies[0] < 20
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", curricula.CURRICULA)
 def test_resumed_equals_uninterrupted(name: str, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(test_checkpoints, "build", lambda: curricula.build().to(NAME))
     test_checkpoints.test_resumed_equals_uninterrupted_bit_for_bit(name, 4, tmp_path)
 
 
-@pytest.mark.slow
 def test_a_checkpoint_of_a_device_goes_on_on_the_cpu(tmp_path: Path) -> None:
     plan, ends = curricula.CURRICULA["minibatches"], []
 

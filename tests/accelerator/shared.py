@@ -6,8 +6,7 @@ by 6e-8, and they have a thousand terms at most.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import polars as pl
 import pytest
@@ -24,12 +23,6 @@ TWO_HOP = [TwoHop(n=4, complexity=2, maps="permutation").build(seed) for seed in
 def accelerator() -> Iterator[None]:
     with Accelerator():
         yield
-
-
-def tiers(names: Iterable[str], *fast: str) -> list[Any]:
-    """Parameters of a test, of which all but some are slow."""
-    slow = pytest.mark.slow
-    return [pytest.param(name, marks=() if name in fast else slow) for name in names]
 
 
 def both(table: pl.DataFrame, other: pl.DataFrame, tolerance: float = RTOL) -> None:

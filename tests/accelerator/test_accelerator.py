@@ -16,6 +16,8 @@ import torch
 from tests.forks import ROOT
 from torch.utils import backend_registration
 
+CASES = sorted(Path(__file__).parent.glob("on_*.py"))
+
 
 @pytest.mark.skipif(
     not hasattr(backend_registration, "_setup_privateuseone_for_python_backend"),
@@ -23,14 +25,12 @@ from torch.utils import backend_registration
 )
 @pytest.mark.timeout(1800)  # of all cases together; each of them has its own
 @pytest.mark.slow
-@pytest.mark.parametrize("tier", ["not slow", "slow"])
-def test_contracts_hold_on_a_pretend_accelerator(tier: str) -> None:
-    cases = sorted(Path(__file__).parent.glob("on_*.py"))
-    assert len(cases) == 3
+@pytest.mark.parametrize("cases", CASES, ids=[file.stem for file in CASES])
+def test_contracts_hold_on_a_pretend_accelerator(cases: Path) -> None:
     # Not those of this run: its options, or that it is one of several workers.
     own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", tier, *cases],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", cases],
         cwd=ROOT,
         env=own,
         capture_output=True,
@@ -43,3 +43,4 @@ def test_contracts_hold_on_a_pretend_accelerator(tier: str) -> None:
 def test_this_process_has_no_pretend_accelerator() -> None:
     assert torch._C._get_privateuse1_backend_name() == "privateuseone"
     assert "tests.accelerator.pretend" not in sys.modules
+    assert len(CASES) == 3
