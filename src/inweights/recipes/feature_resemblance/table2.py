@@ -71,7 +71,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     )
     words = {
         "success": "analogy: right of all categories",
-        "recall": "recall of what was told",
+        "recall": "recall of what was trained",
         "similarity": "similarity of a pair",
         "contrast": "similarity, less that of others",
     }
