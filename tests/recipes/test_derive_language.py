@@ -126,9 +126,9 @@ def test_figure_1() -> None:
     shown = tables["shown"]
     assert set(shown["what"]) == {"composition", "thought"} < set(accuracy["what"])
     assert sorted(shown.filter(pl.col("seed") == 1)["asked"]) == [
-        "directly", "directly, told", "step by step"
+        "directly", "directly, trained", "step by step"
     ]  # fmt: skip
-    assert only(shown, **of, asked="directly, told")["accuracy"] == 1.0
+    assert only(shown, **of, asked="directly, trained")["accuracy"] == 1.0
 
 
 # Figure 8
@@ -256,7 +256,7 @@ def test_table_2() -> None:
     shown = tables["shown"].filter(pl.col("condition") == "joint").sort("column")
     assert shown.select("column", "value").rows() == [
         ("analogy: right of all categories", 0.5),
-        ("recall of what was told", 1.0),
+        ("recall of what was trained", 1.0),
         ("similarity of a pair", 0.7),
         ("similarity, less that of others", pytest.approx(0.4)),
     ]
