@@ -135,6 +135,8 @@ TABLE: list[tuple[str, str]] = [
     ("augment FILE --out FOLDER/new --budget 10000000000000", "takes about"),
     ("explore --seed=-1", "seed must be"),
     ("verify --settle --minutes=-1", "minutes must be at least 0"),
+    ("verify --from nowhere", "nowhere has no ledger.jsonl"),
+    ("verify fig3 --settle --into nowhere", "nowhere has no ledger.jsonl"),
     # Files.
     ("RUN --config NOWHERE", "cannot read"),
     ("RUN --config BROKEN", "is not a TOML file"),

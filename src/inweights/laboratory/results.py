@@ -52,11 +52,14 @@ def board(scale: str = "cpu", *, only: str = "", results: str | Path | None = No
         results: Folder of the results; :func:`stored_root` if left out.
 
     Raises:
+        ConfigError: ``results`` has no ledger.
         DataError: Ledger or scores are damaged.
     """
     from inweights.laboratory.ledger.board import read_board
 
     place = stored_root() if results is None else Path(results)
+    if results is not None and not (place / LEDGER).exists():
+        raise ConfigError(f"{place} has no {LEDGER}; name a folder of results, such as 'results'")
     return read_board(place, scale, recipes_like(only) if only else None)
 
 
@@ -167,14 +170,13 @@ def open_parts(
         claims = read_board(path.parent, scale, [recipe.name], rows).claims
         return [claim for claim in claims if claim.id in names]
 
-    for name in recipes_like(only):
-        blocks = defaultdict[int, list[str]](list)
-        for claim in read_board(path.parent, scale, [name]).claims:
-            if is_open(claim) and (line := ledger.entry(claim.id, scale).stated):
-                blocks[line.block].append(claim.id)
-        for block, names in blocks.items():
-            recipe = replace(stated(get_recipe(name), scale), first_seed=block * BLOCK)
-            yield recipe, partial(judged, recipe, names)
+    parts = defaultdict[tuple[str, int], list[str]](list)
+    for claim in board(scale, only=only, results=results).claims:
+        if is_open(claim) and (line := ledger.entry(claim.id, scale).stated):
+            parts[claim.id.rpartition("/")[0], line.block].append(claim.id)
+    for (name, block), names in parts.items():
+        recipe = replace(stated(get_recipe(name), scale), first_seed=block * BLOCK)
+        yield recipe, partial(judged, recipe, names)
 
 
 def _rows(

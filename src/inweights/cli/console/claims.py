@@ -151,8 +151,8 @@ def settled(done: Sequence[Settled]) -> None:
         err.print(said + (f"; {one.why}" if one.why else ""))
     if not done:
         err.print(
-            "no run that is stored here has undecided claims; first 'inweights run RECIPE', or add "
-            "seeds to stored results with --into results"
+            "no claim to add seeds to: none is undecided in the runs stored here, or with --into "
+            "on the board there; what has not run: 'inweights run RECIPE'"
         )
 
 

@@ -80,12 +80,13 @@ def settle(
             effort.progress(done, total, what)
 
     timed = replace(effort, progress=heed)
-    asked = replace(timed, command=("verify", recipe.name, "--scale", scale, "--settle"))
-    first = recipe.first_seed
-    seen = [first + _fewest(kept())] if kept else None
+    words = ("verify", recipe.name, "--scale", scale, "--settle")
+    asked = replace(timed, command=words + (("--into", "results") if kept else ()))
+    first, claims = recipe.first_seed, kept() if kept else ()
+    seen = [first + _fewest(claims)] if kept else None
     whole = execute(recipe, scale, seeds=seen, store=store, effort=effort, publish=publish)
     judged = kept or (lambda: (standing(recipe, scale, store) or whole).claims)
-    claims = judged()
+    claims = claims or judged()
     before = left = _undecided(claims)
     pace = 0.0 if kept else whole.seconds / len(whole.seeds)  # one seed alone takes longer
     seeds, why = _fewest(claims), ""

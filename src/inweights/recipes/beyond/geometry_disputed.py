@@ -7,17 +7,7 @@ import polars as pl
 
 import inweights as iw
 from inweights.errors import check_names
-from inweights.lab import (
-    Computation,
-    Curriculum,
-    Measure,
-    Plan,
-    Trial,
-    Value,
-    cosine,
-    number,
-    share,
-)
+from inweights.lab import Computation, Curriculum, Measure, Plan, Trial, cosine, number, share
 from inweights.models.configs import MambaConfig, ModelConfig, TinyNNConfig
 from inweights.recipes.shared.derived import mean_by_hops
 from inweights.theory.geometric_memory.folding import grown_vectors
@@ -232,15 +222,15 @@ beyond = number("order", "beyond_chance", training=USUAL)
 no_star = beyond.at(pairs="all", star=False)
 folded = beyond.at(bipartite=True, pairs="even")
 lost = beyond.at(bipartite=True, pairs="odd")
-named: dict[str, Value] = {"pairs": "all", "named": True, "model": GPT}
+far = rho.at(pairs="all", named=True, model=GPT).over("graph")
 near = number("neighbours", "beyond", training=USUAL, named=True, model=GPT).over("graph")
 hops = cosine("by_hops", "cosine", bipartite=True, model=GPT)
 means = cosine("heads", "spearman")
 
 SCORES = {
     "perfect-memory": share("recall", "recall").over("graph", "model", "head") >= 0.99,
-    "no-distances-untied": rho.at(head=UNTIED, **named).over("graph") >= -0.3,
-    "no-distances-tied": rho.at(head=TIED, **named).over("graph") >= -0.3,
+    "no-distances-untied": far.at(head=UNTIED) >= -0.3,
+    "no-distances-tied": far.at(head=TIED) >= -0.3,
     "no-neighbourhoods-untied": near.at(head=UNTIED) <= 0.1,
     "no-neighbourhoods-tied": near.at(head=TIED) <= 0.1,
     "interchangeable-nodes": gpt.at(graph="chain").over("head") - gpt.at(graph="cycle of 16")
