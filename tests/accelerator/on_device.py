@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 import torch
-from tests.accelerator.pretend import NAME, counted
-from tests.accelerator.shared import ATOL, RTOL, accelerator
+from tests.accelerator.pretend import counted
+from tests.accelerator.shared import ATOL, DEVICE, RTOL, accelerator, counts
 from tests.model_case import ModelCase
 from tests.models import test_mamba, test_models, test_one_layer, test_save, test_tiny  # noqa: F401
 
@@ -23,6 +23,7 @@ __all__ = ["accelerator"]
 # --- the device itself
 
 
+@counts
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -38,9 +39,10 @@ __all__ = ["accelerator"]
 )
 def test_it_refuses_what_is_elsewhere(wrong: Callable[[torch.Tensor], object]) -> None:
     with pytest.raises(RuntimeError, match=r"'pretend' got a tensor|numpy"):
-        wrong(torch.ones(3, device=NAME))
+        wrong(torch.ones(3, device=DEVICE))
 
 
+@counts
 @pytest.mark.parametrize(
     "ask",
     [
@@ -58,40 +60,41 @@ def test_it_refuses_what_is_elsewhere(wrong: Callable[[torch.Tensor], object]) -
     ],
 )
 def test_it_counts_what_waits(ask: Callable[[torch.Tensor], object]) -> None:
-    x = torch.tensor([1.0, 2.0, 3.0], device=NAME)
+    x = torch.tensor([1.0, 2.0, 3.0], device=DEVICE)
     with counted() as seen:
         ask(x)
     assert seen.waits.total() == 1
 
 
+@counts
 def test_it_counts_no_wait_where_there_is_none() -> None:
     with counted() as seen:
-        x = torch.arange(3.0).to(NAME).requires_grad_()
+        x = torch.arange(3.0).to(DEVICE).requires_grad_()
         y = (x.view(3, 1) * 2 + torch.tensor(1.0))[x.detach().long()]
         y.sum().backward()
         y.detach()[y > 0] = 0.0
-    assert (y.device.type, seen.copies, seen.waits) == (NAME, {"to the device": 1}, {})
+    assert (y.device.type, seen.copies, seen.waits) == (DEVICE, {"to the device": 1}, {})
     assert seen.kernels["aten.mul.Tensor"] == 2  # forwards and backwards
 
 
 # --- models
 
 
-class OnPretend:
+class OnAccelerator:
     """Added to the contract of a model."""
 
-    device = NAME
+    device = DEVICE
 
     @torch.no_grad()
     def test_it_says_what_it_says_on_the_cpu(self: Any) -> None:
         model, tokens = self.build(), self.tokens(4, 3)
         said = model(tokens)
-        assert said.device.type == NAME
+        assert said.device.type == DEVICE
         torch.testing.assert_close(said.cpu(), model.to("cpu")(tokens.cpu()), atol=ATOL, rtol=RTOL)
 
 
 for case in ModelCase.__subclasses__():
-    globals()[case.__name__] = type(case.__name__, (OnPretend, case), {})
+    globals()[case.__name__] = type(case.__name__, (OnAccelerator, case), {})
 
 
 def test_every_architecture_has_a_case() -> None:
@@ -102,8 +105,8 @@ def test_every_architecture_has_a_case() -> None:
 @pytest.mark.parametrize("kind", model_names())
 def test_a_model_is_saved_as_on_the_cpu(kind: str, tmp_path: Path) -> None:
     model = test_save.build(kind)
-    there = iw.save_model(test_save.build(kind).to(NAME), tmp_path / "there.safetensors")
+    there = iw.save_model(test_save.build(kind).to(DEVICE), tmp_path / "there.safetensors")
     here = iw.save_model(model, tmp_path / "here.safetensors")
     assert there.read_bytes() == here.read_bytes()
-    again = iw.load_model(there).to(NAME)
+    again = iw.load_model(there).to(DEVICE)
     assert test_save.same(again.to("cpu"), model)

@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.accelerator.pretend import NAME, counted
-from tests.accelerator.shared import TWO_HOP, accelerator, both
+from tests.accelerator.pretend import counted
+from tests.accelerator.shared import DEVICE, TWO_HOP, accelerator, both, counts
 from tests.probes.test_graph_probes import OF_GRAPHS, RING
 from tests.probes.test_inside import OF_THE_INSIDE
 from tests.probes.test_interchange import WORLDS as INTERCHANGES
@@ -64,14 +64,15 @@ def test_a_probe_sees_what_it_sees_on_the_cpu(probe: Any) -> None:
     )
     options = {"edit": iw.Edit()} if probe is probes.after_edits else {}
     expected = probe(model, worlds, **options)
-    both(probe(model.to(NAME), worlds, **options), expected)
+    both(probe(model.to(DEVICE), worlds, **options), expected)
 
 
+@counts
 def test_accuracy_waits_as_often_for_many_replicas_as_for_two() -> None:
     """It is what is measured while models train."""
     waits = []
     for replicas in (2, 6):
-        model = GPT.build(vocabulary=len(TWO_HOP[0].vocabulary), seeds=replicas).to(NAME)
+        model = GPT.build(vocabulary=len(TWO_HOP[0].vocabulary), seeds=replicas).to(DEVICE)
         with counted() as seen:
             probes.accuracy(model, TWO_HOP[0])
         waits.append(seen.waits)
@@ -108,5 +109,5 @@ def test_a_sweep_says_what_it_says_on_the_cpu(
                 progress=False,
             )
 
-    for one, other in zip(swept("cpu"), swept(NAME), strict=True):
+    for one, other in zip(swept("cpu"), swept(DEVICE), strict=True):
         both(one, other)

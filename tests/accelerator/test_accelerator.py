@@ -1,4 +1,4 @@
-"""What runs on a GPU runs on a pretend one, where there is no GPU; the cases are in ``on_*.py``.
+"""What runs on a GPU runs on a pretend one, and on a real one by ``make test-gpu``: ``on_*.py``.
 
 A backend of torch is registered for a whole process and changes what other tests see, so that these
 have a process of their own.
@@ -27,12 +27,23 @@ CASES = sorted(Path(__file__).parent.glob("on_*.py"))
 @pytest.mark.slow
 @pytest.mark.parametrize("cases", CASES, ids=[file.stem for file in CASES])
 def test_contracts_hold_on_a_pretend_accelerator(cases: Path) -> None:
+    passes(cases)
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.gpu
+@pytest.mark.parametrize("cases", CASES, ids=[file.stem for file in CASES])
+def test_contracts_hold_on_a_gpu(cases: Path) -> None:
+    passes(cases, DEVICE="cuda")
+
+
+def passes(cases: Path, **more: str) -> None:
     # Not those of this run: its options, or that it is one of several workers.
     own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", cases],
         cwd=ROOT,
-        env=own,
+        env=own | more,
         capture_output=True,
         text=True,
         check=False,

@@ -81,11 +81,12 @@ def test_groups_are_measured_where_there_is_a_gpu(room, sizes, monkeypatch) -> N
         built.append(len(block.runs))
         return build_model(block, "cpu")
 
-    answers: dict[str, Callable[[str], Any]] = {
+    answers: dict[str, Callable[..., Any]] = {
         "mem_get_info": lambda _: (room, 0),
         "reset_peak_memory_stats": lambda _: None,
-        "memory_allocated": lambda _: 0,
-        "max_memory_allocated": lambda _: 1000 * built[-1],
+        "empty_cache": lambda: None,
+        "memory_reserved": lambda _: 0,
+        "max_memory_reserved": lambda _: 1000 * built[-1],
         "synchronize": lambda _: None,
     }
     for name, answer in answers.items():

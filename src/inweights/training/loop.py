@@ -27,7 +27,7 @@ from inweights.training.curriculum import Curriculum, Phase
 from inweights.training.learners import named_for
 from inweights.training.observers import Observer, telling
 from inweights.training.shards import Shards
-from inweights.training.steps.captured import CapturedUpdate, Update
+from inweights.training.steps.captured import CapturedUpdate, Update, can_capture
 from inweights.training.steps.editing import Edited
 from inweights.training.steps.flat_parameters import FlatParameters
 from inweights.training.steps.losses import Loss
@@ -81,7 +81,7 @@ def train(
     checkpoint: Checkpoint | None = None,
     progress: Callable[[int], None] | None = None,
     shards: Shards | None = None,
-    cuda_graph: bool = False,
+    cuda_graph: bool | None = None,
     keep_diverged: bool = False,
 ) -> Result:
     """Train every replica of ``model`` in place, as one tensor program.
@@ -100,7 +100,8 @@ def train(
         progress: Called with the number of steps done.
         shards: This process's share, where several train one model together, each of them with
             the same arguments; only the first of them looks and keeps checkpoints.
-        cuda_graph: Whether a step is captured once and replayed, on a GPU.
+        cuda_graph: Whether a step is captured once and replayed, on a GPU. By default where it can
+            be: a model of the library, alone, without dropout, noise or code of one's own.
         keep_diverged: Whether it is no error that every replica diverged, as of some.
 
     Raises:
@@ -126,8 +127,11 @@ def train(
         raise ConfigError(f"{replicas} replicas need as many seeds, got {len(seeds)}")
     plans = _plans(named_for(each[0], model) if curriculum is None else curriculum, replicas)
     flat, dropping = FlatParameters(model), Dropping(model, seeds)
-    if shards or cuda_graph:
-        _check_divisible(plans[0], dropping)
+    indivisible = _indivisible(plans[0], dropping)
+    if cuda_graph is None:
+        cuda_graph = not (shards or indivisible) and can_capture(model)
+    if indivisible and (shards or cuda_graph):
+        raise ConfigError(indivisible)
     columns = None
     if shards:
         checkpoint, columns = shards.keep(checkpoint), shards.columns(flat.values.shape[1])
@@ -295,20 +299,21 @@ def _update(
     return losses
 
 
-def _check_divisible(plan: Curriculum, dropping: Dropping) -> None:
-    """Refuse what the steps of several processes, or captured ones, cannot do."""
+def _indivisible(plan: Curriculum, dropping: Dropping) -> str:
+    """Why steps can be neither divided among processes nor captured; empty where they can."""
     why = "so its steps can be neither divided among processes nor captured"
     drawn = "dropout" * dropping.drops or "gradient noise" * any(
         phase.optimizer.noise > 0 for phase in plan.phases
     )
     if drawn:
-        raise ConfigError(f"{drawn} is drawn for whole batches on the CPU, {why}; set it to 0")
+        return f"{drawn} is drawn for whole batches on the CPU, {why}; set it to 0"
     for phase in plan.phases:
         if phase.own:
-            raise ConfigError(
+            return (
                 f"phase '{phase.name}' has {phase.own} of your own, called by Python for whole "
                 f"replicas, {why}; leave out --on torchrun and cuda_graph"
             )
+    return ""
 
 
 def _recordable(flat: FlatParameters, batches: Batches, phase: Phase, dropping: Dropping) -> bool:

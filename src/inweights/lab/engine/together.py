@@ -145,8 +145,9 @@ def best_size(measure: Callable[[int], tuple[float, float]], most: int, room: fl
 
 
 def _measured(block: LearnTask, device: str) -> tuple[float, float]:
+    torch.cuda.empty_cache()  # what is reserved counts: a captured step keeps all that it needs
     torch.cuda.reset_peak_memory_stats(device)
-    before, ends = torch.cuda.memory_allocated(device), []
+    before, ends = torch.cuda.memory_reserved(device), []
 
     def clock(_: int) -> None:
         torch.cuda.synchronize(device)
@@ -155,7 +156,7 @@ def _measured(block: LearnTask, device: str) -> tuple[float, float]:
     learners: list[Any] = [run.trial.learner for run in block.runs]  # all are curricula
     short = [Curriculum(phases=(brief(one.phases[0], 2 * STEPS),)) for one in learners]
     train_block(build_model(block, device), block, short, progress=clock)
-    taken = torch.cuda.max_memory_allocated(device) - before
+    taken = torch.cuda.max_memory_reserved(device) - before
     return taken, (ends[-1] - ends[STEPS - 1]) / STEPS
 
 

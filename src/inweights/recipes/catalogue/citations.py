@@ -1,9 +1,9 @@
 """How to cite: the papers whose recipes these are, and this project, as BibTeX."""
 
 import textwrap
-from importlib.metadata import version
 
 from inweights.recipes.papers import papers
+from inweights.runs.environment import version_of
 
 #: Whose paper recipes show that have none of their own.
 _OF = {"demo": "identity-bridge"}
@@ -20,7 +20,7 @@ def citations(name: str = "") -> list[str]:
         "title": "inweights: a laboratory for in-weights reasoning",
         "author": "{the inweights authors}",
         "year": "2026",
-        "version": version("inweights"),
+        "version": version_of("inweights"),
     }
     return [*entries, _entry("inweights", about)]
 

@@ -1,7 +1,4 @@
-"""A step that is captured once as a CUDA graph and replayed: its kernels are launched as one.
-
-No GPU has run this here: its tests are marked ``gpu``.
-"""
+"""A step that is captured once as a CUDA graph and replayed: its kernels are launched as one."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ import torch
 from torch import Tensor
 
 from inweights.errors import ConfigError
+from inweights.models.base import Model
 from inweights.training.batches.plans import Batch
 from inweights.worlds.arrays import Float
 
@@ -18,6 +16,12 @@ from inweights.worlds.arrays import Float
 Update = Callable[[Batch], Tensor]
 #: Updates before the capture, in which libraries choose their kernels and memory is found.
 WARM_UP = 3
+
+
+def can_capture(model: Model) -> bool:
+    """Whether a model is on a GPU and of the library, whose steps ask the GPU for no number."""
+    package = type(model).__module__.rpartition(".")[0]
+    return model.column.device.type == "cuda" and package == "inweights.models"
 
 
 class CapturedUpdate:
