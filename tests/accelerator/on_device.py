@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from tests.accelerator.pretend import counted
-from tests.accelerator.shared import ATOL, DEVICE, RTOL, accelerator, counts
+from tests.accelerator.shared import ATOL, DEVICE, RTOL, accelerator, counted, counts
 from tests.model_case import ModelCase
 from tests.models import test_mamba, test_models, test_one_layer, test_save, test_tiny  # noqa: F401
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.accelerator.pretend import counted
-from tests.accelerator.shared import DEVICE, TWO_HOP, accelerator, both, counts
+from tests.accelerator.shared import DEVICE, TWO_HOP, accelerator, both, counted, counts
 from tests.probes.test_graph_probes import OF_GRAPHS, RING
 from tests.probes.test_inside import OF_THE_INSIDE
 from tests.probes.test_interchange import WORLDS as INTERCHANGES

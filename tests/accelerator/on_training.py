@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 import torch
-from tests.accelerator.pretend import counted
 from tests.accelerator.shared import (
     ATOL,
     DEVICE,
@@ -16,6 +15,7 @@ from tests.accelerator.shared import (
     TWO_HOP,
     accelerator,
     both,
+    counted,
     counts,
 )
 from tests.training import curricula, test_checkpoints
