@@ -84,7 +84,8 @@ def tables() -> Iterator[tuple[str, str, list[Row]]]:
             continue
         stored = json.loads(path.read_text(encoding="utf-8"))
         found = [row for t in targets if t["file"] == file for row in rows_of(t, stored)]
-        yield file, machine(stored["environment"]), found
+        on = [stored["gpu"]] if stored.get("gpu") else []
+        yield file, ", ".join([*on, machine(stored["environment"])]), found
 
 
 def markdown() -> str:

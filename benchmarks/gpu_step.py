@@ -6,14 +6,15 @@ that is no view counts as one kernel. Three parts are told apart: what makes the
 model and its loss do forwards and backwards, and the rest: optimizer and bookkeeping.
 
 On a GPU steps a second are measured, eager and as a CUDA graph, and the share of the fastest
-matrix product of the same precision that this device was seen to do. No GPU has run this yet.
+matrix product of the same precision that this device was seen to do.
 
-    python benchmarks/gpu_step.py [--replicas 64]
+    python benchmarks/gpu_step.py [--replicas 64] [--json]
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +31,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import inweights as iw
 from inweights.models.base import Model
+from inweights.runs import environment
 from inweights.training.batches.plans import Batch, Batches
 from inweights.training.loop import _losses, _update
 from inweights.training.steps.captured import CapturedUpdate
@@ -138,29 +140,32 @@ def kernels(
     return {"batch": batch.names, "model": arithmetic.names, "rest": rest}
 
 
-def speed(config: iw.GPTConfig, world: World, phase: iw.Phase, replicas: int) -> str:
-    """Steps a second of a GPU, and the share of its fastest matrix product."""
-    said = []
-    for how in ("eager", "graph"):
+def speed(
+    config: iw.GPTConfig, world: World, phase: iw.Phase, rates: Sequence[float], replicas: int
+) -> dict[str, float]:
+    """Steps a second of a GPU, eager and captured, and the share of its fastest matrix product."""
+    said = {}
+    for how in ("eager", "captured"):
         model = config.build(vocabulary=len(world.vocabulary), seeds=range(replicas)).to("cuda")
         batches = Batches(model, [world], phase, range(replicas), 0)
-        update, optimizer, _ = update_of(model, phase, (1e-3,))
+        update, optimizer, _ = update_of(model, phase, rates)
+        of = [group["lr"] for group in optimizer.param_groups]
         with FlopCounterMode(display=False) as counted:
             update(batches.at(0))
-        step = CapturedUpdate(update, optimizer, torch.device("cuda")) if how == "graph" else update
+        if how == "captured":
+            update = CapturedUpdate(update, optimizer, torch.device("cuda"))
 
-        def one(at: int, step: Callable[[Batch], Tensor] = step, of: Batches = batches) -> None:
-            for group in optimizer.param_groups:  # noqa: B023  # called in this round
-                group["lr"] = 1e-3
-            step(of.at(at))
+        def one(at: int) -> None:
+            for group, rate in zip(optimizer.param_groups, of, strict=True):  # noqa: B023  # now
+                group["lr"] = rate
+            update(batches.at(at))  # noqa: B023
 
-        seconds = timed(one)
-        share = counted.get_total_flops() / seconds / fastest(phase.precision)
-        said.append(f"{how} {1 / seconds:.0f} steps/s, {share:.1%} of peak")
-    return "; ".join(said)
+        said[how] = 1 / timed(one, 200 if how == "captured" else 50)
+    share = counted.get_total_flops() * said["captured"] / fastest(phase.precision)
+    return {**said, "times as fast": said["captured"] / said["eager"], "share of peak": share}
 
 
-def timed(step: Callable[[int], object], steps: int = 200) -> float:
+def timed(step: Callable[[int], object], steps: int) -> float:
     for at in range(10):
         step(at)
     torch.cuda.synchronize()
@@ -179,20 +184,28 @@ def fastest(precision: str, size: int = 8192) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--replicas", type=int, default=64)
-    replicas = parser.parse_args().replicas
-    world = iw.TwoHop(n=20, complexity=2).build(0)
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    world, rows = iw.TwoHop(n=20, complexity=2).build(0), []
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
     for layers, width in ((8, 64), (12, 384)):
         config = iw.GPTConfig(layers=layers, width=width)
         for name, phase, rates in CASES:
-            each = kernels(config, world, phase, rates, min(replicas, 8))
-            batch, model, rest = (sum(names.values()) for names in each.values())
-            line = f"{layers}×{width} {name:18} batch {batch:3}, model {model:4}, rest {rest:2}"
-            if torch.cuda.is_available():
-                line += f"; {speed(config, world, phase, replicas)}"
-            print(line, flush=True)
-    if not torch.cuda.is_available():
+            each = kernels(config, world, phase, rates, min(given.replicas, 8))
+            counts = {part: sum(names.values()) for part, names in each.items()}
+            row = {"layers": layers, "width": width, "case": name, **counts}
+            if gpu:
+                row |= {"replicas": given.replicas}
+                row |= speed(config, world, phase, rates, given.replicas)
+            rows.append(row)
+            if not given.json:
+                print("  ".join(f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}"
+                                for k, v in row.items()), flush=True)  # fmt: skip
+    if given.json:
+        print(json.dumps({"environment": environment(), "gpu": gpu, "steps": rows}, indent=2))
+    elif not gpu:
         print("no GPU here: neither steps a second nor a share of its peak was measured")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.accelerator.shared import DEVICE, TWO_HOP, accelerator, both, counted, counts
+from tests.accelerator.shared import DEVICE, PRETENDED, TWO_HOP, accelerator, both, counted, counts
 from tests.probes.test_graph_probes import OF_GRAPHS, RING
 from tests.probes.test_inside import OF_THE_INSIDE
 from tests.probes.test_interchange import WORLDS as INTERCHANGES
@@ -56,6 +56,8 @@ def test_every_probe_of_models_is_here() -> None:
 
 @pytest.mark.parametrize("probe", LOOKS, ids=lambda probe: probe.__name__)
 def test_a_probe_sees_what_it_sees_on_the_cpu(probe: Any) -> None:
+    if probe is probes.bridge_projection and not PRETENDED:
+        pytest.skip("t-SNE makes much of how a GPU rounds")
     config, worlds = LOOKS[probe]
     first = worlds[0] if isinstance(worlds, list) else worlds
     model = config.build(

@@ -17,6 +17,7 @@ from tests.accelerator.shared import (
     both,
     counted,
     counts,
+    repeats,
 )
 from tests.training import curricula, test_checkpoints
 
@@ -91,6 +92,7 @@ def test_training_waits_once_for_each_record_of_the_loss(changes: dict[str, Any]
     assert copies[1] - copies[0] < 20
 
 
+@repeats
 @pytest.mark.parametrize("name", curricula.CURRICULA)
 def test_resumed_equals_uninterrupted(name: str, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(test_checkpoints, "build", lambda: curricula.build().to(DEVICE))

@@ -24,8 +24,9 @@ _pretend: Any = import_module("tests.accelerator.pretend") if PRETENDED else Non
 DEVICE: str = _pretend.NAME if PRETENDED else os.environ["DEVICE"]
 Accelerator: Any = _pretend.Accelerator if PRETENDED else nullcontext
 counted: Any = _pretend.counted if PRETENDED else nullcontext
-#: Of tests that count, which a real device does not.
+#: Of tests that count, which a real device does not, and that compare bits.
 counts = pytest.mark.skipif(not PRETENDED, reason="a real accelerator counts nothing")
+repeats = pytest.mark.skipif(not PRETENDED, reason="a GPU adds in another order each time")
 ATOL, RTOL = 1e-5, 1e-4
 TWO_HOP = [TwoHop(n=4, complexity=2, maps="permutation").build(seed) for seed in (1, 2)]
 
