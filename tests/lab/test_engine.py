@@ -12,11 +12,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from inweights.errors import ConfigError, DataError, RunError
+from inweights.errors import ConfigError, DataError, FolderError, RunError
 from inweights.lab.engine import plan, task, together
 from inweights.lab.engine.collect import Effort, collect
 from inweights.lab.engine.engine import execute
-from inweights.lab.engine.outcome import refresh
+from inweights.lab.engine.outcome import derived_again, refresh
 from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
 from inweights.lab.grammar.recipe import parse_seeds
 from inweights.recipes import get_recipe
@@ -273,6 +273,18 @@ def test_a_run_is_judged_again_without_training(tmp_path) -> None:
     assert again.cached
     assert [claim.id for claim in again.claims] == [DEMO.claims[0].id]
     assert again.tables["losses"].equals(first.tables["losses"])
+
+
+def test_tables_are_derived_again_from_those_of_single_runs(tmp_path) -> None:
+    """Not from what was derived in their place, which an earlier version alone had stored."""
+    name = next(iter(DEMO.plan(DEMO.scales["smoke"]).measures)).name
+    doubled = replace(DEMO, derive=lambda tables: {name: pl.concat([tables[name]] * 2)})
+    first = execute(doubled, "smoke", store=RunStore(tmp_path / "new"))
+    again = refresh(doubled, first.folder)
+    assert again.tables[name].equals(first.tables[name])
+    assert refresh(doubled, first.folder).tables[name].equals(first.tables[name])
+    with pytest.raises(FolderError, match="run it again with --fresh, which trains nothing"):
+        derived_again(replace(first, replaced={}))
 
 
 def test_version_is_part_of_the_identity() -> None:

@@ -207,10 +207,10 @@ class RunFolder:
         self._refuse_links()
         return read_json(self.path / name, object)
 
-    def tables(self) -> dict[str, pl.DataFrame]:
-        """Read every table of the complete run."""
+    def tables(self, part: str = "tables") -> dict[str, pl.DataFrame]:
+        """Read every table of the complete run, or of another part of it."""
         self._refuse_links()
-        return read_tables(self.path / "tables")
+        return read_tables(self.path / part)
 
     def _refuse_links(self) -> None:
         for place in (self.path, self.work, self.old, Path(self._lock.lock_file)):

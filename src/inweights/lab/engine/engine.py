@@ -98,7 +98,7 @@ def _fill(blank: Outcome, make: Callable[[], Tables], publish: Publish | None) -
         before = read_json(work / _CLOCK, dict[str, float]).get("seconds", 0.0)
     try:
         with _fitting(recipe, blank.overrides):
-            tables = make()
+            made = make()
     except (ConfigError, DataError):
         folder.discard()  # it asks for what does not exist
         raise
@@ -108,11 +108,12 @@ def _fill(blank: Outcome, make: Callable[[], Tables], publish: Publish | None) -
         raise
     folder.check()
     with _fitting(recipe, blank.overrides):
-        tables = recipe.derived(tables)
+        tables = recipe.derived(made)
     outcome = replace(
         blank,
         seconds=round(before + time.monotonic() - started, 2),
         tables=tables,
+        replaced={name: table for name, table in made.items() if tables[name] is not table},
         claims=judge_all(recipe, tables, blank.scale, seeds=blank.seeds),
         environment=environment(commits),
     ).with_cautions()

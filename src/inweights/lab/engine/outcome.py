@@ -51,8 +51,9 @@ class _About:
 class Outcome(Carded, _About):
     """A finished run of a recipe.
 
-    ``store`` is where the tables of single runs are, if this call named a place; a folder that is
-    opened later does not say it, as no file decides what is read from elsewhere.
+    ``replaced`` has the tables of single runs in whose place others of their name were derived.
+    ``store`` is where single runs are, if this call named a place; a folder that is opened later
+    does not say it, as no file decides what is read from elsewhere.
     """
 
     recipe: Recipe
@@ -60,6 +61,7 @@ class Outcome(Carded, _About):
     environment: Mapping[str, Any] = field(default_factory=dict)
     cached: bool = False
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    replaced: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     claims: tuple[ClaimResult, ...] = ()
     store: str = ""
 
@@ -141,6 +143,8 @@ def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) 
     write_json(work / "outcome.json", about)
     write_json(work / "environment.json", outcome.environment)
     write_tables(work / "tables", outcome.tables)
+    if outcome.replaced:
+        write_tables(work / "replaced", outcome.replaced)
     if publish:
         with explained_writes(work):
             publish(outcome, work)
@@ -172,6 +176,7 @@ def _read(recipe: Recipe, folder: RunFolder) -> Outcome:
         folder=folder,
         cached=True,
         tables=folder.tables(),
+        replaced=folder.tables("replaced"),
         environment=read_json(folder.path / "environment.json", dict[str, Any]),
         **vars(about),
     )
@@ -185,12 +190,34 @@ def refresh(recipe: Recipe, folder: RunFolder, publish: Publish | None = None) -
     with folder.held():
         folder.recover()
         old = _read(recipe, folder)
-        tables = recipe.derived(dict(old.tables))
+        tables = derived_again(old)
         claims = judge_all(recipe, tables, old.scale, seeds=old.seeds)
         new = replace(old, tables=tables, claims=claims).with_cautions()
         write_outcome(new, folder.reopen(), publish)
         folder.seal()
     return new
+
+
+def derived_again(old: Outcome) -> dict[str, pl.DataFrame]:
+    """Return the tables of a run as they are derived from those of its single runs."""
+    from polars.exceptions import PolarsError
+
+    from inweights.lab.engine.plan import LOSSES
+
+    own = {**old.tables, **old.replaced}
+    plan = old.recipe.plan(old._settings)
+    made = {LOSSES, *(m.name for m in plan.measures), *(c.name for c in plan.computations)}
+    try:
+        tables = old.recipe.derived(own)
+        known = all(tables[name] is own[name] or name in old.replaced for name in made & set(own))
+    except (LookupError, TypeError, ValueError, PolarsError):
+        known = False
+    if not known:
+        raise FolderError(
+            f"{old.folder.path} lacks the tables that its own were derived from, as an earlier "
+            "version stored it; run it again with --fresh, which trains nothing that is stored"
+        )
+    return tables
 
 
 def judge_all(
