@@ -111,9 +111,7 @@ def get_recipe(name: str) -> Recipe:
         ConfigError: No recipe has the name, or several have.
     """
     name = full_name(name)
-    if name in _registered:
-        return _registered[name]
-    return _built_in(name)
+    return _registered[name] if name in _registered else _built_in(name)
 
 
 @cache

@@ -155,9 +155,7 @@ def by_gap(report: Report, gap: float) -> SolverProgress:
 
 def cores(device: str, scale: str) -> int:
     """How many processes to train in: the cores that this one may use, or one if that is enough."""
-    if device != "cpu" or scale == "smoke":
-        return 1
-    return usable_cores()
+    return 1 if device != "cpu" or scale == "smoke" else usable_cores()
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> list[str]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import polars as pl
 
 from inweights.config import decode, to_plain
 from inweights.errors import FolderError, InweightsError
@@ -20,8 +22,6 @@ from inweights.support.intervals import ALPHA, alpha_of, version_alpha
 from inweights.support.showing import Card, Carded
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from inweights.lab.engine.collect import KeptModel
     from inweights.lab.grammar.figure import Figure
 
@@ -51,9 +51,8 @@ class _About:
 class Outcome(Carded, _About):
     """A finished run of a recipe.
 
-    ``replaced`` has the tables of single runs in whose place others of their name were derived.
-    ``store`` is where single runs are, if this call named a place; a folder that is opened later
-    does not say it, as no file decides what is read from elsewhere.
+    ``replaced`` has the tables of single runs in whose place others were derived. ``store`` is
+    where single runs are, if this call named a place: no file decides what is read elsewhere.
     """
 
     recipe: Recipe
@@ -152,15 +151,13 @@ def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) 
 
 def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
     """Read a complete run back, after checking that nothing in it was changed, and judge it."""
-    from polars.exceptions import PolarsError
-
     outcome = _read(recipe, folder)
     tell_divergence(outcome.tables)
     try:
         claims = judge_all(recipe, outcome.tables, outcome.scale, seeds=outcome.seeds)
     except InweightsError:
         raise
-    except (LookupError, TypeError, ValueError, PolarsError) as error:
+    except (LookupError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
         raise FolderError(
             f"{folder.path} cannot be judged ({type(error).__name__}: {error}); run it again with "
             "--fresh"
@@ -200,24 +197,16 @@ def refresh(recipe: Recipe, folder: RunFolder, publish: Publish | None = None) -
 
 def derived_again(old: Outcome) -> dict[str, pl.DataFrame]:
     """Return the tables of a run as they are derived from those of its single runs."""
-    from polars.exceptions import PolarsError
-
-    from inweights.lab.engine.plan import LOSSES
-
-    own = {**old.tables, **old.replaced}
-    plan = old.recipe.plan(old._settings)
-    made = {LOSSES, *(m.name for m in plan.measures), *(c.name for c in plan.computations)}
-    try:
+    own, plan = {**old.tables, **old.replaced}, old.recipe.plan(old._settings)
+    made = {m.name for m in plan.measures} | {c.name for c in plan.computations}
+    with suppress(LookupError, TypeError, ValueError, pl.exceptions.PolarsError):
         tables = old.recipe.derived(own)
-        known = all(tables[name] is own[name] or name in old.replaced for name in made & set(own))
-    except (LookupError, TypeError, ValueError, PolarsError):
-        known = False
-    if not known:
-        raise FolderError(
-            f"{old.folder.path} lacks the tables that its own were derived from, as an earlier "
-            "version stored it; run it again with --fresh, which trains nothing that is stored"
-        )
-    return tables
+        if all(tables[name] is own[name] or name in old.replaced for name in made & set(own)):
+            return tables
+    raise FolderError(
+        f"{old.folder.path} lacks the tables that its own were derived from, as an earlier "
+        "version stored it; run it again with --fresh, which trains nothing that is stored"
+    )
 
 
 def judge_all(

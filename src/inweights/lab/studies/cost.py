@@ -176,7 +176,8 @@ def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
     model, runs = build_model(block, device), len(block.runs)
     whole = task.learner
     assert isinstance(whole, Curriculum)
-    short = [brief(phase, min(phase.steps, STEPS)) for phase in whole.phases]
+    steps = STEPS if device == "cpu" else 3 * STEPS  # a GPU's first ones are not captured yet
+    short = [brief(phase, min(phase.steps, steps)) for phase in whole.phases]
     held: dict[int, int] = {}
     most = 0
     clock = time.thread_time if device == "cpu" else time.perf_counter
@@ -197,17 +198,17 @@ def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
     with use_threads(1), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         # Whoever is found to diverge would take no more steps: nobody looks before the last one.
         few_steps = Curriculum(phases=tuple(short))
-        train_block(model, block, few_steps, every=STEPS * len(short), progress=tick)
+        train_block(model, block, few_steps, every=steps * len(short), progress=tick)
         looking = 0.0
         for measure in task.measures:
             times = 1 + whole.steps // measure.every if measure.every else 1
             wanted = sum(measure.key in parts for parts in task.parts) / len(task.runs)
             see = partial(look, measure, block.worlds, model)
             looking += wanted * times * _seconds(see, clock)
-    steps = [later - earlier for earlier, later in pairwise(stamps)]
+    taken = [later - earlier for earlier, later in pairwise(stamps)]
     seconds, first = looking, 0
     for phase, tried in zip(whole.phases, short, strict=True):
-        own = steps[first : first + tried.steps] or [0.0]  # a phase may have no steps
+        own = taken[first : first + tried.steps] or [0.0]  # a phase may have no steps
         seconds += phase.steps * median(own[1:] or own)  # the first one makes the batches, too
         first += tried.steps
     state = 4 * sum(p.numel() * p.element_size() for p in model.parameters())

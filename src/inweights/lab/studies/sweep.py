@@ -73,8 +73,7 @@ class Study:
             model = sized(world, over)
         elif model is None and isinstance(learner, Descent):
             model = Node2VecConfig()
-        trials = learnt(world, model, learner, over)
-        return with_controls(trials, self.controls)
+        return with_controls(learnt(world, model, learner, over), self.controls)
 
     @cached_property
     def plan(self) -> Plan:

@@ -220,5 +220,4 @@ class _Rows:
         logits, edge, others = logits[:, nodes], edge[nodes], others[nodes]
         rest = np.where(others, logits, -np.inf).max(-1)
         best = np.where(edge, logits, -np.inf).max(-1)
-        least = np.where(edge, logits, np.inf).min(-1)
-        return best - rest, least - rest
+        return best - rest, np.where(edge, logits, np.inf).min(-1) - rest

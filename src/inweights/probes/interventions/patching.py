@@ -81,9 +81,7 @@ def patch(
         return whole.flatten(1, 2)
 
     with model.hooks({layer: replace}):
-        if at == "last":
-            return model(batch, at=batch.last)
-        return model(tokens)
+        return model(batch, at=batch.last) if at == "last" else model(tokens)
 
 
 @holds(most=256, whole=3, kept=86)

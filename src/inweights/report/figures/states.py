@@ -134,9 +134,7 @@ def cloud(
 
 def depth_of(layer: int, layers: Sequence[int]) -> float:
     """Return where a layer lies between the first, 0, and the last, 1; 0.6 where it is alone."""
-    if len(layers) < 2:
-        return 0.6
-    return (layer - layers[0]) / (layers[-1] - layers[0])
+    return 0.6 if len(layers) < 2 else (layer - layers[0]) / (layers[-1] - layers[0])
 
 
 def legend(figure: Figure | SubFigure, kinds: Sequence[str], layers: Sequence[int]) -> None:

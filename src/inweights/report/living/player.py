@@ -138,8 +138,7 @@ def _heat(matrices: Sequence[Matrix], label: str) -> dict[str, Any]:
 
 def _paths(film: ThroughTime) -> list[dict[str, Any]]:
     """A trace for each sample and kind, with its coordinates at every step."""
-    layers = film.layers
-    paths = []
+    layers, paths = film.layers, []
     for place, sample in enumerate(tidy.distinct(film.states, "pair")):
         hue = style.CYCLE[place % len(style.CYCLE)].color
         mine = film.states.filter(pl.col("pair").eq_missing(pl.lit(sample)))

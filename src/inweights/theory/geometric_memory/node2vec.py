@@ -57,8 +57,7 @@ def losses(
         u: Vectors of the predicted nodes, where they are untied.
     """
     _check(v, a, u)
-    logs = _softmax(v, v if u is None else u)[1]
-    return -(random_walk(a) * logs).sum((-1, -2))
+    return -(random_walk(a) * _softmax(v, v if u is None else u)[1]).sum((-1, -2))
 
 
 def coefficients(v: Float[Floats, "*R N D"], a: Float[Floats, "N N"]) -> Float[Floats, "*R N N"]:
@@ -75,8 +74,7 @@ def coefficients(v: Float[Floats, "*R N D"], a: Float[Floats, "N N"]) -> Float[F
 
 def _walk(a: Floats) -> tuple[Floats, Floats]:
     """Return ``P``, and 1 in the rows that have a summand."""
-    walk = random_walk(a)
-    return walk, (a.sum(1, keepdims=True) > 0).astype(np.float64)
+    return random_walk(a), (a.sum(1, keepdims=True) > 0).astype(np.float64)
 
 
 def _coefficients(v: Floats, walk: Floats, there: Floats) -> Floats:

@@ -58,8 +58,7 @@ def _read(
     margin = own - np.where(rivals, logits, -np.inf).max(1, initial=-np.inf)
     rivals[rows, columns] = True  # one answer against all that are wrong
     near = rivals & (logits >= np.where(rivals, logits, -np.inf).max(1, keepdims=True) - tie)
-    tied = near.sum(1)
-    best = logits.argmax(1)
+    tied, best = near.sum(1), logits.argmax(1)
     top = logits[rows, best]
     logits[rows, best] = -np.inf
     lead = top - logits.max(1)
@@ -75,8 +74,7 @@ def outvoted(solution: Solved, numbers: Int[Ids, " facts"]) -> pl.DataFrame:
     """Return the facts that the solution answers wrongly; ``numbers`` are theirs in the whole."""
     program = solution.program
     stored = solution.stored if isinstance(solution, SoftSolution) else np.ones(0, dtype=bool)
-    lost = np.flatnonzero(~stored)
-    world = program.world
+    lost, world = np.flatnonzero(~stored), program.world
     best = (program.counts @ solution.templates)[program.row[lost]].argmax(1)
     return pl.DataFrame(
         {

@@ -170,8 +170,7 @@ def _iterate(
     progress: Callable[[int, float], None] | None,
 ) -> tuple[_Iteration, int]:
     run = _Iteration(program, start)
-    every = EVERY[run.large]
-    began = time.perf_counter()
+    every, began = EVERY[run.large], time.perf_counter()
     for step in range(1, iterations + 1):
         run.advance()
         last = step == iterations

@@ -112,8 +112,7 @@ def _columns(there: Sequence[str]) -> Sequence[str]:
 
 
 def _frame(part: Statements, vocabulary: Vocabulary) -> pl.DataFrame:
-    rows = range(len(part))
-    ids = pl.List(pl.Int64)
+    rows, ids = range(len(part)), pl.List(pl.Int64)
     prompts = [part.prompt(i).tolist() for i in rows]
     answers = [part.answer(i).tolist() for i in rows]
     return pl.DataFrame(

@@ -44,8 +44,7 @@ class Row(NamedTuple):
 
 def text_rows(path: Path, *, edited: bool) -> Iterator[Row]:
     """The facts of a file of text, by its ending."""
-    text = read_text(path)
-    suffix = path.suffix.lower()
+    text, suffix = read_text(path), path.suffix.lower()
     if suffix == ".json":
         yield from _cases(path, text, edited=edited)
     elif suffix in (".jsonl", ".ndjson"):
