@@ -113,6 +113,14 @@ def test_a_claim_that_is_not_the_recipes() -> None:
         narrowed(COINS_RECIPE, ["edgy"])
 
 
+def test_a_part_stands_on_what_the_whole_stands_on() -> None:
+    """Else its seeds would not count, as where a recipe's plan has functions of its own."""
+    whole = get_recipe("beyond/league")
+    part = narrowed(whole, ["memory-crosses"])
+    sources = [one.resolve("cpu")[2].get("sources") for one in (part, whole)]
+    assert sources[0] == sources[1]
+
+
 def test_a_part_is_less_work() -> None:
     whole = get_recipe("beyond/where-the-bridge-holds")
     part = narrowed(whole, ["tied-head-leaks"])

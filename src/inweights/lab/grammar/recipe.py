@@ -98,7 +98,7 @@ class Recipe:
         }
         if self.part:
             config["claims"] = list(self.part)
-        if sources := self._sources(settings):
+        if sources := getattr(self.plan, "recipe", self)._sources(settings):  # a part: the whole's
             config["sources"] = sources
         return settings, chosen, config
 
