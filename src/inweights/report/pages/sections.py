@@ -105,8 +105,7 @@ def figures_section(
     """
     if not figures:
         return "", False
-    moving = False
-    drawn = []
+    moving, drawn = False, []
     for number, figure in enumerate(figures, start=1):
         fragment, note = interactive(figure, tables), ""
         if fragment is not None and 'class="player"' in fragment:

@@ -48,15 +48,16 @@ class CapturedUpdate:
             group["lr"] = rate.fill_(group["lr"])
         self._done += 1
         if self._done <= WARM_UP:
-            self._side.wait_stream(torch.cuda.current_stream())
+            now = torch.cuda.current_stream(self._side.device)
+            self._side.wait_stream(now)
             with torch.cuda.stream(self._side):
                 losses = self._update(batch)
-            torch.cuda.current_stream().wait_stream(self._side)
+            now.wait_stream(self._side)
             return losses
         if self._graph is None:
             self._parts = [part.clone() for part in batch.tensors]
             self._graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._graph):  # nothing is done yet
+            with torch.cuda.graph(self._graph, stream=self._side):  # nothing is done yet
                 self._losses = self._update(batch.with_tensors(self._parts))
         torch._foreach_copy_(self._parts, batch.tensors)
         self._graph.replay()
