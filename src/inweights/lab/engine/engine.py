@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from inweights.errors import ConfigError, DataError, FolderError, InweightsError
-from inweights.lab.engine.outcome import Outcome, Publish, judge_all, load, write_outcome
+from inweights.errors import ConfigError, DataError, FolderError
+from inweights.lab.engine.outcome import Outcome, Publish, blaming, judge_all, load, write_outcome
 from inweights.lab.grammar.recipe import Recipe, Tables
 from inweights.runs import RunStore, environment, read_json, repositories, when, write_json
 from inweights.support.sources import differing
@@ -151,17 +149,7 @@ def _check_writable(*places: str | Path) -> None:
             ) from None
 
 
-@contextmanager
-def _fitting(recipe: Recipe, changes: Sequence[str]) -> Iterator[None]:
+def _fitting(recipe: Recipe, changes: Sequence[str]) -> AbstractContextManager[None]:
     """Blame changed settings for what the recipe itself cannot do with them."""
-    try:
-        yield
-    except InweightsError:
-        raise
-    except (LookupError, ValueError, ArithmeticError, pl.exceptions.PolarsError) as error:
-        if not changes:
-            raise
-        raise ConfigError(
-            f"{recipe.name} cannot run with {', '.join(changes)}: {type(error).__name__}: "
-            f"{str(error) or 'no details'}"
-        ) from error
+    what = f"{recipe.name} cannot run with {', '.join(changes)}" if changes else ""
+    return blaming(what, ConfigError)

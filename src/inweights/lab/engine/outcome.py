@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import polars as pl
 
 from inweights.config import decode, to_plain
 from inweights.errors import FolderError, InweightsError
@@ -22,6 +21,8 @@ from inweights.support.intervals import ALPHA, alpha_of, version_alpha
 from inweights.support.showing import Card, Carded
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from inweights.lab.engine.collect import KeptModel
     from inweights.lab.grammar.figure import Figure
 
@@ -153,16 +154,27 @@ def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
     """Read a complete run back, after checking that nothing in it was changed, and judge it."""
     outcome = _read(recipe, folder)
     tell_divergence(outcome.tables)
-    try:
+    with _as_stored(folder):
         claims = judge_all(recipe, outcome.tables, outcome.scale, seeds=outcome.seeds)
-    except InweightsError:
-        raise
-    except (LookupError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise FolderError(
-            f"{folder.path} cannot be judged ({type(error).__name__}: {error}); run it again with "
-            "--fresh"
-        ) from error
     return replace(outcome, claims=claims, store=store)
+
+
+@contextmanager
+def blaming(what: str, kind: type[InweightsError], hint: str = "") -> Iterator[None]:
+    """Say what is to blame for what a recipe cannot do; an error stays as it is if nothing is."""
+    from polars.exceptions import PolarsError
+
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, ArithmeticError, PolarsError) as error:
+        if isinstance(error, InweightsError) or not what:
+            raise
+        about = f"{type(error).__name__}: {str(error) or 'no details'}"
+        raise kind(f"{what}: {about}{hint}") from error
+
+
+def _as_stored(folder: RunFolder) -> AbstractContextManager[None]:
+    return blaming(f"{folder.path} cannot be judged", FolderError, "; run it again with --fresh")
 
 
 def _read(recipe: Recipe, folder: RunFolder) -> Outcome:
@@ -199,14 +211,11 @@ def derived_again(old: Outcome) -> dict[str, pl.DataFrame]:
     """Return the tables of a run as they are derived from those of its single runs."""
     own, plan = {**old.tables, **old.replaced}, old.recipe.plan(old._settings)
     made = {m.name for m in plan.measures} | {c.name for c in plan.computations}
-    with suppress(LookupError, TypeError, ValueError, pl.exceptions.PolarsError):
+    with _as_stored(old.folder):
         tables = old.recipe.derived(own)
-        if all(tables[name] is own[name] or name in old.replaced for name in made & set(own)):
-            return tables
-    raise FolderError(
-        f"{old.folder.path} lacks the tables that its own were derived from, as an earlier "
-        "version stored it; run it again with --fresh, which trains nothing that is stored"
-    )
+        if not all(tables[one] is own[one] or one in old.replaced for one in made & set(own)):
+            raise LookupError("the tables that its own were derived from are not stored")
+    return tables
 
 
 def judge_all(
