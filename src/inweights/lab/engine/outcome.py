@@ -214,7 +214,10 @@ def derived_again(old: Outcome) -> dict[str, pl.DataFrame]:
     with _as_stored(old.folder):
         tables = old.recipe.derived(own)
         if not all(tables[one] is own[one] or one in old.replaced for one in made & set(own)):
-            raise LookupError("the tables that its own were derived from are not stored")
+            raise FolderError(
+                f"{old.folder.path} cannot be drawn again: an earlier version did not keep what its "
+                "tables are derived from; run it again with --fresh, which trains nothing"
+            )
     return tables
 
 
