@@ -215,8 +215,8 @@ def derived_again(old: Outcome) -> dict[str, pl.DataFrame]:
         tables = old.recipe.derived(own)
         if not all(tables[one] is own[one] or one in old.replaced for one in made & set(own)):
             raise FolderError(
-                f"{old.folder.path} cannot be drawn again: an earlier version did not keep what its "
-                "tables are derived from; run it again with --fresh, which trains nothing"
+                f"{old.folder.path} cannot be drawn again: an earlier version did not keep what "
+                "its tables are derived from; run it again with --fresh: what is stored is not trained"
             )
     return tables
 
