@@ -216,7 +216,7 @@ def derived_again(old: Outcome) -> dict[str, pl.DataFrame]:
         if not all(tables[one] is own[one] or one in old.replaced for one in made & set(own)):
             raise FolderError(
                 f"{old.folder.path} cannot be drawn again: an earlier version did not keep what "
-                "its tables are derived from; run it again with --fresh, which trains little"
+                "its tables are derived from; run it again with --fresh: its trainings are kept"
             )
     return tables
 
