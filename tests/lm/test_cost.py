@@ -20,6 +20,8 @@ from inweights.lm import (
     read_examples,
 )
 
+pytestmark = pytest.mark.slow
+
 FACTS = "Ann,born_in,Rome\nRome,country,Italy\nBob,born_in,Oslo\nOslo,country,Norway\n"
 
 

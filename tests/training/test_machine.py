@@ -26,6 +26,7 @@ print(zeros())
 @pytest.mark.skipif(
     not sys.platform.startswith("linux"), reason="threads are told on Linux alone: run it there"
 )
+@pytest.mark.slow
 def test_every_thread_flushes_denormals_and_stops_doing_so() -> None:
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
