@@ -34,6 +34,7 @@ def entries(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "entries"
 
 
+@pytest.mark.slow
 def test_a_model_has_a_row_for_all_that_it_is_taught_and_asked(entries: Path) -> None:
     options: dict[str, Any] = {"scale": "smoke", "seeds": 2, "overrides": SHORT}
     table = iw.league(Reader, runs=entries.parent / "runs", **options)
@@ -50,12 +51,14 @@ def test_a_model_has_a_row_for_all_that_it_is_taught_and_asked(entries: Path) ->
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_an_entry_gives_the_same_scores_again(entries: Path, tmp_path: Path) -> None:
     scores = replay(entries / "reader", runs=tmp_path)
     assert len(scores) == 2 * 2 * (3 + 6)
     assert scores["accuracy"].equals(scores["now"])
 
 
+@pytest.mark.slow
 def test_changed_scores_are_seen_and_a_folder_that_is_no_entry_is_refused(
     entries: Path, tmp_path: Path
 ) -> None:

@@ -23,6 +23,7 @@ from inweights.runs.tables.store import Store
 WORLD = iw.TwoHop(n=3)
 
 
+@pytest.mark.slow
 def test_a_function_goes_on_after_a_kill(tmp_path: Path, forks: Forks) -> None:
     marks, waiting = tmp_path / "marks", tmp_path / "wait"
     marks.mkdir()
