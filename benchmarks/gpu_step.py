@@ -6,7 +6,8 @@ that is no view counts as one kernel. Three parts are told apart: what makes the
 model and its loss do forwards and backwards, and the rest: optimizer and bookkeeping.
 
 On a GPU steps a second are measured, eager and as a CUDA graph, and the share of the fastest
-matrix product of the same precision that this device was seen to do.
+matrix product of the same precision that this device was seen to do; and milliseconds a step of
+the path-star (5000, 5) at the paper's size, by how many runs train together.
 
     python benchmarks/gpu_step.py [--replicas 64] [--json]
 """
@@ -30,7 +31,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 import inweights as iw
+from inweights.lab.engine.together import brief
 from inweights.models.base import Model
+from inweights.recipes import get_recipe
 from inweights.runs import environment
 from inweights.training.batches.plans import Batch, Batches
 from inweights.training.loop import _losses, _update
@@ -40,6 +43,7 @@ from inweights.training.steps.losses import Loss
 from inweights.training.steps.optimizers import build_optimizer
 from inweights.worlds.world import World
 
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 DRAWN = {"first_hop": 8, "second_hop+identity": 16}
 #: Name, phase, and the peak rates that the replicas go through.
 CASES: tuple[tuple[str, iw.Phase, tuple[float, ...]], ...] = (
@@ -165,6 +169,28 @@ def speed(
     return {**said, "times as fast": said["captured"] / said["eager"], "share of peak": share}
 
 
+def star(replicas: int, *, captured: bool, scale: str = "paper", steps: int = 40) -> dict[str, Any]:
+    """Milliseconds a step of the first trial of Figure 34, and the memory that it takes."""
+    recipe, ends = get_recipe("geometric-memory/fig34"), [0.0]
+    trial: Any = recipe.plan(recipe.scales[scale]).trials[0]
+    world = trial.world.build(0)
+    model = trial.model.build(vocabulary=len(world.vocabulary), seeds=replicas).to(DEVICE)
+    if DEVICE == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+
+    def clock(done: int) -> None:
+        if done in (steps // 2, steps):
+            if DEVICE == "cuda":
+                torch.cuda.synchronize()
+            ends.append(time.perf_counter())
+
+    short = iw.Curriculum(phases=(brief(trial.learner.phases[0], steps),))
+    iw.train(model, world, short, seeds=replicas, progress=clock, cuda_graph=captured)
+    ms = 1e3 * (ends[2] - ends[1]) / (steps - steps // 2)
+    row = {"how": "captured" if captured else "eager", "replicas": replicas, "ms": ms}
+    return row | {"ms a replica": ms / replicas, "GiB": torch.cuda.max_memory_allocated() / 2**30}
+
+
 def timed(step: Callable[[int], object], steps: int) -> float:
     for at in range(10):
         step(at)
@@ -203,9 +229,14 @@ def main() -> None:
             if not given.json:
                 print("  ".join(f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}"
                                 for k, v in row.items()), flush=True)  # fmt: skip
+    ways = [(how, n) for how in (False, True) for n in (1, 2, 4)] if gpu else []
+    stars = [star(n, captured=how) for how, n in ways]
     if given.json:
-        print(json.dumps({"environment": environment(), "gpu": gpu, "steps": rows}, indent=2))
-    elif not gpu:
+        said = {"environment": environment(), "gpu": gpu, "steps": rows, "star": stars}
+        print(json.dumps(said, indent=2))
+    elif gpu:
+        print(*stars, sep="\n")
+    else:
         print("no GPU here: neither steps a second nor a share of its peak was measured")
 
 

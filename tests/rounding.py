@@ -26,13 +26,10 @@ def relative(roundings: int) -> float:
 def of_forward(model: nn.Module, labels: int = 0) -> float:
     """Tolerance for what a forward pass gives, and for its mean loss over some labels.
 
-    Each parameter is read by one product, whose sums are no longer than its longest side. A GPU's
-    functions are off by up to four halves of a unit in the last place (exp and rsqrt, says the
-    appendix on functions of the CUDA guide), those of a CPU by about one.
+    Each parameter is read by one product, whose sums are no longer than its longest side.
     """
     sides = [max(p.shape[1:]) for p in model.parameters() if p.dim() > 1]
-    on_gpu = any(p.is_cuda for p in model.parameters())
-    return relative(sum(sides) + labels) * (4 if on_gpu else 1)
+    return relative(sum(sides) + labels)
 
 
 def of_training(model: nn.Module, labels: int, steps: int) -> float:

@@ -51,7 +51,6 @@ def test_a_model_has_a_row_for_all_that_it_is_taught_and_asked(entries: Path) ->
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_an_entry_gives_the_same_scores_again(entries: Path, tmp_path: Path) -> None:
     scores = replay(entries / "reader", runs=tmp_path)
     assert len(scores) == 2 * 2 * (3 + 6)
