@@ -40,6 +40,8 @@ class ModelCase:
         "sgd": (0.1, 0.3, 1.0),
         "adamw": (1e-3, 3e-3, 1e-2),
     }
+    #: Steps in which replicas are compared with single models.
+    steps: ClassVar[int] = 20
 
     @property
     def world(self) -> World:
@@ -286,7 +288,7 @@ class ModelCase:
 
         def plan(rate: float) -> Curriculum:
             settings = Optimizer(kind=kind, rate=rate, weight_decay=0.01 / rate)
-            return Curriculum(phases=(Phase(steps=20, optimizer=settings),))
+            return Curriculum(phases=(Phase(steps=self.steps, optimizer=settings),))
 
         model = self.build()
         before = [p.detach().clone() for p in model.parameters()]
@@ -300,7 +302,7 @@ class ModelCase:
             single = self.build(seed)
             alone = train(single, self.world, plan(rate), seeds=[seed], every=1)
             losses = together.losses.filter(replica=r)["loss"].to_list()
-            near = of_training(single, len(self.world.facts), 20)
+            near = of_training(single, len(self.world.facts), self.steps)
             assert losses == pytest.approx(alone.losses["loss"].to_list(), rel=near)
             if kind == "adamw":
                 # It divides by the gradient's size, which blows rounding up where the gradient is
