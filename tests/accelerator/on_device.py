@@ -83,7 +83,7 @@ class OnAccelerator:
     """Added to the contract of a model."""
 
     device = DEVICE
-    # Where a tensor is, the first steps show; their sums are the CPU's on the pretend one, and slow.
+    # The first steps show where a tensor is; on the pretend one they are slow, and sum as a CPU.
     steps = 3 if PRETENDED else 20
 
     @torch.no_grad()
