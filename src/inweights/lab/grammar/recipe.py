@@ -41,7 +41,7 @@ class Recipe:
         first_seed: First root seed. Settings are chosen on other seeds than they are judged on.
         root_seeds: The root seeds, where they do not count on from the first.
         version: Raised by hand when the recipe's results change; part of a run's identity.
-        part: Last parts of its claims' names, if it is a part of a recipe.
+        whole: The recipe that it is a part of, with some of its claims.
         versions: Version of each claim that a ledger holds as it is; none where none is kept.
         cautions: What a reader has to know of the tables, given the settings.
         results: What came out, in sentences, given the same: for a page without claims.
@@ -63,7 +63,7 @@ class Recipe:
     first_seed: int = 100
     root_seeds: tuple[int, ...] = ()
     version: int = 1
-    part: tuple[str, ...] = ()
+    whole: "Recipe | None" = None
     versions: Mapping[str, int] | None = None
     cautions: Callable[[Any, Tables], Sequence[str]] | None = None
     results: Callable[[Any, Tables], Sequence[str]] | None = None
@@ -96,9 +96,9 @@ class Recipe:
             "seeds": list(chosen),
             "settings": identity(settings),
         }
-        if self.part:
-            config["claims"] = list(self.part)
-        if sources := getattr(self.plan, "recipe", self)._sources(settings):  # a part: the whole's
+        if self.whole:
+            config["claims"] = [claim.id.rpartition("/")[2] for claim in self.claims]
+        if sources := (self.whole or self)._sources(settings):
             config["sources"] = sources
         return settings, chosen, config
 

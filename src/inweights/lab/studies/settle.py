@@ -164,9 +164,8 @@ def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
     """
     known = {claim.id.rpartition("/")[2]: claim for claim in recipe.claims}
     check_names("claim", claims, known, hint=f"Recipe {recipe.name}.")
-    chosen = {name: claim for name, claim in known.items() if name in claims}
-    part = tuple(chosen.values())
-    return replace(recipe, plan=_Part(recipe, part), claims=part, figures=(), part=tuple(chosen))
+    part = tuple(claim for name, claim in known.items() if name in claims)
+    return replace(recipe, plan=_Part(recipe, part), claims=part, figures=(), whole=recipe)
 
 
 def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:

@@ -50,14 +50,14 @@ def header(run: Outcome) -> str:
     there = [name for name, part in parts.items() if part]
     links = [(name.lower(), name) for name in (*there, "Numbers", "Settings")]
     links.append(("again", "Run it again"))
-    names = " and ".join(f"`{name}`" for name in recipe.part)
+    names = " and ".join(f"`{claim.id.rpartition('/')[2]}`" for claim in recipe.claims)
     part = f"This is a part of the recipe: more seeds of the trials for {names}."
     return tag(
         "header",
         tag("p", escape(recipe.paper), tag("span", escape(recipe.place)), class_="paper"),
         tag("h1", escape(run.heading)),
         tag("p", prose(recipe.summary), class_="summary"),
-        tag("p", prose(part), class_="summary") if recipe.part else "",
+        tag("p", prose(part), class_="summary") if recipe.whole else "",
         meta(facts),
         nav(links),
     )
