@@ -366,6 +366,23 @@ def test_an_estimate_of_large_models_tries_few_of_them(tmp_path, monkeypatch) ->
     assert few.memory >= whole.memory
 
 
+@pytest.mark.parametrize(("seconds", "tries"), [(10.0, 2), (10_000.0, 6)])
+def test_an_estimate_of_what_takes_long_tries_more(seconds, tries, tmp_path, monkeypatch) -> None:
+    tried: list[str] = []
+
+    def slowly(task, *_: object) -> tuple[float, int]:
+        tried.append(task.title)
+        return seconds, 1
+
+    ticking = SimpleNamespace(process_time=lambda: float(len(tried)))
+    monkeypatch.setattr(cost, "_try", slowly)
+    monkeypatch.setattr(cost, "time", ticking)
+    over = {"model.width": [3, 4, 5, 6, 7, 8, 9]}
+    looked = iw.Study(WORLD, MODEL, SHORT, over=over, seeds=2, runs=tmp_path).forecast()
+    assert len(set(tried)) == tries
+    assert looked.minutes == pytest.approx(7 * seconds / 60)
+
+
 def test_conditions_of_a_grid_share_their_parts() -> None:
     over = {"world.n": [3, 4], "model.width": [8, 9], "learner.phases.0.steps": [1, 2, 3]}
     trials = iw.Study(WORLD, MODEL, over=over).trials

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 #: Steps of each phase that are tried out.
 STEPS = 3
-#: Groups of runs that are tried out, by their place among all by size, and the processor seconds
-#: after which no other is begun.
-SPREAD, BUDGET = (1.0, 0.0, 0.6, 0.3, 0.8, 0.45), 0.4
+#: Groups of runs that are tried out, by their place among all by size; no other is begun after so
+#: many processor seconds, or such a share of what the whole takes, if that is longer.
+SPREAD, BUDGET, SHARE = (1.0, 0.0, 0.6, 0.3, 0.8, 0.45), 0.4, 1 / 300
 #: Numbers of which the runs that are tried together consist at most: beyond these a step takes as
 #: long as its arithmetic, and so grows with the runs.
 NUMBERS = 2**20
@@ -136,20 +136,20 @@ def _tried(descents: Sequence[LearnTask], effort: Effort, budget: float) -> tupl
         return 0.0, 0
     sizes = {id(task): _sizes(task) for task in descents}
     ordered = sorted(descents, key=lambda task: prod(sizes[id(task)]))
+    by_size, steps = [prod(sizes[id(task)]) for task in ordered], [task.steps for task in ordered]
     places = [*dict.fromkeys(round(part * (len(ordered) - 1)) for part in SPREAD)]
     tried: dict[int, tuple[float, int]] = {}
-    began = time.process_time()
+    began, seconds = time.process_time(), 0.0
     for place in places:
-        if len(tried) >= 2 and time.process_time() - began > budget:
+        if len(tried) >= 2 and time.process_time() - began > max(budget, SHARE * seconds):
             break
         if effort.progress:
             effort.progress(len(tried), len(places), f"a few steps of {ordered[place].title}")
         tried[place] = _try(ordered[place], sizes[id(ordered[place])][0], effort.device)
-    known = sorted(tried)
-    each = [tried[place][0] / max(1, ordered[place].steps) for place in known]
-    by_size = [prod(sizes[id(task)]) for task in ordered]
-    a_step = np.interp(by_size, [by_size[place] for place in known], each)
-    return float(a_step @ [t.steps for t in ordered]), max(size for _, size in tried.values())
+        known = sorted(tried)
+        each = [tried[at][0] / max(1, steps[at]) for at in known]
+        seconds = float(np.interp(by_size, [by_size[at] for at in known], each) @ steps)
+    return seconds, max(size for _, size in tried.values())
 
 
 def _sizes(task: LearnTask) -> tuple[int, int]:
