@@ -10,19 +10,11 @@ import polars as pl
 import pytest
 
 import inweights as iw
-from inweights.config import Config
 from inweights.errors import ConfigError
-from inweights.lab import Computation, Measure, Paper, Plan, share
-from inweights.lab.engine.collect import Effort
-from inweights.lab.engine.together import build_model
+from inweights.lab import Measure
 from inweights.lab.grammar.axes import grid
-from inweights.lab.studies import cost
-from inweights.lab.studies.settle import settle
 from inweights.lab.studies.sweep import sweep, worth
-from inweights.runs import RunStore
-from inweights.seeds import Streams
 from inweights.support import progress
-from inweights.training import Curriculum, Optimizer, Phase, Stop
 from inweights.worlds.families.path_star import PathStar
 
 #: Studies of tests are too small to know their facts.
@@ -153,79 +145,6 @@ def test_defaults_make_a_model_that_fits_the_largest_world(tmp_path) -> None:
     assert set(table["role"]) == {"first_hop", "second_hop", "identity", "composition"}
 
 
-def test_a_forecast_is_what_then_happens(tmp_path) -> None:
-    over = {"world.n": [3, 4]}
-    study = iw.Study(WORLD, MODEL, SHORT, over, seeds=3, runs=tmp_path)
-    ahead = study.forecast()
-    assert (ahead.conditions, ahead.seeds, ahead.runs, ahead.stored) == (2, 3, 6, 0)
-    assert (ahead.trained, ahead.steps) == (6, 6 * 5)
-    assert ahead.minutes is not None
-    assert 0 < ahead.minutes < 1
-    assert ahead.memory > 2**20
-    assert not list(tmp_path.iterdir())  # nothing is stored
-    more = iw.Study(WORLD, MODEL, SHORT, over, seeds=5, runs=tmp_path)
-    study.run(progress=False)
-    left = more.forecast()
-    assert (left.stored, left.trained, left.steps) == (6, 4, 4 * 5)
-    more.run(progress=False)
-    done = more.forecast()
-    assert (done.stored, done.trained, done.minutes) == (10, 0, None)
-    assert str(done) == "2 conditions × 5 seeds: 10 runs, 10 stored; 0 to train: 0 steps"
-
-
-class Uneven(Config):
-    """A world of one's own that is larger for odd seeds."""
-
-    def build(self, seed: int = 0) -> iw.World:
-        return iw.TwoHop(n=3 + seed % 2).build(seed)
-
-
-def test_a_forecast_of_worlds_of_several_shapes(tmp_path) -> None:
-    study = iw.Study(Uneven(), MODEL, SHORT, seeds=4, runs=tmp_path)
-    ahead = study.forecast()
-    assert (ahead.trained, ahead.steps) == (4, 4 * 5)
-    assert study.run(progress=False)["seed"].n_unique() == 4
-
-
-@pytest.mark.parametrize(
-    "ends",
-    [
-        {"stop": Stop(loss_below=50.0, every=1)},
-        {"optimizer": Optimizer(kind="sgd", rate=1e30, weight_decay=0.0)},
-    ],
-    ids=["stops at once", "diverges"],
-)
-def test_a_forecast_of_trainings_that_end_early(tmp_path, ends) -> None:
-    """It counts all steps, as without them: when a run ends is not known before."""
-    phases = tuple(Phase(name=str(i), steps=30, **ends) for i in range(6))
-    ahead = iw.Study(WORLD, MODEL, Curriculum(phases=phases), seeds=2, runs=tmp_path).forecast()
-    assert (ahead.trained, ahead.steps) == (2, 2 * 180)
-    assert ahead.minutes is not None
-    assert 0 < ahead.minutes < 1
-
-
-def test_a_forecast_tries_no_model_that_is_not_trained(tmp_path, monkeypatch) -> None:
-    """What a look at it takes is not what a step of the others takes."""
-    tried = []
-
-    def seen(task: Any, *_: Any) -> tuple[float, int]:
-        tried.append(task.steps)
-        return 60.0, 0
-
-    monkeypatch.setattr(cost, "_try", seen)
-    learners = {"untrained": Curriculum(phases=(Phase(steps=0),)), "trained": SHORT}
-    ahead = iw.Study(WORLD, MODEL, learners, seeds=2, runs=tmp_path).forecast()
-    assert tried == [10]  # of two runs
-    assert (ahead.trained, ahead.steps) == (4, 10)
-    assert ahead.minutes == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("wrong", [{"jobs": -1}, {"device": "gpu"}])
-def test_a_forecast_refuses_what_a_run_would(wrong, tmp_path) -> None:
-    with pytest.raises(ConfigError):
-        iw.Study(WORLD, MODEL, SHORT, runs=tmp_path).forecast(**wrong)
-
-
 def test_work_that_is_short_is_done_in_one_process() -> None:
     plan = iw.Plan(trials=grid(WORLD, MODEL, SHORT, {}), measures=[iw.probes.accuracy])
     assert worth(plan, 3, "cpu") == 1
@@ -273,114 +192,6 @@ def test_a_sweep_measures_something(tmp_path) -> None:
     with pytest.raises(ConfigError, match="needs at least one measure"):
         sweep(WORLD, MODEL, SHORT, measures=[], runs=tmp_path)
     assert not list(tmp_path.iterdir())
-
-
-class Settings(Config):
-    share: float = 0.5
-
-
-def tossed(seed: int, share: float) -> pl.DataFrame:
-    return pl.DataFrame({"heads": [Streams(seed).numpy("coin").binomial(20, share) / 20]})
-
-
-PAPER = Paper("mine", "My lab", claims_of="ours")
-state = PAPER.stating("coin", "nowhere")
-COIN = PAPER.recipe(
-    "coin",
-    title="A coin",
-    place="nowhere",
-    summary="Tosses a coin.",
-    scales={"cpu": Settings()},
-    seeds={"cpu": 4},
-    plan=lambda settings: Plan(
-        computations=[
-            Computation(
-                name="tosses",
-                labels={},
-                compute=tossed,
-                options={"share": settings.share},
-                seeded=True,
-            )
-        ]
-    ),
-    claims=(
-        state("clear", "It is above a tenth.", share("tosses", "heads") >= 0.1),
-        state("close", "It is above .45.", share("tosses", "heads") >= 0.45),
-        state("edge", "It is above a half.", share("tosses", "heads") >= 0.5),
-    ),
-)
-
-
-def test_more_seeds_settle_what_is_undecided(tmp_path) -> None:
-    done = settle(COIN, "cpu", store=RunStore(tmp_path), seconds=1000)
-    verdicts = {claim.id.rpartition("/")[2]: claim for claim in done.outcome.claims}
-    assert "mine/coin/close" in done.before
-    assert verdicts["close"].verdict == "reproduced"
-    assert verdicts["close"].level > 0.99
-    # A mean on the edge is never settled, but for chance; the most that is tried is 64 times.
-    assert done.left == ("mine/coin/edge",)
-    assert done.seeds == 256
-    assert "256 seeds are the most" in done.why
-
-
-def test_a_budget_is_kept(tmp_path) -> None:
-    done = settle(COIN, "cpu", store=RunStore(tmp_path), seconds=0.0)
-    assert done.left == done.before
-    assert done.seeds == 4
-    assert "more seeds take about" in done.why
-
-
-def test_a_look_that_takes_longer_than_it_should_is_stopped(tmp_path, monkeypatch) -> None:
-    """Later seeds may take longer than those whose pace was seen, or were stored before."""
-    clock = [0.0]
-    monkeypatch.setattr(
-        "inweights.lab.studies.settle.time", SimpleNamespace(monotonic=lambda: clock[0])
-    )
-
-    def later(*_: object) -> None:
-        clock[0] += 100.0
-
-    effort = Effort(progress=later)
-    done = settle(COIN, "cpu", store=RunStore(tmp_path), seconds=600, effort=effort)
-    assert (done.seeds, done.left) == (4, done.before)
-    assert "8 seeds took longer" in done.why
-    done = settle(COIN, "cpu", store=RunStore(tmp_path), seconds=1000)
-    assert done.left == ("mine/coin/edge",)
-
-
-def test_an_estimate_of_large_models_tries_few_of_them(tmp_path, monkeypatch) -> None:
-    """Its steps and memory are still those of all."""
-    tried: list[int] = []
-
-    def build(block, device):
-        tried.append(len(block.runs))
-        return build_model(block, device)
-
-    monkeypatch.setattr("inweights.lab.engine.together.build_model", build)
-    study = iw.Study(WORLD, MODEL, SHORT, seeds=6, runs=tmp_path)
-    whole = study.forecast()
-    monkeypatch.setattr("inweights.lab.studies.cost.NUMBERS", 1)
-    few = study.forecast()
-    assert tried == [6, 1]
-    assert (few.trained, few.steps) == (whole.trained, whole.steps)
-    assert few.memory >= whole.memory
-
-
-@pytest.mark.parametrize(("seconds", "tries"), [(10.0, 2), (10_000.0, 6)])
-def test_an_estimate_of_what_takes_long_tries_more(seconds, tries, tmp_path, monkeypatch) -> None:
-    tried: list[str] = []
-
-    def slowly(task, *_: object) -> tuple[float, int]:
-        tried.append(task.title)
-        return seconds, 1
-
-    ticking = SimpleNamespace(process_time=lambda: float(len(tried)))
-    monkeypatch.setattr(cost, "_try", slowly)
-    monkeypatch.setattr(cost, "time", ticking)
-    over = {"model.width": [3, 4, 5, 6, 7, 8, 9]}
-    looked = iw.Study(WORLD, MODEL, SHORT, over=over, seeds=2, runs=tmp_path).forecast()
-    assert len(set(tried)) == tries
-    assert looked.minutes == pytest.approx(7 * seconds / 60)
 
 
 def test_conditions_of_a_grid_share_their_parts() -> None:

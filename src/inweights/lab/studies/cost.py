@@ -99,8 +99,8 @@ def forecast(
 ) -> Forecast:
     """Estimate the cost of the missing part of a plan by timing a few steps; stores nothing.
 
-    Two to six groups of runs are tried, spread over all by size, in a few processor seconds; the
-    cost of a step of the others lies between these, by parameters times facts.
+    Two to six groups of runs are tried, spread over all by size, and more of them where the whole
+    takes long; the cost of a step of the others lies between these, by parameters times facts.
     """
     effort = effort or Effort()
     device = effort.device
