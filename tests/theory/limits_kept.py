@@ -1,10 +1,12 @@
 """A program that measures how well ``--seconds`` is kept.
 
-``python tests/theory/limits_kept.py [SECONDS…] [NAME…]`` gives facts of many shapes to the commands
-that take the option, or to those named, with each limit, and prints what they took and how many
-times the limit that is. Time is the processor's, for the commands as for the measurement, so that
-other work on the machine is neither's: the commands' clock, ``time.perf_counter``, is replaced by
-``time.process_time``. What comes before the forecast, reading the file, is not under the limit.
+``python tests/theory/limits_kept.py [calls] [SECONDS…] [NAME…]`` gives facts of many shapes to the
+commands that take the option, or to those named, with each limit, and prints what they took and how
+many times the limit that is. Time is the processor's, for the commands as for the measurement, so
+that other work on the machine is neither's: the commands' clock, ``time.perf_counter``, is replaced
+by ``time.process_time``. With ``calls`` it is replaced by a count of calls, which is the same on
+every machine. What comes before the forecast, reading the file, is not under the limit, and what
+an audit counts beside it is not either.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from tests.forks import forked
 
 #: The most that a limit is exceeded by: this many times, and so many seconds for a short one.
 TIMES, LEAST = 1.5, 0.5
+#: Calls and returns that are counted as a second.
+A_SECOND = 1_000_000
 
 
 def hub(count: int) -> Iterator[tuple[str, str, str]]:
@@ -65,38 +69,68 @@ COMMANDS = {
     "predict a graph": ("predict", "graph", "--set", "shape=cycle", "--set", "n=200"),
     "predict reversals": ("predict", "reversal", "--set", "n=300"),
 }
-#: What is called first when the time begins to run.
+#: What is called first when the time begins to run, and what returns when it no longer does; the
+#: command itself does where nothing is named.
 STARTS = {
     "inweights.theory.prediction.predict": "parts_within",
     "inweights.audit.forecast": "facts_within",
 }
+ENDS = {"inweights.audit.audit": "forecast_of"}
 
 
-def measure(words: tuple[str, ...], seconds: float, told: Path) -> None:
-    """Write down the time under the limit, and that of all of the command."""
-    from inweights.cli import main
+def calls() -> Callable[[], float]:
+    """Return a clock that counts calls: a program takes the same time on any machine."""
+    made = [0]
 
-    began: list[float] = []
-    time.perf_counter = time.process_time
-    for place, name in STARTS.items():
+    def count(*_: object) -> None:
+        made[0] += 1
+
+    sys.setprofile(count)
+    return lambda: made[0] / A_SECOND
+
+
+def note(
+    clock: Callable[[], float], times: list[float], places: dict[str, str], *, end: bool
+) -> None:
+    """Have functions note the time when they are called, or when they return."""
+    for place, name in places.items():
         module = importlib.import_module(place)
         real = getattr(module, name)
 
-        def noted(*args: object, real: Callable[..., object] = real) -> object:
-            began.append(time.process_time())
-            return real(*args)
+        def noted(*args: object, real: Callable[..., object] = real, **options: object) -> object:
+            if not end:
+                times.append(clock())
+            try:
+                return real(*args, **options)
+            finally:
+                if end:
+                    times.append(clock())
 
         setattr(module, name, noted)
-    start = time.process_time()
+
+
+def measure(words: tuple[str, ...], seconds: float, told: Path, *, counted: bool) -> None:
+    """Write down the time under the limit, and that of all of the command."""
+    from inweights.cli import main
+
+    began, ended = list[float](), list[float]()
+    clock = calls() if counted else time.process_time
+    time.perf_counter = clock
+    note(clock, began, STARTS, end=False)
+    note(clock, ended, ENDS, end=True)
+    start = clock()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         assert main([*words, "--seconds", str(seconds)]) == 0
-    now = time.process_time()
-    told.write_text(f"{now - min(began, default=start)} {now - start}", encoding="ascii")
+    now = clock()
+    sys.setprofile(None)
+    until = max(ended, default=now)
+    told.write_text(f"{until - min(began, default=start)} {now - start}", encoding="ascii")
 
 
 def main(*given: str) -> None:
     worst, named = 0.0, [one for one in given if one in COMMANDS]
-    limits = [float(one) for one in given if one not in named] or [1.0, 5.0, 20.0]
+    counted = "calls" in given
+    limits = [float(one) for one in given if one not in (*named, "calls")] or [1.0, 5.0, 20.0]
     with tempfile.TemporaryDirectory() as home:
         os.chdir(home)
         told = Path("times")
@@ -105,7 +139,7 @@ def main(*given: str) -> None:
             Path(f"{name}.csv").write_text(rows, encoding="utf-8")
         for name, words in COMMANDS.items():
             for limit in limits if name in (named or COMMANDS) else ():
-                assert forked(partial(measure, words, limit, told)) == 0, name
+                assert forked(partial(measure, words, limit, told, counted=counted)) == 0, name
                 under, whole = map(float, told.read_text(encoding="ascii").split())
                 times = under / limit if under > limit + LEAST else 1.0
                 worst = max(worst, times)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from inweights.audit.findings import findings, headline, outlook
+from inweights.audit.findings import Finding, findings, headline, outlook
 from inweights.audit.strategies.measured import ASKED, MEASURED_ON, evidence
 from inweights.cli.console.base import listing, out, parts_of, print_json, say, table
 from inweights.cli.console.plain import plain_forecast
@@ -46,8 +46,9 @@ def audit(
     if json:
         print_json(_plain(made) | ({"mended": mended.counts} if mended else {}))
         return
+    found = findings(made)
     say((headline(made), "bold"))
-    _findings(made, "act", "good")
+    _findings(found, "act", "good")
     out.print()
     say(
         (plural(len(facts), "fact"), "bold"),
@@ -61,7 +62,7 @@ def audit(
     _forecast(made)
     _worded(made)
     out.print()
-    _findings(made, "note")
+    _findings(found, "note")
     if mended is not None:
         _mended(mended, folder)
     if page is not None:
@@ -173,9 +174,9 @@ def _strategies(made: Augmented) -> None:
         out.print("no strategy: each fact once (for strategies see docs/own-facts-measured.md)")
 
 
-def _findings(made: Audit, *levels: str) -> None:
+def _findings(those: tuple[Finding, ...], *levels: str) -> None:
     colours = {"act": "red", "good": "green", "note": "yellow"}
-    for found in findings(made):
+    for found in those:
         if found.level in levels:
             text = f"{found.title}. {found.text}".replace("`", "")
             say(("•", colours[found.level]), f" {text}")

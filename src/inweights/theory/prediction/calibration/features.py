@@ -48,7 +48,7 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
     identities = len(every & known) / max(len(every), 1)
     after = _after(world)
     answers = _answers(after)
-    into = sum(answers.values(), Counter[int]())
+    into = Counter(thing for links in after.values() for _, thing in links)
     found = []
     for query, margin in rows.select("query", "margin").iter_rows():
         prompt, answer = asked.prompt(query).tolist(), int(asked.answer(query)[0])
