@@ -39,7 +39,7 @@ CURRICULA = {
         phases=(
             Phase(name="all", steps=5),
             Phase(name="on", steps=4, edit=Edit(method="training", count=2, steps=3, rate=0.01)),
-            Phase(name="late", steps=0, edit=Edit(method="embedding", role="first_hop")),
+            Phase(name="late", steps=0, edit=Edit(method="embedding", role="first_hop", steps=6)),
             Phase(name="last", steps=3, edit=Edit(share=0.25)),
         )
     ),
