@@ -11,7 +11,7 @@ else import this module; ``test_accelerator.py`` starts them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,7 +20,6 @@ from typing import Any
 import torch
 from torch.utils import backend_registration as backend
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map
 
 NAME = "pretend"
 _DATA_DECIDES = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
@@ -112,7 +111,9 @@ class Accelerator(TorchDispatchMode):
 
 def _run(func: Any, args: Any, kwargs: Any) -> Any:
     """Do an operation on the CPU; what it gives is on the device if it was asked of that."""
-    tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+    leaves: list[Any] = []
+    _mapped(leaves.append, (args, *kwargs.values()))
+    tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
     given = [tensor for tensor in tensors if isinstance(tensor, OnDevice)]
     device = kwargs.get("device")
     stays = bool(given) if device is None else torch.device(device).type == NAME
@@ -127,7 +128,8 @@ def _run(func: Any, args: Any, kwargs: Any) -> Any:
         _seen[-1].waits.update([str(func)] if _makes_wait(func, args) else ())
     if stays and device is not None:
         kwargs = {**kwargs, "device": "cpu"}
-    result = func(*tree_map(_held, args), **tree_map(_held, kwargs))
+    held = {name: _mapped(_held, value) for name, value in kwargs.items()}
+    result = func(*_mapped(_held, args), **held)
     if any(tensor.shape != tensor.held.shape for tensor in given):
         raise NotImplementedError(f"{func} changes a shape in place")
     known = {id(tensor.held): tensor for tensor in given}  # what works in place returns its operand
@@ -137,7 +139,14 @@ def _run(func: Any, args: Any, kwargs: Any) -> Any:
             return known[id(value)]
         return OnDevice(value) if stays and isinstance(value, torch.Tensor) else value
 
-    return tree_map(wrapped, result)
+    return _mapped(wrapped, result)
+
+
+def _mapped(make: Callable[[Any], Any], value: Any) -> Any:
+    """Change what an operation takes or gives: values, lists and tuples. Torch's takes long."""
+    if isinstance(value, list | tuple):
+        return type(value)([_mapped(make, one) for one in value])
+    return make(value)
 
 
 def _held(value: Any) -> Any:
@@ -173,7 +182,7 @@ def _cast(name: str, low: bool, *args: Any, **kwargs: Any) -> Any:
     name, _, overload = name.partition(".")
     operation = getattr(getattr(torch.ops.aten, name), overload or "default")
     with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(key)):
-        return operation(*map(cast, args), **tree_map(cast, kwargs))
+        return operation(*map(cast, args), **{name: cast(value) for name, value in kwargs.items()})
 
 
 class _Module(backend._DummyBackendModule):
