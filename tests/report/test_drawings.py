@@ -227,6 +227,33 @@ def test_labels_on_a_phone_do_not_touch():
             assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
 
 
+def test_values_of_a_sweep_are_named_on_a_logarithmic_axis():
+    rows = [(seed, x, 0.5) for seed in (0, 1) for x in (50, 100, 200, 400)]
+    table = pl.DataFrame(rows, schema=["seed", "x", "y"], orient="row")
+    figure = made_up.figure("a", "lines", ("t",), x="x", y="y", x_log=True)
+    (axes,) = draw(figure, {"t": table}).axes
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["50", "100", "200", "400"]
+
+
+@pytest.mark.parametrize("values", [range(2, 900, 9), [10**-k * 3 for k in range(7)], [8, 9, 800]])
+@pytest.mark.parametrize("columns", [1, 2, 4])
+def test_labels_of_a_logarithmic_axis_do_not_touch(values, columns):
+    """Where there is room for all digits of a decade, and where there is none."""
+    rows = [(seed, f"p{k}", x, 0.5) for seed in (0, 1) for k in range(columns) for x in values]
+    table = pl.DataFrame(rows, schema=["seed", "panel", "x", "y"], orient="row", strict=False)
+    figure = made_up.figure(
+        "a", "lines", ("t",), x="x", y="y", x_log=True, facet="panel", columns=columns
+    )
+    for picture in (draw(figure, {"t": table}), draw_for_phone(figure, {"t": table})):
+        picture.draw_without_rendering()
+        for axes in picture.axes:
+            boxes = [t.get_window_extent() for t in axes.get_xticklabels() if t.get_text()]
+            inside = axes.get_window_extent().padded(1)
+            boxes = [box for box in boxes if inside.x0 <= (box.x0 + box.x1) / 2 <= inside.x1]
+            assert boxes
+            assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
+
+
 def test_a_drawing_of_ones_own_is_narrowed_if_it_can_be(tables, registries):
     @drawing("mine")
     def mine(table, *, columns):

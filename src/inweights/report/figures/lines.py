@@ -216,31 +216,31 @@ def _reference(axes: Axes, rows: pl.DataFrame, x: str, column: str) -> None:
 def _dress(axes: Axes, values: pl.Series, log: bool) -> None:
     axes.grid(axis="y", color=style.PALE, linewidth=0.5)
     axes.set_axisbelow(True)
+    places = (values.filter(values > 0) if log else values).unique().sort().to_list()
+    wide = 0.8 * axes.get_window_extent().width * 72 / axes.figure.dpi  # within the margins
     if log:
         axes.set_xscale("log")
-        # Matplotlib labels every digit of a short axis, one label over the other.
-        positive = values.filter(values > 0)
-        span = 300 if style.full_width() == style.FULL_WIDTH else 20
-        short = len(positive) > 0 and positive.max() < span * positive.min()  # type: ignore[operator]
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    if log and len(places) > 6:
+        low, high = axes.dataLim.minposx, axes.dataLim.x1  # do labels at 1, 2 and 5 fit here?
+        each = max(text_width(text, style.SMALL) for text in (f" {low:.1g} ", f" {high:,.0f} "))
+        short = each * 3 * np.log10(high / low) < wide
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if short else (1,)))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-        axes.xaxis.set_minor_formatter(NullFormatter())
+    elif log or (values.dtype.is_integer() and len(places) <= 12):
+        axes.set_xticks(places, _named(axes, places, wide))
     elif values.dtype.is_integer():
-        places = values.unique().sort().to_list()
-        if len(places) <= 12:
-            axes.set_xticks(places, _named(axes, places))
-        else:
-            axes.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
+        axes.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
 
 
-def _named(axes: Axes, places: list[int]) -> list[str]:
+def _named(axes: Axes, places: list[float], wide: float) -> list[str]:
     """Texts of ticks: of all, or of every second, third, ... where they would touch."""
-    wide = 0.8 * axes.get_window_extent().width * 72 / axes.figure.dpi  # within the margins
-    span, texts = max(1, places[-1] - places[0]), [str(place) for place in places]
+    at = axes.transScale.transform([(place, 1) for place in places])[:, 0]
+    span, texts = (at[-1] - at[0]) or 1, [f"{place:,.10g}" for place in places]
     halves = [text_width(text, style.SMALL) / 2 + 1 for text in texts]
     for step in range(1, len(places)):
         ends = pairwise(range(0, len(places), step))
-        if all(wide * (places[b] - places[a]) / span > halves[a] + halves[b] for a, b in ends):
+        if all(wide * (at[b] - at[a]) / span > halves[a] + halves[b] for a, b in ends):
             break
     else:
         step = len(places)
