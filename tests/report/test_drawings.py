@@ -236,7 +236,7 @@ def test_values_of_a_sweep_are_named_on_a_logarithmic_axis():
 
 
 @pytest.mark.parametrize("values", [range(2, 900, 9), [10**-k * 3 for k in range(7)], [8, 9, 800]])
-@pytest.mark.parametrize("columns", [1, 2, 4])
+@pytest.mark.parametrize("columns", [1, 4])
 def test_labels_of_a_logarithmic_axis_do_not_touch(values, columns):
     """Where there is room for all digits of a decade, and where there is none."""
     rows = [(seed, f"p{k}", x, 0.5) for seed in (0, 1) for k in range(columns) for x in values]
