@@ -235,6 +235,11 @@ def test_values_of_a_sweep_are_named_on_a_logarithmic_axis():
     assert [text.get_text() for text in axes.get_xticklabels()] == ["50", "100", "200", "400"]
 
 
+def test_a_logarithmic_axis_with_nothing_above_zero_is_drawn():
+    table = pl.DataFrame({"seed": [0, 1], "x": [0, 0], "y": [0.5, 0.6]})
+    draw(made_up.figure("a", "lines", ("t",), x="x", y="y", x_log=True), {"t": table})
+
+
 @pytest.mark.parametrize("values", [range(2, 900, 9), [10**-k * 3 for k in range(7)], [8, 9, 800]])
 @pytest.mark.parametrize("columns", [1, 4])
 def test_labels_of_a_logarithmic_axis_do_not_touch(values, columns):

@@ -90,41 +90,40 @@ def calls() -> Callable[[], float]:
 
 
 def note(
-    clock: Callable[[], float], times: list[float], places: dict[str, str], *, end: bool
+    clock: Callable[[], float], spans: list[tuple[float, float]], place: str, name: str
 ) -> None:
-    """Have functions note the time when they are called, or when they return."""
-    for place, name in places.items():
-        module = importlib.import_module(place)
-        real = getattr(module, name)
+    """Have a function note when it is called and when it returns."""
+    module = importlib.import_module(place)
+    real = getattr(module, name)
 
-        def noted(*args: object, real: Callable[..., object] = real, **options: object) -> object:
-            if not end:
-                times.append(clock())
-            try:
-                return real(*args, **options)
-            finally:
-                if end:
-                    times.append(clock())
+    def noted(*args: object, **options: object) -> object:
+        start = clock()
+        try:
+            return real(*args, **options)
+        finally:
+            spans.append((start, clock()))
 
-        setattr(module, name, noted)
+    setattr(module, name, noted)
 
 
 def measure(words: tuple[str, ...], seconds: float, told: Path, *, counted: bool) -> None:
     """Write down the time under the limit, and that of all of the command."""
     from inweights.cli import main
 
-    began, ended = list[float](), list[float]()
+    began, ended = list[tuple[float, float]](), list[tuple[float, float]]()
     clock = calls() if counted else time.process_time
     time.perf_counter = clock
-    note(clock, began, STARTS, end=False)
-    note(clock, ended, ENDS, end=True)
+    for spans, places in ((began, STARTS), (ended, ENDS)):
+        for place, name in places.items():
+            note(clock, spans, place, name)
     start = clock()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         assert main([*words, "--seconds", str(seconds)]) == 0
     now = clock()
     sys.setprofile(None)
-    until = max(ended, default=now)
-    told.write_text(f"{until - min(began, default=start)} {now - start}", encoding="ascii")
+    first = min((one for one, _ in began), default=start)
+    last = max((one for _, one in ended), default=now)
+    told.write_text(f"{last - first} {now - start}", encoding="ascii")
 
 
 def main(*given: str) -> None:

@@ -83,8 +83,7 @@ def test_a_failed_save_leaves_nothing(tmp_path, monkeypatch) -> None:
 
 
 @pytest.mark.slow
-def test_loads_as_a_hugging_face_dataset(tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+def test_loads_as_a_hugging_face_dataset(tmp_path) -> None:
     datasets = pytest.importorskip("datasets", reason="needs inweights[hf]")
     world = TwoHop(n=3, complexity=2).build()
     loaded = datasets.load_dataset(

@@ -114,8 +114,8 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         "cells": cells,
         "read": runs.filter(pl.col("stage") == PATHS),
         "shown": law.filter(pl.col("by") == AFFINE)
-        .with_columns(panel=pl.format("width {}, decay {}", "width", "decay"))
-        .unpivot(["reach", "foretold"], index=["arms", "panel", "seed"], variable_name="what"),
+        .with_columns(panel=pl.format("width {}, decay {}", "width", "decay"), predicted="foretold")
+        .unpivot(["reach", "predicted"], index=["arms", "panel", "seed"], variable_name="what"),
         "profile": cells.filter(pl.col("width") == pl.col("width").max())
         .with_columns(cell=pl.format("{} arms, decay {}", "arms", "decay"))
         .rename(readers)

@@ -103,7 +103,7 @@ class Panel:
                 _line(axes, data, looks[name], shift, dots=step > 0)
         if "column" in self.named:
             _reference(axes, rows, self.x, self.named["column"])
-        _dress(axes, places, self.x_log)
+        _dress(axes, places, self.x_log and bool((places > 0).any()))
 
 
 @drawing("lines")
@@ -227,7 +227,7 @@ def _dress(axes: Axes, values: pl.Series, log: bool) -> None:
         short = each * 3 * np.log10(high / low) < wide
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if short else (1,)))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-    elif log or (values.dtype.is_integer() and len(places) <= 12):
+    elif log or (values.dtype.is_integer() and 0 < len(places) <= 12):
         axes.set_xticks(places, _named(axes, places, wide))
     elif values.dtype.is_integer():
         axes.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
