@@ -71,7 +71,7 @@ def test_the_law_is_fitted_on_some_cells_and_judged_on_the_others() -> None:
     assert values(derived["read"], ENDS) == [(0.6, 0.3, 0.8, 0.5, 0.4, 0.7, 0.25)]
     assert values(derived["shown"], "what value", arms=2, panel="width 16, decay 1.0") == [
         ("reach", 4.0),
-        ("foretold", 4.0),
+        ("predicted", 4.0),
     ]
     shown = values(derived["profile"], "of value", cell="2 arms, decay 1.0", nodes=5)
     assert shown == [(carry.AFFINE, 0.89), (carry.NEAREST, 0.4), ("edges", 0.5)]
