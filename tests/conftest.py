@@ -151,6 +151,15 @@ def checkout_is_asked_for_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def installed_plugins_are_looked_for_once() -> Iterator[None]:
+    """Each command does: the descriptions of all that is installed were a fiftieth of the time."""
+    plugins = import_module("inweights.support.plugins")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plugins, "entry_points", cache(plugins.entry_points))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def shapes_are_checked(request: pytest.FixtureRequest) -> Iterator[None]:
     """In the tests of the rooms whose signatures say them."""

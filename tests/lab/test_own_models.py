@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -225,6 +226,7 @@ def test_an_installed_plug_in_registers_a_learner(
         .replace("model.options.width", "model.width")
     )
     monkeypatch.syspath_prepend(packages)
+    monkeypatch.setattr("inweights.support.plugins.entry_points", entry_points)  # looks each time
     assert main(["sweep", "own.toml", "--seeds", "2"]) == 2
     assert "unknown model 'own-table'" in capsys.readouterr().err
     (about / "entry_points.txt").write_text("[inweights.plugins]\nlab = own_lab\n")
