@@ -64,6 +64,9 @@ def test_run_json_has_what_a_program_needs(runs, capsys) -> None:
     code, out, _ = call(capsys, "show", "demo/two-hop", "--scale", "smoke", "--json")
     assert code == 0
     assert json.loads(out)["cached"]
+    for place in (done["folder"], done["page"], f"file://{done['page']}"):  # whose runs they are
+        code, out, _ = call(capsys, "show", place, "--runs", str(runs / "others"), "--json")
+        assert (code, json.loads(out)["page"]) == (0, done["page"])
 
 
 def test_list_and_board(runs, capsys) -> None:

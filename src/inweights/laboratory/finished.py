@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,14 +19,14 @@ from inweights.laboratory.results import board, stated, stored_root
 from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
 from inweights.recipes.catalogue.index import entry_of
 from inweights.runs import RunFolder, RunStore, remembered, written
+from inweights.runs.folder import CONFIG
 
 if TYPE_CHECKING:
     from inweights.lab.engine.outcome import Outcome
 
 #: Why a claim has a verdict without a run on this disk.
 STORED = "from the stored board"
-#: First parts of the names of recipes that are read from their runs: studies in files, and
-#: comparisons of trainings.
+#: First parts of the names of recipes that are read from their runs.
 _STUDY, _TRAINING = "study/", "training/"
 
 
@@ -93,18 +94,21 @@ def verdicts(
 def open_run(
     name: str, scale: str = "cpu", *, runs: str | Path | None = None, again: bool = False
 ) -> Outcome:
-    """Return a finished run by its recipe, or by the first letters of its hash.
+    """Return a finished run by its recipe, its hash or its folder.
 
     Args:
         name: A recipe (its last part is enough where only one has that), the first letters of a
-            run's hash, or ``last``: the newest finished run.
+            run's hash, the run's folder or page, or ``last``: the newest finished run.
         scale: Scale of the run, if a recipe is given.
         runs: Folder of all runs.
-        again: Whether the run is judged and drawn again, with the claims and figures of this
-            version; nothing is trained.
+        again: Whether it is judged and drawn again, as this version does; nothing is trained.
     """
     from inweights.lab.engine.outcome import refresh
 
+    with suppress(OSError, ValueError, IndexError):  # what is no path is a name
+        place = Path(name.removeprefix("file://").removesuffix("page.html")).resolve(strict=True)
+        if (place / CONFIG).is_file():
+            name, runs = place.name, place.parents[2]
     store = RunStore(runs)
     complete = (folder for folder in store if folder.complete)
     if name == "last":
@@ -139,10 +143,7 @@ def open_run(
     if len(matches) > 1:
         raise ConfigError(f"'{name}' fits {len(matches)} runs; give more letters of the hash")
     if not matches[0].complete:
-        raise ConfigError(
-            f"the run {matches[0].path.name} is not finished; run the same command again to "
-            "continue"
-        )
+        raise ConfigError(f"the run {matches[0].path.name} is not finished; run its command again")
     return _open(matches[0], again=again)
 
 

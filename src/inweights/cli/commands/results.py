@@ -46,10 +46,9 @@ def show(
     """Show the claims of a finished run, and the path of its page.
 
     Args:
-        run: A recipe, the first letters of a run's hash, or last: the newest run.
+        run: A recipe, a run's folder or the first letters of its hash, or last: the newest.
         which.scale: Which run of a recipe.
-        again: Judge and draw the run again with the claims and figures of this version, without
-            training.
+        again: Judge and draw the run again, as this version does; nothing is trained.
         verdicts.full: Show intervals, seeds and deciding cases.
     """
     outcome = which.open(run, again=again)
@@ -69,7 +68,7 @@ def compare(
     """Compare two runs: verdicts, scores, and different settings.
 
     Args:
-        first: A recipe, the first letters of a run's hash, or last: the newest run.
+        first: A recipe, a run's folder or the first letters of its hash, or last: the newest.
         second: The other run.
         which.scale: Scale of the runs, if recipes are given.
     """
@@ -108,7 +107,7 @@ def export(
     """Export a run for a paper: figures as PDF, claims as LaTeX, tables as CSV.
 
     Args:
-        run: A recipe, the first letters of a run's hash, or last: the newest run.
+        run: A recipe, a run's folder or the first letters of its hash, or last: the newest.
         out: Folder to write; files of the same name are replaced.
         which.scale: Which run of a recipe.
     """
