@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from msgspec.structs import replace
 
@@ -106,7 +107,8 @@ def open_run(
     from inweights.lab.engine.outcome import refresh
 
     with suppress(OSError, ValueError, IndexError):  # what is no path is a name
-        place = Path(name.removeprefix("file://").removesuffix("page.html")).resolve(strict=True)
+        path = unquote(name[7:]) if name.startswith("file://") else name
+        place = Path(path.removesuffix("page.html")).resolve(strict=True)
         if (place / CONFIG).is_file():
             name, runs = place.name, place.parents[2]
     store = RunStore(runs)
@@ -186,10 +188,7 @@ def _is_run(name: str, store: RunStore) -> bool:
 
 
 def _of_a_plugin(name: str, folder: RunFolder) -> ConfigError:
-    """The error for a recipe of a plugin: its code runs when it is named, not because a file says.
-
-    What a file says is shown, quoted for a shell.
-    """
+    """The error for a recipe of a plugin, whose code runs if named; what a file says is quoted."""
     words = [f"--plugin {shlex.quote(plugin)}" for plugin in remembered(folder)]
     hint = f"add {' '.join(words)}" if words else "name its module with --plugin"
     return ConfigError(f"{name} is a recipe of a plugin, whose code runs if you name it: {hint}")
