@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.house.strategies import STORED, accuracy_rows, gain, gains_rows, measured, short
 
 from inweights.audit import Augmented, augment, failing_chains, write_augmented
 from inweights.audit.strategies import STRATEGIES
@@ -248,43 +249,23 @@ def test_options_that_cannot_be(options, match: str) -> None:
 
 
 def test_what_is_said_of_strategies_is_what_is_stored() -> None:
-    """Of recipes, with their intervals; and the page on one's own facts has the same numbers."""
-    root = Path(__file__).parents[2]
-    stored = json.loads((root / "results" / "which-diet-teaches.json").read_text())
-    gains = {
-        (row["condition"], row["what"]): (row["gain"], row["low"], row["high"])
-        for row in stored["gains"]
-    }
-    claims = {c["id"].rpartition("/")[2]: c for c in stored["claims"]}
-    for claim, what in (("are-answered", "told"), ("teach-no-skill", "held")):
-        judged = claims[f"derived-facts-{claim}"]
-        found = gains["derive", f"composition, {what}"]
-        assert (judged["measured"], judged["low"], judged["high"]) == pytest.approx(found, abs=1e-3)
-    asked = {"composition": "composition, told", "steps": "steps, held"}
-    measured = [name for name in STRATEGIES if name != "entities"]  # came later
+    """Medians with their intervals, from the seeds' numbers; and the page has the same numbers."""
+    stored = json.loads(STORED.read_text())
     assert {(row.strategy, row.asked) for row in MEASURED} == {
-        (s, a) for s in measured for a in ASKED
+        (name, asked) for name in measured(stored) for asked in ASKED
     }
     for row in MEASURED:
-        found = gains[row.strategy, asked.get(row.asked, row.asked)]
+        found = gain(stored, row.strategy, row.asked)
         assert (row.gain, row.low, row.high) == pytest.approx(found, abs=1e-3)
-    page = (root / "docs" / "own-facts-measured.md").read_text()
-    for name in measured:
-        rows = [row for row in MEASURED if row.strategy == name]
-        cells = (f"{short(r.gain, '+')} ({short(r.low)} to {short(r.high)})" for r in rows)
-        assert f"| `{name}` |" in page
-        assert f"| {' | '.join(cells)} |" in page
-    kept = {row["condition"]: row["rise"]["mean"] for row in stored["kept"]}
-    columns = ("told", "recall", "composition, told", "composition, held", "steps, held")
-    accuracy = {(row["condition"], row["what"]): row["accuracy"] for row in stored["gains"]}
-    for name, rise in kept.items():
-        cells = (short(accuracy[name, what]) for what in (*columns, "reverse", "general"))
-        first = "nothing (control)" if name == "control" else name
-        assert f"| {first} | {' | '.join(cells)} | × {2**rise:.1f} |" in page
-
-
-def short(number: float, sign: str = "") -> str:
-    return f"{number:{sign}.2f}".replace("0.", ".", 1)
+        assert row.seeds == len(stored["seeds"])
+    middle, low, high = (short(x) for x in gain(stored, "derive", "composition, held"))
+    (derived,) = (r for r in MEASURED if (r.strategy, r.asked) == ("derive", "composition"))
+    assert f"{middle} ({low} to {high})" in derived.source
+    page = (STORED.parents[1] / "docs" / "own-facts-measured.md").read_text()
+    for name, cells in zip(measured(stored), gains_rows(stored), strict=True):
+        assert re.search(rf"\| `{name}` \| [^|]+ {re.escape(cells)}", page)
+    for row in accuracy_rows(stored):
+        assert row in page
 
 
 def test_auto_takes_what_the_measurements_speak_for() -> None:
@@ -299,7 +280,7 @@ def test_auto_takes_what_the_measurements_speak_for() -> None:
         assert all(best.gain >= row.gain for row in rows)
         assert best.source in choice.why
     # What is taken for one kind of question may cost another.
-    cost = "but derive, selected for others, -.13"
+    cost = "but derive, selected for others, -.17"
     assert [cost in choice.why for choice in made.choices] == [False, False, True]
     with pytest.raises(ConfigError, match="unknown kind of question 'step'"):
         augment(known, strategies=["auto"], want=["step"])

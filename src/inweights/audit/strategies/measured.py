@@ -21,8 +21,8 @@ class Measured(NamedTuple):
 
     Attributes:
         asked: A name of ``ASKED``.
-        gain: Accuracy over that of a control with as many tokens, mean of the seeds; its 95%
-            interval (Student, over seeds) goes from ``low`` to ``high``.
+        gain: Accuracy over that of a control with as many tokens, median of the seeds; its exact
+            95% interval (order statistics) goes from ``low`` to ``high``.
         source: Where it is from, and what limits it.
     """
 
@@ -47,7 +47,7 @@ MEASURED = tuple(
     for gain, low, high in [gains[asked]]
     for said in [(_SOURCE, _NOTES.get(strategy, {}).get(asked))]
 )
-#: A mean gain from which on a strategy is taken that no interval settles; and a cost that is told.
+#: A median gain from which on a strategy is taken that no interval settles; a cost that is told.
 _WORTH = 0.1
 
 
@@ -62,13 +62,13 @@ class Choice(NamedTuple):
 def choose(wanted: Sequence[str]) -> list[Choice]:
     """Return the strategy that speaks for itself best, for each kind of question.
 
-    That with the largest mean gain of those whose whole interval is above the control; else the
-    best in the mean, if it gains .1; else none.
+    That with the largest median gain of those whose whole interval is above the control; else the
+    best median, if it gains .1; else none.
 
     Example:
         >>> for choice in choose(["composition", "reverse"]):
         ...     print(choice.asked, choice.strategy, choice.why[:50])
-        composition derive +.67 over the control (.41 to .92, 5 seeds; recipe
+        composition derive +.75 over the control (.33 to 1.00, 8 seeds; recip
         reverse  no strategy is known to help (recipe beyond/which-
     """
     choices = []
