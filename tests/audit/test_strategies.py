@@ -264,8 +264,7 @@ def test_what_is_said_of_strategies_is_what_is_stored() -> None:
     page = (STORED.parents[1] / "docs" / "own-facts-measured.md").read_text()
     for name, cells in zip(measured(stored), gains_rows(stored), strict=True):
         assert re.search(rf"\| `{name}` \| [^|]+ {re.escape(cells)}", page)
-    for row in accuracy_rows(stored):
-        assert row in page
+    assert all(cells in page for cells in accuracy_rows(stored))
 
 
 def test_auto_takes_what_the_measurements_speak_for() -> None:

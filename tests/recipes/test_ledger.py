@@ -7,6 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from msgspec import structs
 from tests.coins import TOSSED, Settings
 from tests.recipes.ledger_home import (
     CLEAR,
@@ -165,6 +166,28 @@ def test_a_hash_is_of_all_that_moves_a_verdict(change, monkeypatch) -> None:
     assert hashes(replace(RECIPE, **change), "cpu")[CLEAR.id] != before
     words = state("clear", "Other words.", heads.at(coin="false") >= 0.5, published="0.9")
     assert hashes(replace(RECIPE, claims=(words,)), "cpu")[CLEAR.id] == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"source": "other"}, {"check": True}, {"protocol": "substitute"}, {"close": (0.8, 1.0)}],
+)
+def test_what_a_verdict_counts_for_is_a_new_version(home, change) -> None:
+    """Another model in the place of the paper's is no other word for it, nor is another size."""
+    home.state()
+    home.recipe = replace(RECIPE, claims=(structs.replace(CLEAR, **change), NEVER, EDGE))
+    assert home.run()["clear"].why.startswith("not stated in the ledger before this run")
+    assert [(one.claim.id, one.version, one.block) for one in home.state()] == [(CLEAR.id, 2, 2)]
+
+
+def test_a_printed_number_is_part_of_a_claim_and_its_spread_is_not(home) -> None:
+    home.state()
+    for published, version in (("0.9", 2), ("0.9 ± 0.1", 2), ("0.8 ± 0.1", 3)):
+        home.recipe = replace(
+            RECIPE, claims=(structs.replace(CLEAR, published=published), NEVER, EDGE)
+        )
+        home.state()
+        assert home.board()["clear"].version == version
 
 
 def test_a_run_of_before_the_statement_does_not_count(home) -> None:

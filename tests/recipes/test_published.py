@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import pytest
@@ -10,7 +11,7 @@ from msgspec import structs
 from inweights.errors import ConfigError
 from inweights.lab import Stating, share
 from inweights.lab.grammar.claim import Claim, ClaimResult, Verdict
-from inweights.lab.grammar.score import Numbers, Target
+from inweights.lab.grammar.score import Judged, Numbers, Target
 from inweights.lab.grammar.verdict import closeness, decide, lies, printed_number, sizes
 from inweights.recipes import get_recipe, recipe_names
 from inweights.report.pages.claims import headline
@@ -19,13 +20,20 @@ STATE = Stating("toy/one", "toy", "Fig. 1")
 SAID: dict[str, Any] = {"quote": "it works", "published": "0.9", "protocol": "exact"}
 
 
+DIFFERENCE = share("t", "hit").at(arm="one") - share("t", "hit").at(arm="other")
+
+
 def stated(**said: Any) -> Claim:
     return STATE("works", "It works.", share("t", "hit") >= 0.5, **SAID | said)
 
 
+def measured(claim: Claim, numbers: Sequence[float]) -> ClaimResult:
+    return decide(claim, Numbers(cases={"": dict(enumerate(numbers))}))
+
+
 def result(**found: Any) -> ClaimResult:
     about: dict[str, Any] = {"id": "a/b/c", "text": "", "place": "", "source": "a"}
-    about["published"] = "0.02"
+    about |= {"published": "0.02", "close": (0.02 / 1.5, 0.03)}
     return ClaimResult(**about | {"target": Target(least=0.0), "verdict": "reproduced"} | found)
 
 
@@ -129,10 +137,20 @@ def test_where_an_interval_lies(target: Target, low: float, high: float, verdict
 
 @pytest.mark.parametrize(
     ("text", "number"),
-    [("62%", 0.62), ("≈ .5", 0.5), ("-1e-3", -0.001), ("> 1/C", None), ("", None), (None, None)],
+    [
+        ("62%", 0.62),
+        ("≈ .5", 0.5),
+        ("-1e-3", -0.001),
+        (".7983 ± .027", 0.7983),
+        ("99.7 ± .5%", 0.997),
+        ("73% against 53%", None),
+        ("> 1/C", None),
+        ("", None),
+        (None, None),
+    ],
 )
 def test_a_printed_number_is_read(text: str | None, number: float | None) -> None:
-    assert printed_number(text) == number
+    assert printed_number(text) == (None if number is None else pytest.approx(number))
 
 
 @pytest.mark.parametrize("verdict", get_args(Verdict))
@@ -142,7 +160,9 @@ def test_only_what_reproduces_or_is_consistent_agrees(verdict: Verdict) -> None:
 
 
 def test_a_negative_number_keeps_its_range_in_order() -> None:
-    size = closeness(result(published="-0.3", low=-0.4, measured=-0.3, high=-0.25))
+    numbers = [-0.4] + [-0.3] * 6 + [-0.25]
+    judged = DIFFERENCE <= 0.0
+    size = closeness(measured(STATE("falls", "It falls.", judged, published="-0.3"), numbers))
     assert size is not None
     assert size.close == pytest.approx((-0.45, -0.2))
     assert size.span == pytest.approx((0.25 / 0.3, 0.4 / 0.3))
@@ -150,15 +170,31 @@ def test_a_negative_number_keeps_its_range_in_order() -> None:
 
 
 def test_a_stated_range_decides_where_the_paper_prints_zero() -> None:
-    found: dict[str, Any] = {"published": "0%", "measured": 0.0, "low": 0.0, "high": 0.005}
-    assert closeness(result(**found)) is None
-    size = closeness(result(**found, close=(0.0, 0.01)))
+    numbers, judged = [0.0] * 7 + [0.005], share("t", "hit") <= 0.2
+    none = STATE("none", "Never.", judged, published="0%")
+    assert closeness(measured(none, numbers)) is None
+    size = closeness(measured(structs.replace(none, close=(0.0, 0.01)), numbers))
     assert size is not None
     assert (size.verdict, size.ratio) == ("close", None)
     assert "beside the published 0" in size.text
 
 
-def test_no_size_where_the_target_says_it_or_there_is_no_number() -> None:
-    assert closeness(result(measured=0.02, target=Target(least=0.01, most=0.03))) is None
-    assert closeness(result(measured=0.02, published="> 1/C")) is None
-    assert closeness(result(published="0.02")) is None
+@pytest.mark.parametrize(
+    ("judged", "published", "sized"),
+    [
+        (DIFFERENCE >= 0.1, "0.9", True),
+        (DIFFERENCE.within(0.7, 1), "0.9", False),  # an interval about it
+        (DIFFERENCE >= 0.1, "> 1/C", False),
+        (DIFFERENCE >= 0.1, "0.9 ± .1", True),
+        (DIFFERENCE >= 0.97, "100%", False),  # no difference of shares is beyond 1
+        (share("t", "hit") >= 0.97, "100%", False),  # all that is left lies within
+        (share("t", "hit") >= 0.5, "100%", True),
+        (share("t", "hit") <= 0.05, ".9%", True),
+    ],
+)
+def test_a_size_is_judged_where_the_target_leaves_it_open(
+    judged: Judged, published: str, sized: bool
+) -> None:
+    claim = STATE("works", "It works.", judged, published=published)
+    assert (closeness(measured(claim, [0.9] * 8)) is not None) == sized
+    assert closeness(measured(claim, [0.9] * 3)) is None  # not judged

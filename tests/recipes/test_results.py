@@ -12,7 +12,7 @@ from inweights.errors import DataError
 from inweights.laboratory.ledger.board import Board, read_board
 from inweights.laboratory.ledger.lines import BLOCK, LEDGER, JudgedLine, Ledger, Stated, read_ledger
 from inweights.laboratory.ledger.scores import read_scores
-from inweights.laboratory.ledger.stating import hashes
+from inweights.laboratory.ledger.stating import hashes, stands
 from inweights.recipes import get_recipe, recipe_names
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -39,9 +39,8 @@ def test_claims_are_stated_as_they_are(name: str, ledger: Ledger) -> None:
     for claim in recipe.claims:
         entry = ledger.entry(claim.id, "cpu")
         assert entry.stated, "inweights claims state"
-        assert entry.stated.hash == now[claim.id], "inweights claims state: a new version"
-        assert entry.claim
-        assert entry.claim.text == claim.text, "inweights claims state: other words"
+        assert stands(entry, claim, now[claim.id]), "inweights claims state: a new version"
+        assert entry.claim == claim, "inweights claims state: other words"
 
 
 def test_every_claim_of_the_ledger_is_a_recipes_or_withdrawn(ledger: Ledger) -> None:

@@ -53,7 +53,8 @@ class _Plain(Console):
             if segment.control or not _CONTROL.search(segment.text):
                 yield segment
             else:
-                yield Segment(_CONTROL.sub(_shown, segment.text), segment.style)
+                text = _CONTROL.sub(lambda found: ascii(found[0])[1:-1], segment.text)
+                yield Segment(text, segment.style)
 
 
 out = _Plain()
@@ -216,11 +217,6 @@ def print_json(value: Any) -> None:
 def parts_of(made: object, names: str) -> dict[str, Any]:
     """Return attributes of an object by their names, such as ``"status gap"``, for JSON."""
     return {name: getattr(made, name) for name in names.split()}
-
-
-def _shown(found: re.Match[str]) -> str:
-    """A control character as it is written in Python."""
-    return ascii(found[0])[1:-1]
 
 
 def written_page(page: Path, *, json: bool) -> None:

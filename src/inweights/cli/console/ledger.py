@@ -14,6 +14,7 @@ from inweights.config import to_plain
 from inweights.lab.grammar.claim import SIGNS, ClaimResult
 from inweights.lab.grammar.verdict import closeness, tally
 from inweights.laboratory.ledger.lines import (
+    BY_MEAN,
     Earlier,
     JudgedLine,
     Line,
@@ -128,6 +129,8 @@ def _of_all(kept: Board) -> Iterator[str]:
         if shown := ", ".join(f"{n} {verdict}" for verdict, n in of.items() if n):
             yield f"- {sign} {protocol}, {sum(of.values())} claims of the papers: {shown}"
     yield f"- {kept.first_versions} of {len(kept.claims)} claims stand as they were first stated"
+    changed = sum(any(said.startswith(BY_MEAN) for said in c.earlier) for c in kept.claims)
+    yield f"- {changed} had another verdict {BY_MEAN}, before the ledger (their rows say which)"
     yield f"- {plural(len(kept.withdrawn), 'claim was', 'claims were')} withdrawn (below)"
     judged = [claim for claim in kept.claims if claim.p is not None and claim.source != "ours"]
     if judged:
@@ -146,7 +149,7 @@ def _more(claim: ClaimResult, hidden: str) -> str:
         f"Deciding case: {claim.case}." if claim.case else "",
         f"About {claim.needed} seeds would decide it." if claim.needed else "",
         f"Note: {claim.why}." if claim.why and claim.why != hidden else "",
-        f"Version {claim.version}; {earlier}." if claim.version > 1 else "",
+        f"Version {claim.version}; {earlier}." if claim.version > 1 or claim.earlier else "",
         "*A check: it holds by construction.*" if claim.check else "",
         "*Our own claim.*" if claim.source == "ours" and not claim.check else "",
     )

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from rich.text import Text
@@ -119,7 +119,8 @@ def compared(both: Comparison, *, json: bool) -> None:
     if both.settings:
         listed = table("different setting", *names)
         for key, pair in both.settings.items():
-            listed.add_row(cut(key, 34), *(cut(_value(one), 20) for one in pair))
+            shown = ("–" if one is None else msgspec.json.encode(one).decode() for one in pair)
+            listed.add_row(cut(key, 34), *(cut(one, 20) for one in shown))
         out.print(listed)
     else:
         out.print("no different settings")
@@ -185,10 +186,6 @@ def _scored(claim: ClaimResult | None) -> Text:
         if claim.low is not None and claim.high is not None:
             text.append(f" ({claim.low:.2g} to {claim.high:.2g})", style="dim")
     return text
-
-
-def _value(value: Any) -> str:
-    return "–" if value is None else msgspec.json.encode(value).decode()
 
 
 def _short(path: Path) -> str:

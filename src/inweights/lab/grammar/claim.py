@@ -22,14 +22,10 @@ Verdict = Literal["reproduced", "consistent", "not reproduced", "undecided", "no
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 #: The share of seeds that has to meet the target where a claim says *always*, *never* or *fails*.
 RELIABLE = 0.75
-#: Instead of a quote, where a table, a picture or a formula says it.
-NO_WORDS = "none in words"
-#: Instead of a published number, where there is none.
-NONE_PRINTED = "none printed"
-#: The same, where the paper prints one and the text at hand lost it.
-LOST = "lost in the text at hand"
-#: Instead of either, where the paper's text was not at hand.
-NO_TEXT = "text not at hand"
+#: Instead of a quote, where a table or picture says it; of a number, where there is none, or the
+#: text lost it; of either, where the paper's text was not at hand.
+NO_WORDS, NONE_PRINTED = "none in words", "none printed"
+LOST, NO_TEXT = "lost in the text at hand", "text not at hand"
 #: Words that a quote has at most.
 _WORDS = 25
 

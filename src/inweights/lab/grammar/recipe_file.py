@@ -71,7 +71,7 @@ class RecipeFile(Config):
         cited: Its ``place`` in short, that of its claims; the same if left out.
         condition: Under which condition its claims are judged, where their scores do not say so.
         protocol: How near to the paper's protocol its claims are judged.
-        published: What the paper prints of its claims, where they do not say it.
+        published: What the paper prints of its claims; ``quote`` is what it says. Or they say it.
         seeds: Number of replicates, by scale or at all; as the code says if left out.
         version: The same.
         notes: Names of notes that several recipes share (``geometric-memory/ssm``).
@@ -92,6 +92,7 @@ class RecipeFile(Config):
     condition: str = ""
     protocol: Protocol | None = None
     published: float | str | None = None
+    quote: str = ""
     seeds: int | dict[str, int] | None = None
     version: int | None = None
     ours: tuple[str, ...] = ()
@@ -189,8 +190,8 @@ def _with_used(value: Any, names: Mapping[str, Any]) -> Any:
 
 
 def _claim(state: Stating, id_: str, said: StatedClaim, judged: Judged, file: RecipeFile) -> Claim:
-    protocol, printed = (None, None) if said.source == "ours" else (file.protocol, file.published)
-    published = printed if said.published is None else said.published
+    general = StatedClaim(says="") if said.source == "ours" else file
+    published = general.published if said.published is None else said.published
     same = {name: getattr(said, name) for name in _SAME}
     return state(
         id_,
@@ -198,8 +199,8 @@ def _claim(state: Stating, id_: str, said: StatedClaim, judged: Judged, file: Re
         judged,
         rule=said.judged,
         published=f"{published:g}" if isinstance(published, float | int) else published,
-        quote=_folded(said.quote),
-        protocol=said.protocol or protocol,
+        quote=_folded(said.quote or general.quote),
+        protocol=said.protocol or general.protocol,
         **same,
     )
 

@@ -32,6 +32,7 @@ FACTOR = 1.5
 MIN_SEEDS = 8
 #: As many seeds, or more, are not proposed.
 _MANY = 10_000
+_SIZES: dict[Verdict, Size] = {"reproduced": "close", "not reproduced": "not close"}
 _NUMBER = r"-?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?"
 
 
@@ -92,7 +93,7 @@ def decide(
     # Another model, data or measure than the paper's can agree with it, and reproduce nothing.
     agrees = span.verdict == "reproduced" and claim.protocol == "substitute"
     result |= {"verdict": "consistent" if agrees else span.verdict, "needed": needed}
-    return ClaimResult(**claim.about(), rule=claim.judged, **result)
+    return ClaimResult(**claim.about() | {"close": _close(claim)}, rule=claim.judged, **result)
 
 
 class _Span:
@@ -232,41 +233,45 @@ class Closeness:
 
 
 def closeness(claim: ClaimResult) -> Closeness | None:
-    """Return whether a result has the published size.
+    """Return whether a result has the published size: its interval has to lie in ``close``.
 
-    None where no number is printed or measured, or where the target is an interval about it. The
-    interval of what was measured has to lie in ``close``, or within :data:`FACTOR` of the number.
+    None where it is not judged, no number is printed, or the target says it already.
     """
-    printed, target = printed_number(claim.published), claim.target
-    if printed is None or claim.measured is None or (claim.low is None and claim.hits is not None):
+    printed, measured = printed_number(claim.published), claim.measured
+    if printed is None or measured is None or claim.close is None or claim.verdict == "not judged":
         return None
-    if claim.close is None and (printed == 0 or None not in (target.least, target.most)):
-        return None
-    least, most = claim.close or sorted((printed / FACTOR, printed * FACTOR))
-    low = claim.measured if claim.low is None else claim.low
-    high = claim.measured if claim.high is None else claim.high
-    verdict: Size = "not close" if high < least or low > most else "undecided"
-    if least <= low and high <= most:
-        verdict = "close"
+    least, most = claim.close
+    low, high = (measured if end is None else end for end in (claim.low, claim.high))
+    verdict = _SIZES.get(lies(Target(least=least, most=most), low, high), "undecided")
     if not printed:
-        return Closeness(printed, None, None, (least, most), verdict)
+        return Closeness(printed, None, None, claim.close, verdict)
     first, last = sorted((low / printed, high / printed))
     span = None if claim.low is None else (first, last)
-    return Closeness(printed, claim.measured / printed, span, (least, most), verdict)
+    return Closeness(printed, measured / printed, span, claim.close, verdict)
+
+
+def _close(claim: Claim) -> tuple[float, float] | None:
+    """Return what has the published size: a claim's own range, or all within :data:`FACTOR`.
+
+    None where no number is printed, or the target says it: about it, or up to the score's bound.
+    """
+    printed, target = printed_number(claim.published), claim.target
+    if printed is None or not (claim.close or (printed and None in (target.least, target.most))):
+        return None
+    low, high = claim.close or sorted((printed / FACTOR, printed * FACTOR))
+    floor, ceiling = claim.score.bounds or (-math.inf, math.inf)
+    least = floor if target.least is None else target.least
+    most = ceiling if target.most is None else target.most
+    return None if low <= least and most <= high else (low, high)
 
 
 def sizes(claims: Iterable[ClaimResult]) -> Counter[Size]:
-    """Count the verdicts on sizes, of the claims that are judged.
-
-    Example:
-        >>> sizes([])
-        Counter()
-    """
-    found = (closeness(claim) for claim in claims if claim.verdict != "not judged")
-    return Counter(size.verdict for size in found if size)
+    """Count the verdicts on sizes, of the claims that are judged."""
+    return Counter(size.verdict for size in map(closeness, claims) if size)
 
 
 def printed_number(text: str | None) -> float | None:
-    """Return what a paper prints where it is one number."""
-    found = re.fullmatch(rf"[≈~]?\s*({_NUMBER})\s*(%?)", (text or "").strip(), re.IGNORECASE)
+    """Return what a paper prints where it is one number, with its spread or without."""
+    pattern = rf"[≈~]?\s*({_NUMBER})(?:\s*±\s*{_NUMBER})?\s*(%?)"
+    found = re.fullmatch(pattern, (text or "").strip(), re.IGNORECASE)
     return float(found[1]) / (100 if found[2] else 1) if found else None

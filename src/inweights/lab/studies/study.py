@@ -12,7 +12,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
 
-import polars as pl
 from msgspec import structs
 
 from inweights.config import Config, decode, identity, load_toml, to_plain
@@ -194,12 +193,8 @@ def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
         root_seeds=chosen,
         # Without a learner a study was once trained by a plain curriculum.
         version=2 if file.learner is None else 1,
-        cautions=_cautions,
+        cautions=lambda file, tables: cautions(file.study.trials, tables),
     )
-
-
-def _cautions(file: StudyFile, tables: Mapping[str, pl.DataFrame]) -> list[str]:
-    return cautions(file.study.trials, tables)
 
 
 def _part(part: str, values: Mapping[str, Any]) -> Any:

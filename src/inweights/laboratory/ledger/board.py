@@ -14,6 +14,7 @@ from inweights.lab.grammar.claim import RELIABLE, Claim, ClaimResult
 from inweights.lab.grammar.score import Numbers
 from inweights.lab.grammar.verdict import closeness, decide, first_seeds, lies, span_of, unjudged
 from inweights.laboratory.ledger.lines import (
+    BY_MEAN,
     LEDGER,
     Earlier,
     Entry,
@@ -112,7 +113,7 @@ def read_board(
 def _result(entry: Entry, stated: Stated, claim: Claim, scores: pl.DataFrame) -> ClaimResult:
     numbers = numbers_in(scores, stated)
     if not numbers.cases and numbers.why == "no scores yet":
-        result = unjudged(claim, _waiting(entry))
+        result = unjudged(claim, "stated, and not run yet")
     else:
         alpha = version_alpha(stated.version)
         first = first_seeds(claim, stated.seeds, alpha)
@@ -121,25 +122,19 @@ def _result(entry: Entry, stated: Stated, claim: Claim, scores: pl.DataFrame) ->
         if result.verdict in _DECIDED and not claim.score.exact:
             spent = least_alpha(claim, numbers, result.verdict != "not reproduced") / alpha
             result = structs.replace(result, p=min(1.0, spent * ALPHA))
-    return structs.replace(result, version=stated.version, earlier=_earlier(entry, stated.version))
+    earlier = _earlier(entry, result, stated.version)
+    return structs.replace(result, version=stated.version, earlier=earlier)
 
 
-def _waiting(entry: Entry) -> str:
-    """Why a claim has no verdict yet, with its last one under the rule of before."""
-    last = next((line for line in reversed(entry.lines) if isinstance(line, Earlier)), None)
-    if last is None:
-        return "stated, and not run yet"
-    number = "" if last.measured is None else f", {last.measured:.3g}"
-    return f"judged earlier by the mean's interval: {last.verdict}{number} ({last.date})"
-
-
-def _earlier(entry: Entry, version: int) -> tuple[str, ...]:
-    """What became of earlier versions, in words."""
-    last: dict[int, JudgedLine | Earlier] = {}
+def _earlier(entry: Entry, now: ClaimResult, version: int) -> tuple[str, ...]:
+    """What became of earlier versions, and of this one where the rule of before says otherwise."""
+    last: dict[str, JudgedLine | Earlier] = {}
     for line in entry.lines:
         if isinstance(line, JudgedLine | Earlier) and line.version < version:
-            last[line.version] = line
-    return tuple(f"version {v}: {line.verdict}, {line.date}" for v, line in last.items())
+            last[f"version {line.version}"] = line
+        elif isinstance(line, Earlier) and line.verdict != now.verdict:
+            last |= {} if line.verdict == "reproduced" and now.agrees else {BY_MEAN: line}
+    return tuple(f"{which}: {line.verdict}, {line.date}" for which, line in last.items())
 
 
 def verdict_lines(board: Board, date: str) -> list[JudgedLine]:

@@ -21,6 +21,8 @@ from inweights.support.publish import publish_file
 LEDGER = "ledger.jsonl"
 #: Root seeds of a block: block ``b`` has the seeds from ``b * BLOCK`` on, and no other's.
 BLOCK = 1_000_000
+#: How a verdict of before the ledger is called, where its claim's version still stands.
+BY_MEAN = "by the interval of the mean, on other seeds"
 
 
 class _Line(

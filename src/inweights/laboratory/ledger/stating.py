@@ -9,8 +9,10 @@ from inweights.errors import ConfigError, check_names
 from inweights.lab.engine.plan import asked_of
 from inweights.lab.grammar.claim import Claim
 from inweights.lab.grammar.recipe import Recipe
+from inweights.lab.grammar.verdict import printed_number
 from inweights.laboratory.ledger.lines import (
     BLOCK,
+    Entry,
     Ledger,
     Line,
     Reworded,
@@ -19,16 +21,14 @@ from inweights.laboratory.ledger.lines import (
     Withdrawn,
 )
 
-#: What a claim says beyond what is judged.
-_WORDS = ("text", "place", "source", "published", "check", "condition", "quote", "protocol")
-
 
 def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
     """Return a hash of all that can move the number or the verdict of each claim.
 
     That is its score, target and rule, how many seeds are stated, the recipe's version, and the
     keys of everything that the recipe trains and measures at the scale: settings, and raised
-    versions of world, model, learner and probe. Words are not part of it.
+    versions of world, model, learner and probe. Words are not part of it; source, protocol and
+    printed number are not either, and are compared beside it (:func:`stands`).
     """
     settings, _, _ = recipe.resolve(scale, seeds=1)
     work = asked_of(recipe.plan(settings), [0], recipe.version)
@@ -37,6 +37,17 @@ def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
         claim.id: digest([_score(claim), recipe.seeds[scale], recipe.version, plan], 16)
         for claim in recipe.claims
     }
+
+
+def stands(entry: Entry, claim: Claim, now: str) -> bool:
+    """Whether a ledger holds a claim as it would be judged, and for whom; ``now`` is its hash."""
+    if entry.stated is None or entry.claim is None or entry.stated.hash != now:
+        return False
+    known, here = (
+        (one.source, one.check, one.protocol, one.close, printed_number(one.published))
+        for one in (entry.claim, claim)
+    )
+    return known == here
 
 
 def _score(claim: Claim) -> list[object]:
@@ -80,11 +91,11 @@ def state(
             about: dict[str, Any] = {"date": date, "claim": claim, "scale": scale}
             known = entry.claim
             open_one = bool(anew) and entry.stated is not None and entry.judged_anew is None
-            if open_one or entry.stated is None or entry.stated.hash != now[claim.id]:
+            if open_one or not stands(entry, claim, now[claim.id]):
                 kept = open_one and known and _score(known) == _score(claim)
                 about |= {"version": entry.version + (not kept), "seeds": recipe.seeds[scale]}
                 lines.append(Stated(**about, block=block, hash=now[claim.id]))
-            elif known and any(getattr(known, word) != getattr(claim, word) for word in _WORDS):
+            elif known and known != claim:  # in words alone
                 lines.append(Reworded(**about, before=known.text))
     return lines
 
@@ -115,11 +126,11 @@ def on_its_block(recipe: Recipe, scale: str, ledger: Ledger) -> Recipe:
     ledger does not hold as it is has no version, and is not judged. A recipe of which the ledger
     knows nothing is returned as it is.
     """
-    known = [line for claim in recipe.claims if (line := ledger.entry(claim.id, scale).stated)]
-    if scale not in recipe.scales or not known:
+    entries = [(claim, ledger.entry(claim.id, scale)) for claim in recipe.claims]
+    if scale not in recipe.scales or not any(entry.stated for _, entry in entries):
         return recipe
     now = hashes(recipe, scale)
-    held = [line for line in known if line.hash == now.get(line.claim.id)]
+    held = [e.stated for claim, e in entries if e.stated and stands(e, claim, now[claim.id])]
     versions = {line.claim.id: line.version for line in held}
     first = max(line.block for line in held) * BLOCK if held else recipe.first_seed
     return replace(recipe, versions=versions, first_seed=first)

@@ -6,7 +6,7 @@ path, ``leaf=root,…,leaf``. Empty lines and lines that start with ``#`` are sk
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -139,8 +139,8 @@ def _csv(file: Path, text: str) -> EdgeList:
             line, began = began, rows.line_num + 1
             if not any(cells) or cells[0].startswith("#"):
                 continue
-            names = [cell.lower() for cell in cells[:2]]
-            if index == 0 and len(names) == 2 and _is_header(names):
+            headed = [c.lower() in known for c, known in zip(cells, _HEADERS, strict=False)]
+            if index == 0 and headed == [True, True]:
                 wide = True
                 continue
             if len(cells) < 2 or not all(cells[:2]) or (len(cells) > 2 and not wide):
@@ -155,10 +155,6 @@ def _csv(file: Path, text: str) -> EdgeList:
             f'as "a, ""b"""; {error}'
         ) from None
     return EdgeList.collect(links)
-
-
-def _is_header(names: Sequence[str]) -> bool:
-    return all(name in known for name, known in zip(names, _HEADERS, strict=True))
 
 
 def _graphml(file: Path) -> EdgeList:
