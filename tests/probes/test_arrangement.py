@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -120,13 +123,19 @@ def test_without_umap_there_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
-def test_umap_keeps_neighbours_and_depends_on_its_seed_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    if "numba" not in sys.modules:  # what is loaded with a compiler needs it
-        monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")  # it compiles for 20 s to move 24 points
-    pytest.importorskip("umap", reason="pip install 'inweights[umap]' lifts it")
+def test_umap_keeps_neighbours_and_depends_on_its_seed_alone() -> None:
+    """In a process of its own without numba's compiler, which takes 40 s to move 24 points."""
+    if find_spec("umap") is None:
+        pytest.skip("pip install 'inweights[umap]' lifts it")
+    work = f"from {__name__} import umap_keeps_neighbours as work; work()"
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", work], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def umap_keeps_neighbours() -> None:
     x = np.concatenate([RNG.normal(size=(8, 6)) * 0.1 + 3 * np.eye(6)[c] for c in range(3)])
     one, again = (arrange(x, method="umap", seed=4, neighbours=5) for _ in range(2))
     np.testing.assert_array_equal(one, again)

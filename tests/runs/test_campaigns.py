@@ -20,21 +20,20 @@ def test_commands_killed_before_any_call(forks: Forks, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", ["read-only", "full", "gone"])
-def test_a_disk_that_fails_while_a_command_works(tmp_path: Path, how: str) -> None:
+def test_a_disk_that_fails_while_a_command_works(tmp_path: Path) -> None:
     """In a process of its own, as the command gives up its rights, or where it writes."""
     program = Path(__file__).with_name("store_faults.py")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, program, tmp_path, "2", "1", how],
+        [sys.executable, program, tmp_path, "2", "1"],
         env=environment, capture_output=True, text=True, timeout=280, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("2 times")
+    assert done.stdout.count("2 times") == 6  # read-only, full and gone, during two commands
 
 
 @pytest.mark.slow
 def test_a_bucket_that_answers_badly(forks: Forks) -> None:
     pytest.importorskip("obstore", reason="needs the extra 'cluster'")
     pytest.importorskip("moto.server", reason="needs moto; 'make test' installs it")
-    assert kills(forks, "lab.bucket_faults", 5, 1, "503", "lost") >= 5
+    assert kills(forks, "lab.bucket_faults", 3, 1, "503", "lost") >= 3

@@ -22,6 +22,8 @@ MARKS: dict[Verdict, str] = dict(zip(VERDICTS, "✓≈✗?·", strict=True))
 COLOURS: dict[Verdict, str] = dict(
     zip(VERDICTS, ("green", "green", "red", "yellow", "dim"), strict=True)
 )
+#: Why a claim is not judged whose recipe has not run.
+NO_RUN = "no run at scale '{scale}' yet"
 #: Claims whose text is shown whole unless more is asked for.
 _WHOLE = 19
 
@@ -58,7 +60,7 @@ def board(
 def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
     """A line a recipe that has run: how many of its claims have which verdict."""
     listed = table("recipe", *(MARKS[verdict] for verdict in VERDICTS), "")
-    hidden, waiting = no_run(scale), 0
+    hidden, waiting = NO_RUN.format(scale=scale), 0
     for name, own in by_recipe.items():
         if all(claim.why == hidden for claim in own):
             waiting += 1
@@ -78,11 +80,6 @@ def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
         say((f"{waiting} {noun} {hidden}: inweights list", "dim"))
     marks = ", ".join(f"{MARKS[verdict]} {verdict}" for verdict in VERDICTS)
     say((f"{marks}; verify RECIPE", "dim"))
-
-
-def no_run(scale: str) -> str:
-    """Why a claim is not judged whose recipe has not run."""
-    return f"no run at scale '{scale}' yet"
 
 
 def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:

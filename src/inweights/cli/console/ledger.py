@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from inweights.cli.console.base import err, out, print_json, say, table
-from inweights.cli.console.claims import MARKS, counts, no_run, span
+from inweights.cli.console.claims import MARKS, NO_RUN, counts, span
 from inweights.config import to_plain
 from inweights.lab.grammar.claim import SIGNS, ClaimResult
 from inweights.lab.grammar.verdict import closeness, tally
@@ -99,7 +99,7 @@ def markdown(results: Sequence[ClaimResult], scale: str, kept: Board | None = No
         between = span(claim) or ("computed" if exact else "too few seeds for an interval")
         measured = "" if at is None else f"{at:.3g} ({between})"
         together = " †" if claim.together else ""
-        text = f"`{name}` {claim.text}{_more(claim, no_run(scale))} ({claim.place})"
+        text = f"`{name}` {claim.text}{_more(claim, NO_RUN.format(scale=scale))} ({claim.place})"
         lines.append(
             f"| {MARKS[claim.verdict]} {claim.verdict}{together} | {text} "
             f"| {claim.target.text} | {_published(claim)} | {measured} "

@@ -27,12 +27,12 @@ CONDITIONS: dict[str, tuple[tuple[str, ...], int]] = {
     "derive, replay": (("derive", "replay"), 2),
     "steps, paraphrases": (("steps", "paraphrases"), 2),
 }
-#: What is asked, as figures call it.
+#: What is asked, as figures call it, in their order.
 WORDS = {
-    "told": "facts, as told",
-    "recall": "facts, in new words",
+    "told": "facts as trained",
+    "recall": "facts in new words",
     "reverse": "from the object",
-    "composition, told": "two facts, told",
+    "composition, told": "two facts, chain stated",
     "composition, held": "two facts, held out",
     "steps, held": "step by step, held out",
     "general": "what it knew",
@@ -109,6 +109,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
         .agg(pl.col("wrong").mean())
     )
     shown = accuracy.filter(pl.col("what").is_in(list(WORDS)))
+    shown = shown.sort(pl.col("what").cast(pl.Enum(list(WORDS))), maintain_order=True)
     return {
         "accuracy": accuracy,
         "shown": shown.with_columns(pl.col("what").replace(WORDS)),

@@ -82,6 +82,8 @@ class Heatmaps:
             bar = figure.colorbar(image, cax=figure.add_axes(box))
             bar.set_label(label, fontsize=style.SMALL)
             bar.outline.set_visible(False)
+            if not any((matrix.values < 0).any() for matrix in drawn):
+                bar.ax.set_ylim(0.0)
         return figure
 
 
