@@ -28,8 +28,6 @@ from inweights.laboratory.ledger.scores import numbers_in, read_scores, with_row
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
 from inweights.support.showing import Card, Carded
 
-_DECIDED = ("reproduced", "consistent", "not reproduced")
-
 
 @dataclass(frozen=True, repr=False)
 class Board(Carded):
@@ -119,7 +117,8 @@ def _result(entry: Entry, stated: Stated, claim: Claim, scores: pl.DataFrame) ->
         first = first_seeds(claim, stated.seeds, alpha)
         alpha = alpha_of(numbers.fewest, first, stated.version)
         result = decide(claim, numbers, alpha=alpha, minimum=first)
-        if result.verdict in _DECIDED and not claim.score.exact:
+        decided = result.verdict in ("reproduced", "consistent", "not reproduced")
+        if decided and not claim.score.exact:
             spent = least_alpha(claim, numbers, result.verdict != "not reproduced") / alpha
             result = structs.replace(result, p=min(1.0, spent * ALPHA))
     earlier = _earlier(entry, result, stated.version)

@@ -41,7 +41,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """The end of training, the step when the geometry was best, and mean cosine by hops."""
     tables = judged(tables)
     keys = [*LABELS, "seed", "step"]
-    curves = tables["correlation"].join(tables["recall"].select(*keys, "recall"), on=keys)
+    curves = tables["correlation"].join(tables["recall"].select(*keys, "^recall.*$"), on=keys)
     by, rho = [*LABELS, "seed"], pl.col("spearman")
     far = far_correlation(tables["cosines"], LABELS)
     return tables | {
@@ -58,6 +58,7 @@ of_far_pairs = cosine("far", "far").over("graph")
 
 SCORES = {
     "edges-are-stored": share("last", "recall").over(*LABELS) >= 0.99,
+    "others-come-first": share("last", "recall_others").over(*LABELS) >= 0.99,
     "a-list-knows-none": share("far", "size", architecture=gm.FROZEN).over("graph") <= 0.2,
     "geometry-comes-early": number("lost", "loss", architecture=gm.GPT).over("graph") >= 0.1,
     "tinygpt-from-edges-alone": beyond_chance.at(architecture=gm.GPT) <= 0.0,
