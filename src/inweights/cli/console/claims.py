@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from inweights.lab.studies.settle import Settled
 
 MARKS: dict[Verdict, str] = dict(zip(VERDICTS, "✓≈✗?·", strict=True))
-COLOURS: dict[Verdict, str] = dict(
-    zip(VERDICTS, ("green", "green", "red", "yellow", "dim"), strict=True)
-)
+COLOURS = dict(zip(VERDICTS, ("green", "green", "red", "yellow", "dim"), strict=True))
 #: Why a claim is not judged whose recipe has not run.
 NO_RUN = "no run at scale '{scale}' yet"
 #: Claims whose text is shown whole unless more is asked for.

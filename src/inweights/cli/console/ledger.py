@@ -57,7 +57,9 @@ def _said(one: Line) -> Text:
             seeds = f"version {one.version}, {plural(one.seeds, 'seed')} from block {one.block}"
             said = f"{one.claim.text}\n{one.claim.target.text}, {one.claim.judged}; {seeds}"
         case Reworded():
-            said = f"{one.claim.text}\nbefore: {one.before}"
+            beside = "the sentence stays; its quote, published number, place or condition changed"
+            before = beside if one.before == one.claim.text else f"before: {one.before}"
+            said = f"{one.claim.text}\n{before}"
         case _:
             said = f"version {one.version}: {one.verdict}"
             said += _measured(one) if isinstance(one, Earlier | JudgedLine) else f"; {one.why}"
