@@ -33,7 +33,7 @@ def page() -> str:
         "[Verdicts](verdicts.md) explains how they are judged.",
         "",
         *(f"- {line}" for line in counts(whole)),
-        f"- {kept().first_versions} of {len(whole)} claims stand as they were first stated",
+        f"- {sum(claim.version == 1 for claim in kept().claims)} of {len(whole)} claims stand as they were first stated",
         "",
         "## Find a claim",
         "",

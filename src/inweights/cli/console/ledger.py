@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -130,7 +131,10 @@ def _of_all(kept: Board) -> Iterator[str]:
         of = tally(claim for claim in kept.claims if claim.protocol == protocol)["papers"]
         if shown := ", ".join(f"{n} {verdict}" for verdict, n in of.items() if n):
             yield f"- {sign} {protocol}, {sum(of.values())} claims of the papers: {shown}"
-    yield f"- {kept.first_versions} of {len(kept.claims)} claims stand as they were first stated"
+    words = ("never", "once", "twice", "more often")
+    often = Counter(words[min(claim.version, len(words)) - 1] for claim in kept.claims)
+    said = ", ".join(f"{often[word]} {word}" for word in words if often[word])
+    yield f"- of {len(kept.claims)} claims these were changed since they were stated: {said}"
     changed = sum(any(said.startswith(BY_MEAN) for said in c.earlier) for c in kept.claims)
     yield f"- {changed} had another verdict {BY_MEAN}, before the ledger (their rows say which)"
     yield f"- {plural(len(kept.withdrawn), 'claim was', 'claims were')} withdrawn (below)"

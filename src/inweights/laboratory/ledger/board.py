@@ -66,11 +66,6 @@ class Board(Carded):
         )
 
     @property
-    def first_versions(self) -> int:
-        """How many claims stand as they were first stated."""
-        return sum(claim.version == 1 for claim in self.claims)
-
-    @property
     def false_at_most(self) -> float:
         """How many of the papers' verdicts are expected to be wrong, at most.
 
