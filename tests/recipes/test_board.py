@@ -61,7 +61,7 @@ def test_a_withdrawn_claim_stays_on_the_board(home, capsys) -> None:
     ]
     assert cli.main(["verify", "--from", "results", "--markdown"]) == 0
     printed = capsys.readouterr().out
-    assert "of 2 claims these were changed since they were stated: 2 never" in printed
+    assert "changed since they were stated: of 2 claims 2 never" in printed
     assert "| not reproduced, version 1 | `mine/coins/edge`" in printed
     assert cli.main(["claims", "history", "edge"]) == 0
     history = capsys.readouterr().out

@@ -24,6 +24,7 @@ _VERDICTS = ("reproduced", "consistent", "not reproduced", "undecided", "not jud
 def page() -> str:
     """Return the page as Markdown."""
     whole = [*kept().claims]
+    first = sum(claim.version == 1 for claim in whole)
     lines = [
         "# The board",
         "",
@@ -33,7 +34,7 @@ def page() -> str:
         "[Verdicts](verdicts.md) explains how they are judged.",
         "",
         *(f"- {line}" for line in counts(whole)),
-        f"- {sum(claim.version == 1 for claim in kept().claims)} of {len(whole)} claims stand as they were first stated",
+        f"- {first} of {len(whole)} claims stand as they were first stated",
         "",
         "## Find a claim",
         "",
