@@ -71,7 +71,7 @@ class RecipeFile(Config):
         cited: Its ``place`` in short, that of its claims; the same if left out.
         condition: Under which condition its claims are judged, where their scores do not say so.
         protocol: How near to the paper's protocol its claims are judged.
-        published: What the paper prints of its claims; ``quote`` is what it says. Or they say it.
+        published: What the paper prints, and ``quote`` its words, for claims without their own.
         seeds: Number of replicates, by scale or at all; as the code says if left out.
         version: The same.
         notes: Names of notes that several recipes share (``geometric-memory/ssm``).
