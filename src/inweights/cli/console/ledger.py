@@ -135,8 +135,8 @@ def _of_all(kept: Board) -> Iterator[str]:
     often = Counter(words[min(claim.version, len(words)) - 1] for claim in kept.claims)
     said = ", ".join(f"{often[word]} {word}" for word in words if often[word])
     yield f"- changed since they were stated: of {len(kept.claims)} claims {said}"
-    changed = sum(any(said.startswith(BY_MEAN) for said in c.earlier) for c in kept.claims)
-    yield f"- {changed} had another verdict {BY_MEAN}, before the ledger (their rows say which)"
+    if changed := sum(any(w.startswith(BY_MEAN) for w in c.earlier) for c in kept.claims):
+        yield f"- {changed} had another verdict {BY_MEAN}, before the ledger (their rows say which)"
     yield f"- {plural(len(kept.withdrawn), 'claim was', 'claims were')} withdrawn (below)"
     judged = [claim for claim in kept.claims if claim.p is not None and claim.source != "ours"]
     if judged:
