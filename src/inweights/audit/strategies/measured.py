@@ -47,7 +47,7 @@ MEASURED = tuple(
     for gain, low, high in [gains[asked]]
     for said in [(_SOURCE, _NOTES.get(strategy, {}).get(asked))]
 )
-#: A median gain from which on a strategy is taken that no interval settles; a cost that is told.
+#: A median gain from which on a strategy is taken that no interval decides; a cost to report.
 _WORTH = 0.1
 
 
@@ -90,8 +90,8 @@ def choose(wanted: Sequence[str]) -> list[Choice]:
 def evidence(strategy: str) -> str:
     """What was measured of a strategy, in words."""
     rows = (row for row in MEASURED if row.strategy == strategy)
-    told = "; ".join(f"{ASKED[row.asked]}: {_gain(row)} ({_within(row)})" for row in rows)
-    return told or "not measured there; 'inweights compare-training' measures it on your facts"
+    said = "; ".join(f"{ASKED[row.asked]}: {_gain(row)} ({_within(row)})" for row in rows)
+    return said or "not measured there; 'inweights compare-training' measures it on your facts"
 
 
 def _cost(choice: Choice, taken: set[str]) -> str:
