@@ -120,7 +120,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 accuracy = share("accuracy", "accuracy")
 excess = cosine("accuracy", "excess")
-told = accuracy.at(what="composition, told")
+stated = accuracy.at(what="composition, told")
 lost, rise = cosine("kept", "lost"), number("kept", "rise")
 wrong = share("wrong", "wrong").at(what="composition, held")
 
@@ -136,8 +136,8 @@ SCORES = {
     "derived-facts-are-answered": gain("composition, told", "derive") >= 0.3,
     "derived-facts-teach-no-skill": gain("composition, held", "derive") <= 0.2,
     "nothing-composes": excess.at(what="composition, held").over("condition") <= 0.25,
-    "two-wordings-are-better": told.at(condition="derive")
-    - told.at(condition="derive, one wording")
+    "two-wordings-are-better": stated.at(condition="derive")
+    - stated.at(condition="derive, one wording")
     >= 0.1,
     "steps-help-steps": gain("steps, held", "steps") >= 0.1,
     "paraphrases-help-recall": gain("recall", "paraphrases") >= 0.1,
