@@ -8,8 +8,6 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 INSTALL := $(PIP) install --no-compile -c constraints.txt
 TORCH := $(shell grep '^torch==' constraints.txt)
 SET_UP := $(PYTHON) -m tests.house.environment $(if $(CUDA),--cuda) --folder $(VENV)
-FAST := not slow and not gpu and not network
-SLOW := slow and not gpu and not network
 
 export PIP_NO_INPUT := 1
 # Where it is set, nothing that is compiled would be kept.
@@ -17,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help board demo test test-docs test-fast test-slow test-gpu test-cpus test-pythons fuzz faults metrics mutants check format bench bench-quick coverage docs records release clean
+.PHONY: help board demo test test-all test-slow test-docs test-gpu test-cpus test-pythons fuzz faults metrics mutants check format bench bench-quick coverage docs records release clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -42,20 +40,13 @@ $(VENV)/.stamp: pyproject.toml constraints.txt
 demo: $(VENV)/.base ## train, probe and judge a small world in under a minute; says where the page is
 	@$(BIN)/inweights demo
 
-test: test-fast test-slow ## all tests that this machine can run
+test: $(VENV)/.stamp ## every kind of thing once, in about two minutes; says what it tests
+	@$(BIN)/python -m tests.house.tiers fast
 
-# One process for each core, as tests/conftest.py has torch use one thread.
-PARALLEL := -n auto --maxprocesses 8 --dist worksteal
+test-slow: $(VENV)/.stamp ## the tests that take longer
+	@$(BIN)/python -m tests.house.tiers slow
 
-test-fast: $(VENV)/.stamp ## tests and doctests that take seconds
-	@$(BIN)/python -m pytest $(PARALLEL) src tests -m "$(FAST)"
-
-# Exit code 5 of pytest, no test collected, is no failure here: the slow tier may be empty. Where no
-# file marks a slow test the tier is not started, so that the fast tier's summary closes the run.
-test-slow: $(VENV)/.stamp ## tests that take longer
-	@if grep -rqs --include='*.py' 'mark\.slow' tests; then \
-	  $(BIN)/python -m pytest $(PARALLEL) tests -m "$(SLOW)" || test $$? -eq 5; \
-	fi
+test-all: test test-slow ## all tests that this machine can run
 
 test-gpu: $(VENV)/.stamp ## tests that need an accelerator
 	@$(BIN)/python -m pytest tests -m gpu
@@ -116,7 +107,7 @@ bench-quick: $(VENV)/.base ## ratios of today beside the stored ones, in two min
 
 coverage: $(VENV)/.stamp ## which lines the fast tests reach: htmlcov/
 	@$(INSTALL) pytest-cov
-	@$(BIN)/python -m pytest $(PARALLEL) src tests -m "$(FAST)" --cov=inweights --cov-report=html --cov-report=term:skip-covered
+	@$(BIN)/python -m tests.house.tiers fast --cov=inweights --cov-report=html --cov-report=term:skip-covered
 
 docs: $(VENV)/.docs ## build the site, its notebooks executed; a warning is an error
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html

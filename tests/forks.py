@@ -99,6 +99,11 @@ class Child:
         """Return the exit code, if it has ended, and keep what it printed."""
         return self._ended(os.WNOHANG)
 
+    def end(self) -> str | None:
+        """Return None while it lives, then how it ended: for ``unless`` of ``wait_until``."""
+        code = self.poll()
+        return None if code is None else f"exit code {code}\n{self.output}"
+
     def wait(self) -> int:
         """Wait for its end; return the exit code, below 0 for a signal."""
         code = self._ended(0)

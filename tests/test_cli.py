@@ -7,11 +7,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from tests.runs.tiny import RECIPE
+from tests.waiting import ended, wait_until
 
 from inweights.cli import main
 from inweights.errors import ConfigError
@@ -326,11 +326,9 @@ def test_other_signals_stop_a_command_as_ctrl_c_does(capsys, monkeypatch, signal
 def test_ctrl_c_is_one_line_and_resumes(runs) -> None:
     words = [*COMMAND, "run", "demo/two-hop", "--scale", "smoke", "--set", "gpt.phase.steps=3000"]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not list(runs.glob("store/*/*/*.parquet")) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until(lambda: list(runs.glob("store/*/*/*.parquet")), unless=ended(process))
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate()
     assert process.returncode == 1
     assert "repeat the command" in err
     assert "Traceback" not in err

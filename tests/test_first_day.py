@@ -250,7 +250,6 @@ def test_each_command_shows_two_examples_that_parse() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_the_examples_run_one_after_another(tmp_path, monkeypatch, trained, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path / "runs"))

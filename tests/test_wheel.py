@@ -61,6 +61,7 @@ def test_wheel_has_no_tests_and_all_assets(installed: Path) -> None:
     assert not [name for name in names if name.startswith(("tests/", "docs/", "benchmarks/"))]
     here = ROOT / "src" / "inweights"
     kept = {str(f.relative_to(ROOT / "src")) for f in here.rglob("*") if f.is_file()}
+    assert "inweights/py.typed" in kept
     assert {name for name in kept if "__pycache__" not in name} <= set(names)
 
 

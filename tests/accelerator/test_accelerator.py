@@ -23,14 +23,12 @@ CASES = sorted(Path(__file__).parent.glob("on_*.py"))
     not hasattr(backend_registration, "_setup_privateuseone_for_python_backend"),
     reason="needs a torch that takes backends written in Python, such as 2.13",
 )
-@pytest.mark.timeout(1800)  # of all cases together; each of them has its own
 @pytest.mark.slow
 @pytest.mark.parametrize("cases", CASES, ids=[file.stem for file in CASES])
 def test_contracts_hold_on_a_pretend_accelerator(cases: Path) -> None:
     passes(cases)
 
 
-@pytest.mark.timeout(1800)
 @pytest.mark.gpu
 @pytest.mark.parametrize("cases", CASES, ids=[file.stem for file in CASES])
 def test_contracts_hold_on_a_gpu(cases: Path) -> None:

@@ -37,7 +37,6 @@ KINDS = (
 # One test, as several would wait in their processes until one of them has built the site.
 @pytest.mark.slow
 @pytest.mark.browser
-@pytest.mark.timeout(1800)
 def test_site(request: pytest.FixtureRequest, tmp_path: Path) -> None:
     site = Path(BUILT).resolve() if BUILT else build(tmp_path / "site")
     each_claim_has_an_address(site)
@@ -104,7 +103,7 @@ def search_finds_what_a_newcomer_looks_for(browser, site: Path) -> None:
     for words, title in SOUGHT.items():
         page.goto(f"{(site / 'search.html').as_uri()}?q={words.replace(' ', '+')}")
         page.wait_for_selector("#search-results ul.search li a")
-        page.wait_for_timeout(1000)
+        page.wait_for_selector("#search-results h2:text-is('Search Results')")  # all are there
         found = page.locator("#search-results ul.search > li").all_inner_texts()[:10]
         assert any(title.lower() in text.lower() for text in found), (words, found)
     page.close()

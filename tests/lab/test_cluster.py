@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
 from tests.lab.small import TRAININGS, Trainings
+from tests.waiting import wait_until
 
 from inweights.errors import ConfigError
 from inweights.lab import Plan
@@ -101,19 +100,19 @@ def test_two_nodes_one_process_killed_one_node_gone_and_driver_killed(
         nodes = (cluster.head_node, second)
 
         first = forks.start("tests.lab.test_cluster:drive", store.root, tickets)
-        wait(lambda: len(store.leases.live()) == 2 and all(map(at_work, nodes)))
+        wait_until(lambda: len(store.leases.live()) == 2 and all(map(at_work, nodes)))
         lost = [one for node in nodes for one in at_work(node)]
         assert len(lost) == 2
         assert not store.listed()
         at_work(cluster.head_node)[0].kill()
         cluster.remove_node(second, allow_graceful=False)
-        wait(lambda: not any(one.is_running() for one in lost))
+        wait_until(lambda: not any(one.is_running() for one in lost))
 
         (tickets / "0").touch()
-        wait(lambda: len(store.listed()) > 0)
+        wait_until(lambda: len(store.listed()) > 0)
         first.kill()
         assert first.wait() == -signal.SIGKILL
-        wait(lambda: not at_work(cluster.head_node))
+        wait_until(lambda: not at_work(cluster.head_node))
         done = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
         dead = {lease.owner for lease in store.leases.live().values()}
         # A slow machine may do a task twice (its lease ran out), so there are tickets to spare.
@@ -131,10 +130,3 @@ def test_two_nodes_one_process_killed_one_node_gone_and_driver_killed(
     assert len(now) == KINDS * 3 * 3
     assert 0 < len(done) < len(now)
     assert done.items() <= now.items(), "what was done is done again"
-
-
-def wait(until: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 250
-    while not until():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-import time
+import signal
+import threading
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.waiting import stamps, wait_until
 
 from inweights.errors import ConfigError, DataError, FolderError, RunError
 from inweights.lab.engine import plan, task, together
@@ -22,7 +24,7 @@ from inweights.lab.grammar.recipe import parse_seeds
 from inweights.recipes import get_recipe
 from inweights.runs import RunStore
 from inweights.runs.tables.store import Store
-from inweights.training.checkpoint import Checkpoint
+from inweights.training.checkpoint import Checkpoint, ReplicaState
 
 DEMO = get_recipe("demo/two-hop")
 
@@ -160,10 +162,24 @@ def test_a_process_that_dies_is_begun_again_and_then_told(tmp_path, monkeypatch)
 LONG = ["gpt.phase.steps=400", "emb_mlp.steps=30"]
 
 
-def train_long(folder: str) -> None:
+class Stalling(Checkpoint):
+    """A checkpoint that waits to be killed after some writes, so that no run ends too soon."""
+
+    def __init__(self, *given: Any, writes: int, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.left = writes
+
+    def write(self, state: ReplicaState) -> None:
+        super().write(state)
+        self.left -= 1
+        if not self.left:
+            threading.Event().wait()
+
+
+def train_long(folder: str, writes: str = "-1") -> None:
     """What each of the killed processes does; it writes checkpoints often."""
-    vars(task)["Checkpoint"] = partial(Checkpoint, every_steps=7)
-    execute(DEMO, "smoke", store=RunStore(folder), overrides=LONG)
+    vars(task)["Checkpoint"] = partial(Stalling, every_steps=7, writes=int(writes))
+    execute(DEMO, "smoke", store=RunStore(folder), overrides=LONG, effort=Effort(jobs=1))
 
 
 @pytest.mark.slow
@@ -173,23 +189,18 @@ def test_killed_run_resumes_from_its_checkpoint(tmp_path, forks) -> None:
     _, _, config = DEMO.resolve("smoke", overrides=LONG)
     folder = store.folder(DEMO.name, config)
     unfinished = tmp_path / "store" / "unfinished"
-    killed = 0
-    for _ in range(40):
-        process = forks.start("tests.lab.test_engine:train_long", tmp_path)
-        deadline = time.monotonic() + 60
-        states = set(unfinished.glob("*/state"))
-        while process.poll() is None and time.monotonic() < deadline:
-            if set(unfinished.glob("*/state")) - states or killed >= 3:
-                break
-            time.sleep(0.01)
-        if killed < 3 and process.poll() is None:
-            time.sleep(0.15)
-            process.kill()
-            killed += 1
-        assert process.wait() in (0, -9)
-        if folder.complete:
-            break
-    assert killed >= 1
+    for writes in (1, 4, 9):
+        before = stamps(unfinished, "*/state")
+        process = forks.start("tests.lab.test_engine:train_long", tmp_path, writes)
+        wait_until(
+            lambda before=before: stamps(unfinished, "*/state") != before, unless=process.end
+        )
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+        assert stamps(unfinished, "*/state")
+        assert not folder.complete
+    process = forks.start("tests.lab.test_engine:train_long", tmp_path)
+    assert process.wait() == 0, process.output
     assert folder.complete
     assert not list(unfinished.glob("*"))
     fresh = execute(DEMO, "smoke", store=RunStore(tmp_path / "other"), overrides=LONG)

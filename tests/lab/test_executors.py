@@ -8,19 +8,18 @@ import os
 import signal
 import socket
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable
 from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 from tests.forks import Child, Forks
 from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
+from tests.waiting import wait_until
 
 from inweights.errors import RunError
 from inweights.lab import Plan
@@ -98,13 +97,6 @@ class Refuses:
         raise AssertionError("work that was done is done again")
 
 
-def wait(until: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 200
-    while not until():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 class ExecutorCase:
     """The contract of an executor: tables, errors, kills, progress.
 
@@ -179,9 +171,9 @@ class ExecutorCase:
         words = json.dumps({"trainings": given, "draws": None})
         children = self.begin(words, workers=2)
         (tickets / "first").touch()
-        wait(self.stored)
+        wait_until(self.stored)
         waiting = lambda: list(self.folder.glob("waits-*"))  # noqa: E731
-        wait(lambda: not list(tickets.iterdir()) and waiting())
+        wait_until(lambda: not list(tickets.iterdir()) and waiting())
         done = self.stored()
         victim = int(waiting()[0].name.partition("-")[2])
         os.kill(victim, signal.SIGKILL)

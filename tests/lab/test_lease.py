@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
+from tests.waiting import wait_until
 
 from inweights.runs.tables import lease as module
 from inweights.runs.tables.files import Folder
@@ -134,9 +133,7 @@ def test_who_was_taken_over_learns_it(tmp_path) -> None:
     paused, other = Leases(files, 0.2, "a"), Leases(files, 0.2, "a")
     with paused.hold("t") as hold, other.hold("t") as second:
         assert second
-        deadline = time.monotonic() + 10
-        while not hold.lost and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_until(lambda: hold.lost)
         with pytest.raises(LostError):
             hold.check()
         second.check()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from polars.testing import assert_frame_equal
 from tests.forks import Forks
 from tests.lab import own_work
 from tests.lab.test_ranks import two_ranks
+from tests.waiting import wait_until
 
 import inweights as iw
 from inweights.lab.engine.cluster import bare
@@ -30,10 +30,7 @@ def test_a_function_goes_on_after_a_kill(tmp_path: Path, forks: Forks) -> None:
     waiting.touch()
     place = tmp_path / "runs"
     process = forks.start("tests.lab.own_work:drive", str(place), str(marks))
-    deadline = time.monotonic() + 200
-    while len(list(place.rglob("*.parquet"))) < own_work.WAITING:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: len(list(place.rglob("*.parquet"))) >= own_work.WAITING, unless=process.end)
     process.kill()
     assert process.wait() == -signal.SIGKILL
     waiting.unlink()

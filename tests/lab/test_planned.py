@@ -18,6 +18,7 @@ import msgspec
 import pytest
 from tests.counting import lines_of
 from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
+from tests.waiting import wait_until
 
 from inweights.cli import main
 from inweights.lab.engine import task
@@ -85,18 +86,15 @@ def test_what_fails_is_set_aside_and_tried_again_on_request(tmp_path) -> None:
 def test_what_another_worker_holds_is_left_to_it(tmp_path) -> None:
     made = write(tmp_path / "p", seeds=3)
     entry = made.index()[0]
-    other = Planned(made.place, lease=2.0)
+    other = Planned(made.place, lease=20.0)
     with other.store.leases.hold(entry.key):
         now = made.status()
         assert (now.held, now.waiting) == (1, 2)
         assert sum(now.workers.values()) == 1
-        mine = threading.Thread(target=work, args=(Planned(made.place, lease=2.0),))
+        mine = threading.Thread(target=work, args=(Planned(made.place, lease=20.0),))
         mine.start()
-        deadline = time.monotonic() + 20
-        while made.status().done < 2 and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert made.status().done == 2
-    mine.join(20)
+        wait_until(lambda: made.status().done == 2, unless=lambda: not mine.is_alive())
+    mine.join()
     assert made.status().done == 3
 
 
@@ -104,12 +102,10 @@ def test_a_dead_worker_is_taken_over_by_one_that_has_processes(tmp_path, monkeyp
     """Each attempt opens the store anew, as in another process, and knows no earlier look."""
     made = write(tmp_path / "p", seeds=2)
     assert made.store.leases._take(made.index()[0].key)[1]  # and never a beat again
-    deadline = time.monotonic() + 60
 
     class Others:
         def run(self, job: Job, schedule: Schedule) -> None:
             while schedule.left:
-                assert time.monotonic() < deadline
                 if one := schedule.take():
                     line = json.dumps(msgspec.to_builtins(to_wire(one)))
                     schedule.ended(one, task.attempt_sent(job, line, print))
@@ -312,9 +308,7 @@ def test_three_workers_one_bucket_one_killed(bucket, forks) -> None:
     """Each run is stored once, and none is lost."""
     made = write(bucket, seeds=RUNS, settings=Draws(seconds=0.05))
     workers = [forks.start(WORKER, bucket, 2) for _ in range(3)]
-    deadline = time.monotonic() + 60
-    while len(made.store.listed()) < 20 and time.monotonic() < deadline:
-        time.sleep(0.1)
+    wait_until(lambda: len(made.store.listed()) >= 20, unless=workers[0].end)
     workers[0].kill()
     assert [worker.wait() for worker in workers] == [-signal.SIGKILL, 0, 0]
     status = made.status()
@@ -337,13 +331,13 @@ def test_a_training_goes_on_from_its_checkpoint_in_the_bucket(bucket, tmp_path, 
     settings = Trainings(steps=300)
     made = write(bucket, TRAININGS, seeds=2, settings=settings)
     first = forks.start(WORKER, bucket, 1, 2 * 150)
-    deadline = time.monotonic() + 60
-    states = lambda: [n for n in made.store.files.names("unfinished") if n.endswith("state")]  # noqa: E731
-    while not states() and time.monotonic() < deadline:
-        time.sleep(0.03)
+
+    def states() -> list[str]:
+        return [name for name in made.store.files.names("unfinished") if name.endswith("state")]
+
+    wait_until(states, unless=first.end)
     first.kill()
     assert first.wait() == -signal.SIGKILL
-    assert states()
     assert made.status().done == 0
     seen: list[int] = []
     work(Planned(bucket, lease=1.0), Effort(progress=lambda done, *_: seen.append(done)))

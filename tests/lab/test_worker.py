@@ -6,10 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from tests.waiting import ended, wait_until
 
 ROOT = Path(__file__).parents[2]
 #: Runs the demonstration in two processes, as the console script does: without the current folder.
@@ -43,7 +43,7 @@ def test_nothing_is_imported_from_the_current_folder(tmp_path) -> None:
     marker = tmp_path / "HIT"
     for name in ("polars", "queue"):
         (tmp_path / f"{name}.py").write_text(f"open({str(marker)!r}, 'w').close()\n")
-    _, error = (process := start(tmp_path, "demo/two-hop")).communicate(timeout=200)
+    _, error = (process := start(tmp_path, "demo/two-hop")).communicate()
     assert process.returncode == 0, error
     assert not marker.exists()
 
@@ -54,7 +54,7 @@ def test_plugins_are_found_on_the_path(tmp_path) -> None:
     (tmp_path / "lib" / "my_recipes.py").write_text(PLUGIN)
     words = ("mine/demo", "--plugin", "my_recipes")
     process = start(tmp_path, *words, path=(tmp_path / "lib",))
-    _, error = process.communicate(timeout=200)
+    _, error = process.communicate()
     assert process.returncode == 0, error
 
 
@@ -63,27 +63,24 @@ def test_plugins_are_found_on_the_path(tmp_path) -> None:
 def test_processes_end_with_their_parent(tmp_path) -> None:
     """kill -9 of the parent alone; no process of it may go on writing."""
     process = start(tmp_path, "demo/two-hop", "--set", "gpt.phase.steps=100000")
-    deadline = time.monotonic() + 120
     children: list[str] = []
+
+    def two_children() -> bool:
+        lists = Path(f"/proc/{process.pid}/task").glob("*/children")
+        children[:] = [child for one in lists for child in one.read_text().split()]
+        return len(children) == 2
+
     try:
-        while len(children) < 2 and time.monotonic() < deadline:
-            time.sleep(0.05)
-            lists = Path(f"/proc/{process.pid}/task").glob("*/children")
-            children = [child for one in lists for child in one.read_text().split()]
-        assert len(children) == 2
-        while not list(tmp_path.glob("runs/store/unfinished/*")) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_until(two_children, unless=ended(process))
+        wait_until(lambda: list(tmp_path.glob("runs/store/unfinished/*")), unless=ended(process))
         process.kill()
-        process.wait(10)
-        patience = time.monotonic() + 10
-        while any(_lives(child) for child in children) and time.monotonic() < patience:
-            time.sleep(0.05)
-        assert not any(_lives(child) for child in children)
+        process.wait()
+        wait_until(lambda: not any(_lives(child) for child in children))
     finally:
         process.kill()
         for child in filter(_lives, children):
             os.kill(int(child), signal.SIGKILL)
-        process.communicate(timeout=30)
+        process.communicate()
 
 
 def _lives(process: str) -> bool:

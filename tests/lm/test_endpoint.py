@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.waiting import wait_until
 
 from inweights.cli import main
 from inweights.errors import ConfigError, DataError, RunError
@@ -167,11 +167,16 @@ def test_a_real_server_is_asked(tmp_path: Path) -> None:
         server = subprocess.Popen([*map(str, command)], stdout=log, stderr=log)
     try:
         url = f"http://127.0.0.1:{port}"
-        for _ in range(600):
-            assert server.poll() is None, (tmp_path / "log").read_text()
+
+        def answers() -> bool:
             with suppress(OSError), urllib.request.urlopen(f"{url}/health"):
-                break
-            time.sleep(0.2)
+                return True
+            return False
+
+        def failed() -> str | None:
+            return None if server.poll() is None else (tmp_path / "log").read_text()
+
+        wait_until(answers, unless=failed)
         kept = tmp_path / "answers.jsonl"
         endpoint = Endpoint(f"{url}/v1", str(model), tokens=4)
         made = ask_endpoint(endpoint, ASKED, kept)
@@ -179,5 +184,5 @@ def test_a_real_server_is_asked(tmp_path: Path) -> None:
         assert len(kept.read_text().splitlines()) == 2
     finally:
         server.terminate()
-        server.wait(30)
+        server.wait()
     assert ask_endpoint(endpoint, ASKED, kept)["answers"].equals(made["answers"])  # no server

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from tests.browser import DRAWN
 
 import inweights as iw
 from inweights.cli import main
@@ -15,8 +16,6 @@ from inweights.theory.geometric_memory.spectral import adjacency
 from inweights.worlds import Graph
 
 STEPS = 200
-#: Milliseconds: a crowded machine draws few frames a second.
-PATIENCE = 120_000
 #: Runs a model of the page for some steps from a start that Python gives.
 LEARN = """([kind, options, targets, n, v, rate, steps]) => {
   const model = Learn[kind](options), told = Float64Array.from(targets);
@@ -134,7 +133,7 @@ class TestUnderTheHand:
         page.locator("[data-name=speed]").fill("40")
         page.click(".explore-play")
         near = ".explore-rho:text-matches('−(0.9|1.0)')"  # no predicate: the page evaluates no text
-        page.wait_for_selector(near, timeout=PATIENCE)
+        page.wait_for_selector(near)
 
     def test_a_slow_machine_takes_fewer_steps_a_frame(self, visit, addresses):
         page = visit(addresses["geometry"], ".ready")
@@ -176,7 +175,7 @@ class TestUnderTheHand:
         page.locator("[data-name=rate]").fill("0")
         page.locator("[data-name=std]").fill("0.3")
         page.click(".explore-play")
-        page.wait_for_selector(".explore-shown:text-matches('diverged')", timeout=PATIENCE)
+        page.wait_for_selector(".explore-shown:text-matches('diverged')")
         page.set_viewport_size({"width": 700, "height": 700})
         assert page.inner_text(".explore-play") == "Train"
         page.click(".explore-reset")
@@ -192,7 +191,7 @@ class TestUnderTheHand:
         page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         assert page.evaluate(nodes) == before + 1
         page.locator("[data-name=idle]").fill("9")
-        page.wait_for_timeout(100)
+        page.evaluate(DRAWN)
         page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         assert page.evaluate(nodes) == before
         page.click(".explore-play")
@@ -213,6 +212,6 @@ class TestUnderTheHand:
         page.click("[data-all=half]")
         page.locator("[data-name=speed]").fill("40")
         page.click(".explore-play")
-        page.wait_for_selector(".explore-queries .good >> nth=2", timeout=PATIENCE)
+        page.wait_for_selector(".explore-queries .good >> nth=2")
         page.click("[data-all='1']")
-        page.wait_for_selector(".explore-queries:not(:has(.bad))", timeout=PATIENCE)
+        page.wait_for_selector(".explore-queries:not(:has(.bad))")

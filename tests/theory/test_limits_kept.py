@@ -23,6 +23,5 @@ def test_a_limit_is_kept_where_it_was_not() -> None:
         env=environment,
         capture_output=True,
         text=True,
-        timeout=280,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-import time
+import threading
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
-from tests.forks import Forks
+from tests.forks import Child, Forks
 from tests.training.curricula import CURRICULA, WORLD, build, curriculum, same_bits
+from tests.waiting import stamps, wait_until
 
 from inweights.errors import RunError
 from inweights.models import GPTConfig, Model
@@ -64,8 +65,16 @@ def test_resumed_equals_uninterrupted_bit_for_bit(name: str, at: int, tmp_path: 
     assert result.stopped == expected.stopped
 
 
-def learn(folder: str) -> None:
-    """What each of the killed processes does: 400 steps, with a checkpoint every three."""
+def learn(folder: str, last: str = "none") -> None:
+    """What each of the killed processes does: 400 steps, with a checkpoint every three.
+
+    After the step ``last`` it waits to be killed, so that none is too fast for its test.
+    """
+
+    def progress(done: int) -> None:
+        if last != "none" and done >= int(last):
+            threading.Event().wait()
+
     torch.set_num_threads(1)
     world = TwoHop(n=4).build()
     model = GPTConfig(layers=2, width=16).build(vocabulary=len(world.vocabulary), seeds=[0, 1])
@@ -73,10 +82,16 @@ def learn(folder: str) -> None:
     more = Phase(name="more", steps=200, batch=drawn, pooled=True, precision="bf16")
     phases = (Phase(steps=200, random_offset=True), more)
     checkpoint = Checkpoint(f"{folder}/state", key="k", every_steps=3)
-    train(model, world, Curriculum(phases=phases), seeds=[0, 1], checkpoint=checkpoint)
+    curriculum = Curriculum(phases=phases)
+    train(model, world, curriculum, seeds=[0, 1], progress=progress, checkpoint=checkpoint)
     assert "torch._dynamo" not in sys.modules, "half of a start is spent on a compiler not used"
     end = {name: p.detach().contiguous() for name, p in model.named_parameters()}
     save_file(end, f"{folder}/end")
+
+
+def _wait_for_a_write(folder: Path, process: Child) -> None:
+    before = stamps(folder, "state")
+    wait_until(lambda: stamps(folder, "state") != before, unless=process.end)
 
 
 @pytest.mark.slow
@@ -86,16 +101,14 @@ def test_killed_at_any_moment_ends_alike(tmp_path: Path, forks: Forks) -> None:
     for kills in (0, 4):
         folder = tmp_path / str(kills)
         folder.mkdir()
-        killed = 0
-        for attempt in range(kills + 1):
-            process = forks.start("tests.training.test_checkpoints:learn", folder)
-            if attempt < kills:
-                time.sleep(0.2 + 0.13 * attempt)
-                process.kill()
-            killed += process.wait() == -signal.SIGKILL
-            if (folder / "end").exists():
-                break
-        assert kills == 0 or killed >= 1, "nothing was killed"
+        for attempt in range(kills):
+            last = 80 * (attempt + 1)
+            process = forks.start("tests.training.test_checkpoints:learn", folder, last)
+            _wait_for_a_write(folder, process)
+            process.kill()
+            assert process.wait() == -signal.SIGKILL
+        process = forks.start("tests.training.test_checkpoints:learn", folder)
+        assert process.wait() == 0, process.output
         ends.append((folder / "end").read_bytes())
     assert ends[0] == ends[1]
 

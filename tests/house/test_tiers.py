@@ -1,0 +1,89 @@
+"""The guard of the tests ends what hangs, with all that it started, and nothing else."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.house.progress import last_line, outcome, why_skipped
+from tests.house.tiers import TIERS, guarded
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs Linux's /proc")
+
+#: Starts a process in a session of its own, writes down its number, and hangs.
+HANGS = """
+import pathlib, subprocess, sys, time
+command = [sys.executable, "-c", "import time; time.sleep(3600)"]
+child = subprocess.Popen(command, start_new_session=True)
+pathlib.Path(sys.argv[1]).write_text(str(child.pid))
+time.sleep(3600)
+"""
+
+
+def test_what_is_silent_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+    out, number = io.BytesIO(), tmp_path / "number"
+    assert guarded([sys.executable, "-c", HANGS, str(number)], silence=2.0, out=out) == 124
+    assert b"the tests were ended, as they hung" in out.getvalue()
+    if number.exists():  # not where the machine took two seconds to get there
+        wait_until(lambda: not _runs(number.read_text()))
+
+
+def _runs(number: str) -> bool:
+    try:
+        status = Path(f"/proc/{number}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_what_prints_is_passed_on_and_its_exit_code_too(code: int) -> None:
+    out = io.BytesIO()
+    program = f"print('seen'); raise SystemExit({code})"
+    assert guarded([sys.executable, "-c", program], out=out) == code
+    assert out.getvalue() == b"seen\n"
+
+
+def test_the_two_tiers_are_all_tests_of_this_machine() -> None:
+    """A test is in exactly one of them, unless it needs an accelerator or the network."""
+    assert TIERS["fast"].marked == f"not {TIERS['slow'].marked}"
+
+
+def test_the_last_line_says_what_would_lift_each_skip() -> None:
+    counts = Counter(passed=1200, failed=1, error=1, skipped=3)
+    skipped = Counter({"install chromium to run": 2, "needs git": 1})
+    assert last_line(counts, skipped, 61.0, "More follows.") == (
+        "1,200 tests passed in 1:01, 2 failed. "
+        "Skipped: 2 (install chromium to run), 1 (needs git). More follows."
+    )
+
+
+def _report(when: str, result: str, longrepr: object = None) -> pytest.TestReport:
+    return pytest.TestReport("a::b", ("a", 1, "b"), {}, result, longrepr, when)
+
+
+def test_a_test_counts_once() -> None:
+    passes = [_report(when, "passed") for when in ("setup", "call", "teardown")]
+    assert [outcome(report) for report in passes] == ["", "passed", ""]
+    assert outcome(_report("setup", "failed")) == "error"
+    assert outcome(_report("call", "failed")) == "failed"
+
+
+@pytest.mark.parametrize(
+    ("reason", "lifted"),
+    [
+        ("Skipped: needs git", "needs git"),
+        (
+            "Skipped: could not import 'yaml.x': No module named 'yaml'",
+            "pip install yaml lifts this",
+        ),
+    ],
+)
+def test_a_skip_says_what_lifts_it(reason: str, lifted: str) -> None:
+    report = _report("setup", "skipped", ("file.py", 1, reason))
+    assert outcome(report) == "skipped"
+    assert why_skipped(report) == lifted

@@ -1,0 +1,152 @@
+"""``python -m tests.house.tiers TIER``: run a tier of the tests, with progress and one guard.
+
+This program starts pytest, passes on what it prints, and ends it, with all that it started, if
+nothing is printed for half an hour: something hangs. No test has a limit of its own, since a slow
+machine would break any. ``tests/house/progress.py`` is the part inside pytest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import selectors
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, NamedTuple
+
+ROOT = Path(__file__).parents[2]
+
+#: Seconds without any output after which the tests count as hanging.
+SILENCE = 30 * 60
+
+#: Variable of the environment that marks all processes of a run.
+MARK = "TESTS_RUN_BY"
+
+
+class Tier(NamedTuple):
+    """Some of the tests.
+
+    Attributes:
+        places: Files and folders in which they are.
+        marked: Expression of markers that selects them.
+        rest: What is left out, and the command that runs it.
+    """
+
+    places: tuple[str, ...]
+    marked: str
+    rest: str
+
+
+TIERS = {
+    "fast": Tier(
+        ("src", "tests"),
+        "not slow and not gpu and not network",
+        "'make test-all' runs the slow tests, too.",
+    ),
+    "slow": Tier(("tests",), "slow and not gpu and not network", ""),
+}
+
+
+def command(tier: Tier, more: Sequence[str] = ()) -> list[str]:
+    """Return the command that runs a tier: one process of pytest for each core, at most eight."""
+    return [
+        *(sys.executable, "-m", "pytest", *tier.places, "-m", tier.marked),
+        *("-n", "auto", "--maxprocesses", "8", "--dist", "worksteal"),
+        *("-p", "tests.house.progress", "--closing", tier.rest),
+        *("-r", "fE", "-o", "console_output_style=classic", *more),
+    ]
+
+
+def guarded(words: Sequence[str], silence: float = SILENCE, out: IO[bytes] | None = None) -> int:
+    """Run a command, pass on its output, and end all of it when it has been silent for too long.
+
+    Args:
+        words: The command. It becomes the leader of a process group, so that whatever it starts
+            can be ended with it.
+        silence: Seconds without output after which the command is ended.
+        out: Where its output goes; the default is the standard output.
+
+    Returns:
+        The command's exit code, or 124 if it was ended.
+    """
+    out = out or sys.stdout.buffer
+    mark = f"{MARK}={os.getpid()}"
+    process = subprocess.Popen(
+        words,
+        cwd=ROOT,
+        env=os.environ | dict([mark.split("=")]),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    try:
+        while _readable(process.stdout, silence):
+            if not (text := os.read(process.stdout.fileno(), 65536)):
+                return process.wait()
+            out.write(text)
+            out.flush()
+        return _end_what_hangs(process, silence, out)
+    except KeyboardInterrupt:
+        _send(process, signal.SIGINT)
+        process.wait()
+        return 130
+    finally:
+        process.stdout.close()
+        _send(process, signal.SIGKILL)
+        _kill_marked(mark)
+
+
+def _readable(pipe: IO[bytes], seconds: float) -> bool:
+    """Wait until there is something to read, or the end; return whether there is."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        return bool(selector.select(seconds))
+
+
+def _end_what_hangs(process: subprocess.Popen[bytes], silence: float, out: IO[bytes]) -> int:
+    """Have each Python process print where it is, then end them all."""
+    assert process.stdout is not None
+    out.write(f"\nno output for {silence / 60:.0f} minutes: the tests hang, here:\n".encode())
+    _send(process, signal.SIGUSR1)  # progress.py prints the stacks at this signal
+    while _readable(process.stdout, 5.0) and (text := os.read(process.stdout.fileno(), 65536)):
+        out.write(text)
+    _send(process, signal.SIGKILL)
+    process.wait()
+    out.write(b"the tests were ended, as they hung\n")
+    out.flush()
+    return 124
+
+
+def _kill_marked(mark: str) -> None:
+    """Kill what is left and has a process group of its own, such as the processes of a cluster.
+
+    Processes inherit the environment, and with it the mark. Linux only.
+    """
+    for place in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if mark.encode() in place.read_bytes().split(b"\0"):
+                os.kill(int(place.parent.name), signal.SIGKILL)
+
+
+def _send(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    try:
+        os.killpg(process.pid, number)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the tier that is named; further options go to pytest."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tier", choices=TIERS)
+    given, more = parser.parse_known_args(words)
+    return guarded(command(TIERS[given.tier], more))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
