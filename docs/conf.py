@@ -50,6 +50,7 @@ nb_execution_cache_path = str(HERE / "_build" / "notebooks")
 nb_execution_raise_on_error = True
 if tags.has("one-notebook"):  # noqa: F821 (Sphinx puts it there)
     nb_execution_excludepatterns = ["first-study.md", "graph.md", "probe.md"]
+    extensions.remove("sphinx.ext.viewcode")  # a quarter of the time, for pages that are all alike
 nb_execution_timeout = 900  # seconds a cell: for one that hangs, also on a busy machine
 nb_output_stderr = "remove"  # how far a training has come
 

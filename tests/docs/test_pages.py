@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from subprocess import PIPE
 from types import ModuleType
 
 import pytest
@@ -101,15 +103,42 @@ def test_the_tutorial_runs_from_an_empty_folder(tmp_path: Path) -> None:
     found = re.findall(r"^```(python|sh)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     bin_ = Path(sys.executable).parent
     env = os.environ | {"PATH": f"{bin_}:{os.environ['PATH']}", "INWEIGHTS_RUNS": str(tmp_path)}
-    python = ""
-    for kind, code in found:
-        if kind == "python":
-            python += code  # each block goes on where the last one ended
-            words = [sys.executable, "-c", python]
-        else:
+    commands = [sys.executable, "-c", SESSION]
+    with (
+        (tmp_path / "errors").open("w+") as errors,
+        subprocess.Popen(
+            commands, cwd=tmp_path, env=env, stdin=PIPE, stdout=PIPE, stderr=errors, text=True
+        ) as session,
+    ):
+        assert session.stdin
+        assert session.stdout
+        for kind, code in found:
+            if kind == "python":  # each block goes on where the last one ended
+                session.stdin.write(json.dumps(code) + "\n")
+                session.stdin.flush()
+                ended = session.stdout.readline()
+                assert ended == "done\n", (code, (tmp_path / "errors").read_text())
+                continue
             lines = [line for line in code.splitlines() if "demo" not in line]
-            words = ["sh", "-ec", "\n".join(lines)]
-        done = subprocess.run(
-            words, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, f"{code}\n{done.stderr}"
+            done = subprocess.run(
+                ["sh", "-ec", "\n".join(lines)],
+                cwd=tmp_path,
+                env=env,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0, f"{code}\n{done.stderr}"
+        session.stdin.close()
+        assert session.wait() == 0
+
+
+#: Does what the lines of its standard input hold, in one session, as someone types it in.
+SESSION = """
+import contextlib, io, json, sys
+names = {"__name__": "__main__"}
+for line in sys.stdin:
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(json.loads(line), "tutorial", "exec"), names)
+    print("done", flush=True)
+"""
