@@ -47,6 +47,12 @@ def stamps(folder: Path, pattern: str) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in folder.glob(pattern)}
 
 
+def wait_for_a_write(folder: Path, pattern: str, unless: Callable[[], object]) -> None:
+    """Wait until a file that matches is written or is written anew; ``unless`` as above."""
+    before = stamps(folder, pattern)
+    wait_until(lambda: stamps(folder, pattern) != before, unless)
+
+
 def ended(process: subprocess.Popen[str]) -> Callable[[], str | None]:
     """Return a function for ``unless``: what a process that has ended printed, or None."""
 

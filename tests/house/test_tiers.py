@@ -6,6 +6,7 @@ import io
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.house.progress import last_line, outcome, why_skipped
@@ -63,7 +64,8 @@ def test_the_last_line_says_what_would_lift_each_skip() -> None:
 
 
 def _report(when: str, result: str, longrepr: object = None) -> pytest.TestReport:
-    return pytest.TestReport("a::b", ("a", 1, "b"), {}, result, longrepr, when)
+    about: dict[str, Any] = {"outcome": result, "longrepr": longrepr, "when": when}
+    return pytest.TestReport("a::b", ("a", 1, "b"), {}, **about)
 
 
 def test_a_test_counts_once() -> None:

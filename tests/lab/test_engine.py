@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from tests.waiting import stamps, wait_until
+from tests.waiting import stamps, wait_for_a_write
 
 from inweights.errors import ConfigError, DataError, FolderError, RunError
 from inweights.lab.engine import plan, task, together
@@ -190,11 +190,8 @@ def test_killed_run_resumes_from_its_checkpoint(tmp_path, forks) -> None:
     folder = store.folder(DEMO.name, config)
     unfinished = tmp_path / "store" / "unfinished"
     for writes in (1, 4, 9):
-        before = stamps(unfinished, "*/state")
         process = forks.start("tests.lab.test_engine:train_long", tmp_path, writes)
-        wait_until(
-            lambda before=before: stamps(unfinished, "*/state") != before, unless=process.end
-        )
+        wait_for_a_write(unfinished, "*/state", process.end)
         process.kill()
         assert process.wait() == -signal.SIGKILL
         assert stamps(unfinished, "*/state")

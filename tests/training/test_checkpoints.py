@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
-from tests.forks import Child, Forks
+from tests.forks import Forks
 from tests.training.curricula import CURRICULA, WORLD, build, curriculum, same_bits
-from tests.waiting import stamps, wait_until
+from tests.waiting import wait_for_a_write
 
 from inweights.errors import RunError
 from inweights.models import GPTConfig, Model
@@ -89,11 +89,6 @@ def learn(folder: str, last: str = "none") -> None:
     save_file(end, f"{folder}/end")
 
 
-def _wait_for_a_write(folder: Path, process: Child) -> None:
-    before = stamps(folder, "state")
-    wait_until(lambda: stamps(folder, "state") != before, unless=process.end)
-
-
 @pytest.mark.slow
 def test_killed_at_any_moment_ends_alike(tmp_path: Path, forks: Forks) -> None:
     """kill -9 while training, several times over; the end is the same to the last bit."""
@@ -104,7 +99,7 @@ def test_killed_at_any_moment_ends_alike(tmp_path: Path, forks: Forks) -> None:
         for attempt in range(kills):
             last = 80 * (attempt + 1)
             process = forks.start("tests.training.test_checkpoints:learn", folder, last)
-            _wait_for_a_write(folder, process)
+            wait_for_a_write(folder, "state", process.end)
             process.kill()
             assert process.wait() == -signal.SIGKILL
         process = forks.start("tests.training.test_checkpoints:learn", folder)
