@@ -47,9 +47,10 @@ def stamps(folder: Path, pattern: str) -> dict[Path, int]:
     return {path: path.stat().st_mtime_ns for path in folder.glob(pattern)}
 
 
-def wait_for_a_write(folder: Path, pattern: str, unless: Callable[[], object]) -> None:
-    """Wait until a file that matches is written or is written anew; ``unless`` as above."""
-    before = stamps(folder, pattern)
+def wait_for_a_write(
+    folder: Path, pattern: str, before: dict[Path, int], unless: Callable[[], object]
+) -> None:
+    """Wait until the stamps of some files are no longer what they were before a process began."""
     wait_until(lambda: stamps(folder, pattern) != before, unless)
 
 

@@ -190,8 +190,9 @@ def test_killed_run_resumes_from_its_checkpoint(tmp_path, forks) -> None:
     folder = store.folder(DEMO.name, config)
     unfinished = tmp_path / "store" / "unfinished"
     for writes in (1, 4, 9):
+        before = stamps(unfinished, "*/state")
         process = forks.start("tests.lab.test_engine:train_long", tmp_path, writes)
-        wait_for_a_write(unfinished, "*/state", process.end)
+        wait_for_a_write(unfinished, "*/state", before, process.end)
         process.kill()
         assert process.wait() == -signal.SIGKILL
         assert stamps(unfinished, "*/state")

@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import save_file
 from tests.forks import Forks
 from tests.training.curricula import CURRICULA, WORLD, build, curriculum, same_bits
-from tests.waiting import wait_for_a_write
+from tests.waiting import stamps, wait_for_a_write
 
 from inweights.errors import RunError
 from inweights.models import GPTConfig, Model
@@ -98,8 +98,9 @@ def test_killed_at_any_moment_ends_alike(tmp_path: Path, forks: Forks) -> None:
         folder.mkdir()
         for attempt in range(kills):
             last = 80 * (attempt + 1)
+            before = stamps(folder, "state")
             process = forks.start("tests.training.test_checkpoints:learn", folder, last)
-            wait_for_a_write(folder, "state", process.end)
+            wait_for_a_write(folder, "state", before, process.end)
             process.kill()
             assert process.wait() == -signal.SIGKILL
         process = forks.start("tests.training.test_checkpoints:learn", folder)
