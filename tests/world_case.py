@@ -87,10 +87,13 @@ class WorldCase:
     def test_statements_in_words_and_one_by_one(self, config: Any) -> None:
         world = config.build(seed=3)
         table, name = world.table(), world.vocabulary.names
-        assert table.columns == ["part", "role", "prompt", "answer", "out_of_distribution"]
+        columns = ["part", "role", "prompt", "answer", "out_of_distribution", "right_answers"]
+        assert table.columns == columns
         for part in ("facts", "queries"):
             rows, statements = table.filter(part=part), getattr(world, part)
             assert rows["out_of_distribution"].to_list() == statements.out_of_distribution.tolist()
+            right = [len(statements.right_answers(index)) for index in range(len(statements))]
+            assert rows["right_answers"].to_list() == right
             for index, one in enumerate(statements):
                 assert one == statements[index] == statements[index - len(statements)]
                 assert index in statements.with_role(one.role)

@@ -12,6 +12,7 @@ from tests.house.calibration import fit, held_out
 from inweights.theory import predict
 from inweights.theory.prediction.calibration.features import (
     FEATURES,
+    OF_ANSWERS,
     PROPERTIES,
     columns,
     properties,
@@ -62,23 +63,56 @@ def test_features_are_what_one_counts(towns: World) -> None:
     for feature, counts in ((rivals, [3, 3, 3]), (complexity, [2, 1, 3])):
         np.testing.assert_allclose([feature[text] for text in chains], np.log(counts))
     np.testing.assert_allclose([reached[text] for text in chains], np.log([1 + 4, 1 + 3, 1 + 7]))
-    common = {texts[q][-4:].split()[-1]: value for q, value in table[["query", "common"]].rows()}
-    assert common == {"in": pytest.approx(1 / 3), "near": 0.5}
+    common = [found[text]["common"] for text in ("bob home in", "cat home in", "bob home near")]
+    np.testing.assert_allclose(common, [2 / 3, 1 / 3, 1 / 2])  # italy and europe; norway; oslo
+    right = [np.exp(found[text]["right"]) for text in ("bob home in", "cat home in")]
+    np.testing.assert_allclose(right, [2, 1])
+
+
+def ends_of(prompt: str) -> set[str]:
+    """What a chain of the facts leads to."""
+    start, *steps = prompt.split()
+    facts = [line.split(",") for line in TOWNS.split()]
+    here = {start}
+    for step in steps:
+        here = {thing for subject, relation, thing in facts if subject in here and relation == step}
+    return here
+
+
+def test_right_and_density_are_what_a_guess_gains(towns: World) -> None:
+    queries, words = towns.queries, towns.vocabulary
+    texts = [words.text(queries.prompt(q)) for q in range(len(queries))]
+    roles = [queries.role_names[role] for role in queries.roles]
+    assert len(set(zip(texts, roles, strict=True))) == len(texts)  # one query is one prompt
+    ends = [ends_of(text) for text in texts]
+    rows = pl.DataFrame({"query": range(len(texts)), "role": roles, "margin": 0.25})
+    table = query_features(towns, rows)
+    for row, text, own, role in zip(table.iter_rows(named=True), texts, ends, roles, strict=True):
+        query = row["query"]
+        names = [words.names[token] for token in queries.right_answers(query)]
+        assert sorted(names) == sorted(own), text
+        among = len(set().union(*(e for e, r in zip(ends, roles, strict=True) if r == role)))
+        assert queries.chances[query] == pytest.approx(len(own) / among)
+        assert np.exp(row["right"]) == pytest.approx(len(own))
+        odds = len(own) / (among - len(own)) * (among - 1)
+        assert np.exp(row["right"] + row["density"]) == pytest.approx(odds)
 
 
 def test_features_of_a_query_that_no_fact_supports(towns: World) -> None:
     """A share of nothing is 0, and so is the logarithm of a number that is 0 at least."""
     bare = replace(towns, facts=Statements.build({}))
     table = query_features(bare, pl.DataFrame({"query": [0], "role": "chain", "margin": 0.0}))
-    assert table.drop("query").row(0) == (*[0.0] * 7, 2.0)
+    assert table.drop("query", "right", "density").row(0) == (*[0.0] * 7, 2.0)
     empty = {"evenness": 1.0, "steps": properties(towns)["steps"]}
-    assert properties(bare) == dict.fromkeys(PROPERTIES, 0.0) | empty
+    answers = {name: properties(towns)[name] for name in OF_ANSWERS}
+    assert properties(bare) == dict.fromkeys(PROPERTIES, 0.0) | empty | answers
     assert properties(replace(towns, queries=bare.facts))["steps"] == 2
 
 
 def test_properties_are_what_one_counts(towns: World) -> None:
     three_to_one = -(0.75 * np.log(0.75) + 0.25 * np.log(0.25)) / np.log(2)
     roles = [towns.queries.role_names[role] for role in towns.queries.roles]
+    rows = pl.DataFrame({"query": range(len(roles)), "role": roles, "margin": 0.0})
     assert properties(towns) == pytest.approx(
         {
             "facts": np.log(10),
@@ -88,6 +122,8 @@ def test_properties_are_what_one_counts(towns: World) -> None:
             "symmetric": 2 / 10,  # Rome and Oslo are near each other
             "several": 1 / 9,  # Rome is in Italy and in Europe
             "steps": 2 + roles.count("chain") / len(roles),
+            "right": np.log(towns.queries.right_counts).mean(),
+            "density": query_features(towns, rows)["density"].mean(),
         }
     )
 

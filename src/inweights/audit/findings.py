@@ -65,15 +65,11 @@ def outlook(audit: Audit) -> pl.DataFrame:
     }
     follows = pl.col("verdict") == "follows"
     better, worse = (advice.mended, advice.broken) if advice and advice.identities else ((), ())
-    questions = (
-        rows.with_columns(**column)
-        .group_by("first", "second", "subject")
-        .agg(
-            follow=follows.any(),
-            tied=(pl.col("verdict") == "tied").any(),
-            after=((follows & ~pl.col("query").is_in(worse)) | pl.col("query").is_in(better)).any(),
-        )
-        .with_columns(tied=pl.col("tied") & ~pl.col("follow"))
+    questions = rows.with_columns(
+        **column,
+        follow=follows,
+        tied=pl.col("verdict") == "tied",
+        after=(follows & ~pl.col("query").is_in(worse)) | pl.col("query").is_in(better),
     )
     by_pair = questions.group_by("first", "second").agg(
         questions=pl.len().cast(pl.Int64),

@@ -15,7 +15,7 @@ from inweights.theory import Prediction, predict
 from inweights.theory.prediction.parts_in_time import check_seconds, facts_within
 from inweights.theory.prediction.solving import Solving
 from inweights.worlds.knowledge.knowledge import Knowledge, is_source
-from inweights.worlds.knowledge.questions import COMPOSITIONS, spread_chains
+from inweights.worlds.knowledge.questions import COMPOSITIONS, composed, spread_chains
 from inweights.worlds.knowledge.triples import Triples, identities_of
 from inweights.worlds.registry import open_world
 from inweights.worlds.world import Ids
@@ -63,10 +63,12 @@ def forecast(
             f"covers {len(kept):,}, in whole components if one fits.",
         )
     stated = identities_of(part)
-    total = spread_chains(part.triples[~stated], 0)[1] if "composition" in config.kinds else 0
-    if total > COMPOSITIONS:
+    total = composed(part.triples[~stated], 0)[2] if "composition" in config.kinds else 0
+    asked = found.queries.filter(role="composition").height
+    if total > asked:
         why.append(
-            f"Of {total:,} chains of two facts {COMPOSITIONS:,} are evaluated, spread evenly."
+            f"Of {total:,} questions of two steps {asked:,} are evaluated, spread evenly, each "
+            "with all its right answers."
         )
     # The world has identities after all other facts.
     looped = np.unique(part.triples[stated, 0], return_index=True)[1]

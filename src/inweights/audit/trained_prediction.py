@@ -7,7 +7,7 @@ assumes no optimum, heeds the order of tokens, and covers models with attention.
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -46,12 +46,15 @@ class TrainedForecast:
 
     Attributes:
         queries: A row for each model and query: ``model``, ``query`` (its index), ``predicted``
-            (what most replicas answer), ``share`` (of the replicas that answer rightly; of a query
-            that is ``unstated``, that answer ``predicted``), ``lower`` and ``upper`` (95% interval
-            of that share, Clopper and Pearson).
+            (what most replicas answer), ``share`` (of the replicas whose answer is among the right
+            ones; of a query that is ``unstated``, that answer ``predicted``), ``lower`` and
+            ``upper`` (95% interval of that share, Clopper and Pearson), ``right_answers`` (their
+            number) and ``chance`` (of a guess among the answers of all queries of the role).
         kinds: A row for each model and role of queries: ``model``, ``role``, ``queries``, and
-            ``share`` of them with its Student interval over the replicas, ``lower`` to ``upper``.
-        memorised: Share of the facts that each model answers rightly, mean over its replicas.
+            ``share`` of them with its Student interval over the replicas, ``lower`` to ``upper``,
+            ``right_answers`` and ``chance`` (means).
+        memorised: Share of the facts to whose prompt each model gives a right answer, mean over its
+            replicas.
     """
 
     queries: pl.DataFrame
@@ -110,11 +113,12 @@ def predict_by_training(
         tables.append(table)
         kinds += [
             (name, role, len(rows := world.queries.with_role(role)),
-             *interval(hits[:, rows].mean(1), bounds=(0.0, 1.0)))
+             *interval(hits[:, rows].mean(1), bounds=(0.0, 1.0)), *_guessing(table, role, rows))
             for role in world.queries.role_names
         ]  # fmt: skip
     schema = {"model": pl.String, "role": pl.String, "queries": pl.Int64, "share": pl.Float64,
-              "lower": pl.Float64, "upper": pl.Float64}  # fmt: skip
+              "lower": pl.Float64, "upper": pl.Float64, "right_answers": pl.Float64,
+              "chance": pl.Float64}  # fmt: skip
     return TrainedForecast(
         pl.concat(tables), pl.DataFrame(kinds, schema, orient="row"), memorised, replicas,
         time.perf_counter() - began,
@@ -131,7 +135,7 @@ def trained_queries(
     rows = predict_by_training(made, models, replicas=replicas, seed=seed).queries
     places = rows["query"].to_list()
     prompts = [made.vocabulary.text(queries.prompt(i)) for i in places]
-    return rows.drop("query").with_columns(
+    return rows.drop("query", "right_answers", "chance").with_columns(
         prompt=pl.Series(prompts, dtype=pl.String),
         answer=pl.Series([names[queries.answers[i]] for i in places], dtype=pl.String),
     )
@@ -182,16 +186,20 @@ def _answers(model: Model, world: World, part: Part) -> Ids:
 
 
 def _right(statements: Statements, answers: Ids) -> NDArray[np.bool_]:
-    """Whether each is an answer that some statement gives to the same prompt, ``[R, M]``."""
-    right: defaultdict[tuple[int, ...], set[int]] = defaultdict(set)
-    prompts = [tuple(statements.prompt(i).tolist()) for i in range(len(statements))]
-    for prompt, answer in zip(prompts, statements.answers.tolist(), strict=True):
-        right[prompt].add(answer)
-    rows = [
-        [said in right[prompt] for said, prompt in zip(row, prompts, strict=True)]
-        for row in answers.tolist()
-    ]
-    return np.array(rows, dtype=bool).reshape(answers.shape)
+    """Whether each is among the right answers to its prompt, ``[R, M]``."""
+    places, tokens = statements.right_pairs(np.arange(len(statements)))
+    found = np.zeros(answers.shape, dtype=bool)
+    replica, pair = np.nonzero(answers[:, places] == tokens)
+    found[replica, places[pair]] = True
+    return found
+
+
+def _guessing(table: pl.DataFrame, role: str, rows: Ids) -> tuple[float | None, float | None]:
+    """Mean number of right answers of some queries, and mean chance of a guess."""
+    if role == "unstated":
+        return None, None
+    means = table[rows].select(pl.col("right_answers", "chance").mean()).row(0)
+    return float(means[0]), float(means[1])
 
 
 def _shares(world: World, model: str, answers: Ids) -> tuple[pl.DataFrame, NDArray[np.bool_]]:
@@ -212,4 +220,10 @@ def _shares(world: World, model: str, answers: Ids) -> tuple[pl.DataFrame, NDArr
         },
         schema_overrides={"model": pl.String, "predicted": pl.String},
     )
-    return table.hstack(pl.DataFrame(shares, ends, orient="row")), came
+    guessing = pl.DataFrame(
+        {
+            "right_answers": np.where(unstated, 0, queries.right_counts),
+            "chance": pl.Series(queries.chances).scatter(np.flatnonzero(unstated), None),
+        }
+    )
+    return table.hstack(pl.DataFrame(shares, ends, orient="row")).hstack(guessing), came

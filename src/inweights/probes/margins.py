@@ -16,6 +16,9 @@ from inweights.worlds.world import Worlds
 def margins(model: Model, worlds: Worlds, *, parts: Sequence[str] = ("queries",)) -> pl.DataFrame:
     """Multiclass margin of every statement (Identity Bridge §4.3): ``f_y − max_{y' ≠ y} f_{y'}``.
 
+    Where several answers to a prompt are right, it is that of the best of them over the best wrong
+    one.
+
     Args:
         model: ``R`` replicas.
         worlds: One world, or one a replica.
@@ -23,8 +26,9 @@ def margins(model: Model, worlds: Worlds, *, parts: Sequence[str] = ("queries",)
 
     Returns:
         A row for each replica and statement: ``replica``, ``part``, ``role``, ``distribution``,
-        ``prompt`` and ``answer`` in words, ``predicted``, ``margin`` (against every candidate) and
-        ``margin_among`` (against the answers of the role only), both in logits.
+        ``prompt`` and ``answer`` in words (of several right ones the first), ``predicted``,
+        ``margin`` (against every candidate) and ``margin_among`` (against the answers of the role
+        only), both in logits, ``right_answers`` (how many answers are right to the prompt).
 
     Raises:
         ConfigError: A part is unknown.
@@ -63,6 +67,7 @@ def margins(model: Model, worlds: Worlds, *, parts: Sequence[str] = ("queries",)
                         "predicted": [names[token] for token in predicted[replica]],
                         "margin": said.margin[replica].tolist(),
                         "margin_among": said.margin_among[replica].tolist(),
+                        "right_answers": statements.right_counts[indices],
                     }
                 )
             )

@@ -14,14 +14,18 @@ from inweights.models.base import Model
 from inweights.probes.needs import holds
 from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import Part, as_worlds
-from inweights.training.scoring import answer_scores, answers_of
-from inweights.worlds.arrays import Bool, Int
+from inweights.training.scoring import answer_scores
+from inweights.worlds.arrays import Bool, Float, Int
+from inweights.worlds.right_answers import first_tokens
 from inweights.worlds.world import Ids, World
 
 
 @holds(logits=8, states=14)
 def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     """Accuracy and loss of the first answer token, by role.
+
+    An answer is right if it is among the right ones of its prompt: those that any fact, or any
+    query, of the world gives to it.
 
     Two numbers that are easily confused are told apart: ``accuracy`` takes the largest logit over
     *all* candidates of the head, ``accuracy_among`` over those tokens only that answer some
@@ -34,8 +38,9 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     Returns:
         A row for each replica and slice: ``replica``, ``part`` (facts or queries), ``role``,
         ``distribution`` (``trained``, ``in`` or ``out`` of distribution), ``statements`` (their
-        number), ``accuracy``, ``accuracy_among``, ``chance`` (of guessing among the answers),
-        ``loss`` (mean cross-entropy over all candidates, nats).
+        number), ``accuracy``, ``accuracy_among``, ``chance`` (of guessing among the answers of the
+        role), ``loss`` (mean cross-entropy over all candidates, nats), ``right_answers`` (mean
+        number of answers of the role that are right to a prompt).
 
     Example:
         >>> import inweights as iw
@@ -47,8 +52,8 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     each = as_worlds(worlds, model)
     rows: list[dict[str, object]] = []
     for part, role, distribution, indices in slices(each[0]):
-        answers = answers_of(model, each, part, indices)
         allowed = answers_among(model, each, part, role)
+        right = _right_counts(model, each, part, indices, allowed)
         said = answer_scores(model, each, part, indices, allowed)
         rows += by_replica(
             model.replicas,
@@ -56,12 +61,29 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
             role=role,
             distribution=distribution,
             statements=len(indices),
-            accuracy=(said.predicted == answers).float().mean(1),
-            accuracy_among=(said.predicted_among == answers).float().mean(1),
-            chance=1.0 / allowed.sum(1).double(),
+            accuracy=said.right.float().mean(1),
+            accuracy_among=said.right_among.float().mean(1),
+            chance=right / allowed.sum(1).double(),
             loss=said.loss.mean(1),
+            right_answers=right,
         )
     return pl.DataFrame(rows)
+
+
+def _right_counts(
+    model: Model,
+    worlds: Sequence[World],
+    part: Part,
+    indices: Int[Ids, " m"],
+    allowed: Bool[torch.Tensor, "R K"],
+) -> Float[torch.Tensor, " R"]:
+    """Mean number of the allowed candidates that are right to a prompt."""
+    found = []
+    for world, own in zip(worlds, allowed, strict=False):
+        tokens = torch.from_numpy(getattr(world, part).right_pairs(indices)[1])
+        columns = model.column[tokens.to(own.device)]
+        found.append(own[columns[columns >= 0]].double().sum() / len(indices))
+    return torch.stack(found).expand(model.replicas)
 
 
 def by_loops(
@@ -135,6 +157,8 @@ def answers_among(
     columns = model.column.cpu()
     for row, world in zip(allowed, worlds, strict=True):
         statements = getattr(world, part)
-        answers = np.unique([statements.answer(int(i))[0] for i in statements.with_role(role)])
-        row[columns[torch.from_numpy(answers)]] = True
+        rows = statements.with_role(role)
+        answers = first_tokens(statements)[rows]
+        further = statements.further[np.isin(statements.further[:, 0], rows), 1]
+        row[columns[torch.from_numpy(np.concatenate([answers, further]))]] = True
     return allowed.to(model.column.device).expand(model.replicas, -1)

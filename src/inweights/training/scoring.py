@@ -5,7 +5,7 @@ Shapes: ``R`` replicas, ``M`` statements, ``A`` tokens of an answer, ``K`` candi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.training.batches.worlds import Part, as_worlds, shape_groups
 from inweights.worlds.arrays import Bool, Float, Int
-from inweights.worlds.world import Ids, Worlds
+from inweights.worlds.world import Ids, Statements, World, Worlds
 
 #: Logits of a replica that are held at once, 8 MB. What is held at once must not depend on how many
 #: replicas there are: products of other sizes may round otherwise, and a run is the same alone.
@@ -77,16 +77,21 @@ def answer_blocks(
 class Scores:
     """How a model answers: all that is asked of the logits of a statement.
 
+    Where several answers to a prompt are right, any of them counts.
+
     Attributes:
         predicted: Column of the largest logit.
-        predicted_among: Column of the largest one among the allowed.
-        loss: Cross-entropy over all candidates, nats.
-        margin: Logit of the right answer less the largest other one.
+        right: Whether it is that of a right answer.
+        right_among: Whether the largest logit among the allowed is that of a right answer.
+        loss: Cross-entropy over all candidates, nats: of a fact that of the answer that it states,
+            of a query that of all its right answers together.
+        margin: Largest logit of a right answer less the largest of a wrong one.
         margin_among: The same among the allowed.
     """
 
     predicted: Int[Tensor, "R M"]
-    predicted_among: Int[Tensor, "R M"]
+    right: Bool[Tensor, "R M"]
+    right_among: Bool[Tensor, "R M"]
     loss: Float[Tensor, "R M"]
     margin: Float[Tensor, "R M"]
     margin_among: Float[Tensor, "R M"]
@@ -98,29 +103,112 @@ def answer_scores(
 ) -> Scores:
     """Ask for everything in one pass over the logits of the first answer tokens.
 
-    The candidates of the narrower choice are ``allowed``; the right answers are among them.
+    The candidates of the narrower choice are ``allowed``; the answer of each statement is among
+    them.
     """
-    answers = answers_of(model, worlds, part, indices)
-    columns = [torch.zeros_like(answers) for _ in range(2)]
-    numbers = [torch.zeros(answers.shape, device=answers.device) for _ in range(3)]
+    each = as_worlds(worlds, model)
+    answers = answers_of(model, each, part, indices)
+    known = _right_places(model, each, part, indices)
+    predicted = torch.zeros_like(answers)
+    right, right_among = (torch.zeros_like(answers, dtype=torch.bool) for _ in range(2))
+    loss, margin, margin_among = (
+        torch.zeros(answers.shape, device=answers.device) for _ in range(3)
+    )
     forbidden = ~allowed.unsqueeze(1)
-    for rows, logits in answer_blocks(model, worlds, part, indices):
-        right = answers[:, rows].unsqueeze(-1)
-        own = logits.gather(-1, right)
-        columns[0][:, rows] = logits.argmax(-1)
-        numbers[0][:, rows] = -logits.log_softmax(-1).gather(-1, right).squeeze(-1)
-        numbers[1][:, rows] = (own - _best_other(logits, right)).squeeze(-1)
-        logits.scatter_(-1, right, own).masked_fill_(forbidden, -torch.inf)
-        columns[1][:, rows] = logits.argmax(-1)
-        numbers[2][:, rows] = (own - _best_other(logits, right)).squeeze(-1)
-    return Scores(*columns, *numbers)
+    for rows, logits in answer_blocks(model, each, part, indices):
+        own = answers[:, rows].unsqueeze(-1)
+        accepted = known.among(rows, logits) if known else None
+        chances = logits.log_softmax(-1)
+        loss[:, rows] = -chances.gather(-1, own).squeeze(-1)
+        if known and accepted is not None and known.is_set[rows].any():
+            together = -chances.masked_fill(~accepted, -torch.inf).logsumexp(-1)
+            loss[:, rows] = torch.where(known.is_set[rows], together, loss[:, rows])
+        predicted[:, rows] = best = logits.argmax(-1)
+        right[:, rows] = _are_right(best, own, accepted)
+        margin[:, rows] = _lead(logits, own, accepted)
+        logits.masked_fill_(forbidden, -torch.inf)
+        right_among[:, rows] = _are_right(logits.argmax(-1), own, accepted)
+        margin_among[:, rows] = _lead(logits, own, accepted)
+    return Scores(predicted, right, right_among, loss, margin, margin_among)
 
 
-def _best_other(
-    logits: Float[Tensor, "R m K"], right: Int[Tensor, "R m 1"]
-) -> Float[Tensor, "R m 1"]:
-    """The largest logit but that of the right answer, which is lost."""
-    return logits.scatter_(-1, right, -torch.inf).amax(-1, keepdim=True)
+@dataclass(frozen=True)
+class _RightPlaces:
+    """Right answers of statements, some of which have several.
+
+    Attributes:
+        world: The world that each belongs to, ``[P]``.
+        row: The place of its statement, ``[P]``.
+        column: Its column in the head, ``[P]``.
+        worlds: Number of worlds.
+        is_set: Whether a statement itself has several answers, as a query may, ``[M]``.
+    """
+
+    world: Int[Tensor, " P"]
+    row: Int[Tensor, " P"]
+    column: Int[Tensor, " P"]
+    worlds: int
+    is_set: Bool[Tensor, " M"]
+
+    def among(
+        self, rows: Int[Tensor, " m"], logits: Float[Tensor, "R m K"]
+    ) -> Bool[Tensor, "R m K"]:
+        """Which candidates are right answers to some of the statements."""
+        place = torch.full_like(self.is_set, -1, dtype=torch.int64)
+        place[rows] = torch.arange(len(rows), device=rows.device)
+        kept = place[self.row] >= 0
+        found = torch.zeros(
+            self.worlds, len(rows), logits.shape[-1], dtype=torch.bool, device=logits.device
+        )
+        found[self.world[kept], place[self.row[kept]], self.column[kept]] = True
+        return found.expand(len(logits), -1, -1)
+
+
+def _right_places(
+    model: Model, worlds: Sequence[World], part: Part, indices: Int[Ids, " M"]
+) -> _RightPlaces | None:
+    """Return the right answers of some statements of each world; none where each has just one."""
+    each: list[Statements] = [getattr(world, part) for world in worlds]
+    if all((statements.right_counts[indices] == 1).all() for statements in each):
+        return None
+    pairs = [statements.right_pairs(indices) for statements in each]
+    owners = [np.full(len(row), world) for world, (row, _) in enumerate(pairs)]
+    several = np.any([np.isin(indices, one.further[:, 0]) for one in each], axis=0)
+    device = model.column.device
+    world, row, token = (
+        torch.from_numpy(np.concatenate(parts)).to(device)
+        for parts in (owners, [row for row, _ in pairs], [token for _, token in pairs])
+    )
+    column = model.column[token]
+    kept = column >= 0
+    is_set = torch.from_numpy(several).to(device)
+    return _RightPlaces(world[kept], row[kept], column[kept], len(each), is_set)
+
+
+def _are_right(
+    columns: Int[Tensor, "R m"],
+    own: Int[Tensor, "R m 1"],
+    accepted: Bool[Tensor, "R m K"] | None,
+) -> Bool[Tensor, "R m"]:
+    """Whether columns are right answers: the stated one, or any of those that are accepted."""
+    if accepted is None:
+        return columns == own.squeeze(-1)
+    return accepted.gather(-1, columns.unsqueeze(-1)).squeeze(-1)
+
+
+def _lead(
+    logits: Float[Tensor, "R m K"],
+    own: Int[Tensor, "R m 1"],
+    accepted: Bool[Tensor, "R m K"] | None,
+) -> Float[Tensor, "R m"]:
+    """The largest logit of a right answer less the largest of a wrong one."""
+    if accepted is not None:
+        best = logits.masked_fill(~accepted, -torch.inf).amax(-1)
+        return best - logits.masked_fill(accepted, -torch.inf).amax(-1)
+    right = logits.gather(-1, own)
+    others = logits.scatter_(-1, own, -torch.inf).amax(-1, keepdim=True)
+    logits.scatter_(-1, own, right)
+    return (right - others).squeeze(-1)
 
 
 @torch.no_grad()

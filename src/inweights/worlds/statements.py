@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import DataError, check_names
-from inweights.worlds.arrays import Bools
+from inweights.worlds.arrays import Bools, Float, Floats, Int
+from inweights.worlds.right_answers import (
+    RightAnswers,
+    first_tokens,
+    merged_rows,
+    nothing_further,
+)
 from inweights.worlds.vocabulary import Ids, counted
 
 #: Roles that facts of the built-in worlds have. A world of one's own may use others.
@@ -31,7 +38,8 @@ class Statement(NamedTuple):
     Attributes:
         role: Its role.
         prompt: Ids of the prompt.
-        answer: Ids of the answer.
+        answer: Ids of the answer; where several are right, of the first
+            (:meth:`Statements.right_answers` has all).
     """
 
     role: str
@@ -43,7 +51,9 @@ class Statement(NamedTuple):
 class Statements:
     """Many statements ``prompt tokens → answer tokens``, each with a role, in columns.
 
-    They can be walked through and picked one by one; :meth:`World.table` has them in words.
+    They can be walked through and picked one by one; :meth:`World.table` has them in words. A fact
+    is a prompt with one answer, since that is what is trained. A query is a prompt with the set of
+    its right answers.
 
     Attributes:
         prompts: All prompt tokens, one statement after another.
@@ -53,6 +63,7 @@ class Statements:
         roles: Role of each statement, an index into ``role_names``, ``[M]``.
         role_names: Names of the roles.
         out_of_distribution: Whether a query is out of distribution, ``[M]``.
+        further: Right answers of a query besides its first: its index and a token, ``[F, 2]``.
 
     Example:
         >>> hops = Statements.build({"edge": ([[0], [1]], [[1], [2]])})
@@ -71,6 +82,7 @@ class Statements:
     roles: NDArray[np.int16]
     role_names: tuple[str, ...]
     out_of_distribution: Bools
+    further: Int[Ids, "F 2"] = field(default_factory=nothing_further)
 
     @classmethod
     def build(
@@ -152,6 +164,86 @@ class Statements:
         """Answer tokens of statement ``index``."""
         return self.answers[self.answer_ends[index - 1] if index else 0 : self.answer_ends[index]]
 
+    @cached_property
+    def _right(self) -> RightAnswers:
+        return RightAnswers.of(self)
+
+    def right_answers(self, index: int) -> Int[Ids, " k"]:
+        """First tokens of all right answers to the prompt of statement ``index``, its own first.
+
+        They are those that any of these statements gives to the same prompt. Roles that begin with
+        ``moved_`` state other things than the rest, and are compared with each other only.
+
+        Example:
+            >>> borders = Statements.build({"edge": ([[0], [1], [0]], [[1], [2], [3]])})
+            >>> borders.right_answers(2).tolist(), borders.right_answers(1).tolist()
+            ([3, 1], [2])
+        """
+        own, found = self.answer(index)[:1], self._right.tokens_of(index)
+        return np.concatenate([own, found[found != own]])
+
+    @property
+    def right_counts(self) -> Int[Ids, " M"]:
+        """How many answers are right to the prompt of each statement, ``[M]``."""
+        return self._right.counts
+
+    @property
+    def chances(self) -> Float[Floats, " M"]:
+        """How likely a guess is right, among the answers of all statements of the same role.
+
+        Example:
+            >>> borders = Statements.build({"edge": ([[0], [1], [0]], [[1], [2], [3]])})
+            >>> borders.chances.round(2).tolist()
+            [0.67, 0.33, 0.67]
+        """
+        found = np.zeros(len(self))
+        for role in range(len(self.role_names)):
+            rows = np.flatnonzero(self.roles == role)
+            places, tokens = self.right_pairs(rows)
+            own = np.isin(self.further[:, 0], rows)
+            among = np.union1d(first_tokens(self)[rows], self.further[own, 1])
+            counts = np.bincount(places[np.isin(tokens, among)], minlength=len(rows))
+            found[rows] = counts / max(len(among), 1)
+        return found
+
+    def right_pairs(self, indices: Int[Ids, " m"]) -> tuple[Int[Ids, " P"], Int[Ids, " P"]]:
+        """Every right answer of some statements: the place in ``indices`` and the token."""
+        return self._right.pairs(indices)
+
+    def by_prompt(self) -> Statements:
+        """Return these statements with one for each role and prompt, which has all right answers.
+
+        Statements that answer in several tokens stay as they are.
+
+        Example:
+            >>> two = Statements.build({"composition": ([[0, 5], [0, 5]], [[1], [2]])}).by_prompt()
+            >>> len(two), two.right_answers(0).tolist()
+            (1, [1, 2])
+        """
+        kept, further = merged_rows(self)
+        return self if len(kept) == len(self) else replace(self.take(kept), further=further)
+
+    def take(self, rows: Int[Ids, " m"]) -> Statements:
+        """Return some statements, in the order of ``rows``."""
+
+        def cut(tokens: Ids, ends: Ids) -> tuple[Ids, Ids]:
+            lengths = np.diff(ends, prepend=0)
+            new = np.cumsum(lengths[rows])
+            shift = np.repeat(ends[rows] - new, lengths[rows])
+            return tokens[np.arange(len(shift)) + shift], new
+
+        place = np.full(len(self), -1, dtype=np.int64)
+        place[rows] = np.arange(len(rows))
+        further = np.stack([place[self.further[:, 0]], self.further[:, 1]], axis=1)
+        return Statements(
+            *cut(self.prompts, self.prompt_ends),
+            *cut(self.answers, self.answer_ends),
+            self.roles[rows],
+            self.role_names,
+            self.out_of_distribution[rows],
+            further[further[:, 0] >= 0],
+        )
+
     def with_role(self, role: str) -> Ids:
         """Indices of the statements with a role.
 
@@ -196,6 +288,7 @@ class Statements:
             np.concatenate([self.roles, places[other.roles]]),
             names,
             np.concatenate([self.out_of_distribution, other.out_of_distribution]),
+            np.concatenate([self.further, other.further + np.array([len(self), 0])]),
         )
 
     def equals(self, other: Statements) -> bool:

@@ -36,8 +36,9 @@ class World:
     Attributes:
         name: Name of the world's family.
         vocabulary: All tokens.
-        facts: What is trained.
-        queries: What is never trained.
+        facts: What is trained: each is a prompt with one answer.
+        queries: What is never trained: each is a prompt with the set of its right answers. Those
+            of one role that are given with one prompt become one.
         settings: The resolved config that made the world, with its ``kind``.
         seed: Root seed that made it.
         why_out_of_distribution: By what rule a query is out of distribution.
@@ -54,8 +55,9 @@ class World:
     asks: str = ""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "queries", self.queries.by_prompt())
         for kind, part in (("fact", self.facts), ("query", self.queries)):
-            for tokens in (part.prompts, part.answers):
+            for tokens in (part.prompts, part.answers, part.further[:, 1]):
                 if tokens.size and not 0 <= tokens.min() <= tokens.max() < len(self.vocabulary):
                     raise DataError(
                         f"a {kind} has a token id outside 0 to {len(self.vocabulary) - 1}"
@@ -89,7 +91,8 @@ class World:
     @cached_property
     def outputs(self) -> Ids:
         """Tokens that occur in an answer, sorted: ``V_out`` of Identity Bridge §3.3."""
-        return np.unique(np.concatenate([self.facts.answers, self.queries.answers]))
+        further = self.queries.further[:, 1]
+        return np.unique(np.concatenate([self.facts.answers, self.queries.answers, further]))
 
     @cached_property
     def complexity(self) -> int:
@@ -101,9 +104,10 @@ class World:
         reached: dict[int, set[int]] = {}
         for part, role in ((self.facts, "two_hop"), (self.queries, "composition")):
             if role in part.role_names:
-                prompts, answers = part.matrix(part.with_role(role))
-                for subject, answer in zip(prompts[:, 0], answers[:, -1], strict=True):
-                    reached.setdefault(int(subject), set()).add(int(answer))
+                for row in part.with_role(role).tolist():
+                    answers = reached.setdefault(int(part.prompt(row)[0]), set())
+                    answers.add(int(part.answer(row)[-1]))
+                    answers.update(part.further[part.further[:, 0] == row, 1].tolist())
         return max((len(objects) for objects in reached.values()), default=0)
 
     def table(self) -> pl.DataFrame:
@@ -111,24 +115,29 @@ class World:
 
         Returns:
             A row for each: ``part`` (facts or queries), ``role``, ``prompt`` and ``answer`` (names,
-            with spaces between), ``out_of_distribution``.
+            with spaces between), ``out_of_distribution``, ``right_answers`` (how many answers are
+            right to this prompt; ``answer`` is the first of them).
 
         Example:
             >>> from inweights.worlds import TwoHop
             >>> TwoHop(n=3).build().table().rows()[0]
-            ('facts', 'first_hop', 'a1 r1', 'b1', False)
+            ('facts', 'first_hop', 'a1 r1', 'b1', False, 1)
         """
         import polars as pl
 
         rows = [
-            (part, role, self.vocabulary.text(prompt), self.vocabulary.text(answer), bool(out))
+            (part, role, self.vocabulary.text(prompt), self.vocabulary.text(answer), *rest)
             for part, statements in (("facts", self.facts), ("queries", self.queries))
-            for (role, prompt, answer), out in zip(
-                statements, statements.out_of_distribution, strict=True
+            for (role, prompt, answer), *rest in zip(
+                statements,
+                statements.out_of_distribution.tolist(),
+                statements.right_counts.tolist(),
+                strict=True,
             )
         ]
         words = dict.fromkeys(("part", "role", "prompt", "answer"), pl.String)
-        return pl.DataFrame(rows, {**words, "out_of_distribution": pl.Boolean}, orient="row")
+        rest = {"out_of_distribution": pl.Boolean, "right_answers": pl.Int64}
+        return pl.DataFrame(rows, {**words, **rest}, orient="row")
 
     def with_facts(self, role: str, prompts: Ids, answers: Ids) -> World:
         """Return this world with more facts of one role: prompts ``[m, T]``, answers ``[m, A]``.

@@ -21,8 +21,8 @@ from inweights.errors import ConfigError
 __all__ = ["Figure", "atlas", "auto", "heatmaps", "lines", "states", "sweeps", "through_time"]
 
 P = TypeVar("P", bound=Callable[..., Any])
-#: Columns of a probe's table that the engine adds or takes away.
-_OUTSIDE = {"replica", "step"}
+#: Columns of a probe's table that the engine adds or takes away, and those that older tables lack.
+_OUTSIDE = {"replica", "step", "right_answers"}
 #: Declarations of probes of one's own, by name.
 _OWN: dict[str, Shown] = {}
 

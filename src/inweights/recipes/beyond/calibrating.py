@@ -34,8 +34,10 @@ def world_features(world: WorldConfig, *, seed: int = 0) -> pl.DataFrame:
     made = world.build(seed)
     queries = predict(made, answers="several", advise=False).queries
     features = fitting.query_features(made, queries)
-    own = {f"world_{name}": pl.lit(value) for name, value in fitting.properties(made).items()}
+    properties = fitting.properties(made)
+    own = {f"world_{name}": pl.lit(properties[name]) for name in fitting.PROPERTIES}
     kept = queries.select("query", "prompt", "answer", "expected", "verdict")
+    features = features.drop(fitting.SEVERAL)
     return kept.join(features, on="query", maintain_order="left").with_columns(**own).drop("query")
 
 

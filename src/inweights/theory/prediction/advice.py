@@ -73,8 +73,8 @@ def bridges(
     """Return ``(query, bridge)`` for every query that chains facts.
 
     A query chains two facts over the bridge ``b`` when a part of its prompt is the prompt of a
-    fact with answer ``b``, and ``b`` with the rest is that of a fact with the query's answer; and
-    so on, where ``b`` with the rest chains facts itself.
+    fact with answer ``b``, and ``b`` with the rest is that of a fact with a right answer of the
+    query; and so on, where ``b`` with the rest chains facts itself.
 
     Args:
         world: Facts and queries.
@@ -96,9 +96,9 @@ def bridges(
     for query in range(len(queries)) if rows is None else rows:
         if not in_time(late):
             break
-        links = set(
-            _links(known, sorted(queries.prompt(query).tolist()), int(queries.answer(query)[0]))
-        )
+        tokens, links = sorted(queries.prompt(query).tolist()), set[int]()
+        for answer in queries.right_answers(query).tolist():
+            links.update(_links(known, tokens, answer))
         found.extend((query, bridge) for bridge in sorted(links))
     return found
 

@@ -94,10 +94,10 @@ def worlds_of(
         known[tokens[inside[which]]] = True
         strange = np.bincount(asked, weights=~known[words], minlength=len(world.queries)) > 0
         chosen = np.flatnonzero(~strange & ~taken)
-        part = replace(world, facts=take(world.facts, rows), queries=take(world.queries, chosen))
+        part = replace(world, facts=world.facts.take(rows), queries=world.queries.take(chosen))
         if cut:
             fair = _without_gaps(part)
-            part, chosen = replace(part, queries=take(part.queries, fair)), chosen[fair]
+            part, chosen = replace(part, queries=part.queries.take(fair)), chosen[fair]
         taken[chosen] = True
         yield part, chosen
 
@@ -109,23 +109,6 @@ def _without_gaps(part: World) -> Ids:
     whole = ~np.isin(queries.roles, list(chains))
     whole[[query for query, _ in bridges(part, np.flatnonzero(~whole).tolist())]] = True
     return np.flatnonzero(whole)
-
-
-def take(statements: Statements, rows: Int[Ids, " m"]) -> Statements:
-    """Return some statements, in the order of ``rows``."""
-
-    def cut(tokens: Ids, ends: Ids) -> tuple[Ids, Ids]:
-        lengths = np.diff(ends, prepend=0)
-        new = np.cumsum(lengths[rows])
-        shift = np.repeat(ends[rows] - new, lengths[rows])
-        return tokens[np.arange(len(shift)) + shift], new
-
-    prompts, prompt_ends = cut(statements.prompts, statements.prompt_ends)
-    answers, answer_ends = cut(statements.answers, statements.answer_ends)
-    roles, out = statements.roles[rows], statements.out_of_distribution[rows]
-    return Statements(
-        prompts, prompt_ends, answers, answer_ends, roles, statements.role_names, out
-    )  # fmt: skip
 
 
 def _tokens(statements: Statements) -> tuple[Ids, Ids]:

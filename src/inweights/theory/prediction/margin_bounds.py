@@ -76,6 +76,7 @@ def margin_bounds(
         finer = solve(solution.program, gap=needed, start=solution.templates, seconds=seconds)
         solution = finer if finer.gap < solution.gap else solution
     leads = _leads(solution, columns, rivals)
+    own = _own_columns(solution, columns)
     counts = count_tokens(world, world.queries)
     inverse = coupled_inverse(solution.program) if in_time(late) else None
     bound = partial(lower_bound, solution, late=late, inverse=inverse)
@@ -83,7 +84,7 @@ def margin_bounds(
     for done, query in enumerate(chosen):
         gaps = leads[query]
         prompt = counts[[query]].toarray()[0]
-        lower, upper = _interval(bound, prompt, int(columns[query]), gaps, accuracy, tie, late)
+        lower, upper = _interval(bound, prompt, own[query], gaps, accuracy, tie, late)
         proved = "follows" if lower > tie else "fails" if upper < -tie else "open"
         if -tie <= lower and upper <= tie:
             proved = "tied"
@@ -106,6 +107,19 @@ def _asked(solution: Solution) -> tuple[Ids, Bools]:
     return columns, rivals
 
 
+def _own_columns(solution: Solution, columns: Ids) -> list[list[int]]:
+    """The outputs that are right for each query, the one whose margin is asked for first."""
+    world = solution.program.world
+    own = [[column] for column in columns.tolist()]
+    first = np.searchsorted(world.outputs, world.queries.answers)
+    for row, token in world.queries.further.tolist():
+        if len(own[row]) == 1:
+            own[row] += [int(first[row])] * (int(first[row]) != own[row][0])
+        column = int(np.searchsorted(world.outputs, token))
+        own[row] += [column] * (column not in own[row])
+    return own
+
+
 def _leads(solution: Solution, columns: Ids, rivals: Bools) -> Floats:
     """By how much the outputs asked for lead each of their rivals, ``[Q, K]``."""
     logits = solution.compare(solution.program.world.queries)[0]
@@ -115,13 +129,17 @@ def _leads(solution: Solution, columns: Ids, rivals: Bools) -> Floats:
 def _interval(
     bound: Callable[..., Bound],
     prompt: Floats,
-    answer: int,
+    answers: list[int],
     gaps: Floats,
     accuracy: float | None,
     tie: float,
     late: float | None,
 ) -> tuple[float, float]:
-    """Both ends for one query. Rivals come nearest first, and stop where they cannot matter."""
+    """Both ends for one query. Rivals come nearest first, and stop where they cannot matter.
+
+    The margin is the largest lead of any right answer. The lower end is that of the first, which
+    leads the others here; the upper end has to hold for all of them.
+    """
     margin = float(gaps.min())
     order = [int(k) for k in np.argsort(gaps, kind="stable") if np.isfinite(gaps[k])]
     if not order:
@@ -135,14 +153,16 @@ def _interval(
     # A strict inequality has to be proved.
     low_goal, high_goal = low_goal + 1e-9, high_goal - 1e-9
 
-    def against(rival: int, sign: float) -> Floats:
+    def against(rival: int, sign: float, answer: int = answers[0]) -> Floats:
         functional = np.zeros((len(prompt), len(gaps)))
         functional[:, answer] += sign * prompt
         functional[:, rival] -= sign * prompt
         return functional
 
     if want_upper and in_time(late):
-        upper = -bound(against(order[0], -1.0), goal=-high_goal).value
+        upper = max(
+            -bound(against(order[0], -1.0, answer), goal=-high_goal).value for answer in answers
+        )
     for rival in order if want_lower else ():
         if not in_time(late):
             return -np.inf, upper

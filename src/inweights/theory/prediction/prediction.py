@@ -44,10 +44,13 @@ class Prediction:
             those of its world, in order.
         world: What was asked: ``query`` and ``fact`` are places in it.
         queries: One row a query: ``query`` (its index in the world), ``part``, ``prompt``,
-            ``answer``, ``predicted`` (the output with the largest logit), ``margin`` (the facts
-            have 1: the least of them, or with decay the median), ``verdict``, ``tied`` (number of
-            outputs within the tolerance of the largest), ``expected`` (expected accuracy: 1 over
-            ``tied`` where the answer is among them), ``role``, ``pattern``,
+            ``answer`` (where several are right, the first of them), ``right_answers`` (their
+            number), ``chance`` (of a guess among the answers of all queries of the role),
+            ``predicted`` (the output with the largest logit), ``margin`` (of the best right answer
+            over the best wrong one; the facts have 1: the least of them, or with decay the
+            median), ``verdict``, ``tied`` (number of outputs within the tolerance of the largest),
+            ``expected`` (expected accuracy: the share of those that are right), ``role``,
+            ``pattern``,
             ``out_of_distribution``. The verdict is ``follows``, ``tied`` or ``fails``; queries of
             the role ``unstated`` have no right answer: they are ``asserted`` where the model
             answers all the same, by ``margin`` over the next best output, else ``open``, and

@@ -34,6 +34,8 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
             "query": np.arange(len(queries)),
             "prompt": [words.text(queries.prompt(i)) for i in range(len(queries))],
             "answer": names[queries.answers].tolist(),
+            "right_answers": np.where(unstated, 0, queries.right_counts),
+            "chance": pl.Series(queries.chances).scatter(np.flatnonzero(unstated), None),
             "predicted": names[world.outputs[best.astype(np.int64)]].tolist(),
             "margin": np.where(unstated, lead, margin),
             "verdict": verdict.astype(str),
@@ -56,13 +58,12 @@ def _read(
     rows = np.arange(len(logits))
     own = logits[rows, columns]
     margin = own - np.where(rivals, logits, -np.inf).max(1, initial=-np.inf)
-    rivals[rows, columns] = True  # one answer against all that are wrong
-    near = rivals & (logits >= np.where(rivals, logits, -np.inf).max(1, keepdims=True) - tie)
+    near = logits >= logits.max(1, keepdims=True) - tie
     tied, best = near.sum(1), logits.argmax(1)
     top = logits[rows, best]
     logits[rows, best] = -np.inf
     lead = top - logits.max(1)
-    return best, margin, tied, near[rows, columns] / np.maximum(tied, 1), lead
+    return best, margin, tied, (near & ~rivals).sum(1) / np.maximum(tied, 1), lead
 
 
 def unstored(solution: Solved) -> int:

@@ -98,7 +98,7 @@ class Solution(Certified):
     scale: ClassVar[float] = 1.0
 
     def margins(self, statements: Statements) -> Float[Floats, " Q"]:
-        """Margin of the stated answer against every output that is not stated as right.
+        """Margin of the best stated answer against every output that is not stated as right.
 
         Margins are normalised: the least one over all facts is 1.
         """

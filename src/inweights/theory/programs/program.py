@@ -132,7 +132,7 @@ class Program:
     def margins(
         self, templates: Float[Floats, "P K"], statements: Statements
     ) -> Float[Floats, " Q"]:
-        """Margin of the stated answer against every output that is not stated as right."""
+        """Margin of the best stated answer against every output that is not stated as right."""
         margins = [
             logits[np.arange(len(logits)), columns]
             - np.where(rivals, logits, -np.inf).max(1, initial=-np.inf)
@@ -146,6 +146,7 @@ class Program:
         """Return logits, the column of each answer, and its rivals.
 
         Rivals are all outputs but those that some statement gives as an answer to the same prompt.
+        Of the several right answers of a query it is the one with the largest logit.
         """
         empty = np.zeros((0, self.shape[1]))
         nothing = empty, np.zeros(0, dtype=np.int64), empty > 0
@@ -158,15 +159,22 @@ class Program:
         """Yield what :meth:`compare` returns for ``most`` statements at a time, in their order."""
         from scipy import sparse
 
-        columns = np.searchsorted(self.world.outputs, statements.answers)
-        group = _prompt_groups(statements)
-        shape = (int(group.max(initial=-1)) + 1, len(self.world.outputs))
-        right = sparse.csr_array((np.ones(len(group)), (group, columns)), shape=shape)
+        outputs, shape = self.world.outputs, (len(statements), len(self.world.outputs))
+        places, tokens = statements.right_pairs(np.arange(len(statements)))
+        ones = np.ones(len(tokens))
+        right = sparse.csr_array((ones, (places, np.searchsorted(outputs, tokens))), shape=shape)
+        first = np.searchsorted(outputs, statements.answers)
+        further = np.searchsorted(outputs, statements.further[:, 1])
         counts = count_tokens(self.world, statements)
-        for start in range(0, len(group), most):
+        for start in range(0, len(statements), most):
             rows = slice(start, start + most)
-            rivals = right[group[rows]].toarray() == 0
-            yield counts[rows] @ templates, columns[rows], rivals
+            logits, columns = counts[rows] @ templates, first[rows].copy()
+            own = statements.further[:, 0] - start
+            for place in np.flatnonzero((own >= 0) & (own < len(columns))).tolist():
+                row, other = own[place], further[place]
+                if logits[row, other] > logits[row, columns[row]]:
+                    columns[row] = other
+            yield logits, columns, right[rows].toarray() == 0
 
     def __repr__(self) -> str:
         return (

@@ -1,6 +1,7 @@
 """A world as a folder of Parquet and JSON that also loads as a Hugging Face dataset."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from inweights.worlds.readers.new_folder import new_folder, reason
 from inweights.worlds.readers.parquet import read_parquet
 from inweights.worlds.world import Statements, Vocabulary, World
 
-_FORMAT = 1
+#: Worlds with several right answers to a query are of the second format, all others of the first.
+_FORMATS = (1, 2)
 _FILES = ("world.json", "facts.parquet", "queries.parquet")
 _DAMAGE = (
     msgspec.DecodeError,
@@ -40,7 +42,7 @@ def save_world(world: World, folder: str | Path) -> Path:
         _frame(world.facts, world.vocabulary).write_parquet(work / "facts.parquet")
         _frame(world.queries, world.vocabulary).write_parquet(work / "queries.parquet")
         about = {
-            "format": _FORMAT,
+            "format": _FORMATS[bool(len(world.queries.further))],
             "name": world.name,
             "seed": world.seed,
             "settings": dict(world.settings),
@@ -89,9 +91,10 @@ class _About(msgspec.Struct):
 
 def _load(source: Path) -> World:
     said = msgspec.json.decode(read_text(source / "world.json"))
-    if said["format"] != _FORMAT:
+    if said["format"] not in _FORMATS:
         raise DataError(
-            f"{source} has format {said['format']}; this version reads format {_FORMAT}"
+            f"{source} has format {said['format']}; this version reads format "
+            f"{' or '.join(map(str, _FORMATS))}"
         )
     about = msgspec.convert(said, _About)
     facts = read_parquet(source / "facts.parquet", _columns)
@@ -115,6 +118,16 @@ def _frame(part: Statements, vocabulary: Vocabulary) -> pl.DataFrame:
     rows, ids = range(len(part)), pl.List(pl.Int64)
     prompts = [part.prompt(i).tolist() for i in rows]
     answers = [part.answer(i).tolist() for i in rows]
+    further: dict[str, pl.Series] = {}
+    if len(part.further):
+        found: list[list[int]] = [[] for _ in rows]
+        for row, token in part.further.tolist():
+            found[row].append(token)
+        texts = [[vocabulary.names[token] for token in tokens] for tokens in found]
+        further = {
+            "further_answers": pl.Series(found, dtype=ids),
+            "further_answers_text": pl.Series(texts, dtype=pl.List(pl.String)),
+        }
     return pl.DataFrame(
         {
             "role": pl.Series([part.role_names[r] for r in part.roles], dtype=pl.String),
@@ -123,6 +136,7 @@ def _frame(part: Statements, vocabulary: Vocabulary) -> pl.DataFrame:
             "prompt_text": pl.Series([vocabulary.text(p) for p in prompts], dtype=pl.String),
             "answer_text": pl.Series([vocabulary.text(a) for a in answers], dtype=pl.String),
             "out_of_distribution": part.out_of_distribution,
+            **further,
         }
     )
 
@@ -135,4 +149,9 @@ def _statements(frame: pl.DataFrame, role_names: tuple[str, ...]) -> Statements:
     code = {name: i for i, name in enumerate(role_names)}
     roles = np.array([code[role] for role in frame["role"]], dtype=np.int16)
     ood = frame["out_of_distribution"].to_numpy().astype(bool)
-    return Statements(*flat("prompt"), *flat("answer"), roles, role_names, ood)
+    made = Statements(*flat("prompt"), *flat("answer"), roles, role_names, ood)
+    if "further_answers" not in frame.columns:
+        return made
+    tokens, ends = flat("further_answers")
+    owners = np.repeat(np.arange(len(made)), np.diff(ends, prepend=0))
+    return replace(made, further=np.stack([owners, tokens], axis=1))

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from inweights.theory.prediction.advice import bridges, stated_identities
-from inweights.worlds.arrays import Floats
+from inweights.worlds.arrays import Floats, Ids
 from inweights.worlds.world import World
 
 #: Roles of queries that have a probability: those that chain facts.
@@ -20,8 +20,12 @@ FEATURES = {
     "margin": 1, "identity": 1, "identities": 1, "common": 1, "reached": 1, "rivals": -1,
     "complexity": -1, "steps": -1,
 }  # fmt: skip
+#: Features of a query with several right answers, in the same way; 0 where only one is right.
+SEVERAL = {"right": 1, "density": 1}
 #: Properties of a world by which the nearest family is found.
 PROPERTIES = ("facts", "identities", "evenness", "shared", "symmetric", "several", "steps")
+#: The same of the right answers to its queries; 0 where each has only one.
+OF_ANSWERS = ("right", "density")
 
 
 def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
@@ -34,10 +38,13 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
     Returns:
         ``query`` and the :data:`FEATURES`: ``margin``; ``identity``, the share of the query's
         bridges that have one; ``identities``, that of all bridges of the world; ``common``, the
-        share of the facts of the last relation that have the answer; ``reached``, the logarithm of
-        the number of facts that end in a bridge; ``rivals``, that of the number of answers of the
-        last relation; ``complexity``, that of the number of answers that the subject has by any
-        chain; ``steps``, the number of facts in a row.
+        share of the facts of the last relation that have a right answer; ``reached``, the logarithm
+        of the number of facts that end in a bridge; ``rivals``, that of the number of answers of
+        the last relation; ``complexity``, that of the number of answers that the subject has by any
+        chain; ``steps``, the number of facts in a row. Then those of :data:`SEVERAL`: ``right``,
+        the logarithm of the number of right answers; ``density``, by how much they being several
+        reduces the logarithm of the number of wrong ones. The odds of a guess are ``right`` and
+        ``density`` above those of a single right answer.
     """
     rows = queries.filter(pl.col("role").is_in(CHAINED))
     asked, known = world.queries, stated_identities(world)
@@ -51,16 +58,28 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
     into = Counter(thing for links in after.values() for _, thing in links)
     found = []
     for query, margin in rows.select("query", "margin").iter_rows():
-        prompt, answer = asked.prompt(query).tolist(), int(asked.answer(query)[0])
+        prompt, right = asked.prompt(query).tolist(), asked.right_answers(query).tolist()
         own, last = over[query], answers[prompt[-1]]
         ends = _ends(after, prompt[0], prompt[-1], len(prompt) - 1)
         found.append(
             (query, margin, len(own & known) / max(len(own), 1), identities,
-             last[answer] / max(last.total(), 1), np.log1p(sum(into[b] for b in own)),
+             sum(last[answer] for answer in right) / max(last.total(), 1),
+             np.log1p(sum(into[b] for b in own)),
              np.log(max(len(last), 1)), np.log(max(len(ends), 1)), float(len(prompt) - 1))
         )  # fmt: skip
     schema = {"query": pl.Int64, **dict.fromkeys(FEATURES, pl.Float64)}
-    return pl.DataFrame(found, schema=schema, orient="row")
+    table = pl.DataFrame(found, schema=schema, orient="row")
+    right, density = _of_answers(world, rows["query"].to_numpy())
+    return table.with_columns(right=pl.Series(right), density=pl.Series(density))
+
+
+def _of_answers(world: World, rows: Ids) -> tuple[Floats, Floats]:
+    """The features ``right`` and ``density`` of some queries."""
+    counts, chances = world.queries.right_counts[rows], world.queries.chances[rows]
+    among = counts / np.maximum(chances, 1e-9)  # how many answers a guess chooses from
+    wrong = np.maximum(among - counts, 0.5)  # where all are right, as if half of one was not
+    density = np.where(counts > 1, np.log(np.maximum(among - 1, 0.5) / wrong), 0.0)
+    return np.log(np.maximum(counts, 1)), np.maximum(density, 0.0)
 
 
 def columns(features: pl.DataFrame) -> tuple[Floats, tuple[str, ...]]:
@@ -74,17 +93,18 @@ def columns(features: pl.DataFrame) -> tuple[Floats, tuple[str, ...]]:
         for low, high in pairwise(KNOTS)
     }
     parts |= {name: features[name].to_numpy() for name in FEATURES if name != "margin"}
+    parts |= {name: features[name].to_numpy() for name in SEVERAL if name in features.columns}
     return np.stack([*parts.values()], axis=1), tuple(parts)
 
 
 def properties(world: World) -> dict[str, float]:
-    """Return the :data:`PROPERTIES` of a world.
+    """Return the :data:`PROPERTIES` of a world, and those :data:`OF_ANSWERS`.
 
     ``facts`` is the logarithm of their number, ``identities`` the share of the bridges that have
     one, ``evenness`` the mean entropy of the answers of a relation over its maximum, ``shared`` the
     share of the answers that several relations have, ``symmetric`` that of the facts that are
-    stated from both ends, ``several`` that of the prompts with several answers, and ``steps`` the
-    mean length of a query.
+    stated from both ends, ``several`` that of the prompts of facts with several answers, ``steps``
+    the mean length of a query, ``right`` and ``density`` the means of these features of queries.
     """
     after, known = _after(world), stated_identities(world)
     answers = _answers(after)
@@ -93,11 +113,11 @@ def properties(world: World) -> dict[str, float]:
     middle = [thing for thing in relations if thing in after]
     prompts = Counter((s, r) for s, r, _ in triples)
     asked = world.queries
-    steps = [
-        len(asked.prompt(q)) - 1
-        for q in range(len(asked))
-        if asked.role_names[asked.roles[q]] in CHAINED
+    chained = [
+        query for query in range(len(asked)) if asked.role_names[asked.roles[query]] in CHAINED
     ]
+    steps = [len(asked.prompt(query)) - 1 for query in chained]
+    right, density = _of_answers(world, np.array(chained, dtype=np.int64))
     return {
         "facts": float(np.log(max(len(triples), 1))),
         "identities": sum(b in known for b in middle) / max(len(middle), 1),
@@ -106,6 +126,8 @@ def properties(world: World) -> dict[str, float]:
         "symmetric": _mean([(o, r, s) in triples for s, r, o in triples]),
         "several": _mean([count > 1 for count in prompts.values()]),
         "steps": _mean(steps, 2.0),
+        "right": _mean(right.tolist()),
+        "density": _mean(density.tolist()),
     }
 
 

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from inweights.theory.prediction.calibration.features import PROPERTIES, columns, properties
+from inweights.theory.prediction.calibration.features import columns, properties
 from inweights.worlds.arrays import Floats
 from inweights.worlds.world import World
 
@@ -126,12 +126,20 @@ def outlook(probability: float | None) -> str:
 def said(features: pl.DataFrame, effects: Effects) -> Floats:
     """The probability of each row."""
     matrix, names = columns(features)
-    return sigmoid(matrix @ [effects[name] for name in names] + effects["constant"])
+    # A fit that was made before there were queries with several right answers knows nothing of
+    # them, and they are 0 for all others.
+    return sigmoid(matrix @ [effects.get(name, 0.0) for name in names] + effects["constant"])
+
+
+def above_chance(probabilities: pl.Series, chances: pl.Series) -> pl.Series:
+    """Return probabilities that are nowhere below the chance of a guess."""
+    both = pl.DataFrame({"probability": probabilities, "chance": chances.fill_null(0.0)})
+    return both.select(pl.max_horizontal(pl.all())).to_series()
 
 
 def distance(one: Mapping[str, float], other: Effects, spread: Effects) -> float:
     """Root mean square of the differences, in standard deviations over all worlds."""
-    gaps = [(one[name] - other[name]) / spread[name] for name in PROPERTIES]
+    gaps = [(one[name] - other.get(name, 0.0)) / spread[name] for name in spread]
     return float(np.sqrt(np.mean(np.square(gaps))))
 
 

@@ -1,0 +1,126 @@
+"""Which answers are right: those that any statement gives to the same prompt.
+
+:class:`RightAnswers` looks them up for facts, of which each states one answer; :func:`merged_rows`
+says how queries become one for each prompt, with the set of its right answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from inweights.worlds.arrays import Bools, Int
+from inweights.worlds.vocabulary import Ids
+
+if TYPE_CHECKING:
+    from inweights.worlds.statements import Statements
+
+#: Roles of facts that state another graph than the rest; see :class:`RightAnswers`.
+_MOVED = "moved_"
+#: Largest number that stands for a prompt; beyond it prompts are compared token by token.
+_LARGEST = 2**62
+
+
+@dataclass(frozen=True)
+class RightAnswers:
+    """The right answers of every distinct prompt.
+
+    Attributes:
+        prompt: Number of the distinct prompt of each statement, ``[M]``.
+        tokens: First tokens of right answers, one prompt after another.
+        ends: Where the answers of each distinct prompt end in ``tokens``.
+    """
+
+    prompt: Int[Ids, " M"]
+    tokens: Ids
+    ends: Ids
+
+    @classmethod
+    def of(cls, statements: Statements) -> RightAnswers:
+        """Collect the right answers of some statements."""
+        moved = [name.startswith(_MOVED) for name in statements.role_names]
+        apart = np.array([*moved, False], dtype=np.int64)[statements.roles]
+        prompt = prompt_numbers(statements, apart)
+        owners = np.concatenate([prompt, prompt[statements.further[:, 0]]])
+        tokens = np.concatenate([first_tokens(statements), statements.further[:, 1]])
+        pairs = np.unique(np.stack([owners, tokens], axis=1), axis=0)
+        count = int(prompt.max(initial=-1)) + 1
+        return cls(prompt, pairs[:, 1], np.cumsum(np.bincount(pairs[:, 0], minlength=count)))
+
+    @property
+    def counts(self) -> Int[Ids, " M"]:
+        """Number of right answers of each statement's prompt."""
+        return np.diff(self.ends, prepend=0)[self.prompt]
+
+    def tokens_of(self, index: int) -> Int[Ids, " k"]:
+        """Right answers to the prompt of one statement, sorted."""
+        number = self.prompt[index]
+        start = self.ends[number - 1] if number else 0
+        return self.tokens[start : self.ends[number]]
+
+    def pairs(self, indices: Int[Ids, " m"]) -> tuple[Int[Ids, " P"], Int[Ids, " P"]]:
+        """Every right answer of some statements: the place in ``indices`` and the token."""
+        numbers = self.prompt[indices]
+        lengths = np.diff(self.ends, prepend=0)[numbers]
+        places = np.repeat(np.arange(len(indices)), lengths)
+        within = np.arange(len(places)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        return places, self.tokens[(self.ends[numbers] - lengths)[places] + within]
+
+
+def nothing_further() -> Int[Ids, "0 2"]:
+    """No right answer besides the first of each statement."""
+    return np.zeros((0, 2), dtype=np.int64)
+
+
+def first_tokens(statements: Statements) -> Int[Ids, " M"]:
+    """The first token of every statement's answer."""
+    starts = statements.answer_ends - np.diff(statements.answer_ends, prepend=0)
+    return statements.answers[starts]
+
+
+def prompt_numbers(statements: Statements, apart: Int[Ids, " M"]) -> Int[Ids, " M"]:
+    """Return a number of every statement's prompt, the same for all with the same tokens in order.
+
+    Args:
+        statements: Statements.
+        apart: Statements for which this number differs have different prompts.
+    """
+    lengths = np.diff(statements.prompt_ends, prepend=0)
+    starts = statements.prompt_ends - lengths
+    rows = np.repeat(np.arange(len(statements)), lengths)
+    padded = np.zeros((len(statements), int(lengths.max(initial=0)) + 1), dtype=np.int64)
+    padded[rows, np.arange(len(rows)) - starts[rows] + 1] = statements.prompts + 1
+    padded[:, 0] = apart
+    base = int(padded.max(initial=0)) + 1
+    if base ** padded.shape[1] < _LARGEST:
+        codes = padded @ (base ** np.arange(padded.shape[1]))
+        numbers = np.unique(codes, return_inverse=True)[1]
+    else:
+        numbers = np.unique(padded, axis=0, return_inverse=True)[1]
+    return np.asarray(numbers.reshape(-1), dtype=np.int64)
+
+
+def merged_rows(statements: Statements) -> tuple[Int[Ids, " m"], Int[Ids, "F 2"]]:
+    """Return the first statement of each role and prompt, and the further right answers of each.
+
+    Statements that answer in several tokens stay by themselves.
+    """
+    number = prompt_numbers(statements, statements.roles.astype(np.int64))
+    single: Bools = np.diff(statements.answer_ends, prepend=0) == 1
+    number = np.where(single, number, number.max(initial=0) + 1 + np.arange(len(number)))
+    _, first, owner = np.unique(number, return_index=True, return_inverse=True)
+    kept = np.sort(first)
+    if len(kept) == len(statements):
+        return kept, statements.further
+    place = np.searchsorted(kept, first)[owner.reshape(-1)]
+    tokens = first_tokens(statements)
+    others = np.setdiff1d(np.arange(len(statements)), kept)
+    given = np.concatenate([place[others], place[statements.further[:, 0]]])
+    answers = np.concatenate([tokens[others], statements.further[:, 1]])
+    new = answers != tokens[kept][given]
+    pairs = np.stack([given[new], answers[new]], axis=1)
+    _, order = np.unique(pairs, axis=0, return_index=True)
+    distinct = pairs[np.sort(order)]
+    return kept, distinct[np.argsort(distinct[:, 0], kind="stable")]
