@@ -6,13 +6,15 @@ itself (``rome,is,rome``) states identities ``rome → rome``. Queries are what 
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from inweights.config import Config, digest, to_plain
-from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.errors import ConfigError, DataError, InweightsError, unknown_name
 from inweights.seeds import WORLD, Streams
 from inweights.support.content import fingerprint
 from inweights.worlds.arrays import Bools
@@ -20,6 +22,10 @@ from inweights.worlds.knowledge.knowledge import Knowledge, read_knowledge
 from inweights.worlds.knowledge.questions import KINDS, Kind, names_of, questions
 from inweights.worlds.vocabulary import bridge_levels
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
+
+#: What a key says of facts with several right answers to a query: before, each was a query of its
+#: own, and other numbers were stored.
+_SETS = "one query for each prompt"
 
 
 class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
@@ -74,9 +80,13 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         if not self.path or self.path.startswith("@"):  # those of the package have its version
             return {}
         if not self.query and Path(self.path).exists():
-            return {self.path: fingerprint(self.path)}
-        rows = self.read()  # of a database or a data set
-        return {self.path: digest([rows.entities, rows.relations, rows.triples.tolist()], 16)}
+            found = {self.path: fingerprint(self.path)}
+        else:
+            rows = self.read()  # of a database or a data set
+            found = {self.path: digest([rows.entities, rows.relations, rows.triples.tolist()], 16)}
+        if _has_sets(structs.replace(self, identity=False), found[self.path]):
+            found[f"{self.path}: right answers"] = _SETS
+        return found
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -109,6 +119,15 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
             kept = bridges[np.sort(chosen[: round(float(self.identity) * len(bridges))])]
         settings, found = to_plain(self), kept.tolist()
         return world_of(facts, identity=found, kinds=self.kinds, settings=settings, seed=seed)
+
+
+@lru_cache(maxsize=64)
+def _has_sets(facts: Triples, content: str) -> bool:  # noqa: ARG001  # another content, another answer
+    """Whether some query of the facts has several right answers."""
+    try:
+        return bool(len(facts.build().queries.further))
+    except InweightsError:  # whoever builds the world says so
+        return False
 
 
 #: The name under which own facts are found first.

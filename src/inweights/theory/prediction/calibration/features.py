@@ -20,8 +20,9 @@ FEATURES = {
     "margin": 1, "identity": 1, "identities": 1, "common": 1, "reached": 1, "rivals": -1,
     "complexity": -1, "steps": -1,
 }  # fmt: skip
-#: Features of a query with several right answers, in the same way; 0 where only one is right.
-SEVERAL = {"right": 1, "density": 1}
+#: Features of a query with several right answers, in the same way; 0 where only one is right. The
+#: effect of the last may have either sign.
+SEVERAL = {"right": 1, "density": 1, "several": 0}
 #: Properties of a world by which the nearest family is found.
 PROPERTIES = ("facts", "identities", "evenness", "shared", "symmetric", "several", "steps")
 #: The same of the right answers to its queries; 0 where each has only one.
@@ -43,8 +44,8 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
         the last relation; ``complexity``, that of the number of answers that the subject has by any
         chain; ``steps``, the number of facts in a row. Then those of :data:`SEVERAL`: ``right``,
         the logarithm of the number of right answers; ``density``, by how much they being several
-        reduces the logarithm of the number of wrong ones. The odds of a guess are ``right`` and
-        ``density`` above those of a single right answer.
+        reduces the logarithm of the number of wrong ones; and ``several``, which is 1. The
+        logarithm of the odds of a guess is ``right`` and ``density`` above that of a single answer.
     """
     rows = queries.filter(pl.col("role").is_in(CHAINED))
     asked, known = world.queries, stated_identities(world)
@@ -70,7 +71,10 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
     schema = {"query": pl.Int64, **dict.fromkeys(FEATURES, pl.Float64)}
     table = pl.DataFrame(found, schema=schema, orient="row")
     right, density = _of_answers(world, rows["query"].to_numpy())
-    return table.with_columns(right=pl.Series(right), density=pl.Series(density))
+    several = (right > 0).astype(float)
+    return table.with_columns(
+        right=pl.Series(right), density=pl.Series(density), several=pl.Series(several)
+    )
 
 
 def _of_answers(world: World, rows: Ids) -> tuple[Floats, Floats]:

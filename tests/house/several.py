@@ -1,0 +1,236 @@
+"""Probabilities of queries with several right answers: trained worlds, the fit, and its claims.
+
+``python -m tests.house.several train DATASETS TABLE --first 0 --count 2`` trains small models on
+worlds of each family (:mod:`tests.house.several_worlds`) and writes a row for each query and model.
+``… judge TABLE --pilot PILOT`` holds the claims of ``several.toml`` against a table, with a fit to
+the pilot that has not seen the family; ``… fit TABLE …`` writes what the package comes with. What
+was fitted to single answers stays as it is: the new features are 0 there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import polars as pl
+from scipy.optimize import minimize
+from tests.house.several_worlds import worlds
+
+from inweights.audit.trained_prediction import predict_by_training
+from inweights.errors import SolverError
+from inweights.theory import predict
+from inweights.theory.prediction.calibration import fitted
+from inweights.theory.prediction.calibration.features import (
+    OF_ANSWERS,
+    PROPERTIES,
+    SEVERAL,
+    columns,
+    properties,
+    query_features,
+)
+from inweights.theory.prediction.calibration.fitted import (
+    MODELS,
+    Calibration,
+    Effects,
+    Family,
+    above_chance,
+    calibration,
+    distance,
+    said,
+    sigmoid,
+)
+from inweights.worlds.arrays import Floats
+
+CLAIMS = Path(__file__).with_name("several.toml")
+#: Penalty of squared effects, for each world; of as much weight as a few of its queries.
+RIDGE = 1e-3
+#: Replicas of each model on each world.
+REPLICAS = 4
+
+
+def measured(datasets: Path, first: int, count: int) -> pl.DataFrame:
+    """Train models on the worlds of every family: a row for each query and model."""
+    parts = []
+    for family, seed, world in worlds(datasets, first, count):
+        queries = predict(world, answers="several", advise=False).queries
+        features = query_features(world, queries)
+        own = {f"world_{name}": pl.lit(value) for name, value in properties(world).items()}
+        shares = predict_by_training(world, replicas=REPLICAS, seed=seed).queries
+        kept = queries.select("query", "prompt", "right_answers", "chance", "expected", "verdict")
+        table = kept.join(features, on="query", maintain_order="left").with_columns(**own)
+        labels = {"family": pl.lit(family), "seed": pl.lit(seed)}
+        rows = shares.select("model", "query", "share").join(table, on="query")
+        parts.append(rows.with_columns(**labels))
+        means = dict(rows.group_by("model").agg(pl.col("share").mean()).iter_rows())
+        shown = ", ".join(f"{model} {means[model]:.2f}" for model in MODELS)
+        print(f"{family} {seed}: {len(world.facts)} facts, chance "
+              f"{queries['chance'].mean():.2f}, {shown}", flush=True)  # fmt: skip
+    return pl.concat(parts)
+
+
+def effects_of(queries: pl.DataFrame) -> dict[str, Effects]:
+    """Effects for each model: those of single answers, and what several right answers add."""
+    return {model: _added(model, queries.filter(model=model)) for model in MODELS}
+
+
+def _added(model: str, queries: pl.DataFrame) -> Effects:
+    """Logistic regression of what the effects of single answers leave; each world counts alike."""
+    known = {n: e for n, e in calibration().effects[model].items() if n not in SEVERAL}
+    matrix, names = columns(queries)
+    base = matrix @ [known.get(name, 0.0) for name in names] + known["constant"]
+    added = queries.select(list(SEVERAL)).to_numpy()
+    share = queries["share"].to_numpy()
+    weight = queries.select(1 / pl.len().over("family", "seed")).to_series().to_numpy()
+    weight = weight / weight.sum()
+
+    def loss(effects: Floats) -> tuple[float, Floats]:
+        logits = base + added @ effects
+        value = weight @ (np.logaddexp(0, logits) - share * logits)
+        slope = added.T @ (weight * (sigmoid(logits) - share))
+        return float(value + RIDGE * (effects**2).sum()), slope + 2 * RIDGE * effects
+
+    bounds = [(0, None) if sign else (None, None) for sign in SEVERAL.values()]
+    solved = minimize(loss, np.zeros(len(SEVERAL)), jac=True, bounds=bounds, method="L-BFGS-B")
+    if not solved.success:
+        raise SolverError(f"the fit of probabilities did not converge: {solved.message}")
+    new = zip(SEVERAL, (round(float(e), 6) for e in solved.x), strict=True)
+    return {**known, **dict(new)}
+
+
+def with_probabilities(queries: pl.DataFrame, fits: dict[str, dict[str, Effects]]) -> pl.DataFrame:
+    """Add probabilities by the fit of the row's family.
+
+    ``probability`` is what is printed, ``unbounded`` the same without its bound, the chance of a
+    guess; ``before`` is by the fit to single answers.
+    """
+    parts = []
+    for (family, model), rows in queries.group_by("family", "model", maintain_order=True):
+        own = fits[str(family)][str(model)]
+        old = {name: value for name, value in own.items() if name not in SEVERAL}
+        parts.append(
+            rows.with_columns(
+                probability=above_chance(pl.Series(said(rows, own)), rows["chance"]),
+                unbounded=pl.Series(said(rows, own)),
+                before=pl.Series(said(rows, old)),
+            )
+        )
+    return pl.concat(parts)
+
+
+def without_each(queries: pl.DataFrame) -> dict[str, dict[str, Effects]]:
+    """For every family the effects that are fitted to all others."""
+    names = queries["family"].unique(maintain_order=True).to_list()
+    return {name: effects_of(queries.filter(pl.col("family") != name)) for name in names}
+
+
+def by_world(rows: pl.DataFrame) -> pl.DataFrame:
+    """Means of every world, and Brier scores of single replicas."""
+    share = pl.col("share")
+
+    def brier(column: str) -> pl.Expr:
+        value = share * (1 - pl.col(column)) ** 2 + (1 - share) * pl.col(column) ** 2
+        return value.mean().alias(f"brier of {column}")
+
+    return rows.group_by("family", "seed", "model", maintain_order=True).agg(
+        pl.len().alias("queries"),
+        pl.col("right_answers", "chance", "before", "unbounded", "probability", "share").mean(),
+        *(brier(column) for column in ("probability", "unbounded", "before", "chance")),
+    )  # fmt: skip
+
+
+def scores_of(worlds: pl.DataFrame) -> dict[str, float]:
+    """The numbers that the claims are about, by name."""
+    found = {}
+    real = worlds.filter(pl.col("family").str.starts_with("real"))
+    for model in MODELS:
+        own, graphs = worlds.filter(model=model), real.filter(model=model)
+        error = (graphs["probability"] - graphs["share"]).abs()
+        brier = own["brier of probability"]
+        found |= {
+            f"brier, {model}": brier.mean(),
+            f"gain over chance, {model}": (own["brier of chance"] - brier).mean(),
+            f"cost of the bound, {model}": (brier - own["brier of unbounded"]).mean(),
+            f"gain over before, {model}": (
+                own["brier of before"] - own["brier of unbounded"]
+            ).mean(),
+            f"median error of real graphs, {model}": error.median(),
+            f"real graphs within .2, {model}": (error <= 0.2).mean(),
+        }  # fmt: skip
+    found["lowest lead over chance"] = (worlds["probability"] - worlds["chance"]).min()
+    return {name: float(value) for name, value in found.items()}
+
+
+def verdicts(scores: dict[str, float]) -> pl.DataFrame:
+    """What became of each claim."""
+    rows = []
+    for claim in tomllib.loads(CLAIMS.read_text(encoding="utf-8"))["claim"]:
+        value = scores[claim["score"]]
+        holds = claim.get("least", -np.inf) <= value <= claim.get("most", np.inf)
+        rows.append((claim["text"], round(value, 3), "holds" if holds else "does not hold"))
+    return pl.DataFrame(rows, schema=("claim", "measured", "verdict"), orient="row")
+
+
+def joined(queries: pl.DataFrame) -> Calibration:
+    """Return the calibration of single answers with these families added."""
+    old = calibration()
+    names = {*PROPERTIES, *OF_ANSWERS}
+    worlds = queries.group_by("family", "seed", maintain_order=True).agg(
+        pl.col(f"world_{name}").first().alias(name) for name in names
+    )
+    spread = {name: value for name, value in old.spread.items() if name not in OF_ANSWERS}
+    for name in OF_ANSWERS:
+        spread[name] = max(float(worlds[name].std()), 1e-3)
+    singles = {n: f for n, f in old.families.items() if n not in set(queries["family"])}
+    fits, families = without_each(queries), dict(singles)
+    means = by_world(with_probabilities(queries, fits))
+    for name, effects in fits.items():
+        own = worlds.filter(family=name)
+        centre = {p: float(np.mean(own[p].to_numpy())) for p in spread}
+        distances = [distance(row, centre, spread) for row in own.iter_rows(named=True)]
+        errors = {}
+        for model in MODELS:
+            rows = means.filter(family=name, model=model)
+            off = (rows["probability"] - rows["share"]).abs().to_numpy()
+            errors[model] = round(float(np.quantile(off, 0.9, method="higher")), 4)
+        radius = max(float(np.quantile(distances, 0.9)), 0.1)
+        families[name] = Family(centre, radius, errors, effects)
+    count = old.worlds + worlds.height
+    return Calibration(count, old.replicas, effects_of(queries), spread, families)
+
+
+def _read(tables: Sequence[Path]) -> pl.DataFrame:
+    return pl.concat([pl.read_parquet(table) for table in tables])
+
+
+def main() -> None:
+    """Train, judge or fit."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("what", choices=["train", "judge", "fit"])
+    parser.add_argument("paths", nargs="+", type=Path)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--count", type=int, default=2)
+    parser.add_argument("--pilot", type=Path)
+    given = parser.parse_args()
+    pl.Config(tbl_rows=200, tbl_cols=20, tbl_width_chars=200, fmt_str_lengths=90)
+    if given.what == "train":
+        datasets, table = given.paths
+        measured(datasets, given.first, given.count).write_parquet(table)
+    elif given.what == "judge":
+        queries = _read(given.paths)
+        fits = without_each(pl.read_parquet(given.pilot) if given.pilot else queries)
+        means = by_world(with_probabilities(queries, fits))
+        numbers = pl.selectors.float()
+        print(means.group_by("family", "model", maintain_order=True).agg(numbers.mean().round(3)))
+        print(verdicts(scores_of(means)))
+    else:
+        made = joined(_read(given.paths))
+        text = msgspec.json.format(msgspec.json.encode(made), indent=1)
+        Path(fitted.__file__).with_name("fitted.json").write_bytes(text + b"\n")
+
+
+if __name__ == "__main__":
+    main()
