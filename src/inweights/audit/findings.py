@@ -10,7 +10,8 @@ import polars as pl
 from inweights.audit.audit import Audit
 from inweights.audit.near import near_spellings
 from inweights.support.progress import plural
-from inweights.theory.prediction.trust import trust
+from inweights.theory.prediction.tables import OUTVOTED
+from inweights.theory.prediction.trust import propose_training, trust
 
 Level = Literal["good", "act", "note"]
 #: An answer is a shortcut where so many share it, of at least so many subjects.
@@ -256,15 +257,20 @@ def _theory(audit: Audit) -> Iterator[Finding]:
         yield Finding("note", "No prediction", f"There is none: {audit.why_no_forecast}.")
         return
     worst = max(made.parts, key=lambda part: part.gap)
-    lost = made.let_go.filter(pl.col("why") == "not stored")
+    lost = made.let_go.filter(pl.col("why") == OUTVOTED)
     if lost.height:
-        title = f"{plural(lost.height, 'fact')} will not be stored"
-        yield Finding("act", title, f"{made.why} Such as {lost['statement'][0]}.")
+        row = lost.row(0, named=True)
+        yield Finding(
+            "note",
+            f"{plural(lost.height, 'fact')} answered otherwise by the program",
+            f"{made.why} It adds up the tokens of a prompt, and trained networks do more: they may "
+            f"store all facts. Such as {row['statement']}: the program answers {row['instead']}.",
+        )
     elif made.why:
         yield Finding("note", "What the prediction covers", made.why)
     yield Finding(
         "note",
         "How reliable the prediction is",
-        f"{trust(made)}. The certificate ({worst.status}, gap {worst.gap:.1e}) is for the program, "
-        "not for any training.",
+        f"{trust(made)}. {propose_training(made)}".rstrip(". ") + f". The certificate "
+        f"({worst.status}, gap {worst.gap:.1e}) is for the program, not for any training.",
     )

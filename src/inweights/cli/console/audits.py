@@ -11,7 +11,7 @@ from inweights.audit.strategies.measured import ASKED, MEASURED_ON, evidence
 from inweights.cli.console.base import listing, out, parts_of, print_json, say, table
 from inweights.cli.console.plain import plain_forecast
 from inweights.support.progress import duration, plural
-from inweights.theory.prediction.trust import trust
+from inweights.theory.prediction.trust import propose_training, trust
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -224,7 +224,7 @@ def _forecast(made: Audit) -> None:
             told = f"{totals['follow']} follow, {totals['tied']} tie, {totals['fail']} fail"
         out.print(f"{totals['role']}: of {totals['queries']} {told}")
     chained = made.forecast.probabilities.drop_nulls("GPT probability")["outlook"]
-    if len(chained):
+    if len(chained) and not made.forecast.nearest.far:
         counts = ", ".join(f"{(chained == w).sum()} {w}" for w in ("likely", "open", "unlikely"))
         out.print(f"answered by a GPT trained on them: of {len(chained)} chains {counts}")
     advice = made.forecast.advice
@@ -232,6 +232,8 @@ def _forecast(made: Audit) -> None:
     if advice and net > 0:
         out.print(f"with identities of {len(advice.identities)} bridges a net {net} more follow")
     say((trust(made.forecast), "dim"))
+    if more := propose_training(made.forecast):
+        say((more, "yellow"))
 
 
 def _worded(made: Audit) -> None:

@@ -13,6 +13,7 @@ from inweights.cli.console.plain import plain_forecast
 from inweights.support.progress import plural
 from inweights.theory import Advice, Prediction, Remedy, SoftSolution
 from inweights.theory.prediction.calibration.fitted import MODELS
+from inweights.theory.prediction.tables import OUTVOTED
 from inweights.theory.prediction.trust import meaning, propose_training, trust
 
 #: Queries of each outcome, patterns and facts that are shown unless all are asked for.
@@ -22,6 +23,7 @@ _MARKS = {
     "asserted": ("! asserted", "magenta"),
     "unlikely": ("✗ unlikely", "red"),
     "open": ("≈ open", "yellow"),
+    "uncalibrated": ("? uncalibrated", "yellow"),
     "likely": ("✓ likely", "green"),
     "no answer": ("· no answer", "dim"),
 }
@@ -134,12 +136,13 @@ def _memory(trained: TrainedForecast) -> str:
 def _tried(queries: pl.DataFrame, trained: TrainedForecast) -> None:
     out.print()
     out.print(_memory(trained))
-    kinds = table("role", "queries", "program", *trained.memorised)
+    kinds = table("role", "queries", "right\nanswers", "chance", "program", *trained.memorised)
     for (role,), rows in trained.kinds.group_by("role", maintain_order=True):
         expected = queries.filter(pl.col("role") == role)["expected"].drop_nulls().to_list()
         kinds.add_row(
             str(role),
             str(rows["queries"][0]),
+            *(("", "") if role == "unstated" else _guessing(rows)),
             f"{sum(expected) / len(expected):.2f}" if expected else "",
             *(f"{share:.2f} ({lower:.2f} to {upper:.2f})"
               for share, lower, upper in rows.select("share", "lower", "upper").iter_rows()),
@@ -157,53 +160,71 @@ def _objective(made: Prediction) -> str:
 def _let_go(made: Prediction, every: bool) -> None:
     """Say which facts the prediction does without, and why."""
     if made.why:
-        say(("not all facts are stored", "yellow"), f": {made.why}")
+        say(("what this covers", "yellow"), f": {made.why}")
     for why, rows in made.let_go.group_by("why", maintain_order=True):
         shown = rows if every else rows.head(_SHOWN)
         texts = [
-            row["statement"] + (f" (the model: {row['instead']})" if row["instead"] else "")
+            row["statement"] + (f" (the program: {row['instead']})" if row["instead"] else "")
             for row in shown.iter_rows(named=True)
         ]
         more = f" … and {rows.height - shown.height} more" if rows.height > shown.height else ""
+        if why[0] == OUTVOTED:
+            more += ". It adds up the tokens of a prompt; trained networks may store them"
         say((f"{plural(rows.height, 'fact')} {why[0]}", "yellow"), f": {'; '.join(texts)}{more}")
 
 
 def _kinds(queries: pl.DataFrame, patterns: bool) -> Any:
-    """Counts of every kind of query, by the program and for a GPT, and mean probabilities."""
+    """Counts of every kind of query, by the program and for a GPT, and mean probabilities.
+
+    Where no calibrated family is near, there are none of the latter.
+    """
     by = ["role", "pattern"] if patterns else ["role"]
     program, words = ("follows", "tied", "fails"), ("likely", "open", "unlikely")
-    head = ("queries", "follow/tied/fail", "likely/open\n/unlikely")
-    kinds = table(" ".join(by), *head, *MODELS)
+    far = (queries["outlook"] == "uncalibrated").any()
+    models = () if far else MODELS
+    looked = () if far else ("likely/open\n/unlikely",)
+    head = ("queries", "right\nanswers", "chance", "follow/tied/fail", *looked)
+    kinds = table(" ".join(by), *head, *models)
     for key, rows in queries.group_by(by, maintain_order=True):
         said, looks = (Counter(rows[column].to_list()) for column in ("verdict", "outlook"))
         name = ": ".join(map(str, key))
         if rows["role"][0] == "unstated":
             text = f"{said['asserted']} asserted, {said['open']} no answer"
-            kinds.add_row(name, str(rows.height), line((text, "magenta")))
+            kinds.add_row(name, str(rows.height), "", "", line((text, "magenta")))
             continue
-        known = [rows[f"{model} probability"].drop_nulls().to_list() for model in MODELS]
+        known = [rows[f"{model} probability"].drop_nulls().to_list() for model in models]
         kinds.add_row(
-            name, str(rows.height), "/".join(str(said[v]) for v in program),
-            "/".join(str(looks[v]) for v in words),
+            name, str(rows.height), *_guessing(rows), "/".join(str(said[v]) for v in program),
+            *(() if far else ("/".join(str(looks[v]) for v in words),)),
             *(f"{sum(own) / len(own):.2f}" if own else "" for own in known),
         )  # fmt: skip
     return kinds
 
 
+def _guessing(rows: pl.DataFrame) -> tuple[str, str]:
+    """Mean number of right answers of some queries, and the mean chance of a guess."""
+    right, chance = rows.select(pl.col("right_answers", "chance").mean()).row(0)
+    several = (rows["right_answers"] > 1).any()
+    return f"{right:.1f}" if several else "1", f"{chance:.2f}"
+
+
 def _queries(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
     """The queries, by outcome: the surest assertions, and the least certain of the others."""
     proved = "lower" in queries.columns
-    listed = table("", "query", "answer", "program", *MODELS, *(f"{m} trained" for m in models))
+    fitted = () if (queries["outlook"] == "uncalibrated").any() else MODELS
+    trained = (f"{m} trained" for m in models)
+    listed = table("", "query", "answer", "chance", "program", *fitted, *trained)
     for outlook, (mark, colour) in _MARKS.items():
         sure = outlook == "asserted"
         rows = queries.filter(pl.col("outlook") == outlook)
         rows = rows.sort(pl.col("margin").abs(), descending=sure, maintain_order=True)
         for row in (rows if every else rows.head(_SHOWN)).iter_rows(named=True):
-            known = (row[f"{model} probability"] for model in MODELS)
+            known = (row[f"{model} probability"] for model in fitted)
             listed.add_row(
                 line((mark, colour)),
                 row["prompt"],
-                "(not stated)" if row["role"] == "unstated" else row["answer"],
+                _answer(row),
+                "" if row["chance"] is None else f"{row['chance']:.2f}",
                 _program(row) + (_interval(row) if proved else ""),
                 *("" if share is None else f"{share:.2f}" for share in known),
                 *(_share(row, m) for m in models),
@@ -211,6 +232,14 @@ def _queries(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
         if not every and len(rows) > _SHOWN:
             listed.add_row("", line((f"… and {len(rows) - _SHOWN} more (--all)", "dim")))
     return listed
+
+
+def _answer(row: dict[str, Any]) -> str:
+    """The right answer of a query, or the first of several and their number."""
+    if row["role"] == "unstated":
+        return "(not stated)"
+    right = row["right_answers"]
+    return f"{row['answer']} (or {right - 1} more)" if right > 1 else str(row["answer"])
 
 
 def _program(row: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from inweights.theory.prediction.trust import meaning, propose_training, trust
 _SHOWN = 12
 _LEVELS = {"asserted": ("Asserted", "act"), "fails": ("Fails", "act"), "tied": ("Tied", "note"),
            "follows": ("Follows", "good")}  # fmt: skip
-_COLUMNS = ("role", "prompt", "answer", "predicted", "outlook",
+_COLUMNS = ("role", "prompt", "answer", "right_answers", "chance", "predicted", "outlook",
             *(f"{model} probability" for model in MODELS), "verdict", "margin", "expected", "lower",
             "upper", "proved")  # fmt: skip
 
@@ -45,11 +45,12 @@ def _headline(rows: pl.DataFrame) -> str:
     counts = dict(rows["verdict"].value_counts().iter_rows())
     asked = rows.height - counts.get("asserted", 0) - counts.get("open", 0)
     looks = dict(rows["outlook"].value_counts().iter_rows())
-    text = (
-        f"{counts.get('follows', 0):,} of {plural(asked, 'question')} follow; of a GPT "
-        f"{looks.get('likely', 0):,} are likely, {looks.get('open', 0):,} open, "
-        f"{looks.get('unlikely', 0):,} unlikely"
-    )
+    text = f"{counts.get('follows', 0):,} of {plural(asked, 'question')} follow"
+    if "uncalibrated" not in looks:
+        text += (
+            f"; of a GPT {looks.get('likely', 0):,} are likely, {looks.get('open', 0):,} open, "
+            f"{looks.get('unlikely', 0):,} unlikely"
+        )
     if counts.get("asserted"):
         text += f"; the model will assert {plural(counts['asserted'], 'unstated fact')}"
     return text
@@ -97,7 +98,9 @@ def _surprises(rows: pl.DataFrame) -> str:
 def _told(row: dict[str, object]) -> str:
     text = f"({row['prompt']}) → {row['predicted']}"
     if row["verdict"] in ("fails", "tied"):
-        text += f", not {row['answer']}" if row["predicted"] != row["answer"] else " or another"
+        other = f", not {row['answer']}" if row["predicted"] != row["answer"] else " or another"
+        more = int(str(row["right_answers"])) - 1
+        text += f"{other} or {more} more that are right" if more > 0 else other
     return escape(f"{text}, margin {row['margin']:+.2f}".replace("-", "−"))
 
 

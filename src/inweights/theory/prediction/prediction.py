@@ -13,7 +13,13 @@ from inweights.errors import ConfigError
 from inweights.support.showing import Card
 from inweights.theory.prediction.advice import Advice, in_time
 from inweights.theory.prediction.calibration.features import query_features
-from inweights.theory.prediction.calibration.fitted import MODELS, Nearest, calibration, outlook
+from inweights.theory.prediction.calibration.fitted import (
+    MODELS,
+    UNCALIBRATED,
+    Nearest,
+    calibration,
+    outlook,
+)
 from inweights.theory.prediction.margin_bounds import margin_bounds
 from inweights.theory.prediction.remedies import Remedy
 from inweights.theory.prediction.tables import Solved
@@ -56,8 +62,9 @@ class Prediction:
             answers all the same, by ``margin`` over the next best output, else ``open``, and
             nothing is ``expected`` of them.
         let_go: Facts that the prediction does without: ``fact``, ``statement``, ``instead`` (what
-            the model answers), ``why`` (``not stored``, as other facts are in the way; ``left out``
-            of a part).
+            the model answers), ``why`` (``answered otherwise by the program``, a sum over
+            tokens, as other facts are in the way; trained networks may store them; or ``left
+            out`` of a part).
         why: Why the program is not that of all facts with no decay; empty where it is.
         advice: Identities to add, where something fails and they can help.
         remedies: What else to add, against other kinds of failure, each verified.
@@ -102,8 +109,10 @@ class Prediction:
 
         ``query``, for each of :data:`~.calibration.fitted.MODELS` its ``… probability``, null where
         none was fitted (queries that chain no facts), and ``outlook``: ``likely``, ``open`` or
-        ``unlikely`` for a GPT, else by the verdict of the program; queries without a right answer
-        are ``asserted`` or get ``no answer``.
+        ``unlikely`` for a GPT, else by the verdict of the program; ``uncalibrated`` where no family
+        of trained worlds is near; queries without a right answer are ``asserted`` or get ``no
+        answer``. Where queries have several right answers, no probability is below the chance of a
+        guess.
 
         Example:
             >>> import inweights as iw
@@ -112,6 +121,12 @@ class Prediction:
             ['query', 'Emb-MLP probability', 'GPT probability', 'outlook']
         """
         found = calibration().probabilities(query_features(self.world, self.queries))
+        if (self.queries["right_answers"] > 1).any():
+            chance = self.queries.select("query", pl.col("chance").fill_null(0.0))
+            bounded = found.join(chance, on="query", how="left", maintain_order="left")
+            found = bounded.select(
+                "query", *(pl.max_horizontal(model, "chance").alias(model) for model in MODELS)
+            )
         names = {model: f"{model} probability" for model in MODELS}
         joined = self.queries.select("query", "verdict").join(
             found.rename(names), on="query", how="left", maintain_order="left"
@@ -119,8 +134,10 @@ class Prediction:
         by_program = {
             "follows": "likely", "tied": "open", "fails": "unlikely", "open": "no answer",
         }  # fmt: skip
+        if self.nearest.far:
+            by_program |= dict.fromkeys(("follows", "tied", "fails"), UNCALIBRATED)
         words = [
-            outlook(p) or by_program.get(verdict, verdict)
+            ("" if self.nearest.far else outlook(p)) or by_program.get(verdict, verdict)
             for verdict, p in joined.select("verdict", names["GPT"]).iter_rows()
         ]
         return joined.drop("verdict").with_columns(outlook=pl.Series(words, dtype=pl.String))

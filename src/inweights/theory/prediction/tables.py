@@ -13,6 +13,9 @@ from inweights.worlds.world import Ids, World
 
 Solved = Solution | SoftSolution
 
+#: Why a fact is dropped that the program answers otherwise.
+OUTVOTED = "answered otherwise by the program"
+
 _LET_GO = {"fact": pl.Int64, "statement": pl.String, "instead": pl.String, "why": pl.String}
 
 
@@ -72,17 +75,22 @@ def unstored(solution: Solved) -> int:
 
 
 def outvoted(solution: Solved, numbers: Int[Ids, " facts"]) -> pl.DataFrame:
-    """Return the facts that the solution answers wrongly; ``numbers`` are theirs in the whole."""
+    """Return the facts to whose prompt the solution gives a wrong answer.
+
+    ``numbers`` are theirs in the whole. A prompt that gets one of several right answers is no loss.
+    """
     program = solution.program
     stored = solution.stored if isinstance(solution, SoftSolution) else np.ones(0, dtype=bool)
     lost, world = np.flatnonzero(~stored), program.world
     best = (program.counts @ solution.templates)[program.row[lost]].argmax(1)
+    wrong = ~program.right[program.row[lost], best]
+    lost, best = lost[wrong], best[wrong]
     return pl.DataFrame(
         {
             "fact": numbers[lost],
             "statement": [in_words(world, world.facts, f) for f in lost.tolist()],
             "instead": [world.vocabulary.names[world.outputs[k]] for k in best.tolist()],
-            "why": ["not stored"] * len(lost),
+            "why": [OUTVOTED] * len(lost),
         },
         schema=_LET_GO,
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from inweights.theory.prediction.calibration.fitted import FAR, LIKELY, UNLIKELY, calibration
+from inweights.theory.prediction.calibration.fitted import LIKELY, UNLIKELY, calibration
 
 if TYPE_CHECKING:
     from inweights.theory.prediction.prediction import Prediction
@@ -39,16 +39,20 @@ def trust(prediction: Prediction) -> str:
             f"networks answered {PHRASED[0]:.2f} to {PHRASED[1]:.2f} as predicted, and more than "
             "predicted if few reversals are stated; try --by training. "
         )
-    which = (
-        f"the largest of {len(known.families)} families of trained worlds, as none is "
-        f"near ('{near.name}', {near.distance:.1f} of its radius)"
-        if near.distance > FAR
-        else f"measured on the nearest of {len(known.families)} families of trained worlds, "
-        f"'{near.name}' ({near.distance:.1f} of its radius)"
+    expected = (
+        f"Expected error of the share of right answers, for nine in ten files: {errors}, measured "
+        f"on the nearest of {len(known.families)} families of trained worlds, '{near.name}' "
+        f"({near.distance:.1f} of its radius)"
     )
+    if near.far:
+        expected = (
+            "These facts are unlike all families of trained worlds, of which there are "
+            f"{len(known.families)} (nearest: '{near.name}', {near.distance:.1f} of its radius), "
+            "so that nothing is called likely or unlikely and the error of the probabilities is "
+            "not known"
+        )
     return (
-        f"Expected error of the share of right answers, for nine in ten files: {errors}, {which}. "
-        f"{besides}Of a pretrained model this says little: there identities changed nothing that "
+        f"{expected}. {besides}Of a pretrained model this says little: there identities changed nothing that "
         "could be measured (+.03 ± .10)"
     )
 
@@ -68,12 +72,16 @@ def propose_training(prediction: Prediction) -> str:
     """Return advice to train small models on the facts, where the prediction is uncertain."""
     words = prediction.probabilities["outlook"]
     uncertain = (words == "open").sum() / max(len(words), 1)
-    if uncertain < UNCERTAIN and prediction.nearest.distance <= FAR:
+    far = prediction.nearest.far
+    if uncertain < UNCERTAIN and not far:
         return ""
     facts = len(prediction.solution.program.world.facts)
     seconds = SECONDS[0] + SECONDS[1] * facts
+    why = "This prediction is uncertain"
+    if far:
+        why = "How trained networks answer is not known here"
     return (
-        f"This prediction is uncertain: --by training trains 8 replicas of each model on these "
+        f"{why}: --by training trains 8 replicas of each model on these "
         f"facts, about {seconds:.0f} s (--replicas 4: {seconds / 2:.0f} s)"
     )
 

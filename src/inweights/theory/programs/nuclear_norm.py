@@ -271,6 +271,6 @@ def _excluded(program: Program, run: _Iteration) -> str:
     more = f" and {len(heavy) - 6} more" if len(heavy) > 6 else ""
     return (
         "no matrix gives all facts a positive margin: their prompts add up to the same tokens, "
-        f"their answers do not. Facts {', '.join(texts)}{more} exclude each other; drop one, or "
-        "give prompts that mean different things tokens of their own"
+        f"their answers do not. In this program facts {', '.join(texts)}{more} exclude each other; "
+        "networks that do more than add up tokens may store them all"
     )

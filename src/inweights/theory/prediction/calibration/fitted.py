@@ -21,6 +21,8 @@ MODELS = ("Emb-MLP", "GPT")
 LIKELY, UNLIKELY = 2 / 3, 1 / 3
 #: Distance over its radius from which on the nearest family says little.
 FAR = 1.5
+#: What is said of a query of a world that no family is near to.
+UNCALIBRATED = "uncalibrated"
 
 Effects = dict[str, float]
 
@@ -56,6 +58,11 @@ class Nearest(msgspec.Struct, frozen=True):
     name: str
     distance: float
     error: Effects
+
+    @property
+    def far(self) -> bool:
+        """Whether the world is unlike every family, so that the probabilities mean little."""
+        return self.distance > FAR
 
 
 class Calibration(msgspec.Struct, frozen=True):
