@@ -14,12 +14,13 @@ from inweights.theory.prediction.calibration.features import (
     FEATURES,
     OF_ANSWERS,
     PROPERTIES,
+    SEVERAL,
     columns,
     properties,
     query_features,
 )
 from inweights.theory.prediction.calibration.fitted import MODELS, calibration
-from inweights.theory.prediction.trust import propose_training, trust
+from inweights.theory.prediction.trust import meaning, propose_training, trust
 from inweights.worlds import RandomFacts, Statements, Triples, TwoHop, World
 
 #: Three live in Rome, one in Oslo, where ann was born; ``in`` has two answers for Rome.
@@ -102,7 +103,7 @@ def test_features_of_a_query_that_no_fact_supports(towns: World) -> None:
     """A share of nothing is 0, and so is the logarithm of a number that is 0 at least."""
     bare = replace(towns, facts=Statements.build({}))
     table = query_features(bare, pl.DataFrame({"query": [0], "role": "chain", "margin": 0.0}))
-    assert table.drop("query", "right", "density").row(0) == (*[0.0] * 7, 2.0)
+    assert table.drop("query", *SEVERAL).row(0) == (*[0.0] * 7, 2.0)
     empty = {"evenness": 1.0, "steps": properties(towns)["steps"]}
     answers = {name: properties(towns)[name] for name in OF_ANSWERS}
     assert properties(bare) == dict.fromkeys(PROPERTIES, 0.0) | empty | answers
@@ -168,7 +169,8 @@ def test_a_greater_margin_or_an_identity_is_never_less_likely() -> None:
 
 
 def test_only_queries_that_chain_facts_have_a_probability() -> None:
-    made = predict(TwoHop(n=4, identity=0.5).build(), advise=False)
+    made = predict(RandomFacts(told=0.75, identity=0.5, popularity=0.7).build(3), advise=False)
+    assert not made.nearest.far
     table = made.probabilities
     assert table["query"].to_list() == made.queries["query"].to_list()
     assert table["GPT probability"].null_count() == 0
@@ -221,11 +223,16 @@ def test_columns_name_every_feature() -> None:
     assert set(FEATURES) - {"margin"} <= set(names)
 
 
-def test_a_file_like_no_family_gets_the_largest_error_and_the_advice_to_train() -> None:
+def test_of_a_file_like_no_family_nothing_is_called_likely_and_training_is_proposed() -> None:
     near = predict(RandomFacts(told=0.75, popularity=0.7).build(9), advise=False)
     far = predict(TwoHop(n=200, identity=0.5).build(), advise=False, seconds=5)
-    assert "as none is near" in trust(far)
-    assert "as none is near" not in trust(near)
+    assert "unlike all families" in trust(far)
+    assert "Expected error" not in trust(far)
+    assert "unlike all families" not in trust(near)
     assert "--by training" in propose_training(far)
+    assert set(far.probabilities["outlook"]) == {"uncalibrated"}
+    assert "uncalibrated" not in set(near.probabilities["outlook"])
+    assert "kely" not in f"{meaning(far)}{trust(far)}{propose_training(far)}"
+    assert "kely" in meaning(near)
     errors = [family.error["GPT"] for family in calibration().families.values()]
     assert far.nearest.error["GPT"] == max(errors)

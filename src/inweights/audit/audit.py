@@ -33,7 +33,8 @@ class Audit:
             a subject has), ``most_common`` (the value that most subjects have) and ``share`` (how
             many have it: what one may guess from the relation alone).
         compositions: A row for each pair of relations that chain: ``first``, ``second``,
-            ``chains``, ``subjects``, ``bridges``, ``answers``, ``complexity`` (most objects that
+            ``chains``, ``subjects`` (each asks one question: how many prompts), ``bridges``,
+            ``answers``, ``complexity`` (most objects that
             one subject reaches under the second relation, by whatever first), ``expected`` (mean of
             one over that number), ``stated`` (chains whose answer is a fact of its own),
             ``share`` (answers that are the most common one). ``chains`` is exact; the others are of
@@ -113,9 +114,10 @@ def audit(
             watch(part, len(_PARTS), _PARTS[part])
 
     begin(0)
-    identities = facts.filter(pl.Series(identities_of(knowledge)))["subject"].unique()
-    bridges, each = counts.bridges(facts, identities), counts.chain_counts(facts)
-    chains, listed = counts.chains_in(facts)
+    stated = pl.Series(identities_of(knowledge))
+    identities, linking = facts.filter(stated)["subject"].unique(), facts.filter(~stated)
+    bridges, each = counts.bridges(linking, identities), counts.chain_counts(linking)
+    chains, listed = counts.chains_in(linking)
     begin(1)
     compositions = counts.compositions(facts, chains, each)
     begin(2)

@@ -12,7 +12,7 @@ from typing import Literal
 
 import polars as pl
 
-from inweights.audit.questions import chains_of, with_left_out
+from inweights.audit.questions import with_left_out
 from inweights.audit.rows import (
     Counter,
     fill,
@@ -30,6 +30,7 @@ from inweights.audit.strategies.mentions import Mentions
 from inweights.errors import ConfigError, DataError, check_names
 from inweights.support.progress import Progress
 from inweights.worlds.knowledge.knowledge import Knowledge
+from inweights.worlds.knowledge.triples import two_step_questions
 from inweights.worlds.knowledge.wording import Wording
 
 #: Tokens of replayed text for each token of all other texts, at most.
@@ -53,8 +54,8 @@ class Augmented:
         plain: Relations that have no template of their own.
         tokens: Number of tokens of ``train`` and ``control``; empty where no tokenizer was given.
         dropped: Questions that were left out, as a text to train on has their very prompt.
-        chains: Chains of two facts, of which some are asked where there are many, or where no wrong
-            candidate is known.
+        chains: Questions of two steps, of which some are asked where there are many, or where no
+            wrong candidate is known.
         alone: Those that were left out as there is no candidate but the answer.
         choices: What ``auto`` took for each kind of question, and why.
         facts: ``subject, relation, object``, a row a fact.
@@ -211,7 +212,7 @@ def augment(
         tokens={name: sum(tokens(lines)) for name, lines in texts.items()} if tokens else {},
         strategies=tuple(chosen),
         dropped=asked.height - questions.height,
-        chains=chains_of(knowledge, 0)[1],
+        chains=two_step_questions(knowledge),
         alone=alone,
         choices=tuple(choices),
         facts=knowledge.frame().select("subject", "relation", "object"),

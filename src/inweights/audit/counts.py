@@ -35,10 +35,12 @@ def relations(facts: pl.DataFrame) -> pl.DataFrame:
 
 
 def chain_counts(facts: pl.DataFrame) -> pl.DataFrame:
-    """How many chains each pair of relations has: products of counts, so that no chain is made."""
-    real = facts.filter(pl.col("subject") != pl.col("object"))
-    into = real.group_by("object", first="relation").agg(into=pl.len())
-    out = real.group_by("subject", second="relation").agg(out=pl.len())
+    """How many chains each pair of relations has: products of counts, so that no chain is made.
+
+    ``facts`` are without identities, which chain nothing; so in all that counts chains.
+    """
+    into = facts.group_by("object", first="relation").agg(into=pl.len())
+    out = facts.group_by("subject", second="relation").agg(out=pl.len())
     return (
         into.join(out, left_on="object", right_on="subject")
         .group_by("first", "second")
@@ -48,14 +50,10 @@ def chain_counts(facts: pl.DataFrame) -> pl.DataFrame:
 
 
 def chains_in(facts: pl.DataFrame) -> tuple[pl.DataFrame, float]:
-    """All pairs of triples that meet, or those of some subjects; and the share that they are.
-
-    A triple from an entity to itself bridges nothing.
-    """
-    real = facts.filter(pl.col("subject") != pl.col("object"))
-    out = real.group_by(bridge="subject").agg(out=pl.len())
+    """All pairs of triples that meet, or those of some subjects; and the share that they are."""
+    out = facts.group_by(bridge="subject").agg(out=pl.len())
     each = (
-        real.join(out, left_on="object", right_on="bridge")
+        facts.join(out, left_on="object", right_on="bridge")
         .group_by("subject")
         .agg(pl.col("out").cast(pl.Int64).sum())
         .sort("subject")
@@ -64,11 +62,11 @@ def chains_in(facts: pl.DataFrame) -> tuple[pl.DataFrame, float]:
     if total > LISTED:
         mixed = each.sample(fraction=1.0, shuffle=True, seed=_SEED)
         few = mixed.filter(pl.col("out") <= LISTED // 20).filter(pl.col("out").cum_sum() <= LISTED)
-        real_one = real.join(few, on="subject", how="semi")
+        begun = facts.join(few, on="subject", how="semi")
     else:
-        real_one = real
-    one = real_one.select("subject", first="relation", bridge="object")
-    other = real.select(bridge="subject", second="relation", answer="object")
+        begun = facts
+    one = begun.select("subject", first="relation", bridge="object")
+    other = facts.select(bridge="subject", second="relation", answer="object")
     chains = one.join(other, on="bridge", how="inner", maintain_order="left_right")
     return chains, chains.height / total if total else 1.0
 
@@ -106,9 +104,8 @@ def compositions(facts: pl.DataFrame, chains: pl.DataFrame, counts: pl.DataFrame
 
 def bridges(facts: pl.DataFrame, identities: pl.Series) -> pl.DataFrame:
     """A row for each entity that ends one triple and begins another."""
-    real = facts.filter(pl.col("subject") != pl.col("object"))
-    incoming = real.group_by("object", maintain_order=True).agg(incoming=pl.len())
-    outgoing = real.group_by("subject").agg(outgoing=pl.len())
+    incoming = facts.group_by("object", maintain_order=True).agg(incoming=pl.len())
+    outgoing = facts.group_by("subject").agg(outgoing=pl.len())
     return (
         incoming.join(outgoing, left_on="object", right_on="subject", maintain_order="left")
         .rename({"object": "entity"})

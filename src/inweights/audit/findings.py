@@ -12,6 +12,7 @@ from inweights.audit.near import near_spellings
 from inweights.support.progress import plural
 from inweights.theory.prediction.tables import OUTVOTED
 from inweights.theory.prediction.trust import propose_training, trust
+from inweights.worlds.knowledge.triples import two_step_questions
 
 Level = Literal["good", "act", "note"]
 #: An answer is a shortcut where so many share it, of at least so many subjects.
@@ -96,10 +97,10 @@ def headline(audit: Audit) -> str:
         return "No two facts form a chain: nothing can be composed"
     table = outlook(audit)
     if audit.forecast is None:
-        chains = int(table["chains"].sum())
+        chains, asked = int(table["chains"].sum()), two_step_questions(audit.knowledge)
         lacking = audit.bridges.filter(~pl.col("identity")).height
         tail = f"; {lacking:,} bridges have no identity" if lacking else ""
-        return f"{chains:,} chains of two facts{tail}"
+        return f"{asked:,} two-step questions ({chains:,} chains of two facts){tail}"
     asked, follow = int(table["questions"].sum()), int(table["follow"].sum())
     tail, advice = "", audit.forecast.advice
     after = follow + int(table["mended"].sum()) - int(table["lost"].sum())
@@ -137,7 +138,8 @@ def _bridges(audit: Audit) -> Iterator[Finding]:
     net = len(advice.mended) - len(advice.broken) if advice else 0
     if advice and net > 0:
         bridges = len(advice.identities)
-        few = f"With {plural(bridges, 'identity', 'identities')} {net:,} more questions follow, "
+        few = f"With {plural(bridges, 'identity', 'identities')} {net:,} more questions of all "
+        few += "kinds follow, "
         few += "less those that no longer do"
         if advice.most[0] > bridges:
             few += f"; with all {advice.most[0]} that could help, {advice.most[1]:,}"

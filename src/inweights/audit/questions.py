@@ -11,6 +11,7 @@ from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.names import literals
 from inweights.worlds.knowledge.questions import spread_chains
+from inweights.worlds.knowledge.triples import identities_of
 from inweights.worlds.knowledge.wording import Wording
 from inweights.worlds.world import Ids
 
@@ -59,7 +60,8 @@ def held_out(facts: Knowledge, words: Wording, *, seed: int = 0, reverse: bool) 
         ``subject``, has for ``second``, and others like it have too; ``reversal``: from the object
         back), ``prompt``, ``answer``, ``candidates`` (of the answer's kind, and the bridge of a
         composition; no other is right; a question that has no other than the answer is left out),
-        ``label`` (the answer's place among them), ``accepted`` (the answer and its other names),
+        ``label`` (the answer's place among them), ``accepted`` (all right answers and their other
+        names, that of ``answer`` first),
         ``stated`` (whether a fact says so outright), ``facts`` (numbers of those that it rests on),
         ``question`` (the prompt as a user asks it in chat).
 
@@ -96,7 +98,8 @@ def with_left_out(
         for asked in kind:
             candidates = _among(asked, rng)
             if len(candidates) > 1:
-                accepted = [asked.answer, *aliases.get(asked.answer, ())]
+                right = [asked.answer, *sorted(asked.right - {asked.answer})]
+                accepted = [name for one in right for name in (one, *aliases.get(one, ()))]
                 place = {"candidates": candidates, "label": candidates.index(asked.answer)}
                 kept.append({**asked._asdict(), **place, "accepted": accepted})
             else:
@@ -128,16 +131,20 @@ def worded(facts: Knowledge, words: Wording, shown: int = 3) -> pl.DataFrame:
 def _compositions(
     facts: Knowledge, words: Wording, objects: dict[int, list[str]], rng: np.random.Generator
 ) -> Iterator[_Asked]:
-    """Chains of two facts, in a drawn order; through an identity nothing is chained."""
+    """Chains of two facts, in a drawn order, one of each prompt; through no identity."""
     names, relations = facts.entities, facts.relations
     told: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for s, r, o in facts.triples.tolist():
         told[s, r].append(o)
     stated = {(s, o) for s, _, o in facts.triples.tolist()}
+    seen: set[tuple[int, int, int]] = set()
     # Twice as many as are asked, since some may have no wrong candidate.
-    for i, j in rng.permutation(chains_of(facts, 2 * QUESTIONS)[0]).tolist():
+    for i, j in rng.permutation(chains_of(facts, 2 * QUESTIONS)).tolist():
         s, r, b = facts.triples[i].tolist()
         _, second, o = facts.triples[j].tolist()
+        if (s, r, second) in seen:
+            continue
+        seen.add((s, r, second))
         right = {names[c] for bridge in told[s, r] for c in told.get((bridge, second), ())}
         prompt = words.chain(relations[r], relations[second], names[s])
         yield _Asked(
@@ -147,11 +154,10 @@ def _compositions(
         )  # fmt: skip
 
 
-def chains_of(facts: Knowledge, most: int) -> tuple[Ids, int]:
-    """Return pairs of facts that meet, spread evenly if there are more, and how many there are."""
-    real = np.flatnonzero(facts.triples[:, 0] != facts.triples[:, 2])
-    pairs, total = spread_chains(facts.triples[real], most)
-    return real[pairs], total
+def chains_of(facts: Knowledge, most: int) -> Ids:
+    """Return pairs of facts that meet, spread evenly if there are more."""
+    linking = np.flatnonzero(~identities_of(facts))
+    return np.asarray(linking[spread_chains(facts.triples[linking], most)[0]])
 
 
 def _analogies(

@@ -147,7 +147,7 @@ def _listed(made: Augmented) -> None:
 def _questions(made: Augmented) -> None:
     asked = made.questions.filter(role="composition").height
     if made.chains > asked:
-        out.print(f"of {made.chains:,} chains of two facts {asked:,} are evaluated")
+        out.print(f"of {made.chains:,} two-step questions {asked:,} are evaluated")
     told = made.questions.filter(pl.col("told").list.len() > 0).height
     for count, what in (
         (told, "stated directly in a text (column `told`)"),
@@ -189,7 +189,8 @@ def _compositions(made: Audit) -> None:
         return
     say("\n", ("Compositions", "bold"), ": questions (subject, first, second)")
     cells = {
-        "first": "{first}", "second": "{second}", "chains": "{chains:,}",
+        "first": "{first}", "second": "{second}", "questions": "{subjects:,}",
+        "chains": "{chains:,}",
         "complexity": "{complexity}", "at best": "{expected:.2f}", "stated": "{stated}",
         "most common": "{share:.0%}",
     }  # fmt: skip
@@ -221,7 +222,10 @@ def _forecast(made: Audit) -> None:
         if totals["asserted"] or totals["open"]:
             told = f"{totals['asserted']} would be asserted, {totals['open']} not"
         else:
-            told = f"{totals['follow']} follow, {totals['tied']} tie, {totals['fail']} fail"
+            told = (
+                f"{totals['follow']} follow, {totals['tied']} tie, {totals['fail']} fail (chance "
+                f"{totals['chance']:.2f}, {totals['right_answers']:.1f} right answers)"
+            )
         out.print(f"{totals['role']}: of {totals['queries']} {told}")
     chained = made.forecast.probabilities.drop_nulls("GPT probability")["outlook"]
     if len(chained) and not made.forecast.nearest.far:
@@ -230,7 +234,8 @@ def _forecast(made: Audit) -> None:
     advice = made.forecast.advice
     net = len(advice.mended) - len(advice.broken) if advice else 0
     if advice and net > 0:
-        out.print(f"with identities of {len(advice.identities)} bridges a net {net} more follow")
+        given = plural(len(advice.identities), "bridge")
+        out.print(f"with identities of {given} a net {net} more of all kinds follow")
     say((trust(made.forecast), "dim"))
     if more := propose_training(made.forecast):
         say((more, "yellow"))

@@ -59,7 +59,7 @@ def prediction(
     out.print(_queries(queries, every, list(trained.memorised) if trained else []))
     if trained:
         _tried(queries, trained)
-    say((f"{meaning()} {trust(made)}", "dim"))
+    say((f"{meaning(made)} {trust(made)}", "dim"))
     if (more := propose_training(made)) and not trained:
         say((more, "yellow"))
     _to_add(made, every)

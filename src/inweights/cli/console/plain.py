@@ -31,7 +31,7 @@ def plain_forecast(made: Prediction, trained: TrainedForecast | None = None) -> 
         "let_go_found": made.let_go.height,
         "let_go": made.let_go.head(_LET_GO).to_dicts(),
         "trust": trust(made),
-        "meaning": meaning(),
+        "meaning": meaning(made),
         "nearest": msgspec.to_builtins(made.nearest),
         "seconds": round(solution.seconds, 4),
         "queries": _queries(made),

@@ -21,7 +21,9 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
     pairs = rows.select("first", "second").iter_rows()
     names = [between.join(_short(name) for name in pair) for pair in pairs]
     blue, vermilion = style.CYCLE[0].color, style.CYCLE[1].color
+    unit = "questions"
     if outlook["follow"].null_count() == outlook.height:
+        unit = "chains"
         total = rows["chains"].to_numpy().astype(float)
         right = total * rows["expected"].fill_null(0.0).to_numpy()
         parts = [("best accuracy without attention (1/C)", right, blue, ""),
@@ -47,7 +49,7 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
                 )  # fmt: skip
             left = left + width
         axes.set_yticks(range(len(names)), names)
-        axes.set_xlabel("questions")
+        axes.set_xlabel(unit)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
         axes.set_xlim(0, left.max() * 1.02)
         axes.spines["left"].set_visible(False)

@@ -76,7 +76,7 @@ def _explain(made: Prediction, trained: str) -> Iterable[str]:
     )
     yield made.why
     yield f"{trust(made)}."
-    yield meaning()
+    yield meaning(made)
     yield trained or propose_training(made)
 
 

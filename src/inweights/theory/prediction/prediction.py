@@ -36,6 +36,7 @@ _SUMMARY = (
     pl.len().alias("queries"),
     *((pl.col("verdict") == v).sum().alias(column) for column, v in _VERDICTS.items()),
     pl.col("expected").mean(),
+    pl.col("right_answers", "chance").mean(),
     pl.col("margin").min().alias("least_margin"),
     pl.col("margin").median().alias("median_margin"),
 )

@@ -7,7 +7,7 @@ import polars as pl
 
 from inweights.theory.programs.nuclear_norm import Solution
 from inweights.theory.programs.program import in_words
-from inweights.theory.programs.soft_program import SoftSolution
+from inweights.theory.programs.soft_program import ROUNDING, SoftSolution
 from inweights.worlds.arrays import Bool, Bools, Floats, Int
 from inweights.worlds.world import Ids, World
 
@@ -82,9 +82,11 @@ def outvoted(solution: Solved, numbers: Int[Ids, " facts"]) -> pl.DataFrame:
     program = solution.program
     stored = solution.stored if isinstance(solution, SoftSolution) else np.ones(0, dtype=bool)
     lost, world = np.flatnonzero(~stored), program.world
-    best = (program.counts @ solution.templates)[program.row[lost]].argmax(1)
-    wrong = ~program.right[program.row[lost], best]
-    lost, best = lost[wrong], best[wrong]
+    logits, right = (program.counts @ solution.templates), program.right
+    rows = program.row[lost]
+    wrong = np.where(right[rows], -np.inf, logits[rows])
+    beaten = np.where(right[rows], logits[rows], -np.inf).max(1) <= wrong.max(1) + ROUNDING
+    lost, best = lost[beaten], wrong[beaten].argmax(1)
     return pl.DataFrame(
         {
             "fact": numbers[lost],

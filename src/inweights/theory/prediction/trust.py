@@ -28,7 +28,7 @@ def trust(prediction: Prediction) -> str:
     near, known = prediction.nearest, calibration()
     errors = " and ".join(f"{error:.2f} ({model})" for model, error in near.error.items())
     besides = ""
-    if (prediction.queries["role"] == "chain").any():
+    if (prediction.queries["role"] == "chain").any() and not near.far:
         besides = (
             "It does not apply to individual chains of three facts or more, of which networks "
             f"answered {CHAINS[0]:.2f} to {CHAINS[1]:.2f} as predicted; try --by training. "
@@ -48,22 +48,25 @@ def trust(prediction: Prediction) -> str:
         expected = (
             "These facts are unlike all families of trained worlds, of which there are "
             f"{len(known.families)} (nearest: '{near.name}', {near.distance:.1f} of its radius), "
-            "so that nothing is called likely or unlikely and the error of the probabilities is "
-            "not known"
+            "so that how often trained networks answer them is not known without training"
         )
     return (
-        f"{expected}. {besides}Of a pretrained model this says little: there identities changed nothing that "
-        "could be measured (+.03 ± .10)"
+        f"{expected}. {besides}Of a pretrained model this says little: there identities changed "
+        "nothing that could be measured (+.03 ± .10)"
     )
 
 
-def meaning() -> str:
+def meaning(prediction: Prediction) -> str:
     """Return what the words of a prediction mean, in two sentences."""
     known = calibration()
+    program = (
+        "Follows, tied and fails are what the optimum of the program does, up to its certified gap."
+    )
+    if prediction.nearest.far:
+        return program
     return (
-        "Follows, tied and fails are what the optimum of the program does, up to its certified "
-        f"gap. Likely (p at least {LIKELY:.2f}), unlikely (at most {UNLIKELY:.2f}) and open are "
-        f"what trained networks do, by a fit to {known.replicas} replicas on each of "
+        f"{program} Likely (p at least {LIKELY:.2f}), unlikely (at most {UNLIKELY:.2f}) and open "
+        f"are what trained networks do, by a fit to {known.replicas} replicas on each of "
         f"{known.worlds} worlds."
     )
 

@@ -19,7 +19,7 @@ from inweights.seeds import WORLD, Streams
 from inweights.support.content import fingerprint
 from inweights.worlds.arrays import Bools
 from inweights.worlds.knowledge.knowledge import Knowledge, read_knowledge
-from inweights.worlds.knowledge.questions import KINDS, Kind, names_of, questions
+from inweights.worlds.knowledge.questions import KINDS, Kind, composed, names_of, questions
 from inweights.worlds.vocabulary import bridge_levels
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
@@ -165,6 +165,16 @@ def identities_of(facts: Knowledge) -> Bools:
     loops = subject == thing
     found: Bools = loops & ~np.isin(relation, relation[~loops])
     return found
+
+
+def two_step_questions(facts: Knowledge) -> int:
+    """Return how many questions of two steps facts leave open: prompts, not chains nor answers.
+
+    Example:
+        >>> two_step_questions(read_knowledge("@people"))
+        70
+    """
+    return composed(facts.triples[~identities_of(facts)], 0)[2]
 
 
 def bridges_of(facts: Knowledge) -> Ids:
