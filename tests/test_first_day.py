@@ -14,7 +14,8 @@ import pytest
 
 import inweights as iw
 from inweights import laboratory, lm
-from inweights.cli.entry import app, main
+from inweights.cli.commands import complete_app
+from inweights.cli.entry import main
 from inweights.cli.examples import EXAMPLES
 from inweights.errors import ConfigError, DataError
 from inweights.laboratory.asking import prompt_of
@@ -238,6 +239,7 @@ def test_verdicts_without_a_run_are_those_of_the_stored_board(tmp_path, monkeypa
 
 
 def test_each_command_shows_two_examples_that_parse() -> None:
+    app = complete_app()
     assert set(EXAMPLES) == {name for name in app if not name.startswith("-")}
     for name, lines in EXAMPLES.items():
         assert len(lines) == 2

@@ -24,7 +24,6 @@ if (
     del sys.path[0]
 
 import logging
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from inweights.support.lazy import lazily
@@ -74,6 +73,7 @@ if TYPE_CHECKING:
     from inweights.models import save_model as save_model
     from inweights.models import wrap as wrap
     from inweights.report.figures.draw import plot as plot
+    from inweights.support.version import __version__ as __version__
     from inweights.theory import Prediction as Prediction
     from inweights.theory import Solution as Solution
     from inweights.theory import predict as predict
@@ -101,10 +101,5 @@ if TYPE_CHECKING:
     from inweights.worlds import open_world as open_world
     from inweights.worlds import save_world as save_world
 
-lazily(__name__, "__version__")
+lazily(__name__)
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # quiet, unless a program listens
-
-try:
-    __version__ = version("inweights")
-except PackageNotFoundError:  # a source tree that is not installed
-    __version__ = "0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from inweights.cli.commands import app
+from inweights.cli.commands import complete_app
 from inweights_site.text import table
 
 __all__ = ["pages"]
@@ -20,7 +20,7 @@ with exit code 2 and one line that says what to do, a failed run with 1.
 
 def pages() -> Iterator[tuple[str, str]]:
     """Yield the path and the Markdown of the list of commands and of each command's page."""
-    text = app.generate_docs(output_format="markdown")
+    text = complete_app().generate_docs(output_format="markdown")
     start = text.index("\n## inweights ")
     text = re.sub(r"^(#+) inweights (.+)$", r"\1 `\2`", text[start:], flags=re.MULTILINE)
     # Under 'python -m sphinx' each usage has a part of the name of the running program.

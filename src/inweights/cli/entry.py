@@ -12,14 +12,11 @@ from io import TextIOWrapper
 
 from cyclopts import CycloptsError
 
-from inweights.cli.commands import app, do
-from inweights.cli.examples import add_examples
+from inweights.cli.commands import do
 from inweights.errors import ConfigError, InweightsError, WriteError
 from inweights.support.limits import at_most, launched_by_torchrun
 
-__all__ = ["app", "main"]
-
-add_examples(app)
+__all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

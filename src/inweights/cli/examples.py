@@ -1,5 +1,6 @@
 """Two examples of each command, which ``--help`` shows below its first sentence."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from cyclopts import App
@@ -9,9 +10,10 @@ from inweights.config import load_toml
 EXAMPLES: dict[str, list[str]] = load_toml(Path(__file__).with_suffix(".toml"))
 
 
-def add_examples(app: App) -> None:
-    """Put the examples below the first sentence of each command's help."""
-    for name, lines in EXAMPLES.items():
+def add_examples(app: App, names: Iterable[str]) -> None:
+    """Put the examples of commands below the first sentence of each one's help."""
+    for name in names:
+        lines = EXAMPLES[name]
         first, _, rest = app[name].help.partition("\n")
         shown = "\n".join(f"    {line}" for line in lines)
         app[name].help = f"{first}\n\n    ```sh\n{shown}\n    ```\n{rest}"

@@ -47,9 +47,13 @@ def _homes(source: bytes) -> dict[str, str]:
     return {
         name.name: line.module
         for block in ast.parse(source).body
-        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        if isinstance(block, ast.If) and _is_for_type_checkers(block.test)
         for line in block.body
         if isinstance(line, ast.ImportFrom) and line.module
         for name in line.names
         if name.asname == name.name
     }
+
+
+def _is_for_type_checkers(test: ast.expr) -> bool:
+    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"

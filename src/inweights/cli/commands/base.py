@@ -13,9 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, dataclass_transform
 
 from cyclopts import App, Parameter, Token
 
-from inweights import __version__
-from inweights.support.plugins import load_plugins
-
 if TYPE_CHECKING:
     from inweights.lab.engine.outcome import Outcome
 
@@ -31,20 +28,32 @@ def _whole(_kind: type, tokens: Sequence[Token]) -> int:
         raise ValueError(f'unable to convert "{tokens[0].value}" into a whole number') from None
 
 
-app = App(
-    name="inweights",
-    version=__version__,
-    suppress_keyboard_interrupt=False,
-    help=(
-        "A laboratory for in-weights reasoning: train a sequence model on facts, then find out "
-        "whether it combines facts that it never saw together. To every command --debug adds a "
-        "traceback, --verbose a log on the error stream, --log-file FILE a detailed one to a file, "
-        "and --max-memory 8GB limits its memory: work that would need more is rejected before it "
-        "starts."
-    ),
-)
+def _version() -> str:
+    import inweights
 
-app.register_install_completion_command()
+    return inweights.__version__
+
+
+def make_app(**options: Any) -> App:
+    """Return the application without a command; ``options`` are those of :class:`cyclopts.App`."""
+    made = App(
+        name="inweights",
+        version=_version,
+        suppress_keyboard_interrupt=False,
+        help=(
+            "A laboratory for in-weights reasoning: train a sequence model on facts, then find out "
+            "whether it combines facts that it never saw together. To every command --debug adds a "
+            "traceback, --verbose a log on the error stream, --log-file FILE a detailed one to a "
+            "file, and --max-memory 8GB limits its memory: work that would need more is rejected "
+            "before it starts."
+        ),
+        **options,
+    )
+    made.register_install_completion_command()
+    return made
+
+
+app = make_app()
 
 #: A switch that is off unless it is named.
 Flag = Annotated[bool, Parameter(negative=())]
@@ -108,12 +117,14 @@ class Common:
     plugin: Plugins = ()
 
 
-def do(words: Sequence[str]) -> Any:
-    """Do a command, after loading the plugins that it names."""
-    command, bound, _ = app.parse_args(words, exit_on_error=False, print_error=False)
+def do(words: Sequence[str], application: App) -> Any:
+    """Do a command of an application, after loading the plugins that it names."""
+    command, bound, _ = application.parse_args(words, exit_on_error=False, print_error=False)
     bound.apply_defaults()
     for group in bound.arguments.values():
         if isinstance(group, Common):
+            from inweights.support.plugins import load_plugins
+
             load_plugins(group.plugin)
     return command(*bound.args, **bound.kwargs)
 

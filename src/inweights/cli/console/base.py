@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from string import Formatter
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from inweights.cli.console.steady import steady_log
 from inweights.support.limits import usable_cores
 from inweights.support.progress import duration
 
@@ -72,8 +74,20 @@ def say(*parts: str | tuple[str, str], soft_wrap: bool = False) -> None:
 
 
 @contextmanager
-def progress(*, quiet: bool = False) -> Iterator[Report]:
-    """Show on the error stream how far the block is: a bar on a terminal, lines in a log."""
+def progress(*, quiet: bool = False, about: str = "") -> Iterator[Report]:
+    """Show on the error stream how far the block is: a bar on a terminal, lines in a log.
+
+    Args:
+        quiet: Whether nothing is shown.
+        about: What the block does, for who does not know: printed at once, and then the bar is
+            there from the start, or a log has a line every ten seconds.
+    """
+    if about:
+        err.print(about)
+    if about and not err.is_terminal:
+        with steady_log(partial(err.print, soft_wrap=True), _LINE) as report:
+            yield report
+        return
     if quiet or not err.is_terminal:
         yield (lambda *_: None) if quiet else _log()
         return
@@ -98,6 +112,8 @@ def progress(*, quiet: bool = False) -> Iterator[Report]:
             all_of_it = total
         bars.update(task, completed=done, total=total, description=what)
 
+    if about:
+        bars.start()
     try:
         yield report
     finally:

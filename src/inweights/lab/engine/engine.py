@@ -19,6 +19,7 @@ from inweights.support.sources import differing
 
 if TYPE_CHECKING:
     from inweights.lab.engine.collect import Effort
+    from inweights.support.progress import Progress
 
 #: Where an interrupted run says how long it has taken so far.
 _CLOCK = "clock.json"
@@ -82,12 +83,17 @@ def execute(
             **about,
         )
         with watched(plan, chosen, effort, recipe.name, folder=str(folder.path), **about) as tables:
-            outcome = _fill(blank, make, publish)
+            outcome = _fill(blank, make, publish, told)
             tables.update(outcome.tables)
         return outcome
 
 
-def _fill(blank: Outcome, make: Callable[[], Tables], publish: Publish | None) -> Outcome:
+def _fill(
+    blank: Outcome,
+    make: Callable[[], Tables],
+    publish: Publish | None,
+    progress: Progress | None,
+) -> Outcome:
     """Have the tables of a run made, judge it, and write its folder."""
     recipe, folder = blank.recipe, blank.folder
     started, commits = time.monotonic(), repositories()
@@ -105,6 +111,8 @@ def _fill(blank: Outcome, make: Callable[[], Tables], publish: Publish | None) -
         write_json(work / _CLOCK, {"seconds": before + time.monotonic() - started})
         raise
     folder.check()
+    if progress:
+        progress(1, 1, "judging, and drawing figures and the page")
     with _fitting(recipe, blank.overrides):
         tables = recipe.derived(made)
     outcome = replace(

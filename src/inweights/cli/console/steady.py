@@ -1,0 +1,51 @@
+"""Progress for who waits and does not know what for: a line every ten seconds, whatever happens.
+
+:func:`steady_log` writes the last report again while the work itself reports nothing, as when torch
+is imported from a slow disk.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+from typing import TYPE_CHECKING
+
+from inweights.support.progress import duration
+
+if TYPE_CHECKING:
+    from inweights.support.progress import Progress
+
+__all__ = ["steady_log"]
+
+
+@contextmanager
+def steady_log(write: Callable[[str], None], pause: float) -> Iterator[Progress]:
+    """Write how far the block is at a steady pace, from a thread of its own.
+
+    Args:
+        write: Called with each line.
+        pause: Seconds between two lines.
+    """
+    began = time.monotonic()
+    latest = (0, 1, "loading PyTorch")
+    over = Event()
+
+    def report(done: int, total: int, what: str) -> None:
+        nonlocal latest
+        latest = (done, total, what)
+
+    def repeat() -> None:
+        while not over.wait(pause):
+            done, total, what = latest
+            share = 100 * done / max(1, total)
+            write(f"{share:3.0f}%  {what}, {duration(time.monotonic() - began)}")
+
+    thread = Thread(target=repeat, name="steady-log", daemon=True)
+    thread.start()
+    try:
+        yield report
+    finally:
+        over.set()
+        thread.join()

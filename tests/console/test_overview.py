@@ -1,0 +1,107 @@
+"""What a newcomer sees first comes soon: the list of commands, and what the demonstration does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from io import StringIO
+from queue import Queue
+
+import pytest
+from cyclopts import App
+from rich.console import Console
+
+from inweights import laboratory
+from inweights.cli import main
+from inweights.cli.commands import COMMANDS, complete_app, overview
+from inweights.cli.console.steady import steady_log
+from inweights.errors import ConfigError
+
+PROGRAM = """
+import sys
+before = set(sys.modules)
+from inweights.cli import main
+assert main({words}) == 0
+print("modules:", *set(sys.modules) - before, sep="\\n")
+"""
+
+
+def imported_by(*words: str) -> set[str]:
+    """Modules that a command imports, in a process of its own."""
+    program = [sys.executable, "-c", PROGRAM.format(words=list(words))]
+    done = subprocess.run(program, capture_output=True, text=True, check=True)
+    return set(done.stdout.partition("\nmodules:\n")[2].splitlines())
+
+
+def shown(app: App, width: int) -> list[str]:
+    """Lines that an application's help prints, without blanks at their ends."""
+    console = Console(width=width, file=StringIO())
+    app.help_print([], console=console)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+
+
+def test_the_list_of_commands_imports_few_modules() -> None:
+    found = imported_by("--help")
+    files = {name for name in found if name.startswith("inweights.cli.commands.")}
+    assert files == {"inweights.cli.commands.base"}
+    assert not found & {"numpy", "msgspec", "markdown_it", "importlib.metadata", "inweights.config"}
+    assert len(found) < 250  # 218 on Python 3.11; 403 when it imported each command
+
+
+def test_a_command_imports_its_own_file() -> None:
+    found = imported_by("cite", "--help")
+    file, _ = COMMANDS["cite"]
+    assert f"inweights.cli.commands.{file}" in found
+    assert "inweights.cli.commands.language" not in found
+
+
+@pytest.mark.parametrize("width", [50, 80, 120])
+def test_the_list_says_what_the_commands_say(width: int) -> None:
+    assert shown(overview(), width) == shown(complete_app(), width)
+
+
+def test_each_command_is_listed_with_its_file() -> None:
+    app = complete_app()
+    names = {name for name in app if not name.startswith("-")}
+    assert names == set(COMMANDS)
+    for name, (file, _) in COMMANDS.items():
+        command = app[name]
+        while command.default_command is None:  # a group of commands
+            command = command[next(word for word in command if not word.startswith("-"))]
+        assert command.default_command.__module__ == f"inweights.cli.commands.{file}", name
+
+
+def test_no_word_is_a_request_for_help(capsys) -> None:
+    assert main([]) == 0
+    without = capsys.readouterr().out
+    assert main(["-h"]) == 0
+    assert capsys.readouterr().out == without != ""
+
+
+def test_the_demonstration_says_what_it_does_before_it_loads_torch(monkeypatch, capsys) -> None:
+    written = []
+
+    def run(*_: object, **__: object) -> None:
+        written.append(capsys.readouterr().err)
+        raise ConfigError("stopped here")
+
+    monkeypatch.setattr(laboratory, "run", run, raising=False)
+    assert main(["demo"]) == 2
+    assert "Small models are trained" in written[0]
+    assert "about a minute" in written[0]
+
+
+def test_nothing_heavy_is_imported_before_it_is_said() -> None:
+    found = imported_by("demo", "--help")
+    assert not found & {"torch", "numpy", "scipy", "matplotlib", "polars"}
+
+
+def test_a_log_goes_on_while_the_work_says_nothing() -> None:
+    lines = Queue[str]()
+    with steady_log(lines.put, pause=0.001) as report:
+        assert "loading PyTorch" in lines.get()
+        report(1, 4, "8 × gpt")
+        while "8 × gpt" not in (line := lines.get()):
+            pass
+        assert line.startswith(" 25%  8 × gpt, ")
+        assert "8 × gpt" in lines.get()  # again, without a report
