@@ -36,7 +36,7 @@ from inweights.models.base import Model
 from inweights.recipes import get_recipe
 from inweights.runs import environment
 from inweights.training.batches.plans import Batch, Batches
-from inweights.training.loop import _losses, _update
+from inweights.training.phase_update import compute_gradients, update_parameters
 from inweights.training.steps.captured import CapturedUpdate
 from inweights.training.steps.flat_parameters import FlatParameters
 from inweights.training.steps.losses import Loss
@@ -116,8 +116,8 @@ def update_of(
     of = [rates[r * len(rates) // model.replicas] for r in range(model.replicas)]
     settings = [iw.Optimizer(kind=phase.optimizer.kind, rate=rate) for rate in of]
     optimizer = build_optimizer(flat, settings, moving)
-    losses = partial(_losses, loss, flat, moving)
-    return partial(_update, losses, flat, optimizer, None, None), optimizer, loss
+    losses = partial(compute_gradients, loss, flat, moving)
+    return partial(update_parameters, losses, flat, optimizer, None), optimizer, loss
 
 
 def kernels(

@@ -55,7 +55,7 @@ def without_observers() -> object:
     """The same training where no line of the code asks for observers."""
     with (
         patch.object(training_loop, "telling", lambda *_: nullcontext({})),
-        patch.multiple(records, tell_step=lambda *_: None, measure_due=lambda *_, **__: None),
+        patch.multiple(records, notify_step=lambda *_: None, measure_due=lambda *_, **__: None),
     ):
         return training(REPLICAS)()
 

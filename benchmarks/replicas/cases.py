@@ -25,7 +25,7 @@ from inweights.models import (
 from inweights.models.base import Model
 from inweights.models.model_config import Init
 from inweights.training.batches.plans import Batch, Batches
-from inweights.training.loop import _losses, _update
+from inweights.training.phase_update import compute_gradients, update_parameters
 from inweights.training.steps.flat_parameters import FlatParameters
 from inweights.training.steps.losses import Loss
 from inweights.training.steps.optimizers import build_optimizer
@@ -110,12 +110,12 @@ class Ours:
         self.moving = self.flat.moving(("*",))
         self.loss = Loss(self.model)
         self.optimizer = build_optimizer(self.flat, [case.optimizer] * replicas, self.moving)
-        losses: Losses = partial(_losses, self.loss, self.flat, self.moving)
+        losses: Losses = partial(compute_gradients, self.loss, self.flat, self.moving)
         if recorded:
             losses = RecordedLosses(losses, self.flat.gradients)
         self.losses = losses
         self.step: Callable[[], Tensor] = partial(
-            _update, losses, self.flat, self.optimizer, None, None, self.batch
+            update_parameters, losses, self.flat, self.optimizer, None, self.batch
         )
 
     def gradients(self) -> dict[str, Tensor]:

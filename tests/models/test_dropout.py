@@ -11,7 +11,7 @@ from tests.model_case import ModelCase
 
 from inweights.errors import ConfigError
 from inweights.models import GPTConfig, Init, TinyNNConfig
-from inweights.models.dropout import Dropout, Dropping
+from inweights.models.dropout import Dropout, DropoutMasks
 from inweights.probes import graph_recall
 from inweights.training import Checkpoint, Curriculum, Observer, Optimizer, Phase, train
 from inweights.worlds import Graph
@@ -38,14 +38,14 @@ class TestTinyNNDropout(ModelCase):
 def test_a_mask_drops_its_share_and_keeps_the_mean() -> None:
     layer = Dropout(0.4)
     x = torch.ones(2, 50, 400)
-    with Dropping(torch.nn.Sequential(layer), seeds=[1, 2]).at(0, 0):
+    with DropoutMasks(torch.nn.Sequential(layer), seeds=[1, 2]).at(0, 0):
         dropped = layer(x)
     for one in dropped:
         assert (one == 0).float().mean().item() == pytest.approx(0.4, abs=0.01)
         assert one.mean().item() == pytest.approx(1.0, abs=0.02)
         assert sorted(one.unique().tolist()) == pytest.approx([0.0, 1 / 0.6])
     assert not torch.equal(*dropped)
-    dropping = Dropping(torch.nn.Sequential(layer), seeds=[1, 2])
+    dropping = DropoutMasks(torch.nn.Sequential(layer), seeds=[1, 2])
     refused = pytest.raises(ConfigError, match="2 seeds of masks were given for 1 replicas")
     with refused, dropping.at(0, 0):
         layer(x[:1])
@@ -62,7 +62,7 @@ def test_masks_are_a_function_of_seed_layer_phase_and_step(kind: str) -> None:
     whole = model(tokens)
 
     def said(seeds: list[int], phase: int, step: int) -> torch.Tensor:
-        with Dropping(model, seeds).at(phase, step):
+        with DropoutMasks(model, seeds).at(phase, step):
             return model(tokens)
 
     first = said([3, 4], 0, 5)
@@ -73,7 +73,7 @@ def test_masks_are_a_function_of_seed_layer_phase_and_step(kind: str) -> None:
     assert not torch.equal(first, whole)
     assert torch.equal(model(tokens), whole)  # once the block is left
     x = torch.ones(2, 3, 8)
-    with Dropping(model, [3, 4]).at(0, 0):
+    with DropoutMasks(model, [3, 4]).at(0, 0):
         masks = [layer(x) for layer in layers]
     for i, one in enumerate(masks):
         assert all(not torch.equal(one, another) for another in masks[:i])

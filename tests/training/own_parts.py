@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from inweights.models import Model
-from inweights.training import Step
+from inweights.training import Observer, Step
 
 
 def plain(logits: Tensor, targets: Tensor) -> Tensor:
@@ -149,3 +149,12 @@ def on_the_sphere(seen: Step) -> None:
     """Keeps every vector of the embedding at length one, in place."""
     table = seen.parameters["tokens.weight"]
     table.div_(table.norm(dim=-1, keepdim=True))
+
+
+class StepCounter(Observer):
+    """Keeps the number of every step that it sees, whatever the phase."""
+
+    steps: ClassVar[list[int]] = []
+
+    def step(self, seen: Step) -> None:
+        self.steps.append(seen.step)

@@ -125,7 +125,7 @@ def _check_same(name: str, ways: Sequence[dict[str, Any]], *, rtol: float, atol:
 @pytest.mark.gpu
 def test_a_step_is_captured_where_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
     captured = Mock(wraps=CapturedUpdate)
-    monkeypatch.setattr("inweights.training.loop.CapturedUpdate", captured)
+    monkeypatch.setattr("inweights.training.phase_update.CapturedUpdate", captured)
     train(build().to("cuda"), WORLD, CURRICULA["noise"], seeds=3)
     assert not captured.called
     train(build().to("cuda"), WORLD, CURRICULA["full batch"], seeds=3)

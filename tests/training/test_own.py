@@ -165,6 +165,18 @@ def test_an_observer_of_a_phase_may_change_parameters() -> None:
     assert model.get_parameter("tokens.weight").norm(dim=-1).allclose(torch.ones(()))
 
 
+def test_an_observer_of_a_phase_sees_the_steps_of_the_whole_training() -> None:
+    own.StepCounter.steps.clear()
+    watched = Phase(steps=3, observers=own.StepCounter)
+    train(
+        GPT.build(vocabulary=len(WORLD.vocabulary), seeds=[0]),
+        WORLD,
+        Curriculum(phases=(Phase(steps=2), watched, watched)),
+        seeds=[0],
+    )
+    assert own.StepCounter.steps == [3, 4, 5, 6, 7, 8]
+
+
 def test_what_is_not_given_is_no_part_of_the_identity() -> None:
     assert not {"at", "penalty", "observers"} & identity(Phase()).keys()
     usual, given = plain(phase()), plain(phase(loss=own.plain))

@@ -17,7 +17,7 @@ from inweights.models import (
     OneLayerConfig,
     TinyNNConfig,
 )
-from inweights.training import loop, train
+from inweights.training import phase_update, train
 from inweights.training.steps.kernels import Kernels, NotRecordable
 from inweights.training.steps.recorded import RecordedLosses
 from inweights.worlds import TwoHop
@@ -43,8 +43,8 @@ def recorders(monkeypatch: pytest.MonkeyPatch) -> list[RecordedLosses]:
         made.append(RecordedLosses(*args))
         return made[-1]
 
-    monkeypatch.setattr(loop, "MOST_STEPS_AS_EVER", 1)
-    monkeypatch.setattr(loop, "RecordedLosses", recorded)
+    monkeypatch.setattr(phase_update, "MIN_STEPS_RECORDED", 1)
+    monkeypatch.setattr(phase_update, "RecordedLosses", recorded)
     return made
 
 
@@ -56,7 +56,7 @@ def learnt(config: Any, plan: Any, *, seeds: Any = (0, 1, 2)) -> Model:
 
 def as_ever(config: Any, plan: Any, monkeypatch: pytest.MonkeyPatch) -> Model:
     with monkeypatch.context() as patch:
-        patch.setattr(loop, "MOST_STEPS_AS_EVER", 10**9)
+        patch.setattr(phase_update, "MIN_STEPS_RECORDED", 10**9)
         return learnt(config, plan)
 
 

@@ -69,6 +69,14 @@ def test_observers_see_start_cadence_and_end() -> None:
     assert result.observed["recall"]["step"].unique().sort().to_list() == [0, 5, 10, 12]
 
 
+def test_losses_are_recorded_by_the_step_of_the_whole_training() -> None:
+    """Not of the phase: a phase of an odd number of steps does not shift what follows."""
+    phases = (Phase(name="first", steps=3), Phase(name="second", steps=4))
+    result = train(build(), WORLD, Curriculum(phases=phases), seeds=[0, 1, 2], every=2)
+    recorded = result.losses.filter(replica=1).select("phase", "step").rows()
+    assert recorded == [("first", 0), ("first", 2), ("second", 4), ("second", 6)]
+
+
 def test_emb_mlp_learns_the_bridge() -> None:
     """The limit that the theory speaks of, in seconds: identity decides."""
     descent = Optimizer(kind="sgd", rate=1.0, weight_decay=0.0)

@@ -26,7 +26,7 @@ DROPOUT: Final = "dropout"
 class Dropout(nn.Module):
     """Sets each entry to 0 with probability ``rate`` and divides the others by ``1 - rate``.
 
-    It does so only within :meth:`Dropping.at`.
+    It does so only within :meth:`DropoutMasks.at`.
     """
 
     def __init__(self, rate: float) -> None:
@@ -51,7 +51,7 @@ class Dropout(nn.Module):
         return x * (torch.stack(rows).to(device=x.device, dtype=x.dtype) / kept)
 
 
-class Dropping:
+class DropoutMasks:
     """The dropout of a model while it trains."""
 
     def __init__(self, model: nn.Module, seeds: Sequence[int]) -> None:
@@ -60,7 +60,7 @@ class Dropping:
         self._streams = [Streams(seed) for seed in seeds]
 
     @property
-    def drops(self) -> bool:
+    def active(self) -> bool:
         """Whether anything is dropped at all."""
         return bool(self._layers)
 

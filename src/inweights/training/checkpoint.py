@@ -70,6 +70,13 @@ class ReplicaState(State):
     def __post_init__(self) -> None:
         self.stopped = self.stopped.cpu()
 
+    def begin_next_phase(self) -> None:
+        """Go to the start of the next phase: no steps done, no replica stopped, no optimizer."""
+        self.phase += 1
+        self.step = 0
+        self.optimizer = {}
+        self.stopped = torch.full_like(self.stopped, -1)
+
 
 S = TypeVar("S", bound=State)
 

@@ -48,6 +48,10 @@ class Stop(Config):
         """Whether the rule cannot stop anything."""
         return self.loss_below is None and self.accuracy is None
 
+    def due(self, step: int) -> bool:
+        """Return whether the rule is checked after ``step`` updates of the phase."""
+        return not self.never and step % self.every == 0
+
 
 class Edit(Config):
     """Stored facts get other answers in the weights, all at once, before a phase trains.

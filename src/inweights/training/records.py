@@ -1,6 +1,8 @@
-"""What is noted while replicas train: losses, which of them stand still, and what is measured.
+"""What the training loop notes on the way: losses, stopped replicas, measurements, notifications.
 
-Shapes: ``R`` replicas, ``P`` parameters of one.
+The loop (``loop.py``) calls these functions after each update. They append rows to the tables of a
+:class:`~inweights.training.checkpoint.ReplicaState`, mark in it the replicas that stop, and notify
+observers. Shapes: ``R`` replicas, ``P`` parameters of one replica.
 """
 
 from __future__ import annotations
@@ -14,134 +16,178 @@ from torch import Tensor
 from inweights.errors import RunError
 from inweights.models.base import Model
 from inweights.support.code import Code
-from inweights.training.batches.plans import Batches
 from inweights.training.checkpoint import ReplicaState
 from inweights.training.curriculum import Phase
 from inweights.training.observers import Observer, Step
-from inweights.training.scoring import answer_blocks, answers_of
 from inweights.training.steps.flat_parameters import FlatParameters
-from inweights.worlds.arrays import Bool, Float, Int
-from inweights.worlds.world import World
+from inweights.worlds.arrays import Bool, Float
 
+#: Columns of the table of losses. ``step`` counts over all phases.
 LOSSES = {"phase": pl.String, "step": pl.Int64, "replica": pl.Int64, "loss": pl.Float64}
 
 
-def standing_still(state: ReplicaState, flat: FlatParameters) -> Int[Tensor, " _"]:
-    """Rows of the replicas that have stopped, on the device of the parameters."""
-    return (state.stopped >= 0).nonzero().flatten().to(flat.values.device)
+def record_running(losses: Float[Tensor, " R"], phase: Phase, state: ReplicaState) -> None:
+    """Record the losses of the replicas that still train, and stop those that diverged.
+
+    Args:
+        losses: The loss of each replica at the state's step, nats.
+        phase: Named in the table.
+        state: Its table ``losses`` gets the rows; a replica whose loss is infinite or not a number
+            is marked in ``stopped``.
+    """
+    losses = losses.cpu()  # once: a GPU waits for each copy
+    running = state.stopped < 0
+    _record(losses, running, phase, state.total, state)
+    state.stopped[running & ~losses.isfinite()] = state.step
 
 
-def record(
+def stop_replicas(
+    met: Bool[Tensor, " R"],
     losses: Float[Tensor, " R"],
-    which: Bool[Tensor, " R"],
     phase: Phase,
     state: ReplicaState,
-    ago: int = 0,
+    *,
+    recorded: bool,
 ) -> None:
-    """Record the losses of some replicas, those of so many steps ago."""
-    values, rows = losses.tolist(), which.nonzero().flatten().tolist()
-    if rows:
-        table = {
-            "phase": [phase.name] * len(rows),
-            "step": [state.total - ago] * len(rows),
-            "replica": rows,
-            "loss": [values[row] for row in rows],
-        }
-        state.tables["losses"].append(pl.DataFrame(table, schema=LOSSES))
+    """Mark the running replicas that meet the stop rule, and record their last loss.
+
+    Args:
+        met: Which replicas meet the rule.
+        losses: The loss of each replica before the update that the state has counted last.
+        phase: Named in the table.
+        state: Its ``stopped`` gets the step of the phase, its table ``losses`` the rows.
+        recorded: Whether these losses are in the table already.
+    """
+    stopping = met & (state.stopped < 0)
+    state.stopped = torch.where(stopping, state.step, state.stopped)
+    if not recorded:
+        _record(losses, stopping, phase, state.total - 1, state)
 
 
 @torch.no_grad()
 def record_end(
-    losses: Float[Tensor, " R"],
-    values: Float[Tensor, "R P"],
-    phase: Phase,
-    state: ReplicaState,
-    *,
-    refused: bool,
+    losses: Float[Tensor, " R"], phase: Phase, state: ReplicaState, *, keep_diverged: bool
 ) -> None:
-    """Record replicas that a phase leaves without finite weights, whenever the loss was last.
+    """Record, as a loss that is not a number, the replicas without finite weights after a phase.
 
-    What is finite gets no row more, and of what stood still only the weights are looked at, so that
-    the table is the same alone and in company.
+    A finite replica gets no further row, and of a stopped one only the weights count, so that the
+    table is the same alone and among others.
+
+    Args:
+        losses: The last loss of each replica, on the device of the state's values.
+        phase: Named in the table and in the message.
+        state: After the last step of the phase.
+        keep_diverged: Do not raise if every replica diverged.
+
+    Raises:
+        RunError: Every replica's last loss or weights are infinite or not a number.
     """
-    finite = values.isfinite().all(1) & (losses.isfinite() | (state.stopped >= 0).to(losses.device))
-    record(torch.full_like(losses, torch.nan), ~finite, phase, state)
-    if refused and not (finite & losses.isfinite()).any():
-        untrained = state.phase == 0 and not (state.stopped != 0).any()
-        what = "make the logits of the untrained model finite" if untrained else "lower the rate"
-        raise RunError(
-            f"phase '{phase.name}', step {state.step}: the loss of every replica is infinite "
-            f"or not a number; {what}"
-        )
-
-
-@torch.no_grad()
-def mark_stopped(
-    model: Model,
-    worlds: Sequence[World],
-    batches: Batches,
-    phase: Phase,
-    losses: Float[Tensor, " R"],
-    state: ReplicaState,
-) -> None:
-    """Mark the replicas that meet the phase's stop rule."""
-    met = torch.zeros(model.replicas, dtype=torch.bool)
-    if phase.stop.loss_below is not None:
-        met |= losses.cpu() < phase.stop.loss_below
-    if phase.stop.accuracy is not None:
-        answers = answers_of(model, worlds, "facts", batches.facts)
-        right = torch.zeros_like(answers, dtype=torch.bool)
-        for rows, logits in answer_blocks(model, worlds, "facts", batches.facts):
-            right[:, rows] = logits.argmax(-1) == answers[:, rows]
-        met |= right.float().mean(1).cpu() >= phase.stop.accuracy
-    state.stopped = torch.where(met & (state.stopped < 0), state.step, state.stopped)
+    stopped = (state.stopped >= 0).to(losses.device)
+    finite = state.values.isfinite().all(1) & (losses.isfinite() | stopped)
+    _record(torch.full_like(losses, torch.nan), ~finite, phase, state.total, state)
+    if keep_diverged or (finite & losses.isfinite()).any():
+        return
+    untrained = state.phase == 0 and not (state.stopped != 0).any()
+    advice = "make the logits of the untrained model finite" if untrained else "lower the rate"
+    raise RunError(
+        f"phase '{phase.name}', step {state.step}: the loss of every replica is infinite "
+        f"or not a number; {advice}"
+    )
 
 
 def measure_due(
     model: Model, observers: Sequence[Observer], state: ReplicaState, *, done: bool, last: bool
 ) -> None:
-    """Measure what is due; within a phase only of replicas that do not stand still."""
-    still = [] if done else (state.stopped >= 0).nonzero().flatten().tolist()
+    """Let the observers measure that are due, add the tables to the state, and notify everybody.
+
+    Args:
+        model: Measured as it is, without gradients.
+        observers: Measure at each multiple of their ``every`` steps.
+        state: Its tables get what was measured, with a column ``step``.
+        done: Whether the phase is done. Before that, rows of stopped replicas are left out, as
+            they were measured when they stopped.
+        last: Whether nothing follows, so that every observer measures.
+    """
+    stopped: list[int] = []
+    if not done:
+        stopped = (state.stopped >= 0).nonzero().flatten().tolist()
     for observer in observers:
-        if observer.measure and (state.total % observer.every == 0 or last):
-            with torch.no_grad():
-                table = observer.measure(model)
-            if still:
-                table = table.filter(~pl.col("replica").is_in(still))
-            stamped = table.with_columns(pl.lit(state.total).alias("step"))
-            state.tables.setdefault(observer.name, []).append(stamped)
-            for one in observers:
-                one.measured(observer.name, stamped)
+        if observer.measure is None or (state.total % observer.every and not last):
+            continue
+        with torch.no_grad():
+            table = observer.measure(model)
+        if stopped:
+            table = table.filter(~pl.col("replica").is_in(stopped))
+        table = table.with_columns(pl.lit(state.total).alias("step"))
+        state.tables.setdefault(observer.name, []).append(table)
+        for one in observers:
+            one.measured(observer.name, table)
 
 
-def tell_step(
+def notify_step(
     observers: Sequence[Observer],
-    flat: FlatParameters,
+    parameters: FlatParameters,
     phase: Phase,
     total: int,
     losses: Float[Tensor, " R"],
 ) -> None:
-    """Tell those who want to know of this update."""
-    told = [one for one in observers if total % one.every == 0]
-    if any(type(one).step is not Observer.step for one in told):
-        parameters = {n: p.detach() for n, p in zip(flat.names, flat.parameters, strict=True)}
-        gradients = dict(zip(flat.names, flat.slots, strict=True))
-        seen = Step(phase.name, total, losses, gradients, parameters)
-        for one in told:
-            one.step(seen)
+    """Call ``step`` of the observers that are due after an update.
+
+    Args:
+        observers: Due at each multiple of their ``every`` steps.
+        parameters: Shown to them as views, with their gradients.
+        phase: Its name is shown.
+        total: Updates done, over all phases, this one included.
+        losses: The loss of each replica before the update.
+    """
+    due = [one for one in observers if total % one.every == 0]
+    if all(type(one).step is Observer.step for one in due):
+        return  # nobody looks
+    names = parameters.names
+    values = [parameter.detach() for parameter in parameters.parameters]
+    seen = Step(
+        phase=phase.name,
+        step=total,
+        losses=losses,
+        gradients=dict(zip(names, parameters.slots, strict=True)),
+        parameters=dict(zip(names, values, strict=True)),
+    )
+    for one in due:
+        one.step(seen)
 
 
-def told_by(code: Code) -> Observer:
-    """Return the observer that a phase names: of a class, or with a function as its step."""
-    thing = code.load()
-    if isinstance(thing, type) and issubclass(thing, Observer):
-        return thing()
-    return _Function(thing)
+def observer_of(code: Code) -> Observer:
+    """Return the observer that a phase names: of a class, or with a function as its ``step``."""
+    loaded = code.load()
+    if isinstance(loaded, type) and issubclass(loaded, Observer):
+        return loaded()
+    return _FunctionObserver(loaded)
 
 
-class _Function(Observer):
+class _FunctionObserver(Observer):
     def __init__(self, function: Callable[[Step], object]) -> None:
         self._function = function
 
     def step(self, seen: Step) -> None:
         self._function(seen)
+
+
+def _record(
+    losses: Float[Tensor, " R"],
+    which: Bool[Tensor, " R"],
+    phase: Phase,
+    step: int,
+    state: ReplicaState,
+) -> None:
+    """Append a row for each replica of ``which`` to the state's table of losses."""
+    rows = which.nonzero().flatten().tolist()
+    if not rows:
+        return
+    values = losses.tolist()
+    table = {
+        "phase": [phase.name] * len(rows),
+        "step": [step] * len(rows),
+        "replica": rows,
+        "loss": [values[row] for row in rows],
+    }
+    state.tables["losses"].append(pl.DataFrame(table, schema=LOSSES))

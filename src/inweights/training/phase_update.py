@@ -1,0 +1,235 @@
+"""One update of a phase: the batch, its losses and gradients, and the optimizer's step.
+
+:class:`PhaseUpdate` builds the batches, the loss and the optimizer of one phase; each call makes
+the next update. The loop (``loop.py``) makes one for every phase. What a step computes is
+:func:`update_parameters`, around :func:`compute_gradients`. Shapes: ``R`` replicas, ``P``
+parameters of one replica.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from inweights.support.code import Code
+from inweights.training import records
+from inweights.training.batches.plans import Batch, Batches
+from inweights.training.checkpoint import ReplicaState
+from inweights.training.curriculum import Optimizer
+from inweights.training.scoring import answer_blocks, answers_of
+from inweights.training.setup import TrainingSetup
+from inweights.training.shards import Shards
+from inweights.training.steps.captured import CapturedUpdate, Update
+from inweights.training.steps.flat_parameters import FlatParameters
+from inweights.training.steps.losses import Loss
+from inweights.training.steps.optimizers import build_optimizer, load_state, state_of
+from inweights.training.steps.own_loss import OwnLoss
+from inweights.training.steps.own_optimizer import OwnOptimizer
+from inweights.training.steps.recorded import Losses, RecordedLosses
+from inweights.worlds.arrays import Bool, Float
+
+#: Recording the kernels of a step takes about as long as twenty steps: a phase of fewer steps than
+#: this is not recorded.
+MIN_STEPS_RECORDED = 50
+#: Parameters times tokens of a step above which kernels take so long that Python does not count,
+#: while a recording holds all intermediate results at once.
+MAX_WORK_RECORDED = 2**33
+
+
+class PhaseUpdate:
+    """The updates of one phase: a call moves the parameters once.
+
+    Args:
+        setup: What all phases share.
+        state: Where the training stands: which phase, and which step is next. It is read at each
+            call; a stored state of the optimizer is loaded from it.
+
+    Attributes:
+        batches: The batches of the phase.
+
+    Raises:
+        ConfigError: The phase's loss or optimizer of one's own cannot be used.
+        DataError: The phase's facts are not in the worlds, or the model has no logits for a label.
+    """
+
+    def __init__(self, setup: TrainingSetup, state: ReplicaState) -> None:
+        phase = setup.phases[state.phase]
+        parameters = setup.parameters
+        moving = parameters.moving(phase.moves, phase.freezes)
+        settings = [one.phases[state.phase].optimizer for one in setup.curricula]
+        self._setup, self._state, self._phase = setup, state, phase
+        self.batches = Batches(setup.model, setup.worlds, phase, setup.seeds, state.phase)
+        self._build_optimizer(settings, moving)
+        self._peak_rates = [group["lr"] for group in self._optimizer.param_groups]
+        self._load_optimizer(state.optimizer)
+        self._observers = [records.observer_of(code) for code in phase.observers]
+
+        compute = self._gradients_of(moving)
+        if phase.optimizer.noise:
+            compute = partial(_with_noise, compute, self._add_noise)
+        update: Update = partial(
+            update_parameters, compute, parameters, self._optimizer, setup.shards
+        )
+        if setup.cuda_graph and not isinstance(self._optimizer, OwnOptimizer):
+            update = CapturedUpdate(update, self._optimizer, parameters.values.device)
+        self._update = update
+        self.freeze(state.stopped >= 0)
+
+    def __call__(self) -> Float[Tensor, " R"]:
+        """Make the update of the state's step, and return each replica's loss before it."""
+        state, parameters = self._state, self._setup.parameters
+        self._set_rates(self._phase.schedule.factor(state.step, self._phase.steps))
+        before = parameters.values[self._frozen] if len(self._frozen) else None
+        batch = self.batches.at(state.step)
+        if self._setup.shards:
+            batch = self._setup.shards.part(batch)
+        with self._setup.dropout.at(state.phase, state.step):
+            losses = self._update(batch)
+        records.notify_step(self._observers, parameters, self._phase, state.total + 1, losses)
+        if before is not None:
+            parameters.values[self._frozen] = before
+        return losses
+
+    @torch.no_grad()
+    def meets_stop_rule(self, losses: Float[Tensor, " R"]) -> Bool[Tensor, " R"]:
+        """Return which replicas meet the phase's stop rule, on the CPU.
+
+        Args:
+            losses: The last loss of each replica, compared with ``stop.loss_below``. The accuracy
+                on the phase's facts is measured here, where the rule asks for it.
+        """
+        stop, model = self._phase.stop, self._setup.model
+        met = torch.zeros(model.replicas, dtype=torch.bool)
+        if stop.loss_below is not None:
+            met |= losses.cpu() < stop.loss_below
+        if stop.accuracy is not None:
+            worlds, facts = self._setup.worlds, self.batches.facts
+            answers = answers_of(model, worlds, "facts", facts)
+            right = torch.zeros_like(answers, dtype=torch.bool)
+            for rows, logits in answer_blocks(model, worlds, "facts", facts):
+                right[:, rows] = logits.argmax(-1) == answers[:, rows]
+            met |= right.float().mean(1).cpu() >= stop.accuracy
+        return met
+
+    def freeze(self, stopped: Bool[Tensor, " R"]) -> None:
+        """Let the replicas that have stopped keep their parameters from the next update on."""
+        rows = stopped.nonzero().flatten()
+        self._frozen = rows.to(self._setup.parameters.values.device)
+
+    @property
+    def all_frozen(self) -> bool:
+        """Whether every replica keeps its parameters."""
+        return len(self._frozen) == self._setup.model.replicas
+
+    def optimizer_state(self) -> dict[str, Tensor]:
+        """Return the optimizer's state as named tensors, as a checkpoint stores it."""
+        state = self._optimizer_state()
+        if self._setup.shards:
+            self._setup.shards.gather(state)
+        return state
+
+    def _build_optimizer(self, settings: Sequence[Optimizer], moving: Sequence[int]) -> None:
+        """Build the phase's optimizer, and the two functions that load and return its state."""
+        parameters = self._setup.parameters
+        self._optimizer: torch.optim.Optimizer | OwnOptimizer
+        if isinstance(self._phase.optimizer.kind, Code):
+            own = OwnOptimizer(parameters, settings, moving)
+            self._load_optimizer: Callable[[dict[str, Tensor]], None] = own.load
+            self._optimizer_state: Callable[[], dict[str, Tensor]] = own.state
+            self._optimizer = own
+        else:
+            fused = build_optimizer(parameters, settings, moving, self._setup.columns)
+            self._load_optimizer = partial(load_state, fused, parameters)
+            self._optimizer_state = partial(state_of, fused, parameters)
+            self._optimizer = fused
+
+    def _gradients_of(self, moving: Sequence[int]) -> Losses:
+        """Return the function that computes losses and gradients of a batch."""
+        setup, phase = self._setup, self._phase
+        loss: Loss | OwnLoss
+        if isinstance(phase.loss, Code) or phase.penalty is not None:
+            loss = OwnLoss(setup.model, phase, self._state)
+        else:
+            loss = Loss(setup.model, phase.precision)
+        compute: Losses = partial(compute_gradients, loss, setup.parameters, moving)
+        if isinstance(loss, Loss) and self._worth_recording():
+            compute = RecordedLosses(compute, setup.parameters.gradients)
+        return compute
+
+    def _worth_recording(self) -> bool:
+        """Whether the phase has so many steps, and so short ones, that a recording saves time."""
+        values = self._setup.parameters.values
+        if values.device.type != "cpu" or self._setup.dropout.active:
+            return False
+        work = values.numel() * self.batches.tokens
+        return self._phase.steps >= MIN_STEPS_RECORDED and work <= MAX_WORK_RECORDED
+
+    def _set_rates(self, factor: float) -> None:
+        for group, rate in zip(self._optimizer.param_groups, self._peak_rates, strict=True):
+            group["lr"] = rate * factor
+
+    def _add_noise(self) -> None:
+        """Add the step's noise to the gradients of each replica."""
+        noise, state = self._phase.optimizer.noise, self._state
+        self._setup.parameters.add_noise(noise, self._setup.seeds, state.phase, state.step)
+
+
+def compute_gradients(
+    loss: Callable[[Batch], Float[Tensor, " R"]],
+    parameters: FlatParameters,
+    moving: Sequence[int],
+    batch: Batch,
+) -> Float[Tensor, " R"]:
+    """Compute each replica's loss on a batch, and write its gradient into the parameters' matrix.
+
+    Args:
+        loss: Returns the loss of each replica, ``[R]``, with a graph for autograd.
+        parameters: Their ``gradients`` are overwritten, in the columns of what moves.
+        moving: Indices of the parameters that move.
+        batch: What is read.
+
+    Returns:
+        The losses ``[R]`` in nats, without a graph.
+    """
+    losses = loss(batch)
+    parameters.backward(losses.sum(), moving)
+    return losses.detach()
+
+
+def update_parameters(
+    compute: Losses,
+    parameters: FlatParameters,
+    optimizer: torch.optim.Optimizer | OwnOptimizer,
+    shards: Shards | None,
+    batch: Batch,
+) -> Float[Tensor, " R"]:
+    """Make one update by a batch, and return the loss of each replica before it.
+
+    Args:
+        compute: Returns the losses ``[R]`` of a batch and writes their gradients.
+        parameters: The matrices of parameters and gradients, ``[R, P]``.
+        optimizer: Steps them. One of the user's own may compute losses several times a step.
+        shards: Where several processes train one model, sums gradients and gathers parameters.
+        batch: What is read; of several processes, the part of this one.
+    """
+    losses = compute(batch)
+    if shards:
+        shards.reduce(losses, parameters.gradients)
+    if isinstance(optimizer, OwnOptimizer):
+        optimizer.step(partial(compute, batch))
+    else:
+        optimizer.step()
+    if shards:
+        shards.gather({"values": parameters.values})
+    return losses
+
+
+def _with_noise(
+    compute: Losses, add_noise: Callable[[], None], batch: Batch
+) -> Float[Tensor, " R"]:
+    losses = compute(batch)
+    add_noise()
+    return losses
