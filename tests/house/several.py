@@ -21,7 +21,7 @@ from scipy.optimize import minimize
 from tests.house.several_worlds import worlds
 
 from inweights.audit.trained_prediction import predict_by_training
-from inweights.errors import SolverError
+from inweights.errors import ConfigError, SolverError
 from inweights.theory import predict
 from inweights.theory.prediction.calibration import fitted
 from inweights.theory.prediction.calibration.features import (
@@ -50,6 +50,14 @@ CLAIMS = Path(__file__).with_name("several.toml")
 RIDGE = 1e-3
 #: Replicas of each model on each world.
 REPLICAS = 4
+#: Networks whose edges are stated from one end are unlike those that are stated from both.
+KIND = (
+    pl.when(pl.col("family") != "real: networks")
+    .then("family")
+    .when(pl.col("symmetric") < 0.5)
+    .then(pl.lit("real: networks, one way"))
+    .otherwise(pl.lit("real: networks, both ways"))
+)
 
 
 def measured(datasets: Path, first: int, count: int) -> pl.DataFrame:
@@ -175,35 +183,46 @@ def verdicts(scores: dict[str, float]) -> pl.DataFrame:
 
 
 def joined(queries: pl.DataFrame) -> Calibration:
-    """Return the calibration of single answers with these families added."""
+    """Return the calibration of single answers with these families added.
+
+    Worlds with single answers are at 0 of the properties of answers, so that their distances to the
+    families known before shrink alike, and so do the radii of these: nothing moves for them.
+    """
     old = calibration()
-    names = {*PROPERTIES, *OF_ANSWERS}
+    if set(old.spread) & set(OF_ANSWERS):
+        raise ConfigError("the stored calibration has such families already; restore the old one")
+    names = [*PROPERTIES, *OF_ANSWERS]
     worlds = queries.group_by("family", "seed", maintain_order=True).agg(
         pl.col(f"world_{name}").first().alias(name) for name in names
     )
-    spread = {name: value for name, value in old.spread.items() if name not in OF_ANSWERS}
+    worlds = worlds.with_columns(kind=KIND)
+    spread = {name: old.spread[name] for name in PROPERTIES}
     for name in OF_ANSWERS:
         spread[name] = max(float(worlds[name].std()), 1e-3)
-    singles = {n: f for n, f in old.families.items() if n not in set(queries["family"])}
-    fits, families = without_each(queries), dict(singles)
+    shrunk = np.sqrt(len(old.spread) / len(spread))
+    families = {
+        name: msgspec.structs.replace(family, radius=float(family.radius * shrunk))
+        for name, family in old.families.items()
+    }
+    fits = without_each(queries)
     means = by_world(with_probabilities(queries, fits))
-    for name, effects in fits.items():
-        own = worlds.filter(family=name)
+    means = means.join(worlds.select("family", "seed", "kind"), on=["family", "seed"])
+    for (family, name), own in worlds.group_by("family", "kind", maintain_order=True):
         centre = {p: float(np.mean(own[p].to_numpy())) for p in spread}
         distances = [distance(row, centre, spread) for row in own.iter_rows(named=True)]
         errors = {}
         for model in MODELS:
-            rows = means.filter(family=name, model=model)
+            rows = means.filter(kind=name, model=model)
             off = (rows["probability"] - rows["share"]).abs().to_numpy()
             errors[model] = round(float(np.quantile(off, 0.9, method="higher")), 4)
         radius = max(float(np.quantile(distances, 0.9)), 0.1)
-        families[name] = Family(centre, radius, errors, effects)
+        families[str(name)] = Family(centre, radius, errors, fits[str(family)])
     count = old.worlds + worlds.height
     return Calibration(count, old.replicas, effects_of(queries), spread, families)
 
 
 def _read(tables: Sequence[Path]) -> pl.DataFrame:
-    return pl.concat([pl.read_parquet(table) for table in tables])
+    return pl.concat([pl.read_parquet(table) for table in tables], how="diagonal")
 
 
 def main() -> None:

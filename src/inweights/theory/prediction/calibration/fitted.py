@@ -70,7 +70,7 @@ class Calibration(msgspec.Struct, frozen=True):
 
     Attributes:
         worlds: Number of worlds.
-        replicas: Of each model on each world.
+        replicas: Of each model on each world, at most.
         effects: By model, the effect of each feature on the log odds, and the ``constant``.
         spread: Standard deviation of each property over all worlds.
         families: The families by name.
@@ -94,14 +94,22 @@ class Calibration(msgspec.Struct, frozen=True):
         return features.select("query").with_columns(**found)
 
     def nearest(self, world: World) -> Nearest:
-        """Return the family whose worlds are most like a given one."""
+        """Return the family whose worlds are most like a given one.
+
+        Where no query has several right answers, only families of which that is true are meant.
+        """
         own = properties(world)
+        families = {
+            name: family
+            for name, family in self.families.items()
+            if own["right"] or not family.properties.get("right")
+        }
         distances = {
             name: distance(own, family.properties, self.spread) / family.radius
-            for name, family in self.families.items()
+            for name, family in families.items()
         }
         name = min(distances, key=distances.__getitem__)
-        errors = [family.error for family in self.families.values()]
+        errors = [family.error for family in families.values()]
         worst = {model: max(error[model] for error in errors) for model in MODELS}
         far = distances[name] > FAR
         return Nearest(name, distances[name], worst if far else self.families[name].error)
