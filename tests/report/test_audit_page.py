@@ -25,8 +25,9 @@ def test_says_the_answer_first() -> None:
     assert page.index("7 of 36 two-step questions follow") < page.index("What to do</h2>")
     assert page.count("<svg") == 4  # two figures, each for a phone too
     assert "18 of 18 bridges have no identity statement" in page
-    assert page.count("(GPT)") == 2  # names keep their case
-    assert "(gpt)" not in page
+    assert page.count("unlike all families") == 2  # such facts were never trained on
+    assert "--by training trains 8 replicas" in page
+    assert "likely" not in page
 
 
 def test_without_a_prediction_no_outcome_is_predicted() -> None:

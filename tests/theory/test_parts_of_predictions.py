@@ -12,6 +12,7 @@ import pytest
 
 from inweights.theory.prediction.advice import Advice
 from inweights.theory.prediction.advice_by_parts import _joined, _together
+from inweights.theory.prediction.calibration.fitted import Nearest
 from inweights.theory.prediction.remedies import Remedy
 from inweights.theory.prediction.tables import _read
 from inweights.theory.prediction.trust import propose_training
@@ -74,7 +75,7 @@ def test_training_is_proposed_where_a_prediction_is_uncertain(outlook, distance,
     program = SimpleNamespace(world=SimpleNamespace(facts=range(100)))
     prediction = SimpleNamespace(
         probabilities={"outlook": pl.Series(outlook, dtype=pl.String)},
-        nearest=SimpleNamespace(distance=distance),
+        nearest=Nearest("even", distance, {}),
         solution=SimpleNamespace(program=program),
     )
     said = propose_training(cast("Prediction", prediction))

@@ -11,7 +11,6 @@ from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.names import literals
 from inweights.worlds.knowledge.questions import spread_chains
-from inweights.worlds.knowledge.triples import identities_of
 from inweights.worlds.knowledge.wording import Wording
 from inweights.worlds.world import Ids
 
@@ -131,7 +130,7 @@ def worded(facts: Knowledge, words: Wording, shown: int = 3) -> pl.DataFrame:
 def _compositions(
     facts: Knowledge, words: Wording, objects: dict[int, list[str]], rng: np.random.Generator
 ) -> Iterator[_Asked]:
-    """Chains of two facts, in a drawn order, one of each prompt; through no identity."""
+    """Chains of two facts, in a drawn order, one of each prompt."""
     names, relations = facts.entities, facts.relations
     told: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for s, r, o in facts.triples.tolist():
@@ -155,9 +154,12 @@ def _compositions(
 
 
 def chains_of(facts: Knowledge, most: int) -> Ids:
-    """Return pairs of facts that meet, spread evenly if there are more."""
-    linking = np.flatnonzero(~identities_of(facts))
-    return np.asarray(linking[spread_chains(facts.triples[linking], most)[0]])
+    """Return pairs of facts that meet, spread evenly if there are more.
+
+    None leads through a fact of an entity about itself: who stops half-way would be right.
+    """
+    real = np.flatnonzero(facts.triples[:, 0] != facts.triples[:, 2])
+    return np.asarray(real[spread_chains(facts.triples[real], most)[0]])
 
 
 def _analogies(

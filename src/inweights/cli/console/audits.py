@@ -147,7 +147,9 @@ def _listed(made: Augmented) -> None:
 def _questions(made: Augmented) -> None:
     asked = made.questions.filter(role="composition").height
     if made.chains > asked:
-        out.print(f"of {made.chains:,} two-step questions {asked:,} are evaluated")
+        itself = made.facts.filter(pl.col("subject") == pl.col("object")).height
+        why = " (none through a fact of an entity about itself)" if itself else ""
+        out.print(f"of {made.chains:,} two-step questions {asked:,} are evaluated{why}")
     told = made.questions.filter(pl.col("told").list.len() > 0).height
     for count, what in (
         (told, "stated directly in a text (column `told`)"),
