@@ -116,8 +116,8 @@ class Environment:
         if self.uv:
             try:
                 self.install_by_uv(words)
-            except SetupError:
-                print("  uv could not; pip tries", flush=True)
+            except SetupError as error:
+                print(f"{error}\n  uv could not; pip tries", flush=True)
             else:
                 return
         self.install_by_pip(words)

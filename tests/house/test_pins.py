@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from tests.house import environment
 from tests.house.environment import PINS, ROOT, STAGES, Environment, SetupError
@@ -104,6 +105,20 @@ def test_every_requirement_is_pinned(stage: str, python: str, platform: str) -> 
     start += asked("inweights", EXTRAS[stage], machine)
     own = {"inweights": Requirement("inweights==" + metadata.version("inweights"))}
     assert lacks(start, pinned(*STAGES[stage]) | own, machine) == []
+
+
+@pytest.mark.usefixtures("as_pinned")
+@pytest.mark.parametrize("python", versions())
+def test_the_first_release_of_each_python_will_do(python: str) -> None:
+    newer = {}
+    for name in pinned(*STAGES["dev"]):
+        try:
+            needed = metadata.metadata(name).get("Requires-Python", "")
+        except metadata.PackageNotFoundError:
+            continue
+        if not SpecifierSet(needed).contains(f"{python}.0"):
+            newer[name] = needed
+    assert newer == {}
 
 
 def test_what_is_not_pinned_is_found() -> None:
