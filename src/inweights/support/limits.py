@@ -187,11 +187,21 @@ def read_text(
         size = path.stat().st_size
         if most is not None and size > most:
             raise error(f"{path} has {written(size)}; such a file has at most {written(most)}")
-        return path.read_text(encoding="utf-8-sig")
+        encoding = encoding_of(path)
+        return path.read_text(encoding="utf-8-sig" if encoding == "utf-8" else encoding)
     except OSError as why:
         raise error(f"cannot read {path}: {why.strerror}") from None
     except UnicodeDecodeError as why:
-        raise error(f"{path} is not text in UTF-8 ({why.reason}); save it as UTF-8") from None
+        raise error(
+            f"{path} is not text in {encoding.upper()} ({why.reason}); save it as UTF-8"
+        ) from None
+
+
+def encoding_of(path: Path) -> str:
+    """Return the encoding of a text by the mark at its beginning: ``utf-16``, else ``utf-8``."""
+    with open_file(path) as file:
+        begin = file.read(2)
+    return "utf-16" if begin in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
 
 
 def launched_by_torchrun() -> bool:

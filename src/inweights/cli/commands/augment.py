@@ -162,7 +162,7 @@ def augment(
 
     added.check()
     text.check()
-    knowledge = worlds.read_knowledge(facts, query=source.query, download=source.download)
+    knowledge = source.read(facts)
     first: list[tuple[int, int]] = []
     if added.failing_first:
         with console.solving(1e-3) as solving:

@@ -6,15 +6,18 @@ annotation is a string here: cyclopts would look its names up in the module of a
 them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, dataclass_transform
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, dataclass_transform
 
 from cyclopts import App, Parameter, Token
 
+from inweights.cli import console
+
 if TYPE_CHECKING:
     from inweights.lab.engine.outcome import Outcome
+    from inweights.worlds import Knowledge, Triples
 
 
 T = TypeVar("T")
@@ -64,6 +67,12 @@ _PLUGIN = "A Python module or file to load first (a plugin); may be repeated."
 _DRY = "Only print a cost estimate: runs, steps, minutes, memory, and what is already stored."
 _HUB = "Allow downloads from the hub; otherwise only local files are read."
 _QUERY = "SQL query for subject, relation and object, if the facts are in a database."
+_HEADER = "yes or no: whether the first row is a header; by default decided by what is there."
+_COLUMNS = (
+    "Columns of subject, relation and object (of a graph: both ends), such as 1,3,2 or names."
+)
+_WIDE = "Each column is a relation of what the first column (or --columns NAME) names."
+_LABELS = "A file of ids and labels: names that are ids there are replaced."
 _TOOL = "Also record the runs in wandb, trackio, mlflow or tensorboard, on this machine."
 _PER = "What is one run of the tracker: run (a trial with a seed), trial, or sweep."
 _ON = "ray, or the address ray://HOST:PORT of a Ray cluster; by default this machine."
@@ -72,6 +81,8 @@ Device = Annotated[str, Parameter(help="cpu or cuda.")]
 Download = Annotated[Flag, Parameter(help=_HUB)]
 DryRun = Annotated[Flag, Parameter(help=_DRY)]
 Fresh = Flag
+Header = Annotated[Literal["yes", "no"] | None, Parameter(help=_HEADER)]
+Columns = Annotated[str, Parameter(help=_COLUMNS)]
 KeepModels = Annotated[Flag, Parameter(help="Also store the trained weights.")]
 On = Annotated[str, Parameter(help=_ON)]
 Overrides = Annotated[tuple[str, ...], Parameter(name="--set", negative=())]
@@ -138,11 +149,66 @@ class Verdicts(Common):
 
 
 @options
-class Source:
-    """Where facts come from, beside their name."""
+class Layout:
+    """How the columns of a file of facts or edges are read."""
+
+    header: Header = None
+    columns: Columns = ""
+
+    @property
+    def words(self) -> list[str]:
+        """The arguments that repeat it in a printed command."""
+        header = ["--header", self.header] if self.header else []
+        return header + (["--columns", self.columns] if self.columns else [])
+
+    def decided(self, read: Callable[[str], T]) -> T:
+        """Read a file; on a terminal ask about a first row that may be a header or not.
+
+        Args:
+            read: Reads with a header (``yes``), without (``no``), or decides itself (empty).
+        """
+        from inweights.worlds.readers.arrange import UnclearHeaderError
+
+        try:
+            return read(self.header or "")
+        except UnclearHeaderError as unclear:
+            answer = console.ask(f"{unclear}\nIs it a header?")
+            if answer is None:
+                raise
+            return read("yes" if answer else "no")
+
+
+@options
+class Source(Layout):
+    """Where facts come from, beside their name, and how they are read."""
 
     query: Query = ""
     download: Download = False
+    wide: Annotated[Flag, Parameter(help=_WIDE)] = False
+    labels: Annotated[str, Parameter(help=_LABELS)] = ""
+
+    def read(self, name: str) -> "Knowledge":
+        """Read facts, and say on the error stream what had to be guessed about the file."""
+        found = self.decided(lambda header: self._world(name, header).read())
+        console.assumed(found.reading)
+        return found
+
+    def world(self, name: str) -> "Triples":
+        """Return facts, or the name of a world, as what is predicted from."""
+        from inweights.worlds.knowledge.knowledge import is_source
+
+        def checked(header: str) -> "Triples":
+            given = self._world(name, header)
+            if is_source(name):
+                console.assumed(given.read().reading)
+            return given
+
+        return self.decided(checked)
+
+    def _world(self, name: str, header: str) -> "Triples":
+        from inweights.worlds import Triples
+
+        return Triples(path=name, questions="all", **{**vars(self), "header": header})
 
 
 @options

@@ -86,9 +86,7 @@ def predict(
     """
     from inweights.audit import predict_source
 
-    given = worlds.Triples(
-        path=world, questions="all", query=source.query, download=source.download
-    )
+    given = source.world(world)
     with console.progress() as watch:
         progress = console.by_gap(watch, solving.gap)
         prediction = predict_source(
@@ -139,10 +137,11 @@ def audit(
     """Examine a file of facts: what can be composed, what prevents it, what to add.
 
     Args:
-        facts: A CSV, TSV, JSONL or Parquet file with subject, relation, object (and stage, if you
-            train in stages); JSON of Wikidata; Turtle or N-Triples; a Hugging Face dataset folder,
-            or a hub name; sqlite:///FILE or another database's address; TwoHopFact, SOCRATES or
-            MQuAKE; or @people, @chemistry.
+        facts: A CSV, TSV, JSONL, JSON or Parquet file with subject, relation, object (and stage, if
+            you train in stages); JSON of Wikidata; Turtle, N-Triples, N-Quads or JSON-LD; GraphML,
+            GEXF, GML or an export of Neo4j; a Hugging Face dataset folder, or a hub name;
+            sqlite:///FILE or another database's address; TwoHopFact, SOCRATES, MQuAKE or
+            CounterFact; or @people, @chemistry.
         forecast: Predict which compositions follow; in parts if the time does not allow all facts
             at once.
         seconds: Time limit of the prediction.
@@ -154,7 +153,7 @@ def audit(
 
     if written.near and not written.fix:
         raise ConfigError("--near requires --fix")
-    knowledge = worlds.read_knowledge(facts, query=source.query, download=source.download)
+    knowledge = source.read(facts)
     words = worlds.Wording.read(wording, knowledge) if wording else None
     with console.progress() as watch, console.solving(1e-3) as progress:
         made = examine(

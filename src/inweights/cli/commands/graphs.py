@@ -29,6 +29,7 @@ def atlas(
     vectors: Vectors = Vectors(),
     paths: Path | None = None,
     held_out: Path | None = None,
+    layout: base.Layout = base.Layout(),
     common: base.Common = base.Common(),
 ) -> int:
     """Show how models store graphs: writes an interactive 3-D page, and a verdict.
@@ -43,9 +44,9 @@ def atlas(
     held-out paths. This is the recipe geometric-memory/fig3 with its controls.
 
     Args:
-        graphs: Files of edges (.csv with two columns, .graphml, or lines u=v), or built-in graphs
-            such as karate-club, europe-borders or periodic-table. Up to 10,000 nodes each; of more
-            than 250 the page draws 250.
+        graphs: Files of edges (tables with two columns, .graphml, .gexf, .gml and what else
+            networkx writes, or lines u=v), or built-in graphs such as karate-club, europe-borders
+            or periodic-table. Up to 10,000 nodes each; of more than 250 the page draws 250.
         scale: smoke (seconds), cpu (minutes) or paper.
         choice.set: Change a setting, as in --set steps=1000; may be repeated.
         how.jobs: Number of parallel processes; 0 means one per core.
@@ -56,13 +57,13 @@ def atlas(
     """
     if held_out is not None and paths is None:
         raise ConfigError("--held-out requires --paths, the file of training paths")
-    found = _graphs(graphs) if paths is None else {}
+    found = _graphs(graphs, layout) if paths is None else {}
     if vectors.check():
         if paths is not None:
             raise ConfigError("--paths trains a model; leave --embedding and --model out")
         _refuse_training(seeds=choice.seeds, set=choice.set, runs=how.runs, fresh=how.fresh)
         return show(found, vectors, device=how.device, json=common.json)
-    words = ["atlas", *graphs, "--scale", scale]
+    words = ["atlas", *graphs, "--scale", scale, *layout.words]
     if paths is None:
         recipe, changes = "beyond/real-graphs", _settings(found)
     else:
@@ -110,10 +111,10 @@ def _refuse_training(**given: object) -> None:
             )
 
 
-def _graphs(given: Sequence[str]) -> dict[str, Graph]:
+def _graphs(given: Sequence[str], layout: base.Layout) -> dict[str, Graph]:
     found: dict[str, Graph] = {}
     for word in given:
-        name, graph = _graph(word)
+        name, graph = _graph(word, layout)
         if name in found:
             raise ConfigError(f"two graphs have the name '{name}'; rename a file")
         found[name] = graph
@@ -122,14 +123,14 @@ def _graphs(given: Sequence[str]) -> dict[str, Graph]:
     return found
 
 
-def _graph(given: str) -> tuple[str, Graph]:
+def _graph(given: str, layout: base.Layout) -> tuple[str, Graph]:
     """A graph by its name or file, with its edges written out, and what it is called."""
     from inweights.worlds.families.graph import Graph, Shape
     from inweights.worlds.readers.edge_lists import own_graphs
 
     file = Path(given)
     if file.is_file():
-        return file.stem, Graph(shape="file", file=given).written_out()
+        return file.stem, layout.decided(lambda header: _read(given, header, layout.columns))
     known = [name for name in get_args(Shape) if name not in ("file", "edges")]
     if given in known:
         return given, Graph(shape=given).written_out()  # type: ignore[arg-type]
@@ -137,8 +138,17 @@ def _graph(given: str) -> tuple[str, Graph]:
     if given in own:
         return given, Graph(shape="file", file=str(own[given])).written_out()
     if file.suffix or file.exists():
-        raise missing_file(file, "edges come from .csv, .graphml, or lines u=v")
+        raise missing_file(file, "edges come from tables of two columns, .graphml, or lines u=v")
     raise unknown_name("graph", given, [*known, *own], hint="Or name a file of edges.")
+
+
+def _read(file: str, header: str, columns: str) -> Graph:
+    """The graph of a file; what was guessed about the file is said on the error stream."""
+    from inweights.worlds.families.graph import Graph
+
+    as_header = header == "yes" if header else None
+    console.assumed(worlds.read_edges(file, header=as_header, columns=columns).remarks)
+    return Graph(shape="file", file=file, header=header, ends=columns).written_out()  # type: ignore[arg-type]
 
 
 def _settings(graphs: dict[str, Graph]) -> tuple[str, ...]:

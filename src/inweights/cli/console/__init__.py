@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from inweights.cli.console import language as language
     from inweights.cli.console import ledger as ledger
     from inweights.cli.console import results as results
+    from inweights.cli.console.base import ask as ask
+    from inweights.cli.console.base import assumed as assumed
     from inweights.cli.console.base import by_gap as by_gap
     from inweights.cli.console.base import cores as cores
     from inweights.cli.console.base import flat as flat

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from inweights.support.progress import Progress as Report
     from inweights.support.progress import SolverProgress
+    from inweights.worlds.readers.remark import Remark
 
 #: Columns that everything fits in.
 WIDTH = 80
@@ -71,6 +73,26 @@ def line(*parts: str | tuple[str, str]) -> Text:
 def say(*parts: str | tuple[str, str], soft_wrap: bool = False) -> None:
     """Print a line of such parts on the output stream."""
     out.print(line(*parts), soft_wrap=soft_wrap)
+
+
+def assumed(remarks: Iterable[Remark]) -> None:
+    """Say on the error stream what a reader guessed about a file."""
+    for remark in remarks:
+        if not remark.sure:
+            err.print(f"inweights: assumed: {remark.text}", soft_wrap=True)
+
+
+def ask(question: str) -> bool | None:
+    """Ask for yes or no on the terminal; ``None`` where there is none, or no answer."""
+    if not (err.is_terminal and sys.stdin.isatty()):
+        return None
+    while True:
+        err.print(f"{question} [y/n] ", end="", soft_wrap=True)
+        answer = sys.stdin.readline()
+        if not answer:
+            return None
+        if answer.strip().lower() in ("y", "yes", "n", "no"):
+            return answer.strip().lower().startswith("y")
 
 
 @contextmanager

@@ -56,7 +56,12 @@ class Graph(Config, tag_field="kind", tag="graph"):
         rows: Rows of a grid.
         columns: Columns of a grid.
         n: Nodes of a cycle, at least 3.
-        file: Edge list: ``.csv``, ``.graphml``, or plain text ``u=v``; read when it is built.
+        file: Edge list: a table of two columns, ``.graphml`` and what else networkx writes, or
+            plain text ``u=v`` (:func:`inweights.worlds.read_edges`); read when it is built.
+        header: ``yes`` or ``no``: whether the first row of :attr:`file` is a header. Empty: decided
+            by what is there, or refused.
+        ends: The two columns of :attr:`file` with the ends of an edge, by name or number, with a
+            comma between, where the file does not show them.
         links: Pairs of labels, for ``edges``.
         lone: Labels of nodes without edges, for ``edges``.
         edges: Which directions are trained.
@@ -75,7 +80,8 @@ class Graph(Config, tag_field="kind", tag="graph"):
         (World('graph', 17 tokens, 32 facts, 0 queries, seed=0), ('edge', 'reverse_edge'))
     """
 
-    later = {"idle_tokens": 0, "edge_token": False}
+    later = {"idle_tokens": 0, "edge_token": False, "header": "", "ends": ""}
+    newer = ("header", "ends")
 
     shape: Shape = "path-star"
     arms: int = 4
@@ -93,6 +99,8 @@ class Graph(Config, tag_field="kind", tag="graph"):
     paths: bool = False
     idle_tokens: int = 0
     edge_token: bool = False
+    header: Literal["", "yes", "no"] = ""
+    ends: str = ""
 
     @property
     def contents(self) -> dict[str, str]:
@@ -156,7 +164,8 @@ class Graph(Config, tag_field="kind", tag="graph"):
         names = {label: label if given else f"v{i + 1}" for i, label in enumerate(found.nodes)}
         links = [[names[u], names[v]] for u, v in found.links]
         lone = [names[label] for label in _lone(found)]
-        kept = {name: getattr(self, name) for name in ("edges", "self_edges", *self.later)}
+        how = ("edges", "self_edges", "idle_tokens", "edge_token")
+        kept = {name: getattr(self, name) for name in how}
         return Graph(shape="edges", links=links, lone=lone, **kept)
 
     def build(self, seed: int = 0) -> World:
@@ -227,7 +236,8 @@ class Graph(Config, tag_field="kind", tag="graph"):
     def _skeleton(self) -> tuple[EdgeList, bool]:
         """Return the graph, and whether its labels are given by its source."""
         if self.shape == "file":
-            return read_edges(self.file), True
+            header = self.header == "yes" if self.header else None
+            return read_edges(self.file, header=header, columns=self.ends), True
         if self.shape == "edges":
             return EdgeList.collect(((u, v) for u, v in self.links), self.lone), True
         if self.shape in CLASSICS:

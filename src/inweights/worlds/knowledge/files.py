@@ -1,49 +1,74 @@
 """Files of triples, read row by row: CSV, TSV, JSONL, JSON, Parquet, Arrow, and folders of these.
 
-Wikidata, RDF, databases and the hub have files of their own. Every row comes with the place that it
-came from, so that a message can name it.
+Wikidata, RDF, graphs, databases and the hub have files of their own. Every row comes with the place
+that it came from, so that a message can name it; what a reader assumed is a remark.
 """
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from inweights.errors import ConfigError, DataError, nearest
-from inweights.support.limits import missing_file, read_text
+from inweights.support.limits import encoding_of, missing_file, read_text
 from inweights.worlds.knowledge import text
+from inweights.worlds.knowledge.records import Records, json_rows
+from inweights.worlds.knowledge.refused import refusal_of
+from inweights.worlds.readers.arrange import Layout
 from inweights.worlds.readers.databases import database_rows, is_database
+from inweights.worlds.readers.graph_files import WITH_RELATIONS
+from inweights.worlds.readers.headers import FACTS, found_roles, places_of
 from inweights.worlds.readers.hub import hub_rows, is_hub_name
+from inweights.worlds.readers.linked import graph_facts
 from inweights.worlds.readers.parquet import read_parquet
 from inweights.worlds.readers.published import Fact, is_two_hop, two_hop_facts
 from inweights.worlds.readers.rdf import FORMATS, rdf_facts
+from inweights.worlds.readers.remark import Remark
 from inweights.worlds.readers.wikidata import is_wikidata, wikidata_facts
 
-_EXPECTED = "expected subject, relation and object"
-_KINDS = "CSV, TSV, JSONL, JSON, Parquet, Turtle, N-Triples, a dataset folder, or a database"
+_KINDS = "CSV, TSV, JSONL, JSON, Parquet, RDF, GraphML, a dataset folder, or a database"
 #: What is not read, and what to make of it.
-_REFUSED = dict.fromkeys(
-    (".rdf", ".owl", ".xml", ".jsonld", ".trig", ".nq", ".n3"), "Turtle (.ttl)"
-)
-_REFUSED |= dict.fromkeys((".xlsx", ".xls", ".ods"), "CSV")
+_REFUSED = dict.fromkeys((".rdf", ".owl", ".xml", ".n3"), "Turtle (.ttl)")
+_REFUSED |= dict.fromkeys((".xlsx", ".xls", ".ods", ".numbers"), "CSV")
 _REFUSED |= dict.fromkeys((".db", ".sqlite", ".sqlite3"), "sqlite:///FILE with --query")
+_REFUSED |= dict.fromkeys((".pkl", ".pickle", ".pt", ".npz", ".npy"), "CSV, Parquet or JSON")
+_JSON = (".json", ".jsonl", ".ndjson")
+_LD = re.compile(r'"@(context|graph|id)"\s*:')
 
 
-def read_rows(
-    source: str | Path, *, edited: bool = False, query: str = "", download: bool = False
-) -> Iterator[text.Row]:
+class Source(NamedTuple):
+    """Where facts come from, and how they are to be read.
+
+    What is not described here is that of :func:`inweights.worlds.read_knowledge`.
+
+    Attributes:
+        layout: What the caller says about header and columns.
+        remarks: What a reader assumed is added here.
+    """
+
+    name: str | Path
+    layout: Layout
+    remarks: list[Remark]
+    edited: bool = False
+    query: str = ""
+    download: bool = False
+
+
+def read_rows(source: Source) -> Iterator[text.Row]:
     """Read every fact of a file or folder, a database, or a data set of the hub."""
-    path, name = Path(source), str(source)
+    path, name = Path(source.name), str(source.name)
     suffix = path.suffix.lower()
     if is_database(name):
-        yield from _rows(name, *database_rows(name, query), three=True)
-    elif query:
+        yield from _rows(name, *database_rows(name, source.query), source, three=True)
+    elif source.query:
         raise ConfigError(f"--query requires a database, such as sqlite:///facts.db, got {name}")
     elif path.is_dir():
-        yield from _folder(path, edited=edited)
+        yield from _folder(path, source)
     elif not path.is_file() and is_hub_name(name):
-        for number, record in enumerate(hub_rows(name, download=download), start=1):
-            yield from text.record_rows(record, number, f"{name}, row {number}", edited=edited)
+        records = Records(name, source.layout, source.remarks, edited=source.edited)
+        for number, record in enumerate(hub_rows(name, download=source.download), start=1):
+            yield from records.of_record(record, number, f"{name}, row {number}")
     elif not path.is_file():
         there = path.parent.iterdir() if path.parent.is_dir() else ()
         close = nearest(path.name, (file.name for file in there))
@@ -52,16 +77,34 @@ def read_rows(
     elif suffix in _REFUSED:
         raise DataError(f"{path}: {suffix} is not supported; give {_REFUSED[suffix]}")
     elif suffix in (".parquet", ".arrow"):
-        table = read_parquet(path, _wanted)
-        yield from _rows(name, table.columns, table.iter_rows(), three=False)
+        table = read_parquet(path, lambda columns: _wanted(columns, source.layout))
+        yield from _rows(name, table.columns, table.iter_rows(), source, three=False)
     elif suffix in FORMATS:
         yield from _named(rdf_facts(path))
+    elif suffix in WITH_RELATIONS:
+        yield from _named(graph_facts(path, source.remarks))
     elif is_wikidata(path):
         yield from _named(wikidata_facts(path))
     elif suffix in (".gz", ".bz2"):
         raise DataError(f"{path} is not a dump of Wikidata; unpack other files first")
     else:
-        yield from text.text_rows(path, edited=edited)
+        yield from _of_text(path, source)
+
+
+def _of_text(path: Path, source: Source) -> Iterator[text.Row]:
+    """The facts of a file of text, by its ending and its first characters."""
+    content, suffix = read_text(path), path.suffix.lower()
+    encoding = encoding_of(path)
+    if encoding != "utf-8":
+        source.remarks.append(Remark("encoding", (), f"the file is read as {encoding}", sure=True))
+    if suffix == ".json" and _LD.search(content[:4096]):
+        source.remarks.append(Remark("format", (), "the file is read as JSON-LD"))
+        yield from _named(rdf_facts(path, "json-ld"))
+    elif suffix in _JSON:
+        records = Records(path, source.layout, source.remarks, edited=source.edited)
+        yield from json_rows(path, content, records)
+    else:
+        yield from text.text_rows(path, content, source.layout, source.remarks)
 
 
 def _named(facts: Iterator[tuple[int, Fact]]) -> Iterator[text.Row]:
@@ -74,18 +117,30 @@ def _named(facts: Iterator[tuple[int, Fact]]) -> Iterator[text.Row]:
 
 
 def _rows(
-    source: str, columns: Sequence[str], rows: Iterator[Sequence[Any]], *, three: bool
+    place: str,
+    columns: Sequence[str],
+    rows: Iterator[Sequence[Any]],
+    source: Source,
+    *,
+    three: bool,
 ) -> Iterator[text.Row]:
     """Rows of a table; any ``three`` columns may be meant where their names do not say."""
     names = [name.lower() for name in columns]
-    places = text.places_of(names)
-    if places is None and three and len(names) == 3:
-        places = {"subject": 0, "relation": 1, "object": 2}
+    layout = source.layout
     chain = not three and is_two_hop(names)
+    if layout.columns or layout.wide:
+        cells = ["" if v is None else str(v) for v in columns]
+        table = [(0, cells), *enumerate((_texts(row) for row in rows), start=1)]
+        layout = layout._replace(header=True)
+        yield from text.table_rows(place, table, layout, source.remarks, line="row")
+        return
+    places = places_of(columns)
+    if places is None and three and len(names) == 3:
+        places = {role: k for k, role in enumerate(FACTS)}
     if places is None and not chain:
-        raise DataError(f"{source} gives the columns {list(columns)}; {_EXPECTED}")
+        raise refusal_of(columns, place, what="columns")
     for number, row in enumerate(rows, start=1):
-        cells, where = ["" if v is None else str(v) for v in row], f"{source}, row {number}"
+        cells, where = _texts(row), f"{place}, row {number}"
         if chain:
             facts = two_hop_facts(dict(zip(names, cells, strict=True)), where)
             yield from (text.Row(number, fact, chain=True) for fact in facts)
@@ -93,7 +148,11 @@ def _rows(
             yield text.row_of(*text.fields_at(cells, places), number, where)
 
 
-def _folder(path: Path, *, edited: bool) -> Iterator[text.Row]:
+def _texts(row: Sequence[Any]) -> list[str]:
+    return ["" if value is None else str(value) for value in row]
+
+
+def _folder(path: Path, source: Source) -> Iterator[text.Row]:
     """All parts of a folder, numbered on."""
     splits = path / "dataset_dict.json"
     state = path / "state.json"
@@ -119,7 +178,7 @@ def _folder(path: Path, *, edited: bool) -> Iterator[text.Row]:
     before = 0
     for part in parts:
         last = 0
-        for row in read_rows(part, edited=edited):
+        for row in read_rows(source._replace(name=part)):
             last = row.line
             yield row._replace(line=before + row.line)
         before += last
@@ -134,9 +193,11 @@ def _below(path: Path, names: Sequence[str]) -> list[Path]:
     return [path / name for name in names]
 
 
-def _wanted(columns: Sequence[str]) -> Sequence[str]:
+def _wanted(columns: Sequence[str], layout: Layout) -> Sequence[str]:
     """Columns that facts may come from; all where none may, so that the error names them."""
-    known = {name for names in (*text.COLUMNS, text.STAGE) for name in names}
     lower = [name.lower() for name in columns]
-    kept = columns if is_two_hop(lower) else [n for n in columns if n.lower() in known]
-    return kept or columns
+    if layout.columns or layout.wide or is_two_hop(lower):
+        return columns
+    places = places_of(columns)
+    kept = [columns[k] for k in sorted((places or found_roles(columns)).values())]
+    return kept if places else columns

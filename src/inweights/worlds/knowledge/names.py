@@ -1,13 +1,13 @@
 """What a name is: of nothing, a date or a number, or another spelling of the same."""
 
 import re
-import unicodedata
 from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
 
 from inweights.worlds.arrays import Bools
+from inweights.worlds.readers.headers import without_accents
 from inweights.worlds.world import Ids
 
 #: From this share of the subjects on that look like numbers, numbers are names.
@@ -56,12 +56,6 @@ def alias_groups(names: Sequence[str]) -> list[list[int]]:
         if not is_nothing(name) and not is_literal(name):
             same[_MARKS.sub("", without_accents(name)) or name].append(i)
     return [members for members in same.values() if len(members) > 1]
-
-
-def without_accents(name: str) -> str:
-    """Return a name in small letters, without marks on them."""
-    text = unicodedata.normalize("NFKD", name.casefold())
-    return "".join(c for c in text if not unicodedata.combining(c))
 
 
 def literals(entities: Sequence[str], triples: Ids) -> Bools:

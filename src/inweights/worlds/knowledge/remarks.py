@@ -4,11 +4,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from inweights.support.progress import plural
 from inweights.worlds.knowledge.names import alias_groups, is_literal, is_nothing, literals
+from inweights.worlds.readers.remark import Remark
 from inweights.worlds.world import Ids
 
 #: A relation has one value a subject, as a rule, when at least this share of its subjects has one.
@@ -20,21 +20,6 @@ _OTHERS = 0.5
 #: Subjects, or triples, that make a rule.
 _RULE = 3
 _NAMED = 5
-
-
-class Remark(msgspec.Struct, frozen=True):
-    """A remark on a file of triples.
-
-    Attributes:
-        kind: ``duplicate``, ``contradiction``, ``blank``, ``literal``, ``alias``, ``one-sided`` or
-            ``inverse``.
-        lines: Lines of the file that it is about; of a pair of relations, a first example.
-        text: What it is, in a sentence.
-    """
-
-    kind: str
-    lines: tuple[int, ...]
-    text: str
 
 
 def remarks_on(

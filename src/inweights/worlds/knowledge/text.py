@@ -1,28 +1,20 @@
-"""Rows of facts as text has them: delimited cells, or JSON objects."""
+"""Rows of facts as delimited text has them."""
 
-import csv
-import io
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from inweights.errors import DataError
-from inweights.support.limits import read_text
 from inweights.worlds.readers import published
+from inweights.worlds.readers.arrange import Arranged, Layout, Rows, arrange
+from inweights.worlds.readers.headers import FACTS
+from inweights.worlds.readers.neo4j import export_facts, is_export
+from inweights.worlds.readers.remark import Remark
+from inweights.worlds.readers.table import read_cells, usual_width
 
-#: What a header may call subject, relation and object.
-COLUMNS = (
-    ("subject", "head", "source", "s", "h"),
-    ("relation", "predicate", "property", "r", "p"),
-    ("object", "tail", "target", "o", "t"),
-)
-
-#: And the stage.
-STAGE = ("stage", "phase")
+#: Quotes that may stand around every cell of a file, beside the usual ones, which are read as such.
+_QUOTES = (("'", "'"), ("“", "”"), ("„", "“"), ("«", "»"), ("`", "`"), ("‘", "’"))
 
 
 class Row(NamedTuple):
@@ -42,112 +34,145 @@ class Row(NamedTuple):
     chain: bool = False
 
 
-def text_rows(path: Path, *, edited: bool) -> Iterator[Row]:
-    """The facts of a file of text, by its ending."""
-    text, suffix = read_text(path), path.suffix.lower()
-    if suffix == ".json":
-        yield from _cases(path, text, edited=edited)
-    elif suffix in (".jsonl", ".ndjson"):
-        # Not splitlines: a name may hold one of the rarer separators that it cuts at.
-        for number, line in enumerate(text.split("\n"), start=1):
-            if line.strip():
-                where = f"{path}, line {number}"
-                try:
-                    record = msgspec.json.decode(line)
-                except (msgspec.DecodeError, RecursionError) as error:
-                    raise DataError(f"{where}: not a JSON object ({error})") from None
-                yield from record_rows(record, number, where, edited=edited)
+def text_rows(path: Path, text: str, layout: Layout, remarks: list[Remark]) -> Iterator[Row]:
+    """Yield the facts of delimited text; what was assumed is added to ``remarks``."""
+    table = read_cells(path, text, least=3)
+    remarks += table.remarks
+    names = [cell.strip().lower() for cell in table.rows[0][1]] if table.rows else []
+    if published.is_two_hop(names):
+        yield from _chains(path, names, table.rows[1:])
+    elif is_export(names):
+        yield from (Row(line, fact) for line, fact in export_facts(path, table.rows, remarks))
     else:
-        yield from _cells(path, text)
+        yield from table_rows(path, table.rows, layout, remarks)
 
 
-def _cases(path: Path, text: str, *, edited: bool) -> Iterator[Row]:
-    try:
-        cases = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise DataError(f"{path}, line {error.lineno}: not JSON ({error.msg})") from None
-    except RecursionError:
-        raise DataError(f"{path} is nested too deeply; expected a list of objects") from None
-    if not isinstance(cases, list):
-        raise DataError(
-            f"{path} contains no list; expected the cases of MQuAKE, or objects of facts"
-        )
-    for number, record in enumerate(cases, start=1):
-        yield from record_rows(record, number, f"{path}, case {number}", edited=edited)
-
-
-def record_rows(record: Any, number: int, where: str, *, edited: bool) -> Iterator[Row]:
-    """The facts of an object."""
-    if published.is_mquake(record):
-        yield from (
-            Row(number, f, chain=True) for f in published.mquake_facts(record, where, edited=edited)
-        )
+def table_rows(
+    path: str | Path, rows: Rows, layout: Layout, remarks: list[Remark], *, line: str = "line"
+) -> Iterator[Row]:
+    """Yield the facts of a table of text: a row each, or with ``layout.wide`` a cell each."""
+    if layout.wide:
+        yield from _wide_rows(path, rows, layout, remarks)
         return
-    if not isinstance(record, Mapping):
-        raise DataError(f"{where}: not a JSON object, but {json.dumps(record)[:40]}")
-    lower = {key.lower(): v for key, v in record.items()}
-    if published.is_two_hop(list(lower)):
-        plain = {k: "" if v is None else str(v) for k, v in lower.items()}
-        yield from (Row(number, f, chain=True) for f in published.two_hop_facts(plain, where))
+    usual = usual_width(rows)
+    while rows and not layout.columns and _is_note(rows[0], usual, remarks):
+        rows = rows[1:]
+    arranged = arrange(path, rows, layout)
+    remarks += arranged.remarks
+    quotes = _quotes(arranged)
+    if quotes:
+        said = f"every name stands in quotes, {quotes[0]}…{quotes[1]}, which are left out"
+        remarks.append(Remark("cells", (), said))
+    width = len(arranged.header)
+    exact = not arranged.header and not layout.columns
+    joined: list[int] = []
+    for number, given in arranged.rows:
+        where, cells = f"{path}, {line} {number}", given
+        if width or exact:
+            cells = _joined(cells, width or len(FACTS), arranged.places, where, joined)
+        fields, stage = fields_at(cells, arranged.places, exact=exact)
+        if quotes:
+            fields = [field.strip()[1:-1] for field in fields]
+        yield row_of(fields, stage, number, where)
+    if joined:
+        said = "a comma followed by a space is read as part of the name; put such names in quotes"
+        remarks.append(Remark("cells", tuple(joined), f"lines {_some(joined)}: {said}"))
+
+
+def _joined(
+    cells: list[str], width: int, places: Mapping[str, int], where: str, joined: list[int]
+) -> list[str]:
+    """The cells of a row, with what stands behind a comma and a space put back into its name."""
+    extra = cells[width:]
+    if not any(cell.strip() for cell in extra):
+        return cells[:width]
+    last = places["object"] == width - 1
+    if last and all(cell.startswith(" ") for cell in extra):
+        joined.append(int(where.rsplit(" ", 1)[1]))
+        return [*cells[: width - 1], ",".join(cells[width - 1 :])]
+    raise DataError(
+        f"{where}: {len(cells)} field(s), expected {width}; a name with the delimiter in it must "
+        "stand in double quotes"
+    )
+
+
+def _some(lines: Sequence[int]) -> str:
+    return ", ".join(map(str, lines[:5])) + (" …" if len(lines) > 5 else "")
+
+
+def _is_note(row: tuple[int, list[str]], usual: int, remarks: list[Remark]) -> bool:
+    """Whether a row is a title above a table: one cell where all others have three or more."""
+    number, cells = row
+    filled = [cell for cell in cells if cell.strip()]
+    if len(filled) > 1 or usual < len(FACTS) or len(cells) == usual:
+        return False
+    remarks.append(Remark("rows", (number,), f"line {number} is no fact and not read: {filled[0]}"))
+    return True
+
+
+def _quotes(arranged: Arranged) -> tuple[str, str] | None:
+    """The quotes that stand around every name."""
+    places = [arranged.places[role] for role in FACTS]
+    for begin, end in _QUOTES:
+        if len(arranged.rows) > 1 and all(
+            place < len(cells) and _is_within(cells[place].strip(), begin, end)
+            for _, cells in arranged.rows
+            for place in places
+        ):
+            return begin, end
+    return None
+
+
+def _is_within(cell: str, begin: str, end: str) -> bool:
+    return len(cell) > 2 and cell.startswith(begin) and cell.endswith(end)
+
+
+def _wide_rows(
+    path: str | Path, rows: Rows, layout: Layout, remarks: list[Remark]
+) -> Iterator[Row]:
+    """A fact for each cell: the first column is the subject, the header names the relations."""
+    if not rows:
         return
-    fields = []
-    for names in COLUMNS:
-        value = next((lower[name] for name in names if name in lower), None)
-        if isinstance(value, Mapping | list | bool):
-            raise DataError(f"{where}: {names[0]} must be a string, got {json.dumps(value)[:40]}")
-        fields.append("" if value is None else str(value))
-    stage = next((lower[name] for name in STAGE if name in lower), None)
-    yield row_of(fields, "" if stage is None else str(stage), number, where)
-
-
-def _cells(path: Path, text: str) -> Iterator[Row]:
-    """The facts of delimited text; a header and empty lines are left out."""
-    first = next((line for line in text.split("\n") if line.strip()), "")
-    delimiter = max("\t;,", key=first.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    header: list[str] | None = None
-    places: dict[str, int] | None = None
-    begun = False
-    while True:
-        number = reader.line_num + 1
+    line, header = rows[0]
+    names = [cell.strip() for cell in header]
+    subject = 0
+    if layout.columns:
+        lower = [name.casefold() for name in names]
+        if len(layout.columns) != 1 or layout.columns[0].casefold() not in lower:
+            raise DataError(
+                f"{path}: with --wide, --columns names the one column of the subjects; the columns "
+                f"are {', '.join(names)}"
+            )
+        subject = lower.index(layout.columns[0].casefold())
+    blank = 0
+    for number, cells in rows[1:]:
         where = f"{path}, line {number}"
-        try:
-            cells = _next(reader, len(text))
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise DataError(f"{where}: {error}; quotes within a cell are doubled") from None
-        if not any(cell.strip() for cell in cells):
-            continue
-        if not begun:
-            begun = True
-            names = [cell.strip().lower() for cell in cells]
-            header = names if published.is_two_hop(names) else None
-            places = places_of(names)
-            if header or places is not None:
+        if len(cells) > len(names):
+            raise DataError(f"{where}: {len(cells)} cells, but the header has {len(names)}")
+        for k, cell in enumerate(cells):
+            if k == subject or not names[k]:
                 continue
-        if header:
-            if len(cells) != len(header):
-                raise DataError(f"{where}: {len(cells)} cells; the header has {len(header)}")
-            facts = published.two_hop_facts(dict(zip(header, cells, strict=True)), where)
-            yield from (Row(number, fact, chain=True) for fact in facts)
-        elif places is not None:
-            yield row_of(*fields_at(cells, places), number, where)
-        else:
-            yield row_of(cells, "", number, where)
+            if cell.strip():
+                yield row_of([cells[subject], names[k], cell], "", number, where)
+            else:
+                blank += 1
+    others = ", ".join(name for k, name in enumerate(names) if k != subject and name)
+    said = f"each column is a relation of {names[subject]}: {others}; {blank} empty cells"
+    remarks.append(Remark("order", (line,), said, sure=True))
 
 
-def _next(reader: Iterator[list[str]], most: int) -> list[str]:
-    """The next row, with cells of any length: published sets list all aliases in one."""
-    before = csv.field_size_limit(most)  # a global, so that it is put back at once
-    try:
-        return next(reader)
-    finally:
-        csv.field_size_limit(before)
+def _chains(path: Path, names: list[str], rows: Rows) -> Iterator[Row]:
+    """Both facts of each row of TwoHopFact or SOCRATES."""
+    for number, cells in rows:
+        where = f"{path}, line {number}"
+        if len(cells) != len(names):
+            raise DataError(f"{where}: {len(cells)} cells; the header has {len(names)}")
+        facts = published.two_hop_facts(dict(zip(names, cells, strict=True)), where)
+        yield from (Row(number, fact, chain=True) for fact in facts)
 
 
-def row_of(fields: list[str], stage: str, line: int, where: str) -> Row:
-    """A fact of three fields and a stage."""
+def row_of(fields: Sequence[str], stage: str, line: int, where: str) -> Row:
+    """Return a fact of three fields and a stage."""
     if len(fields) != 3 or not all(field.strip() for field in fields):
         shown = str([field[:40] for field in fields[:8]])
         raise DataError(
@@ -160,21 +185,12 @@ def row_of(fields: list[str], stage: str, line: int, where: str) -> Row:
     return Row(line, published.Fact((subject, relation, thing)), int(stage.strip() or 0))
 
 
-def places_of(names: Sequence[str]) -> dict[str, int] | None:
-    """Where a header puts each column; none if it is no header."""
-    found = {
-        known[0]: names.index(name)
-        for known in (*COLUMNS, STAGE)
-        for name in reversed(known)
-        if name in names
-    }
-    return found if {"subject", "relation", "object"} <= set(found) else None
-
-
-def fields_at(cells: list[str], places: dict[str, int]) -> tuple[list[str], str]:
-    """The three fields in order, and the stage."""
-    if len(cells) <= max(places[k] for k in ("subject", "relation", "object")):
-        return cells, ""
+def fields_at(
+    cells: Sequence[str], places: Mapping[str, int], *, exact: bool = False
+) -> tuple[list[str], str]:
+    """Return the three fields of a row in order, and its stage; all cells if some are missing."""
+    needed = [places[name] for name in FACTS]
+    if len(cells) <= max(needed) or (exact and len(cells) != len(FACTS)):
+        return list(cells), ""
     stage = places.get("stage", len(cells))
-    fields = [cells[places[name]] for name in ("subject", "relation", "object")]
-    return fields, cells[stage] if stage < len(cells) else ""
+    return [cells[place] for place in needed], cells[stage] if stage < len(cells) else ""

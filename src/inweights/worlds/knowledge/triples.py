@@ -8,7 +8,7 @@ itself (``rome,is,rome``) states identities ``rome → rome``. Queries are what 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from msgspec import structs
@@ -32,9 +32,10 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
     r"""Facts from a file, ``Facts("facts.csv")``; the two names mean the same.
 
     Attributes:
-        path: A CSV or TSV file with three columns (with or without a header), or a JSONL file with
-            objects of three fields: ``subject``, ``relation``, ``object``. ``@people`` and
-            ``@chemistry`` are small sets of real facts that come with the package.
+        path: A CSV or TSV file with three columns (with or without a header), a JSONL file with
+            objects of three fields: ``subject``, ``relation``, ``object``, or any other source of
+            :func:`inweights.worlds.read_knowledge`. ``@people`` and ``@chemistry`` are small sets
+            of real facts that come with the package.
         identity: Whether identities ``b → b`` of bridges are facts, or for which fraction of them.
             A bridge is the object of a triple and the subject of another. Or names: of relations,
             for the bridges that they lead to; or of levels, ``bridge``, ``second bridge``, …, by
@@ -44,6 +45,12 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
             ``reversal``, ``implication``, ``unstated``; or ``all``.
         query: What to ask, where the path is a database's address.
         download: Whether a data set of the hub may be fetched, where the path is its name.
+        header: ``yes`` or ``no``: whether the first row is a header. Empty: decided by what is
+            there, or refused.
+        columns: The columns of subject, relation and object by name or number, with commas between,
+            where the file does not show them.
+        wide: Whether each column is a relation of what the first column names.
+        labels: A file of ids and labels, which replace ids in the facts.
 
     Example:
         >>> import tempfile
@@ -57,13 +64,26 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         "composition; questions='all' adds chain, reversal, implication, unstated"
     """
 
-    later = {"questions": "composition", "query": "", "download": False}
+    later = {
+        "questions": "composition",
+        "query": "",
+        "download": False,
+        "header": "",
+        "columns": "",
+        "wide": False,
+        "labels": "",
+    }
+    newer = ("header", "columns", "wide", "labels")
 
     path: str = ""
     identity: bool | float | tuple[str, ...] = False
     questions: str = "composition"
     query: str = ""
     download: bool = False
+    header: Literal["", "yes", "no"] = ""
+    columns: str = ""
+    wide: bool = False
+    labels: str = ""
 
     def __post_init__(self) -> None:
         for kind in self.kinds:
@@ -81,6 +101,8 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
             return {}
         if not self.query and Path(self.path).exists():
             found = {self.path: fingerprint(self.path)}
+            if self.labels:
+                found[self.labels] = fingerprint(self.labels)
         else:
             rows = self.read()  # of a database or a data set
             found = {self.path: digest([rows.entities, rows.relations, rows.triples.tolist()], 16)}
@@ -107,7 +129,15 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
 
     def read(self) -> Knowledge:
         """Read the facts alone."""
-        return read_knowledge(self.path, query=self.query, download=self.download)
+        return read_knowledge(
+            self.path,
+            query=self.query,
+            download=self.download,
+            header=self.header == "yes" if self.header else None,
+            columns=self.columns,
+            wide=self.wide,
+            labels=self.labels,
+        )
 
     def world(self, facts: Knowledge, seed: int = 0) -> World:
         """Build the world of facts that are read already, or of a part of them."""

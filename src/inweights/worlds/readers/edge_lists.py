@@ -1,23 +1,44 @@
-"""Edge lists as files: plain text ``u=v``, CSV and GraphML.
+"""Edge lists as files: plain text ``u=v``, tables of two columns, and what ``networkx`` writes.
 
 The plain form has a line for each edge, ``u=v``, one for each lone node, ``u=``, and one for each
 path, ``leaf=root,…,leaf``. Empty lines and lines that start with ``#`` are skipped.
 """
 
-import csv
-import io
-from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
-from xml.parsers import expat
 
 from inweights.errors import DataError
-from inweights.support.limits import check_file, check_name, read_text
+from inweights.support.limits import check_name, read_text
+from inweights.worlds.readers.arrange import Layout, arrange, parse_columns
+from inweights.worlds.readers.graph_files import (
+    FORMATS,
+    graph_of_adjacency,
+    is_linked,
+    read_graph,
+    read_json,
+)
+from inweights.worlds.readers.headers import EDGES
+from inweights.worlds.readers.linked import links_with_names
+from inweights.worlds.readers.remark import Remark
+from inweights.worlds.readers.table import read_cells, usual_width
 
-_HEADERS = {"source", "from", "u", "src"}, {"target", "to", "v", "dst"}
+#: What networkx writes behind the two labels of an edge.
+_ATTRIBUTES = re.compile(r"[ \t,;]+\{.*\}\s*$")
+#: What is not read, and what reads it.
+_REFUSED = {
+    ".dot": "networkx.nx_pydot.read_dot",
+    ".gv": "networkx.nx_pydot.read_dot",
+    ".mtx": "scipy.io.mmread and networkx.from_scipy_sparse_array",
+    ".npy": "numpy.load and networkx.from_numpy_array",
+    ".npz": "scipy.sparse.load_npz and networkx.from_scipy_sparse_array",
+    ".xlsx": "polars.read_excel",
+    ".pkl": "the program that wrote it",
+}
+_LABELS = 'two labels \'u,v\', a label with a comma or a quote as "a, ""b"""'
 
 
 @dataclass(frozen=True)
@@ -28,11 +49,13 @@ class EdgeList:
         links: Ordered pairs of labels; each is kept once, however often it was written.
         nodes: All labels, in the order in which they first occur; some may be in no link.
         paths: Whole paths, each a tuple of labels from its root to its leaf.
+        remarks: How the file was read; those that are not ``sure`` were guessed.
     """
 
     links: tuple[tuple[str, str], ...]
     nodes: tuple[str, ...]
     paths: tuple[tuple[str, ...], ...] = ()
+    remarks: tuple[Remark, ...] = field(default=(), compare=False)
 
     @classmethod
     def collect(
@@ -40,6 +63,7 @@ class EdgeList:
         links: Iterable[tuple[str, str]],
         lone: Iterable[str] = (),
         paths: Iterable[tuple[str, ...]] = (),
+        remarks: Iterable[Remark] = (),
     ) -> Self:
         """Drop what is there twice, and list the nodes.
 
@@ -49,7 +73,8 @@ class EdgeList:
         """
         unique = tuple(dict.fromkeys(links))
         nodes = dict.fromkeys([label for link in unique for label in link])
-        return cls(unique, tuple(nodes | dict.fromkeys(lone)), tuple(dict.fromkeys(paths)))
+        every = tuple(nodes | dict.fromkeys(lone))
+        return cls(unique, every, tuple(dict.fromkeys(paths)), tuple(remarks))
 
 
 def own_graphs() -> dict[str, Path]:
@@ -59,29 +84,57 @@ def own_graphs() -> dict[str, Path]:
     }
 
 
-def read_edges(path: str | Path) -> EdgeList:
-    """Read a file of edges; its ending decides: ``.csv``, ``.graphml``, else plain text.
+def read_edges(path: str | Path, *, header: bool | None = None, columns: str = "") -> EdgeList:
+    """Read a file of edges in one of many forms.
 
-    A CSV has two columns; where its first line is a header (``source,target``, ``from,to`` or
-    ``u,v``) further columns are allowed and ignored. Weights and other attributes are ignored.
+    Its ending decides: ``.graphml``, ``.gexf``, ``.gml``, ``.net``, ``.g6``, ``.s6``, ``.adjlist``
+    and ``.json`` (nodes and links) are what ``networkx`` writes. All else is text: lines ``u=v``,
+    or a table with two columns, by comma, tab, semicolon, bar or space. Weights and other
+    attributes are ignored, as are columns that a header calls something else. What had to be
+    guessed is in :attr:`EdgeList.remarks`.
+
+    Args:
+        path: The file.
+        header: Whether the first row of a table is a header; by default that is decided by its
+            words (``source,target``, ``from,to``, ``node1,node2``, …) and by what stands below, or
+            refused.
+        columns: The two columns with the ends of an edge, by name or by number from 1, with a comma
+            between; by default those that a header names, or the first two.
 
     Raises:
+        UnclearHeaderError: The first row may be a header or an edge.
         DataError: The file is missing or has no edge; or a line is broken: says which, and what
             was expected.
     """
     file = Path(path)
-    text = read_text(file)
-    if file.suffix.lower() == ".graphml":
-        edges = _graphml(file)
-    elif file.suffix.lower() == ".csv":
-        edges = _csv(file, text)
+    suffix = file.suffix.lower()
+    if suffix in _REFUSED:
+        raise DataError(
+            f"{file}: {suffix} is not supported; read it with {_REFUSED[suffix]} and give the "
+            "graph to inweights.worlds.from_networkx, or write it with networkx.write_edgelist"
+        )
+    if suffix in FORMATS:
+        edges = from_graph(read_graph(file))
+    elif suffix == ".json":
+        edges = _json(file)
     else:
-        edges = _plain(file, text)
+        text = read_text(file)
+        if suffix != ".csv" and _is_plain(text):
+            edges = _plain(file, text)
+        else:
+            edges = _table(file, text, Layout(header, parse_columns(columns)))
     for label in edges.nodes:
         check_name(label, str(file))
     if not edges.links:
         raise DataError(f"{file} has no edges; expected lines 'u=v', or 'u,v' in a .csv")
     return edges
+
+
+def _is_plain(text: str) -> bool:
+    """Whether text has the form ``u=v``: its first line that is no comment, or nothing."""
+    lines = (line.strip() for line in text.split("\n"))
+    first = next((line for line in lines if line and not line.startswith("#")), "=")
+    return "=" in first and "\t" not in first
 
 
 def read_paths(path: str | Path) -> EdgeList:
@@ -130,56 +183,80 @@ def _plain(file: Path, text: str, *, complete: bool = True) -> EdgeList:
     return EdgeList.collect(links, lone, paths)
 
 
-def _csv(file: Path, text: str) -> EdgeList:
-    links, wide, began = [], False, 1
-    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        for index, row in enumerate(rows):
-            cells = [cell.strip() for cell in row]
-            line, began = began, rows.line_num + 1
-            if not any(cells) or cells[0].startswith("#"):
-                continue
-            headed = [c.lower() in known for c, known in zip(cells, _HEADERS, strict=False)]
-            if index == 0 and headed == [True, True]:
-                wide = True
-                continue
-            if len(cells) < 2 or not all(cells[:2]) or (len(cells) > 2 and not wide):
-                hint = "" if wide else "; more columns need a header 'source,target,…'"
-                raise DataError(
-                    f"{file}, line {line}: expected two labels 'u,v'{hint}, got '{','.join(row)}'"
-                )
-            links.append((cells[0], cells[1]))
-    except csv.Error as error:
+def _table(file: Path, text: str, layout: Layout) -> EdgeList:
+    """Edges of a table: the two columns that a header names, or the first two."""
+    remarks: list[Remark] = []
+    table = read_cells(file, _without_attributes(text, remarks), least=2, expected=_LABELS)
+    remarks += table.remarks
+    rows = [row for row in table.rows if not row[1][0].lstrip().startswith("#")]
+    _refuse_adjacency(file, rows)
+    arranged = arrange(file, rows, layout, EDGES)
+    remarks += arranged.remarks
+    places = [arranged.places[role] for role in EDGES]
+    width = len(arranged.header) or usual_width(rows)
+    links = []
+    for number, row in arranged.rows:
+        cells = [cell.strip() for cell in row]
+        short = len(cells) <= max(places) or not all(cells[place] for place in places)
+        if short or any(cells[width:]):
+            raise DataError(
+                f"{file}, line {number}: expected two labels 'u,v', got '{','.join(row)}'"
+            )
+        links.append((cells[places[0]], cells[places[1]]))
+    return EdgeList.collect(links, remarks=remarks)
+
+
+def _without_attributes(text: str, remarks: list[Remark]) -> str:
+    """Text without the attributes that networkx writes behind each edge, such as ``{}``."""
+    lines = text.split("\n")
+    written = [line for line in lines if line.strip() and not line.startswith("#")]
+    if not written or not all(map(_ATTRIBUTES.search, written)):
+        return text
+    if any("{}" not in line for line in written):
+        said = "attributes of edges, in braces, are not read"
+        remarks.append(Remark("columns", (), said, sure=True))
+    return "\n".join(_ATTRIBUTES.sub("", line) for line in lines)
+
+
+def _refuse_adjacency(file: Path, rows: list[tuple[int, list[str]]]) -> None:
+    if usual_width(rows) >= 2 or not rows:
+        return
+    words = [(line, " ".join(cells).split()) for line, cells in rows]
+    if any(len(cells) > 1 for _, cells in words):
+        line, cells = next(row for row in words if len(row[1]) != 2)
         raise DataError(
-            f"{file}, line {began}: expected two labels 'u,v', a label with a comma or a quote "
-            f'as "a, ""b"""; {error}'
-        ) from None
-    return EdgeList.collect(links)
+            f"{file}, line {line}: expected 'u=v', or two labels in each line, got {len(cells)} "
+            f"'{' '.join(cells[:6])}'; for an adjacency list, as networkx writes it, end the name "
+            "of the file in .adjlist"
+        )
 
 
-def _graphml(file: Path) -> EdgeList:
-    import networkx as nx
+def _json(file: Path) -> EdgeList:
+    """Edges of JSON: nodes and links, or a list of pairs or of objects."""
+    found = read_json(file)
+    if isinstance(found, Mapping) and "adjacency" in found:
+        return from_graph(graph_of_adjacency(file, found))
+    if isinstance(found, Mapping) and isinstance(found.get("elements"), Mapping):
+        found = found["elements"]  # as Cytoscape has it
+    if isinstance(found, Mapping) and is_linked(found):
+        return EdgeList.collect(*links_with_names(file, found))
+    if isinstance(found, list):
+        return EdgeList.collect(_pairs(file, found))
+    raise DataError(f'{file}: expected nodes and links, or a list of pairs ["u", "v"]')
 
-    check_file(file, factor=100)  # a tree of elements, then a graph of dictionaries
-    _refuse_entities(file)
-    try:
-        graph = nx.read_graphml(file)
-    except (SyntaxError, nx.NetworkXError, KeyError, ValueError) as error:
-        # A SyntaxError is what the XML parser raises; its message has line and column.
-        raise DataError(f"{file} is not a GraphML file: {error}") from None
-    return from_graph(graph)
+
+def _pairs(file: Path, found: list[Any]) -> Iterator[tuple[str, str]]:
+    if found and all(isinstance(pair, Mapping) for pair in found):
+        yield from links_with_names(file, {"nodes": [], "links": found})[0]
+        return
+    for number, pair in enumerate(found, start=1):
+        if not isinstance(pair, list) or len(pair) < 2 or not all(map(_is_label, pair[:2])):
+            raise DataError(f'{file}, case {number}: expected a pair ["u", "v"], got {pair!r:.60}')
+        yield str(pair[0]), str(pair[1])
 
 
-def _refuse_entities(file: Path) -> None:
-    """An entity makes much of little, or names another file; no graph needs one."""
-
-    def refuse(name: str, *_: object) -> None:
-        raise DataError(f"{file} declares the XML entity '{name}'; replace it by its value")
-
-    parser = expat.ParserCreate()
-    parser.EntityDeclHandler = refuse
-    with file.open("rb") as opened, suppress(expat.ExpatError):  # networkx says where
-        parser.ParseFile(opened)
+def _is_label(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 def from_graph(graph: Any) -> EdgeList:

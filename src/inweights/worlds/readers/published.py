@@ -1,4 +1,4 @@
-"""Published sets of two-hop facts: TwoHopFact, SOCRATES and MQuAKE, by their columns.
+"""Published sets of facts: TwoHopFact, SOCRATES, MQuAKE and CounterFact, by their columns.
 
 TwoHopFact (Yang et al., arXiv:2402.16837) and SOCRATES (arXiv:2411.16679) are CSV files with a
 chain ``e1 → e2 → e3`` a row; MQuAKE (Zhong et al., arXiv:2305.14795) is a JSON list of chains of
@@ -98,6 +98,32 @@ def mquake_facts(record: Mapping[str, Any], where: str, *, edited: bool = False)
         template = _template(str(hop.get("cloze", "")), subject)
         facts.append(Fact((subject, relation, thing), template, aliases))
     return facts
+
+
+def is_counterfact(record: Any) -> bool:
+    """Whether a record is a case of CounterFact: it holds a ``requested_rewrite``."""
+    return isinstance(record, Mapping) and isinstance(record.get("requested_rewrite"), Mapping)
+
+
+def counterfact_fact(record: Mapping[str, Any], where: str, *, edited: bool = False) -> Fact:
+    """Return the fact of a case of CounterFact, before or after its edit.
+
+    Read are ``subject``, ``relation_id`` (the number of a property of Wikidata), ``prompt``, and
+    ``str`` of ``target_true``, or ``target_new`` with ``edited``.
+    """
+    found = record["requested_rewrite"]
+    target = found.get("target_new" if edited else "target_true")
+    target = target.get("str") if isinstance(target, Mapping) else target
+    prompt = str(found.get("prompt", ""))
+    triple = (found.get("subject"), found.get("relation_id") or prompt, target)
+    if not all(map(_written, triple)):
+        raise DataError(
+            f"{where}: a case of CounterFact needs subject, relation_id or prompt, and target_true "
+            f"with str; got {triple}"
+        )
+    subject, relation, thing = (" ".join(str(part).split()) for part in triple)
+    template = _template(prompt.replace("{}", subject, 1), subject)
+    return Fact((subject, relation, thing), template)
 
 
 def _written(value: Any) -> bool:

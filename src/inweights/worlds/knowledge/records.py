@@ -1,0 +1,222 @@
+"""Facts from JSON: objects with three keys, lists of three, and forms that others publish."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from inweights.errors import DataError
+from inweights.worlds.knowledge.refused import refusal_of
+from inweights.worlds.knowledge.text import Row, row_of, table_rows
+from inweights.worlds.readers import published
+from inweights.worlds.readers.arrange import Layout
+from inweights.worlds.readers.graph_files import is_linked
+from inweights.worlds.readers.headers import FACTS, places_of
+from inweights.worlds.readers.linked import linked_facts
+from inweights.worlds.readers.neo4j import export_record_facts, is_export_record, node_name
+from inweights.worlds.readers.remark import Remark
+
+#: Keys under which a list of facts stands in an object.
+_LISTS = ("triples", "triplets", "triple_list", "facts", "statements", "relations", "data", "rows")
+
+
+class Records:
+    """How records of JSON become facts.
+
+    Args:
+        path: Named in errors.
+        layout: What the caller says about columns.
+        remarks: Where what was assumed is added.
+        edited: Facts after their edit, where a published set has edits.
+    """
+
+    def __init__(
+        self, path: str | Path, layout: Layout, remarks: list[Remark], *, edited: bool
+    ) -> None:
+        self.path, self.layout, self.remarks, self.edited = path, layout, remarks, edited
+        self.told: set[str] = set()
+
+    def rows(self, records: Sequence[tuple[int, Any]], unit: str) -> Iterator[Row]:
+        """Yield the facts of records that are numbered by line or case.
+
+        Raises:
+            DataError: A record is no fact: says which keys it has, and what is needed.
+        """
+        if any(is_export_record(record) for _, record in records[:1]):
+            kept = [(number, r) for number, r in records if is_export_record(r)]
+            facts = export_record_facts(self.path, kept, self.remarks)
+            yield from (Row(number, fact) for number, fact in facts)
+        elif records and all(_is_list_of_texts(record) for _, record in records):
+            cells = [(number, [_text(cell) for cell in record]) for number, record in records]
+            yield from table_rows(self.path, cells, self.layout, self.remarks, line=unit)
+        else:
+            for number, record in records:
+                yield from self.of_record(record, number, f"{self.path}, {unit} {number}")
+
+    def whole(self, found: Any) -> Iterator[Row]:
+        """Yield the facts of a whole file: a list, or an object that holds one.
+
+        Raises:
+            DataError: It holds no facts.
+        """
+        if isinstance(found, Mapping):
+            if isinstance(found.get("elements"), Mapping):
+                found = found["elements"]  # as Cytoscape has it
+            if is_linked(found):
+                facts = linked_facts(self.path, found, self.remarks)
+                yield from (Row(number, fact) for number, fact in facts)
+                return
+            found = self._list_in(found)
+        yield from self.rows([*enumerate(found, start=1)], "case")
+
+    def of_record(self, record: Any, number: int, where: str) -> Iterator[Row]:
+        """Yield the facts of one record."""
+        if published.is_mquake(record):
+            facts = published.mquake_facts(record, where, edited=self.edited)
+            yield from (Row(number, fact, chain=True) for fact in facts)
+        elif published.is_counterfact(record):
+            self._say("format", "CounterFact: the facts " + ("after", "before")[not self.edited]
+                      + " their edit, with the number of the relation for its name")  # fmt: skip
+            yield Row(number, published.counterfact_fact(record, where, edited=self.edited))
+        elif not isinstance(record, Mapping):
+            raise DataError(f"{where}: not a JSON object, but {json.dumps(record)[:40]}")
+        else:
+            yield from self._of_object(record, number, where)
+
+    def _of_object(self, record: Mapping[str, Any], number: int, where: str) -> Iterator[Row]:
+        lower = {str(key).lower(): value for key, value in record.items()}
+        if published.is_two_hop(list(lower)):
+            plain = {key: "" if v is None else str(v) for key, v in lower.items()}
+            facts = published.two_hop_facts(plain, where)
+            yield from (Row(number, fact, chain=True) for fact in facts)
+            return
+        keys = tuple(str(key) for key in record)
+        places = self._places(keys)
+        if places is None:
+            inner = [lower[key] for key in _LISTS if isinstance(lower.get(key), list)]
+            if len(inner) == 1 and inner[0] is not record:
+                for part in inner[0]:
+                    yield from self._inner(part, number, where)
+                return
+            raise refusal_of(keys, where)
+        values = list(record.values())
+        fields = [self._field(values[places[role]], role, where) for role in FACTS]
+        stage = values[places["stage"]] if "stage" in places else None
+        yield row_of(fields, "" if stage is None else str(stage), number, where)
+
+    def _inner(self, part: Any, number: int, where: str) -> Iterator[Row]:
+        """A fact of a list within a record."""
+        if _is_list_of_texts(part) and len(part) == len(FACTS):
+            self._say("order", "lists of three are read as subject, relation and object")
+            yield row_of([_text(cell) for cell in part], "", number, where)
+        elif isinstance(part, Mapping):
+            yield from self._of_object(part, number, where)
+        else:
+            raise DataError(f"{where}: no fact of three, but {json.dumps(part)[:40]}")
+
+    def _places(self, keys: tuple[str, ...]) -> Mapping[str, int] | None:
+        if not self.layout.columns:
+            return _places(keys)
+        lower = [key.casefold() for key in keys]
+        named = [column.casefold() for column in self.layout.columns]
+        if len(named) != len(FACTS) or not set(named) <= set(lower):
+            return None
+        return dict(zip(FACTS, (lower.index(name) for name in named), strict=True))
+
+    def _field(self, value: Any, role: str, where: str) -> str:
+        if isinstance(value, Mapping):  # a node with a name of its own
+            found = node_name({str(key).lower(): v for key, v in value.items()}, "")
+            found = found or _text(value.get("value", value.get("str")))
+            if found:
+                return found
+        if isinstance(value, Mapping | list | bool):
+            several = "; write one object per fact" if isinstance(value, list) else ""
+            shown = json.dumps(value)[:40]
+            raise DataError(f"{where}: {role} must be a string, got {shown}{several}")
+        return _text(value)
+
+    def _list_in(self, found: Mapping[str, Any]) -> Sequence[Any]:
+        """The list of facts that an object holds, or facts as keys and values."""
+        lists = {key: value for key, value in found.items() if isinstance(value, list) and value}
+        named = [key for key in lists if str(key).lower() in _LISTS]
+        results = found.get("results")
+        if isinstance(results, Mapping) and isinstance(results.get("bindings"), list):
+            self._say("format", "results of a SPARQL query")
+            return list(results["bindings"])
+        if len(named) == 1 or len(lists) == 1:
+            key = named[0] if len(named) == 1 else next(iter(lists))
+            self._say("format", f"facts are read from the list under the key '{key}'")
+            return lists[key]
+        if found and all(isinstance(value, Mapping) for value in found.values()):
+            self._say("format", "keys are read as subjects, and theirs as relations")
+            return [fact for name, inner in found.items() for fact in _spread(name, inner)]
+        keys = ", ".join(map(str, list(found)[:8])) or "none"
+        raise DataError(
+            f"{self.path} contains no list; expected the cases of MQuAKE, or objects of facts; its "
+            f"keys are {keys}"
+        )
+
+    def _say(self, kind: str, text: str) -> None:
+        if text not in self.told:
+            self.told.add(text)
+            self.remarks.append(Remark(kind, (), text))
+
+
+def json_rows(path: Path, text: str, records: Records) -> Iterator[Row]:
+    """Yield the facts of a file of JSON: one value, or one a line where its name ends so."""
+    if path.suffix.lower() == ".json":
+        try:
+            found = json.loads(text)
+        except json.JSONDecodeError as error:
+            try:
+                lines = [*_lines(path, text)]
+            except DataError:
+                raise DataError(f"{path}, line {error.lineno}: not JSON ({error.msg})") from None
+            if len(lines) < 2:
+                raise DataError(f"{path}, line {error.lineno}: not JSON ({error.msg})") from None
+            yield from records.rows(lines, "line")
+            return
+        except RecursionError:
+            raise DataError(f"{path} is nested too deeply; expected a list of objects") from None
+        if not isinstance(found, list | Mapping):
+            raise DataError(
+                f"{path} contains no list; expected the cases of MQuAKE, or objects of facts"
+            )
+        yield from records.whole(found)
+    else:
+        yield from records.rows([*_lines(path, text)], "line")
+
+
+def _lines(path: Path, text: str) -> Iterator[tuple[int, Any]]:
+    # Not splitlines: a name may hold one of the rarer separators that it cuts at.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                yield number, msgspec.json.decode(line)
+            except (msgspec.DecodeError, RecursionError) as error:
+                raise DataError(f"{path}, line {number}: not a JSON object ({error})") from None
+
+
+@lru_cache(maxsize=256)
+def _places(keys: tuple[str, ...]) -> Mapping[str, int] | None:
+    return places_of(keys)
+
+
+def _is_list_of_texts(record: Any) -> bool:
+    if not isinstance(record, list) or len(record) < len(FACTS):
+        return False
+    return all(isinstance(cell, str | int | float) or cell is None for cell in record)
+
+
+def _spread(name: str, inner: Mapping[str, Any]) -> Iterator[list[Any]]:
+    for relation, values in inner.items():
+        for value in values if isinstance(values, list) else [values]:
+            if value is not None:
+                yield [name, relation, value]
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,58 @@
+"""What a file holds that is no file of facts, and what to do with it."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from inweights.errors import DataError
+from inweights.worlds.readers.headers import FACTS, found_roles
+
+_SHOWN = 10
+
+
+@lru_cache(maxsize=1)
+def _formats() -> Sequence[Mapping[str, Any]]:
+    text = Path(__file__).with_name("refused.toml").read_text(encoding="utf-8")
+    formats: Sequence[Mapping[str, Any]] = tomllib.loads(text)["format"]
+    return formats
+
+
+def known_format(keys: Sequence[str]) -> Mapping[str, Any] | None:
+    """Return what is known of a form of data that holds no facts: ``name`` and ``advice``.
+
+    Example:
+        >>> known_format(["instruction", "input", "output"])["name"]
+        'instructions in the form of Alpaca'
+    """
+    lower = {key.lower() for key in keys}
+    return next((one for one in _formats() if set(one["keys"]) <= lower), None)
+
+
+def refusal_of(keys: Sequence[str], where: str, *, what: str = "keys") -> DataError:
+    """Return the error for an object or a table that lacks a subject, a relation or an object.
+
+    Args:
+        keys: Keys of the object, or columns of the table.
+        where: File and place.
+        what: What ``keys`` are called.
+    """
+    known = known_format(keys)
+    shown = ", ".join(keys[:_SHOWN]) + (" …" if len(keys) > _SHOWN else "")
+    if known:
+        return DataError(
+            f"{where}: {known['name']} ({what} {shown}); expected facts with subject, relation "
+            f"and object; {known['advice']}"
+        )
+    found = found_roles(keys)
+    lacking = [role for role in FACTS if role not in found]
+    given = (
+        f"gives the columns {list(keys[:_SHOWN])}" if what == "columns" else f"has {what} {shown}"
+    )
+    example = ",".join([*keys, "SUBJECT", "RELATION", "OBJECT"][:3])
+    return DataError(
+        f"{where} {given}; expected subject, relation and object, and no word of these names "
+        f"{' or '.join(lacking)}; name three with --columns, such as --columns {example} "
+        "(columns= in Python)"
+    )

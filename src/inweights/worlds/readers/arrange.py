@@ -1,0 +1,253 @@
+"""Whether the first row of a table is a header, and which column is which.
+
+:func:`arrange` decides for facts and for edges by what is there: words that headers use, cells
+that occur again, the shape of what stands below. What it cannot know it refuses, with the option
+that says it; what it guessed is a remark.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.worlds.readers.headers import (
+    EDGES,
+    FACTS,
+    has_clear_word,
+    is_numbered,
+    places_of,
+    without_accents,
+)
+from inweights.worlds.readers.order import order_of
+from inweights.worlds.readers.remark import Remark
+
+Rows = Sequence[tuple[int, list[str]]]
+
+#: Shapes that no header has.
+_SHAPES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"[+-]?\d+([.,]\d+)*(e[+-]?\d+)?",  # a number
+        r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}.*",  # a date
+        r"<?\w+://\S+",  # an address
+        r"[QP]\d+",  # an entity of Wikidata
+        r"\d+[.:]\S*",
+    )
+)
+#: Cells that are shown of a row.
+_SHOWN = 8
+
+
+class Layout(NamedTuple):
+    """What a caller says about the columns of a table.
+
+    Attributes:
+        header: Whether the first row is a header; ``None`` to decide by what is there.
+        columns: Names or numbers (from 1) of the columns of subject, relation and object, or of
+            both ends of an edge; empty to decide by what is there.
+        wide: Whether every column is a relation of what the first column names.
+    """
+
+    header: bool | None = None
+    columns: tuple[str, ...] = ()
+    wide: bool = False
+
+
+class UnclearHeaderError(DataError):
+    """The first row of a file may be a header or a row; :attr:`cells` are what it holds."""
+
+    cells: tuple[str, ...] = ()
+
+
+class Arranged(NamedTuple):
+    """Which rows hold facts or edges, and in which columns.
+
+    Attributes:
+        places: Column of each role.
+        header: Cells of the header; empty where there is none.
+        rows: All other rows.
+        remarks: What was assumed.
+    """
+
+    places: Mapping[str, int]
+    header: tuple[str, ...]
+    rows: Rows
+    remarks: list[Remark]
+
+
+def parse_columns(text: str) -> tuple[str, ...]:
+    """Return names or numbers of columns that are written with commas between.
+
+    Example:
+        >>> parse_columns("head, tail,relation")
+        ('head', 'tail', 'relation')
+    """
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def arrange(
+    path: str | Path, rows: Rows, layout: Layout, needed: Sequence[str] = FACTS
+) -> Arranged:
+    """Decide on the header and the columns of a table.
+
+    Args:
+        path: Named in errors.
+        rows: Lines and cells, the first row with them.
+        layout: What the caller says.
+        needed: :data:`.FACTS` or :data:`.EDGES`.
+
+    Raises:
+        UnclearHeaderError: The first row may be a header or not.
+        DataError: No columns are known to be those that are needed.
+        ConfigError: A column that the caller names is not there.
+    """
+    if not rows:
+        return Arranged(dict(zip(needed, range(len(needed)), strict=True)), (), rows, [])
+    line, first = rows[0]
+    first = [cell.strip().removeprefix("#").strip() for cell in first]
+    named = any(not column.isdigit() for column in layout.columns)
+    given = True if named and layout.header is None else layout.header
+    header, why, sure = _is_header(path, rows, given, needed)
+    body = rows[1:] if header else rows
+    remarks = []
+    if header:
+        said = f"line {line} is read as the header ({why}): {_listed(first)}"
+        remarks.append(Remark("header", (line,), said, sure))
+    elif why:
+        said = f"line {line} is read as {_called(needed)}, not as a header: {why}"
+        remarks.append(Remark("header", (line,), said, sure))
+    if layout.columns:
+        places = _chosen(layout.columns, first if header else (), len(first), needed)
+    else:
+        known = places_of(first, needed) if header else None
+        places = known or _by_content(path, body, first if header else (), needed, remarks)
+    unread = [name for k, name in enumerate(first) if k not in places.values()]
+    if header and unread:
+        remarks.append(
+            Remark("columns", (line,), f"columns that are not read: {_listed(unread)}", True)
+        )
+    return Arranged(places, tuple(first) if header else (), body, remarks)
+
+
+def _is_header(
+    path: str | Path, rows: Rows, given: bool | None, needed: Sequence[str]
+) -> tuple[bool, str, bool]:
+    """Whether the first row is a header, why, and whether that is sure."""
+    line, cells = rows[0]
+    first = [cell.strip() for cell in cells]
+    if given is not None:
+        return given, "as was said" if given else "", True
+    places = places_of([cell.removeprefix("#").strip() for cell in first], needed)
+    again = _occur_again(rows)
+    if places is not None:
+        own = [first[places[role]] for role in needed]
+        same = sum(again[places[role]] for role in needed)
+        letters = all(len(cell) == 1 for cell in own)
+        if not same or (same == 1 and not letters):
+            return True, "its words name columns", not letters
+        if letters:
+            return False, "its letters occur again below", False
+    elif is_numbered(first) and not any(_shaped(cell) for cell in first):
+        return True, "its cells count columns", False
+    elif len(rows) == 1:
+        return False, "there is no other", False
+    elif any(again) and not has_clear_word(
+        [c for c, there in zip(first, again, strict=True) if not there]
+    ):
+        return False, "", True
+    elif not any(again):
+        for place, cell in enumerate(first):
+            below = [row[place].strip() for _, row in rows[1:] if place < len(row)]
+            shaped = len(below) > 1 and all(map(_shaped, below))
+            letters = len(cell) == 1 and all(len(other) == 1 for other in below)
+            if letters or (shaped and _shaped(cell)):
+                return False, f"'{cell}' is of the kind that stands below it", True
+            if shaped and cell:
+                return True, f"all of '{cell}' are numbers, dates or addresses", False
+    raise _unclear(path, line, first, needed)
+
+
+def _unclear(
+    path: str | Path, line: int, cells: Sequence[str], needed: Sequence[str]
+) -> UnclearHeaderError:
+    wide = ", or --wide if each column is a relation of the first" if needed == FACTS else ""
+    error = UnclearHeaderError(
+        f"{path}, line {line}: {_listed(cells)} may be a header or {_called(needed)}; say "
+        f"--header yes or --header no{wide} (in Python header=True or header=False)"
+    )
+    error.cells = tuple(cells)
+    return error
+
+
+def _called(needed: Sequence[str]) -> str:
+    return "an edge" if tuple(needed) == EDGES else "a fact"
+
+
+def _listed(cells: Sequence[str]) -> str:
+    shown = ", ".join(" ".join(cell.split())[:40] for cell in cells[:_SHOWN])
+    return f"'{shown}'" + (" …" if len(cells) > _SHOWN else "")
+
+
+def _shaped(cell: str) -> bool:
+    return any(shape.fullmatch(cell.strip()) for shape in _SHAPES)
+
+
+def _occur_again(rows: Rows) -> list[bool]:
+    """Which cells of the first row occur in any other row."""
+    first = [_plain(cell) for cell in rows[0][1]]
+    there = dict.fromkeys(first, False)
+    for _, cells in rows[1:]:
+        for cell in cells:
+            text = _plain(cell)
+            if text in there:
+                there[text] = True
+    return [there[cell] and bool(cell) for cell in first]
+
+
+@lru_cache(maxsize=2**16)
+def _plain(cell: str) -> str:
+    """A cell as names are compared that may be written in two ways."""
+    return re.sub(r"[\s_.'-]+", "", without_accents(cell))
+
+
+def _chosen(
+    columns: Sequence[str], header: Sequence[str], width: int, needed: Sequence[str]
+) -> dict[str, int]:
+    """The columns that the caller names, by name or by number from 1."""
+    if len(columns) != len(needed):
+        raise ConfigError(
+            f"columns must name {len(needed)}: {', '.join(needed)}; got {', '.join(columns)}"
+        )
+    lower = [name.casefold() for name in header]
+    places = []
+    for column in columns:
+        if column.casefold() in lower:
+            places.append(lower.index(column.casefold()))
+        elif column.isdigit() and 1 <= int(column) <= width:
+            places.append(int(column) - 1)
+        else:
+            known = header or [str(k + 1) for k in range(width)]
+            raise unknown_name("column", column, known)
+    if len(set(places)) < len(places):
+        raise ConfigError(f"columns must name different columns, got {', '.join(columns)}")
+    return dict(zip(needed, places, strict=True))
+
+
+def _by_content(
+    path: str | Path,
+    rows: Rows,
+    header: Sequence[str],
+    needed: Sequence[str],
+    remarks: list[Remark],
+) -> dict[str, int]:
+    """The columns by what they hold, where no header says it."""
+    found = order_of([cells for _, cells in rows], tuple(needed), named=bool(header))
+    if found.why:
+        remarks.append(Remark("order", (), found.why))
+    if found.refused:
+        line, cells = rows[0]
+        called = f" ({', '.join(header)})" if header else f", line {line}"
+        raise DataError(f"{path}{called}: {found.refused.format(cells=_listed(cells))}")
+    return dict(zip(needed, found.places, strict=True))

@@ -1,0 +1,176 @@
+"""Which column of a table is the subject, the relation and the object, by the words of its header.
+
+One table of names, ``headers.toml``, serves facts (:data:`FACTS`) and edges (:data:`EDGES`).
+:func:`places_of` is what readers of both ask.
+"""
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+#: The columns that a fact needs, in the order in which they are named; and those of an edge.
+FACTS = ("subject", "relation", "object")
+EDGES = ("subject", "object")
+
+#: What else a header may name, which is no part of a fact.
+_BESIDE = ("stage", "weight", "number")
+#: Endings that tell two columns of one kind apart.
+_ENDS = (("1", "2"), ("a", "b"))
+
+
+@lru_cache(maxsize=1)
+def _table() -> Mapping[str, Any]:
+    text = Path(__file__).with_name("headers.toml").read_text(encoding="utf-8")
+    found = tomllib.loads(text)
+    found["relation"]["words"] = [*found["relation"]["clear"], *found["relation"]["words"]]
+    return found
+
+
+@lru_cache(maxsize=1)
+def _known() -> Mapping[str, Mapping[str, int]]:
+    """Role → name without marks → rank, the best 0."""
+    return {
+        role: {
+            " ".join(_tokens(word)): rank for rank, word in reversed([*enumerate(part["words"])])
+        }
+        for role, part in _table().items()
+        if "words" in part
+    }
+
+
+def _ranks(words: Sequence[str]) -> dict[str, int]:
+    ranks: dict[str, int] = {}
+    for rank, word in enumerate(words):
+        ranks.setdefault(" ".join(_tokens(word)), rank)
+    return ranks
+
+
+def _tokens(name: str) -> list[str]:
+    """The words of a name: without accents, case, brackets and punctuation.
+
+    Example:
+        >>> _tokens("propLabel"), _tokens("Node_1"), _tokens(":START_ID"), _tokens("Prädikat")
+        (['prop', 'label'], ['node', '1'], ['start', 'id'], ['pradikat'])
+    """
+    text = re.sub(r"\([^)]*\)", " ", name)
+    text = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
+    plain = re.sub(r"(?<=[^\W\d_])(?=\d)", " ", without_accents(text))
+    return [word for word in re.split(r"[\W_]+", plain) if word]
+
+
+def places_of(names: Sequence[str], needed: Sequence[str] = FACTS) -> dict[str, int] | None:
+    """Return where a header puts each column, or ``None`` if it is no header that is known.
+
+    Args:
+        names: Cells of a header, or keys of an object.
+        needed: :data:`FACTS` or :data:`EDGES`.
+
+    Returns:
+        Places of the needed columns, and of ``stage``, ``weight`` and ``number`` where they are.
+
+    Example:
+        >>> places_of(["id", "source", "target", "label"])
+        {'subject': 1, 'object': 2, 'relation': 3, 'number': 0}
+        >>> places_of(["node1", "node2"], EDGES), places_of(["Ana", "likes", "Ben"])
+        ({'subject': 0, 'object': 1}, None)
+    """
+    if len(names) > 2 and is_numbered(names):
+        return None
+    found = _by_words(names)
+    for role, place in _by_endings(names):
+        if not {"subject", "object"} <= found.keys():
+            found[role] = place
+    lacking = [role for role in needed if role not in found]
+    if len(lacking) == 1 and len(needed) > 2:  # two words say that the third is one, too
+        words = [names[found[role]] for role in needed if role in found]
+        left = [k for k in range(len(names)) if k not in found.values() and names[k].strip()]
+        if len(left) == 1 and all(len(word.strip()) > 1 for word in words):
+            found[lacking[0]] = left[0]
+            lacking = []
+    return None if lacking else found
+
+
+def without_accents(name: str) -> str:
+    """Return a name in small letters, without marks on them."""
+    text = unicodedata.normalize("NFKD", name.casefold())
+    return "".join(c for c in text if not unicodedata.combining(c))
+
+
+def found_roles(names: Sequence[str]) -> dict[str, int]:
+    """Return the roles that words of a header name, though some may be missing.
+
+    Example:
+        >>> found_roles(["subject", "prompt", "target_new"])
+        {'subject': 0}
+    """
+    return _by_words(names)
+
+
+def has_clear_word(names: Sequence[str]) -> bool:
+    """Whether a cell is a word for a relation and for nothing else, such as *predicate*."""
+    clear = {" ".join(_tokens(word)) for word in _table()["relation"]["clear"]}
+    return any(" ".join(_tokens(name)) in clear for name in names)
+
+
+def is_numbered(names: Sequence[str]) -> bool:
+    """Whether names only count columns: ``col1, col2, col3``, or ``0, 1, 2``.
+
+    Example:
+        >>> is_numbered(["V1", "V2", "V3"]), is_numbered(["0", "1", "2"]), is_numbered(["a1", "b2"])
+        (True, True, False)
+    """
+    parts = [re.fullmatch(r"(\D*?)(\d+)", name.strip()) for name in names]
+    if len(parts) < 2 or not all(parts):
+        return False
+    found = [(part[1], int(part[2])) for part in parts if part]
+    start = found[0][1]
+    counted = [number for _, number in found] == list(range(start, start + len(found)))
+    return counted and start in (0, 1) and len({stem for stem, _ in found}) == 1
+
+
+def _by_words(names: Sequence[str]) -> dict[str, int]:
+    """The best column of each role; a column has one role."""
+    ranked = sorted(
+        (quality, place, role) for place, name in enumerate(names) for role, quality in _roles(name)
+    )
+    found: dict[str, int] = {}
+    for _, place, role in ranked:
+        if role not in found and place not in found.values():
+            found[role] = place
+    return found
+
+
+def _roles(name: str) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Roles that a name may have, with how good it is: manner and rank, lower is better."""
+    words = _tokens(name)
+    known, beside = _known(), _table()["beside"]
+    whole = " ".join(words)
+    manners = ((1, ()), (0, beside["better"]), (2, beside["same"]), (3, beside["worse"]))
+    for role, ranks in known.items():
+        later = 10 if role in _BESIDE else 0
+        for manner, dropped in manners:
+            rest = [word for word in words if word not in dropped]
+            text = " ".join(rest)
+            if text in ranks and (manner == 1 or text != whole):
+                yield role, (manner + later, ranks[text])
+                break
+        else:
+            # As in source_airport, or station_to.
+            inside = [word for word in words if len(word) > 1 and word in ranks]
+            if role in EDGES and len(words) == 2 and len(inside) == 1:
+                yield role, (5, ranks[inside[0]])
+
+
+def _by_endings(names: Sequence[str]) -> list[tuple[str, int]]:
+    """Subject and object where two columns of one kind are counted: ``person1, person2``."""
+    words = [_tokens(name) for name in names]
+    for first, second in _ENDS:
+        for place, own in enumerate(words):
+            pair = [*own[:-1], second]
+            if len(own) > 1 and own[-1] == first and words.count(pair) == 1:
+                return [("subject", place), ("object", words.index(pair))]
+    return []

@@ -1,0 +1,83 @@
+"""Labels of ids from a second file, such as the names of ``Q142`` and ``P27``."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from inweights.errors import DataError
+from inweights.support.limits import read_text
+from inweights.worlds.readers.graph_files import read_json
+from inweights.worlds.readers.neo4j import node_name
+from inweights.worlds.readers.table import read_cells
+
+_IDS = ("id", "qid", "uri", "iri", "entity", "key", "code", "node", "item", "identifier", "mid")
+
+
+def read_labels(path: str | Path) -> dict[str, str]:
+    r"""Read a file of ids and labels: two columns, or JSON with ids for keys.
+
+    A first row whose first cell is a word for ids (``id``, ``qid``, ``uri``, …) is a header; with
+    more than two columns the second role is that of ``label``, ``name`` or ``title``.
+
+    Returns:
+        Label by id; of two ids with one label the second has its id added.
+
+    Raises:
+        DataError: The file is missing, or a row has no id and label.
+
+    Example:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp()) / "labels.tsv"
+        >>> _ = file.write_text("Q142\tFrance\nP27\tcitizen of\n")
+        >>> read_labels(file)
+        {'Q142': 'France', 'P27': 'citizen of'}
+    """
+    file = Path(path)
+    found = _from_json(file) if file.suffix.lower() == ".json" else _from_text(file)
+    if not found:
+        raise DataError(f"{file} contains no labels; expected lines 'id,label'")
+    taken: dict[str, str] = {}
+    return {
+        key: label if taken.setdefault(label, key) == key else f"{label} ({key})"
+        for key, label in found.items()
+    }
+
+
+def _from_text(file: Path) -> dict[str, str]:
+    rows = read_cells(file, read_text(file), least=2).rows
+    if not rows:
+        return {}
+    header = [cell.strip().lower().lstrip(":?#").split(":")[0] for cell in rows[0][1]]
+    headed = any(name in _IDS for name in header)
+    place = next((k for k, name in enumerate(header) if name in _IDS), 0)
+    names = [k for k, name in enumerate(header) if name in ("label", "name", "title")]
+    names += [k for k, name in enumerate(header) if k != place and name.endswith(("label", "name"))]
+    other = names[0] if headed and names else 1 - min(place, 1)
+    found = {}
+    for number, cells in rows[headed:]:
+        if len(cells) <= max(place, other):
+            raise DataError(f"{file}, line {number}: expected an id and a label, got {cells}")
+        key, label = cells[place].strip(), " ".join(cells[other].split())
+        if key and label:
+            found.setdefault(key, label)
+    return found
+
+
+def _from_json(file: Path) -> dict[str, str]:
+    found = read_json(file)
+    records = found.items() if isinstance(found, Mapping) else enumerate(found)
+    labels = {}
+    for key, value in records:
+        name, label = _labelled(str(key), value)
+        if name and label:
+            labels.setdefault(name, label)
+    return labels
+
+
+def _labelled(key: str, value: Any) -> tuple[str, str]:
+    if isinstance(value, Mapping):
+        lower = {str(k).lower(): v for k, v in value.items()}
+        own = next((str(lower[name]) for name in _IDS if name in lower), key)
+        named = {k: v for k, v in lower.items() if k not in _IDS}
+        return own, node_name(named, "")
+    return key, " ".join(str(value).split()) if isinstance(value, str | int | float) else ""

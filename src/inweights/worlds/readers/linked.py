@@ -1,0 +1,136 @@
+"""Facts from graphs whose edges say what relates two nodes: GraphML, GEXF, GML, nodes and links.
+
+A node is called by its name, title or label, else by its number; the relation is the edge's label,
+type or relation, whichever word of :mod:`.headers` comes first.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from inweights.errors import DataError
+from inweights.worlds.readers.graph_files import FORMATS, links_of, read_graph
+from inweights.worlds.readers.headers import EDGES, found_roles, places_of
+from inweights.worlds.readers.neo4j import node_name
+from inweights.worlds.readers.published import Fact
+from inweights.worlds.readers.remark import Remark
+
+
+def graph_facts(path: Path, remarks: list[Remark]) -> Iterator[tuple[int, Fact]]:
+    """Yield the edges of a GraphML, GEXF or GML file as facts, numbered in their order.
+
+    Raises:
+        DataError: The file is broken, or an edge says no relation.
+    """
+    graph = read_graph(path)
+    names = _unlike(
+        {node: node_name(_lower(data), str(node)) for node, data in graph.nodes.items()}
+    )
+    links = [(u, v, data) for u, v, data in graph.edges(data=True)]
+    yield from _facts(path, names, links, remarks)
+    kind = FORMATS[path.suffix.lower()][0]
+    remarks.append(Remark("format", (), f"edges of {kind}: {len(links)} facts", True))
+
+
+def linked_facts(
+    path: str | Path, found: Mapping[str, Any], remarks: list[Remark]
+) -> Iterator[tuple[int, Fact]]:
+    """Yield the links of a JSON object of nodes and links as facts.
+
+    Raises:
+        DataError: A link lacks an end or a relation.
+    """
+    names, links = _read(path, found)
+    yield from _facts(path, names, links, remarks)
+    said = f"a graph of {len(names)} nodes: {len(links)} links are facts"
+    remarks.append(Remark("format", (), said, True))
+
+
+def links_with_names(
+    path: str | Path, found: Mapping[str, Any]
+) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return both ends of each link of a JSON object of nodes and links, and all nodes, by name."""
+    names, links = _read(path, found)
+    ends = [(names.get(u, str(u)), names.get(v, str(v))) for u, v, _ in links]
+    return ends, list(names.values())
+
+
+def _read(
+    path: str | Path, found: Mapping[str, Any]
+) -> tuple[dict[Any, str], list[tuple[Any, Any, Mapping[str, Any]]]]:
+    nodes: dict[Any, str] = {}
+    for place, node in enumerate(found["nodes"]):
+        data = _lower(_flat(node)) if isinstance(node, Mapping) else {"id": node}
+        key = _key(data.get("id", data.get("key", place)))
+        nodes[key] = node_name(data, str(key))
+    names = _unlike(nodes)
+    links = []
+    for number, link in enumerate(links_of(found) or (), start=1):
+        data = _flat(link) if isinstance(link, Mapping) else {}
+        places = places_of(list(data), EDGES)
+        if places is None:
+            keys = ", ".join(map(str, data)) or str(link)[:40]
+            raise DataError(f"{path}, link {number}: no source and target; its keys are {keys}")
+        values = list(data.values())
+        u, v = (_key(values[places[role]]) for role in EDGES)
+        links.append((u, v, {key: value for key, value in data.items() if value not in (u, v)}))
+    return names, links
+
+
+def _facts(
+    path: str | Path,
+    names: Mapping[Any, str],
+    links: Iterable[tuple[Any, Any, Mapping[str, Any]]],
+    remarks: list[Remark],
+) -> Iterator[tuple[int, Fact]]:
+    read = set()
+    for number, (u, v, data) in enumerate(links, start=1):
+        texts = {k: x for k, x in data.items() if isinstance(x, str) and x.strip()}
+        place = found_roles(list(texts)).get("relation")
+        if place is None:
+            place = next(
+                (k for k, key in enumerate(texts) if key.lower() in ("name", "title")), None
+            )
+        if place is None:
+            keys = ", ".join(map(str, data)) or "none"
+            raise DataError(
+                f"{path}, edge {number}: it says no relation, which a fact needs (its attributes: "
+                f"{keys}); 'inweights atlas {path}' reads the file as a graph"
+            )
+        key = list(texts)[place]
+        read.add(key)
+        yield (
+            number,
+            Fact((names.get(u, str(u)), " ".join(texts[key].split()), names.get(v, str(v)))),
+        )
+    if read:
+        said = f"the relation is what edges have as {', '.join(sorted(map(str, read)))}"
+        remarks.append(Remark("order", (), said, sure=len(read) == 1))
+
+
+def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
+    """An object with what stands in ``data`` or ``properties`` beside its own keys."""
+    inner = [record[key] for key in ("properties", "data") if isinstance(record.get(key), Mapping)]
+    flat = {str(key): value for part in inner for key, value in part.items()}
+    own = {str(k): v for k, v in record.items() if k not in ("properties", "data")}
+    return {**flat, **own}
+
+
+def _lower(record: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(key).lower(): value for key, value in record.items()}
+
+
+def _key(value: Any) -> Any:
+    """What a node is known by: of an object its id."""
+    if isinstance(value, Mapping):
+        value = value.get("id", value.get("name"))
+    return value if isinstance(value, str | int | float) else str(value)
+
+
+def _unlike(names: Mapping[Any, str]) -> dict[Any, str]:
+    """Names of nodes; of several with one name all but the first have their number added."""
+    taken: dict[str, Any] = {}
+    return {
+        key: name if taken.setdefault(name, key) == key else f"{name} ({key})"
+        for key, name in names.items()
+    }
