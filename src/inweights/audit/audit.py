@@ -11,6 +11,7 @@ import polars as pl
 
 from inweights.audit import counts
 from inweights.audit.forecast import forecast as forecast_of
+from inweights.audit.homonyms import Contradicted, contradicted_chains
 from inweights.audit.questions import of_one_each, worded
 from inweights.errors import InweightsError
 from inweights.support.progress import Progress, SolverProgress
@@ -52,6 +53,8 @@ class Audit:
             is part of the subject's, or the other way round: answers that may be read off the name.
         samples: Three facts of each relation and three questions of each kind, as ``augment`` would
             word them: ``role``, ``text``, ``answer``.
+        contradicted: Chains whose direct relation the file states with another value: one name
+            seems to mean two things.
         entity_positions: How many entities only begin triples, only end them, or do both; and how
             many dates and numbers end triples, which are no entities.
         forecast: What :func:`inweights.predict` says, of a part where there are many facts; or
@@ -69,6 +72,7 @@ class Audit:
     leaks: pl.DataFrame
     name_overlap: pl.DataFrame
     samples: pl.DataFrame
+    contradicted: list[Contradicted]
     entity_positions: dict[str, int]
     forecast: Prediction | None
     why_no_forecast: str
@@ -137,7 +141,7 @@ def audit(
     return Audit(
         knowledge=knowledge, relations=relations, compositions=compositions, listed=listed,
         bridges=bridges, transfers=transfers, leaks=leaks, name_overlap=overlap,
-        samples=worded(knowledge, words),
+        samples=worded(knowledge, words), contradicted=contradicted_chains(knowledge, words),
         entity_positions=counts.entity_positions(knowledge), forecast=prediction,
         why_no_forecast=why, seconds=time.perf_counter() - began,
     )  # fmt: skip

@@ -60,6 +60,8 @@ class Augmented:
         choices: What ``auto`` took for each kind of question, and why.
         facts: ``subject, relation, object``, a row a fact.
         rewritten: Facts that a model said again, and of how many it was asked to.
+        doubtful: Facts that begin no chain, stated or asked, as the file contradicts one: their
+            object seems to be another thing of the same name.
         often: How often the rarest and the commonest fact are stated by themselves in ``train``.
     """
 
@@ -77,6 +79,7 @@ class Augmented:
     facts: pl.DataFrame = field(default_factory=pl.DataFrame)
     rewritten: tuple[int, int] = (0, 0)
     often: tuple[int, int] = (0, 0)
+    doubtful: int = 0
 
     @property
     def counts(self) -> dict[str, int]:
@@ -218,6 +221,7 @@ def augment(
         facts=knowledge.frame().select("subject", "relation", "object"),
         rewritten=(sum(row.role == "rewritten" for row in added), len(knowledge) if rewrite else 0),
         often=(min(often), max(often)),
+        doubtful=len(telling.doubtful),
     )
 
 

@@ -8,6 +8,7 @@ import msgspec
 import polars as pl
 
 from inweights.audit.audit import Audit
+from inweights.audit.homonyms import describe
 from inweights.audit.near import near_spellings
 from inweights.support.progress import plural
 from inweights.theory.prediction.tables import OUTVOTED
@@ -19,6 +20,8 @@ Level = Literal["good", "act", "note"]
 _COMMON, _SUBJECTS = 0.3, 5
 #: Of each kind of remark or shortcut, so many are told.
 _TOLD = 3
+#: Names that are listed.
+_NAMED = 8
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -121,7 +124,18 @@ def findings(audit: Audit) -> tuple[Finding, ...]:
         >>> [f.title for f in findings(audit(read_knowledge("@people"))) if f.level == "act"]
         ['55 of 55 bridges have no identity statement']
     """
-    parts = (_remarks, _near, _bridges, _asserted, _crowded, _leaks, _late, _shortcuts, _theory)
+    parts = (
+        _remarks,
+        _near,
+        _homonyms,
+        _bridges,
+        _asserted,
+        _crowded,
+        _leaks,
+        _late,
+        _shortcuts,
+        _theory,
+    )
     order = {"act": 0, "good": 1, "note": 2}
     return tuple(sorted(chain(*(part(audit) for part in parts)), key=lambda f: order[f.level]))
 
@@ -228,6 +242,20 @@ def _near(audit: Audit) -> Iterator[Finding]:
     if texts:
         text = f"{_some(texts, '; ')} `--fix FOLDER --near` takes the second name."
         yield Finding("act", f"{plural(len(texts), 'name')} that may be misspelt", text)
+
+
+def _homonyms(audit: Audit) -> Iterator[Finding]:
+    chains = audit.contradicted
+    if chains:
+        facts = audit.knowledge
+        bridges = dict.fromkeys(facts.names(chain.first)[2] for chain in chains)
+        names = ", ".join(list(bridges)[:_NAMED]) + (" …" if len(bridges) > _NAMED else "")
+        yield Finding(
+            "act",
+            f"{plural(len(chains), 'chain is', 'chains are')} contradicted by the file itself",
+            f"{_some(describe(facts, chains), '. ')} {names} may each be two things: give each its "
+            "own name. `inweights augment` states and asks no chain that begins so.",
+        )
 
 
 def _some(texts: Sequence[str], between: str) -> str:

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inweights.worlds.knowledge.names import is_literal, is_nothing, without_accents
+from inweights.worlds.knowledge.names import is_literal, is_nothing
+from inweights.worlds.readers.headers import without_accents
 from inweights.worlds.world import Ids
 
 #: Shortest names that may differ in one edit, and in two.

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from inweights.audit.homonyms import doubtful_facts
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.names import literals
@@ -137,8 +138,11 @@ def _compositions(
         told[s, r].append(o)
     stated = {(s, o) for s, _, o in facts.triples.tolist()}
     seen: set[tuple[int, int, int]] = set()
+    doubtful = doubtful_facts(facts, words)
     # Twice as many as are asked, since some may have no wrong candidate.
     for i, j in rng.permutation(chains_of(facts, 2 * QUESTIONS)).tolist():
+        if i in doubtful:
+            continue
         s, r, b = facts.triples[i].tolist()
         _, second, o = facts.triples[j].tolist()
         if (s, r, second) in seen:

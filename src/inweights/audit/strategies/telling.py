@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from inweights.audit.homonyms import doubtful_facts
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.triples import bridges_of
@@ -69,6 +70,11 @@ class Telling:
         drawn = self.rng("hold out").permutation(bridges)
         return frozenset(drawn[: round(self.hold_out * len(bridges))].tolist())
 
+    @cached_property
+    def doubtful(self) -> frozenset[int]:
+        """Facts whose object seems to be another thing of the same name: they begin no chain."""
+        return doubtful_facts(self.facts, self.words)
+
     def statement(self, fact: int, wording: int = 0) -> tuple[str, str]:
         """Prompt and completion of a fact."""
         s, r, o = self.facts.names(fact)
@@ -79,7 +85,7 @@ class Telling:
         return int(self.facts.triples[chain[0], 0]), int(self.facts.triples[chain[-1], 2])
 
     def chains(self, hops: int) -> list[tuple[int, ...]]:
-        """Chains of a given length, without held-out bridges and cycles.
+        """Chains of a given length, without held-out bridges, cycles and facts in doubt.
 
         Where there are too many, those of :attr:`first` come first, and then every fact begins one
         chain before any begins a second.
@@ -93,6 +99,8 @@ class Telling:
         def grow(begun: tuple[int, ...], seen: frozenset[int]) -> Iterator[tuple[int, ...]]:
             if len(begun) == hops:
                 yield begun
+                return
+            if begun[-1] in self.doubtful:
                 return
             for j in after.get(triples[begun[-1]][2], ()):
                 if triples[j][2] not in seen:
@@ -113,7 +121,8 @@ class Telling:
 
         def can_be_told(i: int, j: int) -> bool:
             (s, _, bridge), (_, _, o) = triples[i], triples[j]
-            return bridge not in self.held and len({s, bridge, o}) == 3
+            held = bridge in self.held or i in self.doubtful
+            return not held and len({s, bridge, o}) == 3
 
         first = dict.fromkeys(p for p in self.first if hops == 2 and can_be_told(*p))
         others = (found for found in turns() if found not in first)

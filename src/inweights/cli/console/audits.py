@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: Rows of each table that are shown.
 _SHOWN = 8
 #: What JSON says of a training set that was written, as it is.
-_COUNTED = "dropped chains alone counts words tokens plain rewritten often"
+_COUNTED = "dropped chains alone counts words tokens plain rewritten often doubtful"
 #: Leaks in the JSON object: a dense graph of 5,000 facts has half a million. Python has them all.
 _LEAKS = 1000
 
@@ -151,6 +151,11 @@ def _questions(made: Augmented) -> None:
         why = " (none through a fact of an entity about itself)" if itself else ""
         out.print(f"of {made.chains:,} two-step questions {asked:,} are evaluated{why}")
     told = made.questions.filter(pl.col("told").list.len() > 0).height
+    if made.doubtful:
+        out.print(
+            f"{plural(made.doubtful, 'fact begins', 'facts begin')} no chain, as the file "
+            "contradicts one: a name may mean two things (inweights audit)"
+        )
     for count, what in (
         (told, "stated directly in a text (column `told`)"),
         (made.dropped, "left out: a training text contains the prompt"),
@@ -266,6 +271,8 @@ def _plain(made: Audit) -> dict[str, Any]:
         "facts": len(facts),
         "entities": len(facts.entities),
         "ends": made.entity_positions,
+        "reading": [parts_of(remark, "kind lines text sure") for remark in facts.reading],
+        "contradicted": [chain._asdict() for chain in made.contradicted],
         "remarks": [parts_of(remark, "kind lines text") for remark in facts.remarks],
         "relations": made.relations.join(made.name_overlap, on="relation", maintain_order="left"),
         **parts_of(made, "compositions listed bridges transfers why_no_forecast"),

@@ -129,7 +129,7 @@ def _rows(
     layout = source.layout
     chain = not three and is_two_hop(names)
     if layout.columns or layout.wide:
-        cells = ["" if v is None else str(v) for v in columns]
+        cells = list(columns)
         table = [(0, cells), *enumerate((_texts(row) for row in rows), start=1)]
         layout = layout._replace(header=True)
         yield from text.table_rows(place, table, layout, source.remarks, line="row")

@@ -53,7 +53,7 @@ def _from_text(file: Path) -> dict[str, str]:
     names = [k for k, name in enumerate(header) if name in ("label", "name", "title")]
     names += [k for k, name in enumerate(header) if k != place and name.endswith(("label", "name"))]
     other = names[0] if headed and names else 1 - min(place, 1)
-    found = {}
+    found: dict[str, str] = {}
     for number, cells in rows[headed:]:
         if len(cells) <= max(place, other):
             raise DataError(f"{file}, line {number}: expected an id and a label, got {cells}")
@@ -66,7 +66,7 @@ def _from_text(file: Path) -> dict[str, str]:
 def _from_json(file: Path) -> dict[str, str]:
     found = read_json(file)
     records = found.items() if isinstance(found, Mapping) else enumerate(found)
-    labels = {}
+    labels: dict[str, str] = {}
     for key, value in records:
         name, label = _labelled(str(key), value)
         if name and label:

@@ -64,7 +64,7 @@ def _read(
         key = _key(data.get("id", data.get("key", place)))
         nodes[key] = node_name(data, str(key))
     names = _unlike(nodes)
-    links = []
+    links: list[tuple[Any, Any, Mapping[str, Any]]] = []
     for number, link in enumerate(links_of(found) or (), start=1):
         data = _flat(link) if isinstance(link, Mapping) else {}
         places = places_of(list(data), EDGES)

@@ -1,0 +1,141 @@
+"""Names that seem to mean two things: chains that end elsewhere than the file itself states.
+
+An airport called like a city takes part in facts of both: *Sugar Bush Field, in_city, Warren* and
+*Warren, in_state, AZ*, while the field's own state is VT. Such chains are reported by ``audit`` and
+never stated by ``augment``.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from inweights.worlds.knowledge.knowledge import Knowledge
+from inweights.worlds.knowledge.names import literals
+from inweights.worlds.knowledge.wording import Wording
+from inweights.worlds.world import Ids
+
+#: A relation has one value a subject, as a rule, when at least this share of its subjects has one.
+_FUNCTIONAL = 0.9
+#: Words of relations between things and places, where a place lies in what its place lies in.
+_PLACES = {
+    "city", "town", "village", "municipality", "county", "district", "province", "region", "state",
+    "country", "continent", "island", "area", "territory", "located", "lies", "location", "place",
+}  # fmt: skip
+
+
+class Contradicted(NamedTuple):
+    """A chain whose end the file contradicts.
+
+    Attributes:
+        first: Number of its first fact.
+        second: Number of its second fact.
+        stated: Number of the fact that states another value of the second relation.
+    """
+
+    first: int
+    second: int
+    stated: int
+
+
+def contradicted_chains(facts: Knowledge, words: Wording) -> list[Contradicted]:
+    r"""Return chains of two facts whose direct relation the file states with another value.
+
+    Only where the two may be expected to agree: most chains of the two relations do, where that
+    can be compared; or both relations are of places; or few objects of the first relation have
+    the second, which so belongs to things of another kind. Otherwise a chain through a person, or
+    between things of one kind (a friend's country), says nothing about its beginning. Dates and
+    numbers are left out.
+
+    Args:
+        facts: The facts.
+        words: Says which relations lead to persons.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from inweights.worlds import read_knowledge
+        >>> path = Path(tempfile.mkdtemp()) / "facts.csv"
+        >>> _ = path.write_text("Oak Field,city,Bethel\nOak Field,state,ME\nBethel,state,AK\n")
+        >>> contradicted_chains(read_knowledge(path), Wording())
+        [Contradicted(first=0, second=2, stated=1)]
+    """
+    single = _single_values(facts)
+    plain = literals(facts.entities, facts.triples)
+    pairs: defaultdict[tuple[int, int], list[Contradicted]] = defaultdict(list)
+    agree: defaultdict[tuple[int, int], int] = defaultdict(int)
+    for i, (s, r, b) in enumerate(facts.triples.tolist()):
+        if s == b or b not in single or s not in single:
+            continue
+        own, theirs = single[s], single[b]
+        for second in own.keys() & theirs.keys() - {r}:
+            (stated, o), (j, end) = own[second], theirs[second]
+            if o == end:
+                agree[r, second] += 1
+            elif end != s and o != b and not (plain[o] or plain[end]):
+                pairs[r, second].append(Contradicted(i, j, stated))
+    found: list[Contradicted] = []
+    for (first, second), chains in pairs.items():
+        if agree[first, second] >= len(chains) or _should_agree(facts, words, first, second):
+            found += chains
+    return sorted(found)
+
+
+def doubtful_facts(facts: Knowledge, words: Wording) -> frozenset[int]:
+    """Return numbers of facts whose object seems to be another thing of the same name.
+
+    Those that begin a contradicted chain: what else is stated of the object may be false of what
+    the fact means, too.
+    """
+    return frozenset(chain.first for chain in contradicted_chains(facts, words))
+
+
+def _single_values(facts: Knowledge) -> dict[int, dict[int, tuple[int, int]]]:
+    """Of each subject, its values of relations that have one as a rule, with the fact's number."""
+    values: defaultdict[int, defaultdict[int, list[tuple[int, int]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for j, (s, r, o) in enumerate(facts.triples.tolist()):
+        values[r][s].append((j, o))
+    single: defaultdict[int, dict[int, tuple[int, int]]] = defaultdict(dict)
+    for relation, subjects in values.items():
+        alone = [s for s, own in subjects.items() if len(own) == 1]
+        if len(alone) >= _FUNCTIONAL * len(subjects):
+            for s in alone:
+                single[s][relation] = subjects[s][0]
+    return single
+
+
+def _should_agree(facts: Knowledge, words: Wording, first: int, second: int) -> bool:
+    names = facts.relations[first], facts.relations[second]
+    if words.kind(names[0]) == "person":
+        return False
+    objects = np.unique(_of(facts, first)[:, 2])
+    if np.isin(objects, _of(facts, first)[:, 0]).mean() > 0.5:
+        return False
+    if all(_PLACES & set(name.lower().replace("_", " ").split()) for name in names):
+        return True
+    return bool(np.isin(objects, _of(facts, second)[:, 0]).mean() <= 0.5)
+
+
+def _of(facts: Knowledge, relation: int) -> Ids:
+    return facts.triples[facts.triples[:, 1] == relation]
+
+
+def describe(facts: Knowledge, chains: Sequence[Contradicted], shown: int = 3) -> list[str]:
+    """Return a sentence for each pair of relations: what is stated, what chains say, and who."""
+    groups: defaultdict[tuple[str, str], list[Contradicted]] = defaultdict(list)
+    for chain in chains:
+        groups[facts.names(chain.first)[1], facts.names(chain.second)[1]].append(chain)
+    texts = []
+    for (first, second), own in groups.items():
+        told = []
+        for chain in own[:shown]:
+            s, _, bridge = facts.names(chain.first)
+            end, stated = facts.names(chain.second)[2], facts.names(chain.stated)[2]
+            lines = ", ".join(str(int(facts.lines[fact])) for fact in chain)
+            told.append(f"{s} → {bridge} → {end}, stated {stated} (lines {lines})")
+        more = f" … and {len(own) - shown:,} more" if len(own) > shown else ""
+        texts.append(f"{first}, {second}: {'; '.join(told)}{more}")
+    return texts
