@@ -39,7 +39,7 @@ DEFAULTS = "tests/house/test_defaults.py"
 #: Seconds after which a change that makes the tests wait is left, and counts as noticed. More than
 #: all tests of a module take on a busy machine.
 PATIENCE = 900
-TIER = "not slow and not gpu and not network and not browser"
+TIER = "not gpu and not network and not browser"
 _SWAPS: dict[type[ast.AST], type[Any]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,

@@ -72,12 +72,14 @@ class Progress:
         closing: A sentence for the end of the last line.
         counts: Numbers of tests by outcome.
         skipped: Numbers of skipped tests by reason.
+        unread: Files that could not be collected.
         started: When the run began, and ``began`` when its first test did.
     """
 
     def __init__(self, out: TextIO, closing: str = "") -> None:
         self.out, self.closing = out, closing
         self.total, self.counts, self.skipped = 0, Counter[str](), Counter[str]()
+        self.unread: set[str] = set()
         self.started = self.began = time.monotonic()
         self._shown, self._width, self._now = 0.0, 0, ""
 
@@ -93,6 +95,13 @@ class Progress:
         if tests and not self.total:
             self.total, self.began = tests, time.monotonic()
             self._line(f"{tests:,} tests")
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Take in a file that cannot be read; each process of several says so."""
+        if report.failed and report.nodeid not in self.unread:
+            self.unread.add(report.nodeid)
+            self.counts["error"] += 1
+            self._line(f"ERROR {report.nodeid} cannot be collected")
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self._now = in_words(nodeid)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.house.progress import last_line, outcome, why_skipped
+from tests.house.progress import Progress, last_line, outcome, why_skipped
 from tests.house.tiers import TIERS, guarded
 from tests.waiting import wait_until
 
@@ -89,3 +89,11 @@ def test_a_skip_says_what_lifts_it(reason: str, lifted: str) -> None:
     report = _report("setup", "skipped", ("file.py", 1, reason))
     assert outcome(report) == "skipped"
     assert why_skipped(report) == lifted
+
+
+def test_a_file_that_cannot_be_collected_counts_once() -> None:
+    progress = Progress(io.StringIO())
+    report = pytest.CollectReport("tests/test_x.py", "failed", "SyntaxError", None)
+    for _ in range(2):  # from two processes
+        progress.pytest_collectreport(report)
+    assert progress.counts == {"error": 1}

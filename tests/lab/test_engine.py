@@ -56,6 +56,7 @@ def test_runs_are_equal_to_the_last_bit_alone_and_in_company(name, tmp_path, mon
     assert same(whole.tables, split.tables)
 
 
+@pytest.mark.slow
 def test_groups_are_split_by_memory(tmp_path, monkeypatch, trained) -> None:
     execute(DEMO, "smoke", seeds=4, store=RunStore(tmp_path / "a"))
     whole = list(trained)
@@ -260,6 +261,7 @@ def test_full_disk_says_so_and_can_be_resumed(tmp_path, monkeypatch) -> None:
     assert execute(DEMO, "smoke", store=store).folder.complete
 
 
+@pytest.mark.slow
 def test_a_run_that_diverged_is_told_and_not_judged(tmp_path) -> None:
     wild = ["gpt.phase.optimizer.kind=sgd", "gpt.phase.optimizer.rate=1e30", "gpt.phase.steps=60"]
     with pytest.warns(UserWarning, match="runs diverged.*lower the rate"):

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.counting import Meter
+from tests.parameters import mostly_slow
 from tests.probes.test_shown import GRAPHS, PROBES
 
 import inweights as iw
@@ -31,16 +32,8 @@ ALL = {**PROBES, "label_cosines": label_cosines}
 #: Probes with a null distribution; probes that solve a program: slow, and quadratic.
 DRAWN = {"hop_correlation", "named_geometry", "spectral_energy", "zigzag", "geometric_margin"}
 SOLVED = {"direction", "nuclear_norm"}
-#: These take about a processor second, or more.
-LONG = {
-    "carries",
-    "edits",
-    "hop_correlation",
-    "agreement",
-    "activation_patching",
-    "realignment",
-    "stepwise",
-}
+#: Those of the fast tier.
+FAST = {"alignment", "attention", "graph_recall", "margins", "path_accuracy", "snapshot"}
 
 
 def small_and_model(name: str, n: int, replicas: int = 1, width: int = 16) -> tuple[Model, World]:
@@ -100,10 +93,7 @@ def test_what_is_said_is_of_as_many_statements_as_are_looked_at_by_default() -> 
     assert [name for name, (said, default) in limits.items() if said != default] == []
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in sorted(set(ALL) - TABLES)],
-)
+@pytest.mark.parametrize("name", mostly_slow(sorted(set(ALL) - TABLES), FAST.__contains__))
 def test_what_is_held_was_said_within_a_factor_of_two(name: str, request, monkeypatch) -> None:
     if name == "named_geometry":  # draws one after another: more of them hold no more
         monkeypatch.setitem(ALL, name, partial(ALL[name], draws=2))
@@ -117,7 +107,9 @@ def test_what_is_held_was_said_within_a_factor_of_two(name: str, request, monkey
 
 
 @pytest.mark.usefixtures("in_small_blocks")
-@pytest.mark.parametrize("name", sorted(set(ALL) - TABLES - SOLVED - WHOLE))
+@pytest.mark.parametrize(
+    "name", mostly_slow(sorted(set(ALL) - TABLES - SOLVED - WHOLE), FAST.__contains__)
+)
 def test_bytes_and_operations_grow_as_the_world(name: str, monkeypatch) -> None:
     """From ``n`` to ``4 n``; with the numbers of all logits or cosines where these are asked."""
     for module in (hop_module, spectrum, named, edge_margins, needs):

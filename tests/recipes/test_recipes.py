@@ -6,6 +6,7 @@ import html
 
 import polars as pl
 import pytest
+from tests.parameters import mostly_slow
 from tests.recipes.stated import PLANS, RECORD, planned, stated
 
 import inweights as iw
@@ -104,66 +105,18 @@ def smoke(tmp_path_factory):
         yield run
 
 
-#: Miniatures that take more than a processor second; each paper has one that does not.
-LONG = (
-    "beyond/clearest-before-recall",
-    "beyond/curriculum-map",
-    "beyond/does-the-bridge-help",
-    "beyond/edits",
-    "beyond/edits-spread",
-    "beyond/frozen-or-reversed",
-    "beyond/geometry-disputed",
-    "beyond/geometry-first",
-    "beyond/hops-and-layers",
-    "beyond/how-far-geometry-carries",
-    "beyond/idle-tokens",
-    "beyond/league",
-    "beyond/loops-or-identities",
-    "beyond/one-steering-vector",
-    "beyond/predicted-composition",
-    "beyond/real-graphs",
-    "beyond/rounding",
-    "beyond/what-decides",
-    "beyond/when-to-decay",
-    "beyond/where-the-bridge-holds",
-    "beyond/where-the-bridge-is",
-    "beyond/which-diet-teaches",
-    "feature-resemblance/lemmas",
-    "feature-resemblance/table1",
-    "feature-resemblance/table2",
-    "feature-resemblance/table3",
-    "geometric-memory/b5",
-    "geometric-memory/c3",
-    "geometric-memory/e2-e3",
-    "geometric-memory/fig1",
-    "geometric-memory/fig14-15",
-    "geometric-memory/fig16",
-    "geometric-memory/fig17-20",
-    "geometric-memory/fig23-24",
-    "geometric-memory/fig25-31",
-    "geometric-memory/fig3",
-    "geometric-memory/fig32",
-    "geometric-memory/fig33",
-    "geometric-memory/fig5",
-    "geometric-memory/fig6",
-    "geometric-memory/fig8",
-    "geometric-memory/fig9",
-    "identity-bridge/fig1",
-    "identity-bridge/fig1b",
-    "identity-bridge/fig2",
-    "identity-bridge/fig3",
-    "identity-bridge/fig6",
-    "identity-bridge/fig7",
-    "identity-bridge/fig8",
-    "identity-bridge/theory",
-    "out-of-context/factorised",
-    "reversal-curse/told-reversals",
-)
+#: The miniature of each paper that runs in the fast tier; the others are slow.
+FAST = {
+    "beyond/calibrated-predictions",
+    "demo/two-hop",
+    "feature-resemblance/fig1",
+    "geometric-memory/fig34",
+    "identity-bridge/fig5",
+    "out-of-context/implication",
+}
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in recipe_names()]
-)
+@pytest.mark.parametrize("name", mostly_slow(recipe_names(), FAST.__contains__))
 def test_recipe_runs_in_miniature(name: str, smoke) -> None:
     outcome = smoke(name)
     recipe = outcome.recipe

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure as Picture
+from tests.parameters import mostly_slow
 from tests.report import made_up
 
 from inweights.errors import ConfigError, DataError
@@ -40,7 +41,7 @@ def test_every_kind_has_a_made_up_figure():
     assert set(FIGURES) == set(DRAWINGS)
 
 
-@pytest.mark.parametrize("kind", FIGURES)
+@pytest.mark.parametrize("kind", mostly_slow(FIGURES, "lines".__eq__))
 def test_draws_and_saves_the_same_again(kind, tables):
     before = dict(mpl.rcParams)
     one, two = (save.Still(draw(FIGURES[kind], tables), "figure") for _ in range(2))
@@ -61,7 +62,7 @@ def renamed(value, names, suffix):
     return value + suffix if isinstance(value, str) and value in names else value
 
 
-@pytest.mark.parametrize("kind", FIGURES)
+@pytest.mark.parametrize("kind", mostly_slow(FIGURES, "lines".__eq__))
 def test_names_of_data_are_text(kind, tables):
     figure, suffix = FIGURES[kind], "\x1b<b>&" + r"$\frac$"
     hostile, names = {}, set()
@@ -241,7 +242,7 @@ def test_a_logarithmic_axis_with_nothing_above_zero_is_drawn():
 
 
 @pytest.mark.parametrize("values", [range(2, 900, 9), [10**-k * 3 for k in range(7)], [8, 9, 800]])
-@pytest.mark.parametrize("columns", [1, 4])
+@pytest.mark.parametrize("columns", mostly_slow([1, 4], (1).__eq__))
 def test_labels_of_a_logarithmic_axis_do_not_touch(values, columns):
     """Where there is room for all digits of a decade, and where there is none."""
     rows = [(seed, f"p{k}", x, 0.5) for seed in (0, 1) for k in range(columns) for x in values]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.parameters import mostly_slow
 from tests.report import made_up
 
 from inweights.report.base import save, tidy
@@ -51,7 +52,7 @@ def nothing(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(pl.lit(None, pl.Float64).alias(name) for name in names)
 
 
-STATES = [whole, one_seed, holes, nothing]
+STATES = mostly_slow([whole, one_seed, holes, nothing], lambda change: change is holes)
 
 
 def picture(kind: str, change: Any) -> tuple[Any, dict[str, pl.DataFrame]]:

@@ -49,6 +49,7 @@ def test_holds_everything(page):
     assert "model = gpt-small, C = 6" in page
 
 
+@pytest.mark.slow
 def test_is_the_same_twice():
     _, still, *_, moving = made_up.figures()
     content = made_up.content(figures=[still, moving])
@@ -76,6 +77,7 @@ def test_plotly_only_where_something_moves():
     assert "plotly" not in build_page(still).lower()
 
 
+@pytest.mark.slow
 def test_without_plotly_figures_stand_still(monkeypatch):
     monkeypatch.setitem(sys.modules, "plotly", None)
     monkeypatch.setattr("inweights.report.pages.sections.installed", lambda extra: False)

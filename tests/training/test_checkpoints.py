@@ -14,6 +14,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 from tests.forks import Forks
+from tests.parameters import mostly_slow
 from tests.training.curricula import CURRICULA, WORLD, build, curriculum, same_bits
 from tests.waiting import stamps, wait_for_a_write
 
@@ -43,7 +44,7 @@ def uninterrupted(name: str) -> tuple[Model, Result]:
 
 
 @pytest.mark.parametrize("name", CURRICULA)
-@pytest.mark.parametrize("at", [1, 4, 9])
+@pytest.mark.parametrize("at", mostly_slow([1, 4, 9], (4).__eq__))
 def test_resumed_equals_uninterrupted_bit_for_bit(name: str, at: int, tmp_path: Path) -> None:
     whole, expected = uninterrupted(name)
 
