@@ -254,5 +254,6 @@ def test_a_held_out_question_stands_for_its_prompt(tmp_path: Path, name: str) ->
     prompts = asked.select("subject", "first", "second").rows()
     assert len(set(prompts)) == len(prompts)
     for prompt, row in zip(prompts, asked.iter_rows(named=True), strict=True):
-        assert set(row["accepted"]) == right[prompt]
+        assert row["accepted"] == [row["answer"]]
+        assert {row["answer"], *row["also_right"]} == right[prompt]
         assert set(row["candidates"]) & right[prompt] == {row["answer"]}

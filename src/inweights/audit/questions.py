@@ -26,6 +26,7 @@ SINGLE = {"person": 0.5, "other": 0.9}
 _SCHEMA: dict[str, Any] = {
     "role": pl.String, "prompt": pl.String, "answer": pl.String,
     "candidates": pl.List(pl.String), "label": pl.Int64, "accepted": pl.List(pl.String),
+    "also_right": pl.List(pl.String),
     "stated": pl.Boolean, "facts": pl.List(pl.Int64), "subject": pl.String, "first": pl.String,
     "bridge": pl.String, "second": pl.String, "question": pl.String,
 }  # fmt: skip
@@ -60,8 +61,8 @@ def held_out(facts: Knowledge, words: Wording, *, seed: int = 0, reverse: bool) 
         ``subject``, has for ``second``, and others like it have too; ``reversal``: from the object
         back), ``prompt``, ``answer``, ``candidates`` (of the answer's kind, and the bridge of a
         composition; no other is right; a question that has no other than the answer is left out),
-        ``label`` (the answer's place among them), ``accepted`` (all right answers and their other
-        names, that of ``answer`` first),
+        ``label`` (the answer's place among them), ``accepted`` (the answer and its other names),
+        ``also_right`` (the other right answers to the prompt, with their other names),
         ``stated`` (whether a fact says so outright), ``facts`` (numbers of those that it rests on),
         ``question`` (the prompt as a user asks it in chat).
 
@@ -98,10 +99,12 @@ def with_left_out(
         for asked in kind:
             candidates = _among(asked, rng)
             if len(candidates) > 1:
-                right = [asked.answer, *sorted(asked.right - {asked.answer})]
-                accepted = [name for one in right for name in (one, *aliases.get(one, ()))]
+                accepted = [asked.answer, *aliases.get(asked.answer, ())]
+                others = sorted(asked.right - {asked.answer})
+                also = [name for one in others for name in (one, *aliases.get(one, ()))]
                 place = {"candidates": candidates, "label": candidates.index(asked.answer)}
-                kept.append({**asked._asdict(), **place, "accepted": accepted})
+                right = {"accepted": accepted, "also_right": also}
+                kept.append({**asked._asdict(), **place, **right})
             else:
                 left_out += 1
             if len(kept) == QUESTIONS:

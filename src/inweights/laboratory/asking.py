@@ -192,8 +192,9 @@ def compare_models(first: Model, second: Model, world: World) -> pl.DataFrame:
 def _answers(world: World, prompt: Sequence[int]) -> set[int]:
     """First tokens of the answers that a world has to a prompt."""
     return {
-        statement.answer[0]
+        answer
         for part in (world.facts, world.queries)
-        for statement in part
+        for index, statement in enumerate(part)
         if list(statement.prompt) == list(prompt)
+        for answer in part.right_answers(index).tolist()
     }

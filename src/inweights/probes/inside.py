@@ -19,7 +19,7 @@ from inweights.probes.needs import holds
 from inweights.probes.recall import chosen_parts, slices
 from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import Part, as_worlds, shape_groups
-from inweights.training.scoring import MOST_LOGITS
+from inweights.training.scoring import MOST_LOGITS, RightPlaces, are_right, right_places
 from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import Worlds
 
@@ -48,7 +48,9 @@ def logit_lens(
     Returns:
         A row for each replica, slice and layer: ``replica, part, role, distribution, layer, depth,
         accuracy`` (of the first answer token, over all candidates), ``probability`` (its mean),
-        ``rank`` (how many candidates beat it, mean), ``statements``.
+        ``rank`` (how many candidates beat it, mean), ``statements``. Where several answers are
+        right, any of them counts: ``probability`` is of all together, and ``rank`` counts wrong
+        candidates above the best of them.
 
     Raises:
         ConfigError: A layer or a part is unknown.
@@ -70,6 +72,7 @@ def logit_lens(
         if part not in chosen:
             continue
         groups = shape_groups(each, part, indices[:most])
+        known = right_places(model, each, part, np.concatenate([one.indices for one in groups]))
         answers = torch.cat([group.answers[..., 0] for group in groups], dim=-1)
         columns = model.columns(answers).expand(model.replicas, -1).unsqueeze(-1)
         states = model.hidden(pack([group.prompts.to(device) for group in groups]), layers=layers)
@@ -81,24 +84,38 @@ def logit_lens(
                 distribution=distribution,
                 layer=layer,
                 depth=model.layer_names.index(layer),
-                **_decoded(model, layer, state, columns),
+                **_decoded(model, layer, state, columns, known),
                 statements=columns.shape[1],
             )
     return pl.DataFrame(rows)
 
 
 def _decoded(
-    model: Model, layer: str, state: Float[Tensor, "R m D"], columns: Int[Tensor, "R m 1"]
+    model: Model,
+    layer: str,
+    state: Float[Tensor, "R m D"],
+    columns: Int[Tensor, "R m 1"],
+    known: RightPlaces | None,
 ) -> dict[str, Float[Tensor, " R"]]:
     """What a layer's states say of the answers, with some logits at a time."""
     parts: dict[str, list[Tensor]] = {"accuracy": [], "probability": [], "rank": []}
     step = max(1, MOST_LOGITS // len(model.candidates))
+    start = 0
     for some, right in zip(state.split(step, dim=1), columns.split(step, dim=1), strict=True):
         logits = model.decode(layer, some)
-        own = logits.gather(-1, right)
-        parts["accuracy"].append((logits.argmax(-1, keepdim=True) == right).float().squeeze(-1))
-        parts["rank"].append((logits > own).sum(-1).float())
-        parts["probability"].append(logits.log_softmax(-1).gather(-1, right).exp().squeeze(-1))
+        rows = torch.arange(start, start + some.shape[1], device=some.device)
+        start += some.shape[1]
+        accepted = known.among(rows, logits) if known else None
+        parts["accuracy"].append(are_right(logits.argmax(-1), right, accepted).float())
+        chances = logits.log_softmax(-1)
+        if accepted is None:
+            own = logits.gather(-1, right)
+            parts["rank"].append((logits > own).sum(-1).float())
+            parts["probability"].append(chances.gather(-1, right).exp().squeeze(-1))
+        else:
+            own = logits.masked_fill(~accepted, -torch.inf).amax(-1, keepdim=True)
+            parts["rank"].append(((logits > own) & ~accepted).sum(-1).float())
+            parts["probability"].append(chances.exp().masked_fill(~accepted, 0.0).sum(-1))
     return {name: torch.cat(values, 1).mean(1) for name, values in parts.items()}
 
 

@@ -95,6 +95,8 @@ def _asked(
 
 def _reached(world: World) -> tuple[Ids, Ids]:
     """Subjects and the objects that they reach by the queries, each from 0."""
-    prompts, answers = world.queries.matrix(world.queries.with_role("composition"))
+    rows = world.queries.with_role("composition")
+    prompts, _ = world.queries.matrix(rows)
+    places, answers = world.queries.right_pairs(rows)
     subjects, objects = world.vocabulary["subject"], world.vocabulary["object"]
-    return prompts[:, 0] - subjects[0], answers[:, 0] - objects[0]
+    return prompts[places, 0] - subjects[0], answers - objects[0]

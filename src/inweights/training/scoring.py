@@ -108,7 +108,7 @@ def answer_scores(
     """
     each = as_worlds(worlds, model)
     answers = answers_of(model, each, part, indices)
-    known = _right_places(model, each, part, indices)
+    known = right_places(model, each, part, indices)
     predicted = torch.zeros_like(answers)
     right, right_among = (torch.zeros_like(answers, dtype=torch.bool) for _ in range(2))
     loss, margin, margin_among = (
@@ -124,16 +124,16 @@ def answer_scores(
             together = -chances.masked_fill(~accepted, -torch.inf).logsumexp(-1)
             loss[:, rows] = torch.where(known.is_set[rows], together, loss[:, rows])
         predicted[:, rows] = best = logits.argmax(-1)
-        right[:, rows] = _are_right(best, own, accepted)
+        right[:, rows] = are_right(best, own, accepted)
         margin[:, rows] = _lead(logits, own, accepted)
         logits.masked_fill_(forbidden, -torch.inf)
-        right_among[:, rows] = _are_right(logits.argmax(-1), own, accepted)
+        right_among[:, rows] = are_right(logits.argmax(-1), own, accepted)
         margin_among[:, rows] = _lead(logits, own, accepted)
     return Scores(predicted, right, right_among, loss, margin, margin_among)
 
 
 @dataclass(frozen=True)
-class _RightPlaces:
+class RightPlaces:
     """Right answers of statements, some of which have several.
 
     Attributes:
@@ -164,9 +164,9 @@ class _RightPlaces:
         return found.expand(len(logits), -1, -1)
 
 
-def _right_places(
+def right_places(
     model: Model, worlds: Sequence[World], part: Part, indices: Int[Ids, " M"]
-) -> _RightPlaces | None:
+) -> RightPlaces | None:
     """Return the right answers of some statements of each world; none where each has just one."""
     each: list[Statements] = [getattr(world, part) for world in worlds]
     if all((statements.right_counts[indices] == 1).all() for statements in each):
@@ -182,10 +182,10 @@ def _right_places(
     column = model.column[token]
     kept = column >= 0
     is_set = torch.from_numpy(several).to(device)
-    return _RightPlaces(world[kept], row[kept], column[kept], len(each), is_set)
+    return RightPlaces(world[kept], row[kept], column[kept], len(each), is_set)
 
 
-def _are_right(
+def are_right(
     columns: Int[Tensor, "R m"],
     own: Int[Tensor, "R m 1"],
     accepted: Bool[Tensor, "R m K"] | None,

@@ -25,7 +25,7 @@ class Question:
             (Identity Bridge, §4.5).
         candidates: Names, without the space before them; different ones.
         label: Place of the right one.
-        accepted: Other names of the right one, for generated answers.
+        accepted: Other names of the right one, and other right answers, for generated answers.
         chain: The composition that it belongs to; its own id where it is one.
         steps: Of a composition: the prompt of its first hop, and that of its second with
             ``{bridge}`` where the bridge is named. Empty where there are none.
@@ -107,7 +107,8 @@ def exam(
         if chained and hops[1].count(row["bridge"]) == 1:
             steps = (hops[0], hops[1].replace(row["bridge"], "{bridge}"))
         candidates, label = tuple(row["candidates"]), row["candidates"].index(row["answer"])
-        accepted, bridge = tuple(row.get("accepted") or ()), row.get("bridge") or ""
+        names, bridge = tuple(row.get("accepted") or ()), row.get("bridge") or ""
+        accepted = (*names, *(row.get("also_right") or ()))
         whole = Question(
             name, row["role"], row["prompt"], candidates, label, accepted, name, steps, bridge,
             stated=bool(row.get("told") or row.get("stated")), itself=bool(row.get("itself")),
@@ -116,7 +117,7 @@ def exam(
         asked.append(whole)
         if steps:
             middle = _among(list(bridges[row["first"]]), bridge, most, seed, number)
-            asked += _of_hops(whole, hops, middle, row["subject"])
+            asked += _of_hops(whole, hops, middle, row["subject"], names)
     return asked
 
 
@@ -145,9 +146,16 @@ def _checked(questions: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _of_hops(
-    whole: Question, hops: Sequence[str], middle: tuple[str, ...], subject: str
+    whole: Question,
+    hops: Sequence[str],
+    middle: tuple[str, ...],
+    subject: str,
+    names: tuple[str, ...],
 ) -> Iterator[Question]:
-    """Questions about both hops of a composition, and its second relation of the first subject."""
+    """Questions about both hops of a composition, and its second relation of the first subject.
+
+    ``names`` are those of the answer: others that are right to the whole may be none of a hop.
+    """
     name, bridge, answer = whole.id, whole.bridge, whole.candidates[whole.label]
     skip = whole.steps[1].replace("{bridge}", subject)
     # Of the second hop the bridge is the subject, and no candidate.
@@ -156,7 +164,7 @@ def _of_hops(
     if len(middle) > 1:
         place = middle.index(bridge)
         yield Question(f"{name}.1", "first_hop", hops[0], middle, place, chain=name)
-    yield Question(f"{name}.2", "second_hop", hops[1], ends, right, whole.accepted, name)
+    yield Question(f"{name}.2", "second_hop", hops[1], ends, right, names, name)
     yield Question(f"{name}.skip", "skip", skip, ends, right, whole.accepted, name)
 
 
