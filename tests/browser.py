@@ -120,8 +120,9 @@ def visit(browser):
     """Opens an address and waits for ``ready``; at the end nothing may have gone wrong."""
     problems, pages = [], []
 
-    def opener(address, ready, **settings):
+    def opener(address, ready, script="", **settings):
         page = browser.new_page(**settings)
+        page.add_init_script(script)  # runs before those of the page
         page.set_default_timeout(0)  # no limit: a crowded machine opens pages slowly
         pages.append(page)
         page.on("console", lambda m: problems.append(m.text) if m.type != "log" else None)
