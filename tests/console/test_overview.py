@@ -35,9 +35,9 @@ def imported_by(*words: str) -> set[str]:
 
 def shown(app: App, width: int) -> list[str]:
     """Lines that an application's help prints, without blanks at their ends."""
-    console = Console(width=width, file=StringIO())
-    app.help_print([], console=console)
-    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+    printed = StringIO()
+    app.help_print([], console=Console(width=width, file=printed))
+    return [line.rstrip() for line in printed.getvalue().splitlines()]
 
 
 def test_the_list_of_commands_imports_few_modules() -> None:

@@ -113,7 +113,7 @@ def test_the_first_release_of_each_python_will_do(python: str) -> None:
     newer = {}
     for name in pinned(*STAGES["dev"]):
         try:
-            needed = metadata.metadata(name).get("Requires-Python", "")
+            needed = str(metadata.metadata(name).json.get("requires_python", ""))
         except metadata.PackageNotFoundError:
             continue
         if not SpecifierSet(needed).contains(f"{python}.0"):

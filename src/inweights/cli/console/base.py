@@ -107,8 +107,8 @@ def progress(*, quiet: bool = False, about: str = "") -> Iterator[Report]:
     if about:
         err.print(about)
     if about and not err.is_terminal:
-        with steady_log(partial(err.print, soft_wrap=True), _LINE) as report:
-            yield report
+        with steady_log(partial(err.print, soft_wrap=True), _LINE) as steady:
+            yield steady
         return
     if quiet or not err.is_terminal:
         yield (lambda *_: None) if quiet else _log()
