@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -195,6 +196,39 @@ def test_a_cpu_build_that_pip_finds_is_taken(tmp_path: Path) -> None:
     made.uv = "uv"
     assert made.install_torch("torch==2.13.0", cuda=False) == "CPU build"
     assert made.installs == [["pip", "--no-deps", "torch==2.13.0"]]
+
+
+@pytest.mark.parametrize(
+    ("settings", "found"),
+    [
+        ("global.index-url='https://mirror.example'", False),
+        (":env:.index-url='https://mirror.example'", False),
+        ("global.extra-index-url='https://mirror.example'", True),
+        ("", True),
+    ],
+)
+def test_uv_is_fetched_only_where_pip_uses_the_public_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: str, found: bool
+) -> None:
+    made = Recorded(tmp_path, [])
+    fetched: list[list[str]] = []
+
+    def answers(words: list[str]) -> bool:
+        fetched.append(words)
+        return True
+
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    monkeypatch.setattr(environment, "output", lambda words: settings)
+    monkeypatch.setattr(environment, "answers", answers)
+    made.find_uv("uv==0.13.9")
+    assert bool(made.uv) is bool(fetched) is found
+
+
+def test_a_uv_on_the_path_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Recorded(tmp_path, [])
+    monkeypatch.setattr(shutil, "which", lambda name: "/somewhere/uv")
+    made.find_uv("uv==0.13.9")
+    assert made.uv == "/somewhere/uv"
 
 
 def test_pip_is_used_where_uv_fails(
