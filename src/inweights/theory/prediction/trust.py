@@ -66,7 +66,7 @@ def meaning(prediction: Prediction) -> str:
         return program
     return (
         f"{program} Likely (p at least {LIKELY:.2f}), unlikely (at most {UNLIKELY:.2f}) and open "
-        f"are what trained networks do, by a fit to {known.replicas} replicas on each of "
+        f"are what trained networks do, by a fit to 4 or {known.replicas} replicas on each of "
         f"{known.worlds} worlds."
     )
 
