@@ -186,8 +186,10 @@ def test_a_forecast_is_of_prompts_and_never_below_chance(tmp_path: Path, name: s
             assert row["predicted"] not in answers
         for model in ("Emb-MLP", "GPT"):
             assert row[f"{model} probability"] >= row["chance"]
-    facts = {f"({s} {r}) → {o}": {x for t, q, x in GRAPHS[name] if (t, q) == (s, r)}
-             for s, r, o in GRAPHS[name]}  # fmt: skip
+    facts = {
+        f"({s} {r}) → {o}": {x for t, q, x in GRAPHS[name] if (t, q) == (s, r)}
+        for s, r, o in GRAPHS[name]
+    }
     for statement, instead in made.let_go.select("statement", "instead").iter_rows():
         assert instead not in facts[statement]
 

@@ -67,16 +67,16 @@ def measured(datasets: Path, first: int, count: int) -> pl.DataFrame:
         queries = predict(world, answers="several", advise=False).queries
         features = query_features(world, queries)
         own = {f"world_{name}": pl.lit(value) for name, value in properties(world).items()}
-        shares = predict_by_training(world, replicas=REPLICAS, seed=seed).queries
+        answered = predict_by_training(world, replicas=REPLICAS, seed=seed).queries
         kept = queries.select("query", "prompt", "right_answers", "chance", "expected", "verdict")
         table = kept.join(features, on="query", maintain_order="left").with_columns(**own)
         labels = {"family": pl.lit(family), "seed": pl.lit(seed)}
-        rows = shares.select("model", "query", "share").join(table, on="query")
+        rows = answered.select("model", "query", "share").join(table, on="query")
         parts.append(rows.with_columns(**labels))
-        means = dict(rows.group_by("model").agg(pl.col("share").mean()).iter_rows())
-        shown = ", ".join(f"{model} {means[model]:.2f}" for model in MODELS)
-        print(f"{family} {seed}: {len(world.facts)} facts, chance "
-              f"{queries['chance'].mean():.2f}, {shown}", flush=True)  # fmt: skip
+        chance = mean(queries["chance"])
+        shares = [f"{model} {mean(rows.filter(model=model)['share']):.2f}" for model in MODELS]
+        shown = ", ".join(shares)
+        print(f"{family} {seed}: {len(world.facts)} facts, chance {chance:.2f}, {shown}")
     return pl.concat(parts)
 
 
@@ -147,29 +147,32 @@ def by_world(rows: pl.DataFrame) -> pl.DataFrame:
         pl.len().alias("queries"),
         pl.col("right_answers", "chance", "before", "unbounded", "probability", "share").mean(),
         *(brier(column) for column in ("probability", "unbounded", "before", "chance")),
-    )  # fmt: skip
+    )
 
 
 def scores_of(worlds: pl.DataFrame) -> dict[str, float]:
     """The numbers that the claims are about, by name."""
-    found = {}
+    found: dict[str, float] = {}
     real = worlds.filter(pl.col("family").str.starts_with("real"))
     for model in MODELS:
         own, graphs = worlds.filter(model=model), real.filter(model=model)
         error = (graphs["probability"] - graphs["share"]).abs()
         brier = own["brier of probability"]
         found |= {
-            f"brier, {model}": brier.mean(),
-            f"gain over chance, {model}": (own["brier of chance"] - brier).mean(),
-            f"cost of the bound, {model}": (brier - own["brier of unbounded"]).mean(),
-            f"gain over before, {model}": (
-                own["brier of before"] - own["brier of unbounded"]
-            ).mean(),
-            f"median error of real graphs, {model}": error.median(),
-            f"real graphs within .2, {model}": (error <= 0.2).mean(),
-        }  # fmt: skip
-    found["lowest lead over chance"] = (worlds["probability"] - worlds["chance"]).min()
-    return {name: float(value) for name, value in found.items()}
+            f"brier, {model}": mean(brier),
+            f"gain over chance, {model}": mean(own["brier of chance"] - brier),
+            f"cost of the bound, {model}": mean(brier - own["brier of unbounded"]),
+            f"gain over before, {model}": mean(own["brier of before"] - own["brier of unbounded"]),
+            f"median error of real graphs, {model}": float(np.median(error.to_numpy())),
+            f"real graphs within .2, {model}": mean(error <= 0.2),
+        }
+    lead = worlds["probability"] - worlds["chance"]
+    return found | {"lowest lead over chance": float(lead.to_numpy().min())}
+
+
+def mean(numbers: pl.Series) -> float:
+    """The mean of a column."""
+    return float(np.mean(numbers.to_numpy()))
 
 
 def verdicts(scores: dict[str, float]) -> pl.DataFrame:
@@ -198,7 +201,7 @@ def joined(queries: pl.DataFrame) -> Calibration:
     worlds = worlds.with_columns(kind=KIND)
     spread = {name: old.spread[name] for name in PROPERTIES}
     for name in OF_ANSWERS:
-        spread[name] = max(float(worlds[name].std()), 1e-3)
+        spread[name] = max(float(np.std(worlds[name].to_numpy(), ddof=1)), 1e-3)
     shrunk = np.sqrt(len(old.spread) / len(spread))
     families = {
         name: msgspec.structs.replace(family, radius=float(family.radius * shrunk))
@@ -207,16 +210,16 @@ def joined(queries: pl.DataFrame) -> Calibration:
     fits = without_each(queries)
     means = by_world(with_probabilities(queries, fits))
     means = means.join(worlds.select("family", "seed", "kind"), on=["family", "seed"])
-    for (family, name), own in worlds.group_by("family", "kind", maintain_order=True):
+    for (family, kind), own in worlds.group_by("family", "kind", maintain_order=True):
         centre = {p: float(np.mean(own[p].to_numpy())) for p in spread}
         distances = [distance(row, centre, spread) for row in own.iter_rows(named=True)]
         errors = {}
         for model in MODELS:
-            rows = means.filter(kind=name, model=model)
+            rows = means.filter(kind=kind, model=model)
             off = (rows["probability"] - rows["share"]).abs().to_numpy()
             errors[model] = round(float(np.quantile(off, 0.9, method="higher")), 4)
         radius = max(float(np.quantile(distances, 0.9)), 0.1)
-        families[str(name)] = Family(centre, radius, errors, fits[str(family)])
+        families[str(kind)] = Family(centre, radius, errors, fits[str(family)])
     count = old.worlds + worlds.height
     return Calibration(count, old.replicas, effects_of(queries), spread, families)
 

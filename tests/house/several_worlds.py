@@ -118,9 +118,11 @@ def part_of(rows: Rows, rng: np.random.Generator, *, entities: int, relations: i
 def built_in(rng: np.random.Generator) -> Rows:
     """A graph of networkx, from one end or from both; of a large one its busiest nodes."""
     makers = (
-        nx.florentine_families_graph, nx.les_miserables_graph, nx.karate_club_graph,
+        nx.florentine_families_graph,
+        nx.les_miserables_graph,
+        nx.karate_club_graph,
         nx.davis_southern_women_graph,
-    )  # fmt: skip
+    )
     graph = makers[int(rng.integers(len(makers)))]()
     busiest = sorted(graph.nodes, key=lambda node: -graph.degree(node))
     kept = graph.subgraph(busiest[: int(rng.integers(14, 24))])

@@ -36,8 +36,10 @@ def test_one_query_for_each_role_and_prompt() -> None:
     )
     made = given.by_prompt()
     assert [(one.role, one.prompt, one.answer) for one in made] == [
-        ("composition", (0, 5), (1,)), ("composition", (0, 6), (2,)), ("reversal", (0, 5), (4,)),
-    ]  # fmt: skip
+        ("composition", (0, 5), (1,)),
+        ("composition", (0, 6), (2,)),
+        ("reversal", (0, 5), (4,)),
+    ]
     assert made.further.tolist() == [[0, 3]]
     assert made.right_answers(0).tolist() == [1, 3, 4]  # who is asked cannot tell roles apart
     assert made.right_answers(2).tolist() == [4, 1, 3]

@@ -20,7 +20,7 @@ from typing import Literal
 
 import numpy as np
 
-from inweights.worlds.arrays import Floats
+from inweights.worlds.arrays import Reals
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.world import Ids
 
@@ -154,7 +154,7 @@ def _onward(triples: Ids, link: Ids) -> tuple[Ids, Ids, Ids]:
     return onward, begin, np.searchsorted(ordered, triples[:, 2], side="right")
 
 
-def _spread(answers: Floats, most: int) -> Ids:
+def _spread(answers: Reals | Ids, most: int) -> Ids:
     """Which prompts are asked: all, or as many as allowed, spread evenly."""
     total = len(answers)
     count = min(total, most)
