@@ -1,6 +1,8 @@
-"""Who learns: architectures whose parameters all start with a replica axis.
+"""Models: architectures whose parameters all start with a replica axis, and their configs.
 
-Configs are there at once; an architecture, and torch with it, is loaded when it is first used.
+A config (:class:`GPTConfig`, :class:`EmbMLPConfig`, ...) builds a :class:`Model` for the vocabulary
+of a world; :func:`wrap` makes a config of any ``torch.nn.Module``. Training moves models, and
+probes measure them. Configs load no torch; an architecture is imported when it is first used.
 """
 
 from typing import TYPE_CHECKING

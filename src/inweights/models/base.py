@@ -1,4 +1,10 @@
-"""What every model is: parameters with a replica axis, logits over candidates, hidden states."""
+"""The base class of all architectures: :class:`Model`.
+
+A model reads packed token ids and gives logits over its candidates; its hidden states can be read
+(:meth:`Model.hidden`), decoded (:meth:`Model.logit_lens`) and replaced (:meth:`Model.hooks`).
+Training moves its parameters, probes read it. Shapes: ``R`` replicas, ``B`` sequences, ``T``
+positions, ``S`` packed tokens, ``D`` width, ``V`` tokens, ``K`` candidates, ``H`` heads.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +27,24 @@ Edit = Callable[[Tensor], Tensor]
 
 
 class Model(nn.Module):
-    """Base of all architectures. ``R`` runs are one model whose parameters all start with ``R``.
+    """``R`` models of one architecture as one module: every parameter starts with the axis ``R``.
 
     A subclass implements :meth:`states`, :attr:`layer_names`, and :meth:`unembed` where it has no
     :attr:`head_matrix`. It passes each state through :meth:`hook`, so that it can be replaced.
 
+    Args:
+        replicas: Number of models ``R``, at least 1.
+        vocabulary: Number of tokens ``V``, at least 1.
+        candidates: Ids of the tokens that the head covers, in the order of the logits; by default
+            all tokens.
+
     Attributes:
-        replicas: Number of runs ``R``.
-        vocabulary: Number of tokens ``V``.
-        candidates: Token id of every logit column; all tokens unless the model's head covers only
-            some.
-        column: Logit column of every token; -1 where it has none.
+        candidates: Token id of every logit column, ``[K]``.
+        column: Logit column of every token, ``[V]``; -1 where it has none.
         context: Number of positions; ``None`` where positions do not matter.
+
+    Raises:
+        ConfigError: There is no replica or no token, or a candidate occurs twice.
     """
 
     context: int | None = None
@@ -50,7 +62,8 @@ class Model(nn.Module):
             raise ConfigError(
                 f"a model needs at least one replica and one token, got {replicas} and {vocabulary}"
             )
-        self.replicas, self.vocabulary = replicas, vocabulary
+        self.replicas = replicas
+        self.vocabulary = vocabulary
         listed = list(range(vocabulary)) if candidates is None else [int(i) for i in candidates]
         if len(set(listed)) != len(listed):
             raise ConfigError("a token occurs twice in the candidates of a model")
@@ -58,12 +71,16 @@ class Model(nn.Module):
         places = [-1] * vocabulary
         for place, token in enumerate(listed):
             places[token] = place
-        ids, column = torch.tensor(listed, dtype=torch.long), torch.tensor(places)
+        ids = torch.tensor(listed, dtype=torch.long)
         self.register_buffer("candidates", ids, persistent=False)
-        self.register_buffer("column", column, persistent=False)
+        self.register_buffer("column", torch.tensor(places), persistent=False)
 
     def columns(self, answers: Int[Tensor, "*n"]) -> Int[Tensor, "*n"]:
-        """Return the logit column of each answer token."""
+        """Return the logit column of each answer token, in the shape of ``answers``.
+
+        Raises:
+            DataError: A token is not among the candidates.
+        """
         columns = self.column[answers.to(self.column.device)]
         if (columns < 0).any():
             raise DataError(
@@ -79,30 +96,33 @@ class Model(nn.Module):
 
     @property
     def part_names(self) -> tuple[str, ...]:
-        """Names of what hooks may replace besides hidden states: outputs of parts of a layer."""
+        """Names of the outputs of parts of a layer, which :meth:`hooks` may replace, too."""
         return ()
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        """Return every hidden state by layer name, from shallow to deep."""
+        """Compute every hidden state of a batch, by layer name, from shallow to deep."""
         raise NotImplementedError
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        """Map the deepest state to logits; by :attr:`head_matrix` where there is one."""
+        """Map the deepest state to logits: by default its product with :attr:`head_matrix`."""
         matrix = self.head_matrix
         if matrix is None:
             raise NotImplementedError
         return torch.bmm(state, matrix)
 
     def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
-        """Map a state before the deepest to what :meth:`unembed` reads."""
+        """Apply the norm before the head to a state; by default there is none."""
         return state
 
     def attention_patterns(
         self, tokens: Int[Tensor, "*R B T"]
     ) -> dict[str, Float[Tensor, "R B H T T"]]:
-        """Return attention patterns by layer; an architecture without attention refuses.
+        """Compute attention patterns by layer, ``[R, B, H, T, T]``.
 
         Rows attend, columns are attended to: a row sums to 1 and is 0 beyond its own position.
+
+        Raises:
+            ConfigError: The architecture has no attention.
         """
         del tokens
         raise ConfigError(
@@ -112,11 +132,12 @@ class Model(nn.Module):
     def forward(
         self, inputs: Packed | Int[Tensor, "*R B T"], at: Int[Tensor, " n"] | None = None
     ) -> Float[Tensor, "R *_ K"]:
-        """Return logits.
+        """Compute logits over the candidates.
 
         Args:
             inputs: Token ids ``[B, T]`` (``[R, B, T]`` where replicas differ), or a packed batch.
-            at: Positions in the packed axis where logits are wanted; all of them if left out.
+            at: Indices in the packed axis ``S`` at which logits are computed; by default all of
+                them. Has no effect on token ids.
 
         Returns:
             ``[R, B, T, K]`` for token ids, ``[R, S, K]`` or ``[R, len(at), K]`` for a packed batch.
@@ -126,16 +147,25 @@ class Model(nn.Module):
         return self.forward(pack([inputs])).unflatten(1, inputs.shape[-2:])
 
     def deepest(self, batch: Packed, at: Int[Tensor, " n"] | None = None) -> Float[Tensor, "R _ D"]:
-        """Return the state that is unembedded, at positions ``at`` or at all."""
+        """Compute the state that :meth:`unembed` reads.
+
+        Args:
+            batch: Packed sequences.
+            at: Indices in the packed axis ``S``; by default all of them.
+
+        Returns:
+            ``[R, len(at), D]``, or ``[R, S, D]``.
+        """
         return self._select(self.states(batch)[self.layer_names[-1]], at)
 
     @property
     def head_matrix(self) -> Float[Tensor, "R D K"] | None:
-        """Matrix whose product with :meth:`deepest` is the logits; ``None`` without.
+        """Matrix whose product with :meth:`deepest` is the logits; ``None`` if there is none.
 
-        Training with many candidates goes through it chunk by chunk. It is found where a model's
-        ``head`` is a matrix without bias, or is left out because ``tokens``, the embedding, serves
-        as one. A model that unembeds otherwise needs no more than :meth:`unembed`.
+        It is the weight of ``head`` where that is a :class:`Linear` without bias, and the
+        transposed embedding ``tokens`` where there is no head and all tokens are candidates (tied
+        weights). With many candidates, the loss is computed from it without all logits at once. A
+        model that unembeds in another way overrides :meth:`unembed`.
         """
         head, tokens = getattr(self, "head", None), getattr(self, "tokens", None)
         if isinstance(head, Linear) and head.bias is None:
@@ -147,7 +177,7 @@ class Model(nn.Module):
 
     @property
     def token_table(self) -> Float[Tensor, "R V D"] | None:
-        """The table of token embeddings, found as ``tokens``; ``None`` without."""
+        """The weight of ``tokens``, the token embeddings; ``None`` if there is no such table."""
         table = getattr(getattr(self, "tokens", None), "weight", None)
         return table if isinstance(table, Tensor) else None
 
@@ -158,16 +188,27 @@ class Model(nn.Module):
         layers: Sequence[str] | None = None,
         at: Int[Tensor, " n"] | Literal["last", "all"] = "last",
     ) -> dict[str, Float[Tensor, "R *_ D"]]:
-        """Return hidden states by layer.
+        """Compute hidden states by layer.
 
         Args:
-            inputs: As for :meth:`forward`.
-            layers: Some of :attr:`layer_names`; all if left out.
-            at: ``last`` position of every sequence, ``all`` of them, or positions in the packed
-                axis.
+            inputs: Token ids ``[B, T]`` (``[R, B, T]`` where replicas differ), or a packed batch.
+            layers: Some of :attr:`layer_names`; by default all.
+            at: ``last`` position of every sequence, ``all`` positions, or indices in the packed
+                axis ``S``.
 
         Returns:
-            ``[R, n, D]`` each; ``[R, B, T, D]`` for ``all`` positions of token ids.
+            ``[R, n, D]`` for each layer, with ``n`` the number of sequences or indices;
+            ``[R, B, T, D]`` for ``all`` positions of token ids.
+
+        Raises:
+            ConfigError: A layer is unknown, or ``at`` is neither ``last`` nor ``all``.
+
+        Example:
+            >>> from inweights.models import EmbMLPConfig
+            >>> model = EmbMLPConfig(width=8).build(vocabulary=9, seeds=2)
+            >>> states = model.hidden(torch.tensor([[1, 2], [3, 4], [5, 6]]))
+            >>> {name: tuple(state.shape) for name, state in states.items()}
+            {'embedding': (2, 3, 8), 'sum': (2, 3, 8)}
         """
         if isinstance(at, str):
             check_names("place", [at], ("last", "all"))
@@ -175,10 +216,11 @@ class Model(nn.Module):
         wanted = self._known(self.layer_names if layers is None else layers)
         states = self.states(batch)
         if isinstance(at, str) and at == "all":
-            shape = None if isinstance(inputs, Packed) else inputs.shape[-2:]
-            return {n: states[n].unflatten(1, shape) if shape else states[n] for n in wanted}
-        where = batch.last if isinstance(at, str) else at
-        return {name: self._select(states[name], where) for name in wanted}
+            if isinstance(inputs, Packed):
+                return {name: states[name] for name in wanted}
+            return {name: states[name].unflatten(1, inputs.shape[-2:]) for name in wanted}
+        indices = batch.last if isinstance(at, str) else at
+        return {name: self._select(states[name], indices) for name in wanted}
 
     def logit_lens(
         self,
@@ -187,43 +229,62 @@ class Model(nn.Module):
         layers: Sequence[str] | None = None,
         at: Int[Tensor, " n"] | Literal["last", "all"] = "last",
     ) -> dict[str, Float[Tensor, "R *_ K"]]:
-        """Return the logits that each layer's state gives; see :meth:`decode`.
+        """Compute the logits that each layer's state gives by :meth:`decode`: the logit lens.
 
-        Arguments are as for :meth:`hidden`, but all :attr:`decodable` layers if left out.
+        Args:
+            inputs: Token ids ``[B, T]`` (``[R, B, T]`` where replicas differ), or a packed batch.
+            layers: Some of :attr:`decodable`; by default all of them.
+            at: ``last`` position of every sequence, ``all`` positions, or indices in the packed
+                axis ``S``.
+
+        Returns:
+            For each layer what :meth:`hidden` returns, with ``K`` logits in place of ``D`` numbers.
+
+        Raises:
+            ConfigError: A layer is unknown, or ``at`` is neither ``last`` nor ``all``.
         """
         states = self.hidden(inputs, layers=self.decodable if layers is None else layers, at=at)
         return {name: self.decode(name, state) for name, state in states.items()}
 
     @property
     def decodable(self) -> tuple[str, ...]:
-        """Layers whose states :meth:`decode` takes; all of them."""
+        """Names of the layers whose states :meth:`decode` can read; by default all."""
         return self.layer_names
 
     def decode(self, name: str, state: Float[Tensor, "R *n D"]) -> Float[Tensor, "R *n K"]:
-        """Map a layer's state to logits, as if it were the deepest.
+        """Map a layer's state to logits, as if it were the deepest (nostalgebraist 2020).
 
-        A state before the deepest goes through the final norm: the logit lens (nostalgebraist
-        2020).
+        Args:
+            name: The layer. The state of any but the deepest goes through the final norm first.
+            state: Its state, with any axes between ``R`` and ``D``.
+
+        Returns:
+            Logits ``[R, ..., K]``.
         """
         flat = state.flatten(1, -2)
         read = flat if name == self.layer_names[-1] else self.final_norm(flat)
         return self.unembed(read).unflatten(1, state.shape[1:-1])
 
     def hook(self, name: str, state: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
-        """Return a hidden state as it is, or as :meth:`hooks` wants it."""
+        """Return a state, or what replaces it within :meth:`hooks`; subclasses call it in `states`.
+
+        Args:
+            name: Layer or part that the state belongs to.
+            state: ``[R, S, D]``, and so is the result.
+        """
         edit = self._edits.get(name)
         return state if edit is None else edit(state)
 
     @contextmanager
     def hooks(self, edits: Mapping[str, Edit]) -> Iterator[None]:
-        """Replace hidden states until the block is left, whoever runs the model.
+        """Replace hidden states in every forward pass within the ``with`` block.
 
         Args:
-            edits: A function of a state ``[R, S, D]`` by the name of its layer, or of a part
-                (:attr:`part_names`).
+            edits: Functions of a state ``[R, S, D]`` that return its replacement, by the name of a
+                layer (:attr:`layer_names`) or of a part of one (:attr:`part_names`).
 
         Raises:
-            ConfigError: A layer is unknown, or its state did not pass by.
+            ConfigError: A layer is unknown, or the model was not run within the block.
 
         Example:
             >>> from inweights.models import EmbMLPConfig
@@ -232,34 +293,35 @@ class Model(nn.Module):
             ...     model(torch.tensor([[1, 2]])).abs().max().item()
             0.0
         """
-        missed = set(self._known(edits, parts=True))
+        unused = set(self._known(edits, parts=True))
 
-        def seen(name: str, edit: Edit) -> Edit:
+        def marked_as_used(name: str, edit: Edit) -> Edit:
             def replace(state: Tensor) -> Tensor:
-                missed.discard(name)
+                unused.discard(name)
                 return edit(state)
 
             return replace
 
         before = self._edits
-        self._edits = {**before, **{name: seen(name, edit) for name, edit in edits.items()}}
+        added = {name: marked_as_used(name, edit) for name, edit in edits.items()}
+        self._edits = {**before, **added}
         try:
             yield
         finally:
             self._edits = before
-        if missed:  # not where the model failed, which says more
+        if unused:  # after an exception of the model this line is not reached
             raise ConfigError(
-                f"nothing was replaced at {', '.join(sorted(missed))}: run the model within "
+                f"nothing was replaced at {', '.join(sorted(unused))}: run the model within "
                 f"hooks; if it ran, {type(self).__name__}.states must pass each state through "
                 "self.hook"
             )
 
     def select(self, replicas: Sequence[int]) -> Model:
-        """Return some replicas as a model of their own, which shares nothing with this one.
+        """Return a copy of some replicas, in the given order, as a model that shares no memory.
 
         Raises:
-            ConfigError: There is no such replica, or the model has no config, or numbers without
-                the replica axis.
+            ConfigError: There is no such replica, or the model has no ``config``, or a parameter or
+                buffer without the replica axis.
 
         Example:
             >>> from inweights.models import EmbMLPConfig
@@ -271,9 +333,9 @@ class Model(nn.Module):
         state = self.state_dict()
         if config is None or any(v.shape[:1] != (self.replicas,) for v in state.values()):
             raise ConfigError(f"replicas of {type(self).__name__} cannot be taken apart")
-        for one in replicas:
-            if not 0 <= one < self.replicas:
-                raise ConfigError(f"there is no replica {one}; the model has {self.replicas}")
+        for replica in replicas:
+            if not 0 <= replica < self.replicas:
+                raise ConfigError(f"there is no replica {replica}; the model has {self.replicas}")
         part: Model = config.build(
             vocabulary=self.vocabulary,
             seeds=[0] * len(replicas),
@@ -294,7 +356,9 @@ class Model(nn.Module):
         )
 
     def _known(self, names: Iterable[str], *, parts: bool = False) -> tuple[str, ...]:
-        check_names("layer", names, (*self.layer_names, *(self.part_names if parts else ())))
+        """Return names as a tuple; all must be layers, or, with ``parts``, parts of layers."""
+        known = self.layer_names + self.part_names if parts else self.layer_names
+        check_names("layer", names, known)
         return tuple(names)
 
     @staticmethod

@@ -1,7 +1,9 @@
-"""Configs of the architectures: what is chosen of each, apart from the code that computes with it.
+"""Configs of the built-in architectures: their settings, as values without torch.
 
-Nothing here imports torch; a config loads its architecture when it builds a model. Its initial
-scale, ``init``, may differ between replicas.
+A world, a config of a model and a learner make a trial. ``GPTConfig().build(vocabulary=9,
+seeds=3)`` makes the model; its architecture is imported then (``building.py``). The initial
+scale, ``init``, may differ between replicas. Each class raises a ``ConfigError`` for values that
+are out of range or contradict each other.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ from typing import TYPE_CHECKING, Literal, Unpack
 
 from inweights.config import Config, check_size
 from inweights.errors import ConfigError
-from inweights.models.model_config import Init, ModelConfig, Start, built
+from inweights.models.building import build_model
+from inweights.models.initial_scale import Init
+from inweights.models.model_config import ModelConfig, Start
 
 if TYPE_CHECKING:
     from inweights.models.deep_linear import DeepLinear
@@ -37,26 +41,29 @@ def _check_std(name: str, std: float | None) -> None:
 
 
 class GPTConfig(Config, tag_field="kind", tag="gpt"):
-    """Architecture of a :class:`GPT`.
+    """Settings of a :class:`GPT`, a GPT-2 (Radford et al. 2019).
 
     Attributes:
-        layers: Number of blocks.
-        loops: How often a sequence passes through all of them, with the same weights.
+        layers: Number ``L`` of blocks.
+        loops: How often a sequence passes through all blocks, with the same weights.
         inject: Whether the embedding is added again before each further pass.
         memory: Slots of a key-value memory that every block reads, the same for all; 0 for none.
         width: Width ``D`` of the residual stream.
-        heads: Attention heads; they divide the width.
-        positions: Learned, sinusoidal, or no position embeddings.
+        heads: Number ``H`` of attention heads; it divides the width.
+        positions: ``learned``, ``sinusoidal`` or ``none``: the position embeddings.
         context: Number of positions; longer inputs are refused.
         tied: Whether the head is the token embedding.
         attention: ``causal``; ``uniform`` gives every visible position the same weight; ``none``
             lets no position see another.
         residual: Whether blocks add to their input.
         norm: Whether there is layer normalisation.
-        embedding_std: Initial scale of the token embeddings where it is not :attr:`init`'s, such
-            as 1 for PyTorch's own.
-        position_std: The same of learned position embeddings.
-        dropout: Share of what attention and MLP add to the stream that is dropped while training.
+        embedding_std: Initial standard deviation of the token embeddings, such as 1 for PyTorch's
+            own; by default that of :attr:`init`.
+        position_std: Initial standard deviation of learned position embeddings; by default that
+            of :attr:`init`.
+        dropout: Probability with which an entry of what attention and MLP add to the residual
+            stream is set to 0 while training.
+        init: Initial scale of every weight matrix; biases start at 0.
     """
 
     later = {
@@ -105,17 +112,21 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         check_size("gpt.dropout", self.dropout, least=0, below=1)
 
     def build(self, **start: Unpack[Start]) -> GPT:
-        """Build the model, one replica a seed. The head covers all tokens, not ``candidates``."""
-        from inweights.models.gpt import GPT
+        """Build the model, one replica a seed, with logits for all tokens.
 
-        return built(GPT, self, **start)
+        Arguments are those of :meth:`ModelConfig.build`; ``candidates`` have no effect.
+        """
+        model: GPT = build_model("gpt", self, **start)
+        return model
 
 
 class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
-    """Architecture of an :class:`EmbMLP`.
+    """Settings of an :class:`EmbMLP` (Identity Bridge, Definition 1).
 
     Attributes:
-        width: Embedding width ``D``. At least the rank of the problem, or the norm is not free.
+        width: Width ``D`` of the embeddings. Theory about the least norm needs at least the rank
+            of the solution.
+        init: Initial scale of both matrices.
     """
 
     width: int = 64
@@ -125,23 +136,26 @@ class EmbMLPConfig(Config, tag_field="kind", tag="emb-mlp"):
         check_size("emb-mlp.width", self.width)
 
     def build(self, **start: Unpack[Start]) -> EmbMLP:
-        """Build the model, one replica a seed, with logits for ``candidates`` (``V_out``)."""
-        from inweights.models.emb_mlp import EmbMLP
+        """Build the model, one replica a seed, with logits for ``candidates`` (``V_out``).
 
-        return built(EmbMLP, self, **start)
+        Arguments are those of :meth:`ModelConfig.build`.
+        """
+        model: EmbMLP = build_model("emb-mlp", self, **start)
+        return model
 
 
 class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
-    """Architecture of a :class:`TinyNN`.
+    """Settings of a :class:`TinyNN` (Geometric Memory B.2.2, B.5).
 
     Attributes:
         width: Width ``D``. The paper takes 32 for the star and the grid, 16 for the irregular
-            graph, and 512 for the cycle and wherever no bottleneck shall press.
+            graph, and 512 for the cycle and wherever the width shall not limit what is stored.
         frozen: Whether the embeddings stay as they were drawn: associative storage, with nothing
             trained but ``W`` and ``b``.
-        embedding_std: Initial scale of the embeddings where it is not :attr:`init`'s, such as 1
-            for PyTorch's own (Fig. 28).
-        dropout: Share of the middle layer's entries that is dropped while training (Fig. 31).
+        embedding_std: Initial standard deviation of the embeddings, such as 1 for PyTorch's own
+            (Fig. 28); by default that of :attr:`init`.
+        dropout: Probability with which an entry of the middle layer is set to 0 while training
+            (Fig. 31).
         init: Initial scale of every weight matrix; ``b`` starts at 0.
     """
 
@@ -159,20 +173,22 @@ class TinyNNConfig(Config, tag_field="kind", tag="tiny-nn"):
         check_size("tiny-nn.dropout", self.dropout, least=0, below=1)
 
     def build(self, **start: Unpack[Start]) -> TinyNN:
-        """Build the model, one replica a seed. The head covers all tokens, not ``candidates``."""
-        from inweights.models.tiny_nn import TinyNN
+        """Build the model, one replica a seed, with logits for all tokens.
 
-        return built(TinyNN, self, **start)
+        Arguments are those of :meth:`ModelConfig.build`; ``candidates`` have no effect.
+        """
+        model: TinyNN = build_model("tiny-nn", self, **start)
+        return model
 
 
 class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
-    """Architecture of a :class:`Node2Vec`.
+    """Settings of a :class:`Node2Vec` (Geometric Memory §4).
 
     Attributes:
         width: Width ``D``; 100 in the paper, more than any of its tiny graphs has nodes.
-        tied: Whether a node that is predicted has the vector of a node that is given. Untied
-            models zigzag along negative eigendirections (§4.4, Fig. 9).
-        init: Initial scale; standard normal in the paper.
+        tied: Whether a node has the same vector as input and as output. Untied models zigzag along
+            negative eigendirections (§4.4, Fig. 9).
+        init: Initial scale of the vectors; standard normal in the paper.
     """
 
     width: int = 100
@@ -183,25 +199,28 @@ class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
         check_size("node2vec.width", self.width)
 
     def build(self, **start: Unpack[Start]) -> Node2Vec:
-        """Build the model, one replica a seed. The head covers all tokens, not ``candidates``."""
-        from inweights.models.node2vec import Node2Vec
+        """Build the model, one replica a seed, with logits for all tokens.
 
-        return built(Node2Vec, self, **start)
+        Arguments are those of :meth:`ModelConfig.build`; ``candidates`` have no effect.
+        """
+        model: Node2Vec = build_model("node2vec", self, **start)
+        return model
 
 
 class MambaConfig(Config, tag_field="kind", tag="mamba"):
-    """Architecture of a :class:`Mamba`; the defaults are those of Geometric Memory (B.3).
+    """Settings of a :class:`Mamba`; the defaults are those of Geometric Memory (B.3).
 
     Attributes:
-        layers: Number of blocks.
+        layers: Number ``L`` of blocks.
         width: Width ``D`` of the residual stream.
         state: Size ``N`` of the state of each channel.
-        kernel: Positions that the convolution sees.
-        expand: Inner width over width.
-        rank: Rank of the map to the steps; a sixteenth of the width if left out.
+        kernel: Number of positions that the convolution sees.
+        expand: Inner width as a multiple of the width.
+        rank: Rank of the map to the step sizes ``Δ``; by default a sixteenth of the width, rounded
+            up.
         tied: Whether the head is the token embedding.
         residual: Whether blocks add to their input.
-        init: Initial scale of matrices; ``A``, ``D`` and the steps start as in the paper.
+        init: Initial scale of matrices; ``A``, ``D`` and the step sizes start as in the paper.
     """
 
     layers: int = 12
@@ -220,25 +239,27 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
 
     @property
     def steps_rank(self) -> int:
-        """Rank of the map to the steps."""
+        """Rank of the map to the step sizes ``Δ``."""
         return math.ceil(self.width / 16) if self.rank is None else self.rank
 
     def build(self, **start: Unpack[Start]) -> Mamba:
-        """Build the model, one replica a seed. The head covers all tokens, not ``candidates``."""
-        from inweights.models.mamba import Mamba
+        """Build the model, one replica a seed, with logits for all tokens.
 
-        return built(Mamba, self, **start)
+        Arguments are those of :meth:`ModelConfig.build`; ``candidates`` have no effect.
+        """
+        model: Mamba = build_model("mamba", self, **start)
+        return model
 
 
 class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
-    """Architecture of a :class:`DeepLinear`.
+    """Settings of a :class:`DeepLinear` (Feature Resemblance §7).
 
     Attributes:
         width: Width ``D``; at least the number of tokens, whose inputs are orthonormal.
         layers: Number ``L`` of square layers, at least 1; the readout is one more.
-        readout: Whether a matrix ``A`` of its own gives the logits; it takes part in training as
+        readout: Whether a matrix ``A`` of its own gives the logits; it is trained as
             ``readout.weight``. Without it the first ``K`` coordinates of the last layer do.
-        init: Initial scale; ``N(0, 1/D)`` by default.
+        init: Initial scale of every matrix; by default entries from ``N(0, 1/D)``.
     """
 
     width: int = 1024
@@ -251,27 +272,33 @@ class DeepLinearConfig(Config, tag_field="kind", tag="deep-linear"):
         check_size("deep-linear.layers", self.layers)
 
     def build(self, **start: Unpack[Start]) -> DeepLinear:
-        """Build the model, one replica a seed, with logits for ``candidates`` (the labels)."""
-        from inweights.models.deep_linear import DeepLinear
+        """Build the model, one replica a seed, with logits for ``candidates`` (the labels).
 
-        return built(DeepLinear, self, **start)
+        Arguments are those of :meth:`ModelConfig.build`.
+
+        Raises:
+            ConfigError: The width is too small for unit vectors of all tokens.
+        """
+        model: DeepLinear = build_model("deep-linear", self, **start)
+        return model
 
 
 class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
-    """Architecture of a :class:`OneLayer`; the defaults are those of appendix N.1.
+    """Settings of a :class:`OneLayer`; the defaults are those of Feature Resemblance N.1.
 
     Attributes:
         width: Width ``D`` of embeddings and values.
-        hidden: Width ``m`` of the MLP: vectors for each label.
+        hidden: Width ``m`` of the MLP: the number of vectors ``w_{k,r}`` for each label ``k``.
         kappa: ``κ0``, the fixed scale of the logits.
         mlp: ``linear``: equation 3. ``relu``: appendix A. ``folded``: the linear one with its ``m``
             vectors a label replaced by the one direction ``u = Σ_r w_r / √m`` that the logits see,
             ``F_k = (κ0 / √m) ⟨u_k, h⟩``. Under gradient descent, with the same rate, momentum and
             weight decay, it is the linear model exactly, as the other directions do not matter,
-            and it is about ``m`` times smaller. Under Adam it is another one.
-        embedding: ``orthonormal``: token ``i`` is the ``i``-th unit vector, which loses nothing,
-            since the start of every matrix looks alike from all sides. ``gaussian``: fixed draws
-            from ``N(0, 1/D)``, nearly orthonormal, for more than ``D`` tokens.
+            and it is about ``m`` times smaller. Under Adam the two models differ.
+        embedding: ``orthonormal``: token ``i`` is the ``i``-th unit vector. Nothing is lost by
+            that, since the distribution of the initial matrices is the same in every basis.
+            ``gaussian``: fixed draws from ``N(0, 1/D)``, nearly orthonormal, for more than ``D``
+            tokens.
         init: Initial scale ``σ0`` of ``W_KQ``, ``W_V`` and ``w``.
     """
 
@@ -288,8 +315,13 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
         check_size("one-layer.kappa", self.kappa, above=0, most=MOST_SCALE)
 
     def build(self, **start: Unpack[Start]) -> OneLayer:
-        """Build the model, one replica a seed, with logits for ``candidates`` (the labels)."""
-        from inweights.models.one_layer import OneLayer
+        """Build the model, one replica a seed, with logits for ``candidates`` (the labels).
 
-        # The embeddings' length is 1 whatever the initial scale of what is trained.
-        return built(OneLayer, self, embedding_std=self.width**-0.5, **start)
+        Arguments are those of :meth:`ModelConfig.build`.
+
+        Raises:
+            ConfigError: The width is too small for unit vectors of all tokens.
+        """
+        # Embeddings have length 1, whatever the initial scale of what is trained.
+        model: OneLayer = build_model("one-layer", self, embedding_std=self.width**-0.5, **start)
+        return model

@@ -1,4 +1,4 @@
-"""Where models live."""
+"""Which devices this machine has: :func:`check_device`, for options that name one."""
 
 import torch
 
@@ -6,7 +6,13 @@ from inweights.errors import ConfigError, unknown_name
 
 
 def check_device(name: str) -> None:
-    """Refuse a device that this machine does not have.
+    """Raise an error unless torch can use a device on this machine.
+
+    Args:
+        name: Such as ``cpu``, ``cuda`` or ``cuda:1``.
+
+    Raises:
+        ConfigError: The kind of device is unknown, or this machine has no such device.
 
     Example:
         >>> check_device("cpu")

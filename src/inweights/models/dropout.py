@@ -1,8 +1,9 @@
-"""Dropout whose masks are counters, not states (Srivastava et al. 2014; Geometric Memory C.3.1).
+"""Dropout whose masks follow from the step (Srivastava et al. 2014; Geometric Memory C.3.1).
 
 A mask is a function of the replica's root seed, the layer's name, the phase and the step. So a
-resumed run drops what an uninterrupted one does, and a replica drops alike alone or among others.
-Nothing is dropped unless training asks for it: a model that is looked at is whole, whatever its
+resumed run drops what an uninterrupted one does, and a replica drops the same alone or among
+others. :class:`Dropout` is a layer of the architectures; it only drops within
+:meth:`DropoutMasks.at`, which the training loop calls: probes see the whole model, whatever its
 mode. Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width.
 """
 
@@ -24,9 +25,15 @@ DROPOUT: Final = "dropout"
 
 
 class Dropout(nn.Module):
-    """Sets each entry to 0 with probability ``rate`` and divides the others by ``1 - rate``.
+    """Set each entry to 0 with probability ``rate``, and divide the others by ``1 - rate``.
 
-    It does so only within :meth:`DropoutMasks.at`.
+    Outside of :meth:`DropoutMasks.at` it returns its input.
+
+    Args:
+        rate: From 0 to below 1.
+
+    Raises:
+        ConfigError: The rate is out of range; in ``forward``, there is not one seed a replica.
     """
 
     def __init__(self, rate: float) -> None:
@@ -46,13 +53,25 @@ class Dropout(nn.Module):
                 f"{len(self.generators)} seeds of masks were given for {len(x)} replicas; give "
                 "one per replica"
             )
-        kept = 1.0 - self.rate
-        rows = [torch.rand(x.shape[1:], generator=g) < kept for g in self.generators]
-        return x * (torch.stack(rows).to(device=x.device, dtype=x.dtype) / kept)
+        share = 1.0 - self.rate  # of entries that remain
+        rows = [torch.rand(x.shape[1:], generator=g) < share for g in self.generators]
+        return x * (torch.stack(rows).to(device=x.device, dtype=x.dtype) / share)
 
 
 class DropoutMasks:
-    """The dropout of a model while it trains."""
+    """The masks of all dropout layers of a model while it trains.
+
+    Args:
+        model: Its :class:`Dropout` layers with a rate above 0 are found.
+        seeds: Root seed of each replica.
+
+    Example:
+        >>> layer = Dropout(0.5)
+        >>> with DropoutMasks(layer, seeds=[0]).at(phase=0, step=7):
+        ...     dropped = layer(torch.ones(1, 2, 8))
+        >>> sorted({*dropped.flatten().tolist()}), layer(torch.ones(1)).item()
+        ([0.0, 2.0], 1.0)
+    """
 
     def __init__(self, model: nn.Module, seeds: Sequence[int]) -> None:
         named = model.named_modules()
@@ -61,12 +80,17 @@ class DropoutMasks:
 
     @property
     def active(self) -> bool:
-        """Whether anything is dropped at all."""
+        """Whether the model has a layer that drops anything."""
         return bool(self._layers)
 
     @contextmanager
     def at(self, phase: int, step: int) -> Iterator[None]:
-        """Drop, with the masks of ``step`` (0-based within the phase), until the block is left."""
+        """Let the model drop entries within the ``with`` block, by the masks of one step.
+
+        Args:
+            phase: Index of the phase.
+            step: Step of the phase, from 0.
+        """
         for name, layer in self._layers:
             layer.generators = [s.torch(DROPOUT, name, phase, step) for s in self._streams]
         try:

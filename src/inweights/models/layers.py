@@ -1,16 +1,15 @@
-"""Layers whose parameters start with a replica axis, and how they are initialised.
+"""Layers whose parameters start with a replica axis, and their initialisation.
 
-Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width, ``F`` output width, ``V`` tokens.
-
-A layer draws its start in :meth:`Layer.initialise` from one generator for each replica and
-parameter, so that replica ``r`` starts alike alone or among others.
+Architectures are made of :class:`Linear`, :class:`Embedding` and :class:`LayerNorm`, and
+:func:`initialise` draws their initial parameters: from one generator for each replica and
+parameter, so that a replica starts with the same numbers alone and among others. Shapes: ``R``
+replicas, ``S`` packed tokens, ``D`` width, ``F`` output width, ``V`` tokens.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -18,21 +17,19 @@ from torch.nn import functional as F
 
 from inweights.errors import ConfigError, DataError
 from inweights.models.fused import layer_norm
+from inweights.models.initial_scale import Init
 from inweights.seeds import INITIALISATION, Streams
 from inweights.worlds.arrays import Float, Int
-
-if TYPE_CHECKING:
-    from inweights.models.model_config import Init
 
 Draw = Callable[[str, nn.Parameter, int], None]
 Elementwise = Callable[[Tensor], Tensor]
 
-# Else Intel's library of linear algebra rounds a product by where in memory it lies, so that a
-# replica differs alone and in company. It costs nothing measurable, and is read at the first
+# Without this setting MKL rounds a product by the place of its factors in memory, so that a replica
+# would differ alone and among others. It costs nothing measurable, and MKL reads it at the first
 # product of a process.
 os.environ.setdefault("MKL_CBWR", "AUTO")
 
-#: Numbers that torch's loops take at once: two of the widest registers.
+#: Numbers that torch's vectorised loops take at once: two of the widest registers.
 _BLOCK = 32
 
 
@@ -40,7 +37,12 @@ class Layer(nn.Module):
     """A module that owns parameters with a leading replica axis."""
 
     def initialise(self, draw: Draw) -> None:
-        """Fill the layer's parameters; ``draw(name, parameter, fan_in)`` draws Gaussians."""
+        """Fill the layer's parameters in place.
+
+        Args:
+            draw: ``draw(name, parameter, fan_in)`` fills a parameter with normal numbers, whose
+                scale follows from the input width ``fan_in``.
+        """
         raise NotImplementedError
 
     def extra_repr(self) -> str:
@@ -49,7 +51,18 @@ class Layer(nn.Module):
 
 
 class Linear(Layer):
-    """``y_r = x_r W_r + b_r`` for every replica: one batched matrix product."""
+    """Affine map of each replica, ``y_r = x_r W_r + b_r``, as one batched matrix product.
+
+    Args:
+        replicas: Number of replicas ``R``.
+        inputs: Input width ``D``.
+        outputs: Output width ``F``.
+        bias: Whether ``b`` is added; it starts at 0.
+
+    Example:
+        >>> tuple(Linear(3, 4, 5).weight.shape)
+        (3, 4, 5)
+    """
 
     def __init__(self, replicas: int, inputs: int, outputs: int, *, bias: bool = True) -> None:
         super().__init__()
@@ -72,7 +85,12 @@ class Linear(Layer):
 
 
 class LayerNorm(Layer):
-    """Layer normalisation over the width, with a gain and a bias for each replica."""
+    """Layer normalisation over the width (Ba et al. 2016); gain and bias start at 1 and 0.
+
+    Args:
+        replicas: Number of replicas ``R``, each with a gain and a bias of its own.
+        width: Width ``D``.
+    """
 
     def __init__(self, replicas: int, width: int) -> None:
         super().__init__()
@@ -89,7 +107,13 @@ class LayerNorm(Layer):
 
 
 class Embedding(Layer):
-    """One vector for each token and replica."""
+    """Table of one vector for each token and replica.
+
+    Args:
+        replicas: Number of replicas ``R``.
+        tokens: Number of tokens ``V``.
+        width: Width ``D``.
+    """
 
     def __init__(self, replicas: int, tokens: int, width: int) -> None:
         super().__init__()
@@ -99,7 +123,14 @@ class Embedding(Layer):
         draw("weight", self.weight, self.weight.shape[2])
 
     def forward(self, ids: Int[Tensor, "*R S"]) -> Float[Tensor, "R S D"]:
-        """Look up token ids, the same for all replicas or of each its own."""
+        """Return the vectors of token ids, ``[R, S, D]``.
+
+        Args:
+            ids: ``[S]`` for all replicas, or ``[R, S]``.
+
+        Raises:
+            DataError: An id is not below the number of tokens (noticed on the CPU only).
+        """
         replicas, tokens, width = self.weight.shape
         check_ids(ids, tokens)
         if ids.dim() == 1:
@@ -109,14 +140,29 @@ class Embedding(Layer):
 
 
 def check_ids(ids: Int[Tensor, "*R S"], end: int) -> None:
-    """Refuse ids out of range, where it costs nothing: one table is followed by the next one."""
+    """Raise an error for ids out of range, which would read the table of the next replica.
+
+    On an accelerator nothing is checked, as it would have to wait for the numbers.
+
+    Args:
+        ids: Token ids, ``[S]`` or ``[R, S]``.
+        end: Ids must be from 0 to ``end - 1``.
+
+    Raises:
+        DataError: An id is out of range.
+    """
     checked = ids.device.type == "cpu" and ids.numel() and not torch.compiler.is_compiling()
     if checked and not 0 <= int(ids.min()) <= int(ids.max()) < end:
         raise DataError(f"an id is outside 0 to {end - 1}: a token or position is out of range")
 
 
 def rows_of(table: Float[Tensor, "R N D"], ids: Int[Tensor, "*R S"]) -> Float[Tensor, "R S D"]:
-    """Rows of a table, the same for all replicas or of each its own."""
+    """Return rows of each replica's table.
+
+    Args:
+        table: ``N`` rows of width ``D`` for each replica.
+        ids: Indices of rows: ``[S]`` for all replicas, or ``[R, S]``.
+    """
     if ids.dim() == 1:
         return table.index_select(1, ids)
     replicas, rows, width = table.shape
@@ -126,9 +172,17 @@ def rows_of(table: Float[Tensor, "R N D"], ids: Int[Tensor, "*R S"]) -> Float[Te
 
 
 def in_whole_blocks(operation: Elementwise, x: Float[Tensor, "R ..."]) -> Float[Tensor, "R ..."]:
-    """Apply an elementwise operation that rounds the rest of a block otherwise than its middle.
+    """Apply an elementwise operation so that each replica's bits do not depend on the others.
 
-    Each replica is padded to whole blocks, so that it is the same alone and in company.
+    Some kernels of PyTorch round the last numbers of a tensor, which fill no whole register,
+    differently. So each replica is padded to whole blocks of 32 numbers.
+
+    Args:
+        operation: Elementwise, such as ``torch.nn.functional.silu``.
+        x: Any tensor with a leading replica axis.
+
+    Returns:
+        ``operation(x)``, in the shape of ``x``.
     """
     size = x[0].numel()
     if size % _BLOCK == 0:
@@ -138,11 +192,11 @@ def in_whole_blocks(operation: Elementwise, x: Float[Tensor, "R ..."]) -> Float[
 
 
 def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) -> None:
-    """Draw the initial parameters of every layer of ``model``.
+    """Draw the initial parameters of every layer of a model, in place.
 
     Args:
-        model: A module built from layers of this file.
-        seeds: Root seed of each replica; the stream is ``initialisation``.
+        model: A module whose parameters are those of :class:`Layer` modules.
+        seeds: Root seed of each of the ``R`` replicas; the random stream is ``initialisation``.
         inits: Initial scale of each replica.
 
     Raises:
@@ -153,7 +207,7 @@ def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) ->
     for path, module in model.named_modules():
         numbers = (*module.parameters(), *module.buffers())
         if not isinstance(module, Layer) or any(t.is_meta for t in numbers):
-            continue  # what is only counted has no numbers
+            continue  # on the device `meta` parameters are counted, but have no values
 
         def draw(name: str, parameter: nn.Parameter, fan_in: int, path: str = path) -> None:
             for row, seed, init in zip(parameter, seeds, inits, strict=True):

@@ -1,9 +1,10 @@
-"""Packed batches: sequences of several lengths in one matrix, with no padding.
+"""Packed batches: sequences of several lengths along one axis, without padding.
 
-Sequences of facts are tiny and of few lengths (an identity has one token, a hop two). All tokens
-lie in one axis ``S``, group after group, so that every position-wise layer is one batched matrix
-product; only attention looks at the groups. Shapes: ``R`` replicas, ``B`` sequences, ``T``
-positions, ``S`` packed tokens.
+Sequences of facts are short and of few lengths (an identity has one token, a hop two). All tokens
+lie along one axis ``S``, one group of equal length after another, so that every position-wise layer
+is one batched matrix product; only attention splits the groups. :func:`pack` makes a
+:class:`Packed` batch, which models read. Shapes: ``R`` replicas, ``B`` sequences, ``T`` positions,
+``S`` packed tokens, ``D`` width.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from inweights.worlds.arrays import Float, Int
 
 @dataclass(frozen=True)
 class Packed:
-    """Sequences packed end to end.
+    """Sequences of token ids, one after another along the axis ``S``.
 
     Attributes:
-        tokens: The axis of replicas is there where each reads tokens of its own.
-        shapes: ``(B, T)`` of each group, in the order in which the groups lie in ``S``.
+        tokens: Token ids, ``[S]`` if all replicas read the same, else ``[R, S]``.
+        positions: Position of each token in its sequence, with any offset; ``[S]`` or ``[R, S]``.
+        shapes: ``(B, T)`` of each group of sequences of one length, in their order along ``S``.
     """
 
     tokens: Int[Tensor, "... S"]
@@ -41,11 +43,11 @@ class Packed:
     @property
     def last(self) -> Int[Tensor, " B"]:
         """Index in ``S`` of the last position of every sequence, in order."""
-        ends, start = [], 0
+        ends = []
+        start = 0
         for batch, length in self.shapes:
-            ends.append(
-                start + length - 1 + length * torch.arange(batch, device=self.tokens.device)
-            )
+            sequences = torch.arange(batch, device=self.tokens.device)
+            ends.append(start + length - 1 + length * sequences)
             start += batch * length
         return torch.cat(ends)
 
@@ -55,11 +57,15 @@ class Packed:
 
 
 def pack(groups: Sequence[Int[Tensor, "*R _ _"]], offset: int | Int[Tensor, "*_ B"] = 0) -> Packed:
-    """Pack token matrices, one of ``B`` by ``T`` for each length ``T``, into one batch.
+    """Pack matrices of token ids, one for each length of sequences, into one batch.
 
     Args:
-        groups: One matrix of token ids for each length. All with a replica axis, or none.
-        offset: Added to every position: one number, or one for each sequence.
+        groups: Token ids ``[B, T]`` of each length ``T``, or all of them ``[R, B, T]``.
+        offset: Added to every position: one number, or one for each sequence, ``[B]`` or
+            ``[R, B]``.
+
+    Returns:
+        The batch, with the groups in the given order.
 
     Raises:
         DataError: There is nothing to pack, or only some groups have a replica axis.
@@ -77,7 +83,8 @@ def pack(groups: Sequence[Int[Tensor, "*R _ _"]], offset: int | Int[Tensor, "*_ 
     shapes = tuple((int(g.shape[-2]), int(g.shape[-1])) for g in groups)
     positions = torch.cat([torch.arange(t, device=tokens.device).repeat(b) for b, t in shapes])
     if isinstance(offset, Tensor):
-        lengths = torch.tensor([t for b, t in shapes for _ in range(b)], device=tokens.device)
+        counts = torch.tensor([b for b, _ in shapes])
+        lengths = torch.tensor([t for _, t in shapes]).repeat_interleave(counts).to(tokens.device)
         positions = positions + offset.repeat_interleave(lengths, dim=-1)
     elif offset:
         positions = positions + offset
@@ -87,10 +94,18 @@ def pack(groups: Sequence[Int[Tensor, "*R _ _"]], offset: int | Int[Tensor, "*_ 
 def running_sums(
     x: Float[Tensor, "R S D"], shapes: Sequence[tuple[int, int]]
 ) -> Float[Tensor, "R S D"]:
-    """Return at each position the sum of its sequence up to there.
+    """Return at each position the sum of its sequence up to that position, included.
 
-    Sequences are short, so that adding one position after another is several times faster than the
-    kernel of a running sum and its gradient, which reverses its input twice.
+    Sequences are short, so that adding one position after another is several times faster than
+    ``torch.cumsum`` and its gradient, which reverses its input twice.
+
+    Args:
+        x: States along the packed axis.
+        shapes: ``(B, T)`` of each group, as in :class:`Packed`.
+
+    Example:
+        >>> running_sums(torch.ones(1, 4, 1), [(1, 1), (1, 3)]).flatten().tolist()
+        [1.0, 1.0, 2.0, 3.0]
     """
     out: Tensor = _RunningSums.apply(x, shapes)  # type: ignore[no-untyped-call]
     return out
@@ -99,7 +114,8 @@ def running_sums(
 class _RunningSums(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, shapes: Sequence[tuple[int, int]]) -> Tensor:
-        ctx.shapes, out = shapes, x.clone()
+        ctx.shapes = shapes
+        out = x.clone()
         for earlier, later in _neighbours(out, shapes):
             later.add_(earlier)
         return out
@@ -113,9 +129,9 @@ class _RunningSums(torch.autograd.Function):
 
 
 def _neighbours(x: Tensor, shapes: Sequence[tuple[int, int]]) -> list[tuple[Tensor, Tensor]]:
-    """All rows of each position and of the next one."""
+    """Return views of the states at each position and at the next one, group by group."""
     groups = x.split([count * length for count, length in shapes], dim=1)
-    rows = [
-        group.unflatten(1, shape).unbind(2) for group, shape in zip(groups, shapes, strict=True)
-    ]
-    return [pair for each in rows for pair in pairwise(each)]
+    pairs: list[tuple[Tensor, Tensor]] = []
+    for group, shape in zip(groups, shapes, strict=True):
+        pairs += pairwise(group.unflatten(1, shape).unbind(2))
+    return pairs

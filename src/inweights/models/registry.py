@@ -1,4 +1,8 @@
-"""Architectures by the name of their kind, for files; one of one's own can join them."""
+"""Kinds of models by name, as files write them; :func:`register_model` adds one.
+
+A file names the kind of a model by the tag of its config (``kind = "gpt"``), and
+:func:`model_kind` returns the config class that reads the rest.
+"""
 
 import msgspec
 
@@ -6,27 +10,48 @@ from inweights.config.kinds import Kinds
 from inweights.models import configs
 from inweights.models.outside.wrapping import WrapConfig
 
-_KINDS = Kinds(
-    "model",
-    [
-        configs.GPTConfig, configs.EmbMLPConfig, configs.MambaConfig, configs.TinyNNConfig,
-        configs.Node2VecConfig, configs.OneLayerConfig, configs.DeepLinearConfig,
-    ],
-    {"build": "a method build(...)"},
-)  # fmt: skip
+_BUILT_IN = [
+    configs.GPTConfig,
+    configs.EmbMLPConfig,
+    configs.MambaConfig,
+    configs.TinyNNConfig,
+    configs.Node2VecConfig,
+    configs.OneLayerConfig,
+    configs.DeepLinearConfig,
+]
+_KINDS = Kinds("model", _BUILT_IN, {"build": "a method build(...)"})
 
 
 def model_names() -> tuple[str, ...]:
-    """Return the names of all kinds of models."""
+    """Return the names of all kinds of models, registered ones included.
+
+    Example:
+        >>> model_names()[:3]
+        ('gpt', 'emb-mlp', 'mamba')
+    """
     return tuple(_KINDS)
 
 
 def model_kind(name: str) -> type[msgspec.Struct]:
-    """Return the config class of a kind."""
+    """Return the config class of a kind of model.
+
+    Raises:
+        ConfigError: There is no such kind; names the nearest one.
+
+    Example:
+        >>> model_kind("gpt").__name__
+        'GPTConfig'
+    """
     # "wrap" is no architecture by itself: its file names the factory.
     return WrapConfig if name == "wrap" else _KINDS.find(name)
 
 
 def register_model(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
-    """Add a config class to the known models, under its tag: files then name it by that."""
+    """Add a config class to the known kinds of models, under its tag, and return it.
+
+    Files and the command line then name it by the tag. It can be used as a decorator.
+
+    Raises:
+        ConfigError: The class has no tag or no method ``build``, or the name is taken.
+    """
     return _KINDS.add(kind)

@@ -31,6 +31,9 @@ from inweights.training.steps.own_optimizer import OwnOptimizer
 from inweights.training.steps.recorded import Losses, RecordedLosses
 from inweights.worlds.arrays import Bool, Float
 
+#: Named tensors, as a checkpoint stores them.
+OptimizerState = dict[str, Tensor]
+
 #: Recording the kernels of a step takes about as long as twenty steps: a phase of fewer steps than
 #: this is not recorded.
 MIN_STEPS_RECORDED = 50
@@ -124,7 +127,7 @@ class PhaseUpdate:
         """Whether every replica keeps its parameters."""
         return len(self._frozen) == self._setup.model.replicas
 
-    def optimizer_state(self) -> dict[str, Tensor]:
+    def optimizer_state(self) -> OptimizerState:
         """Return the optimizer's state as named tensors, as a checkpoint stores it."""
         state = self._optimizer_state()
         if self._setup.shards:
@@ -137,8 +140,8 @@ class PhaseUpdate:
         self._optimizer: torch.optim.Optimizer | OwnOptimizer
         if isinstance(self._phase.optimizer.kind, Code):
             own = OwnOptimizer(parameters, settings, moving)
-            self._load_optimizer: Callable[[dict[str, Tensor]], None] = own.load
-            self._optimizer_state: Callable[[], dict[str, Tensor]] = own.state
+            self._load_optimizer: Callable[[OptimizerState], None] = own.load
+            self._optimizer_state: Callable[[], OptimizerState] = own.state
             self._optimizer = own
         else:
             fused = build_optimizer(parameters, settings, moving, self._setup.columns)

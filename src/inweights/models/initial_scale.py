@@ -1,0 +1,42 @@
+"""The initial scale of a model's weight matrices, :class:`Init`, which every config holds.
+
+Configs store it, and :func:`~inweights.models.layers.initialise` draws by it. Nothing here imports
+torch.
+"""
+
+from __future__ import annotations
+
+from inweights.config import Config, check_size
+
+
+class Init(Config):
+    """Initial scale of every weight matrix: entries are drawn from ``N(0, σ²)``.
+
+    Identity Bridge §3.4: GPT-2 takes ``σ = 0.02``; a small initialisation takes
+    ``σ = d_in^-γ`` with ``γ > 0.5``.
+    The input width ``d_in`` of an embedding is the model's width, as for its tied head.
+
+    Attributes:
+        std: Standard deviation ``σ``; unused where ``gamma`` is given.
+        gamma: Exponent ``γ`` of the input width; ``None`` to use ``std``.
+
+    Raises:
+        ConfigError: A value is not above 0.
+
+    Example:
+        >>> Init().sigma(64), round(Init(gamma=1.25).sigma(64), 4)
+        (0.02, 0.0055)
+    """
+
+    std: float = 0.02
+    gamma: float | None = None
+
+    def __post_init__(self) -> None:
+        check_size("init.std", self.std, above=0)
+        check_size("init.gamma", 1.0 if self.gamma is None else self.gamma, above=0)
+
+    def sigma(self, fan_in: int) -> float:
+        """Return the standard deviation of a weight matrix whose input width is ``fan_in``."""
+        if self.gamma is None:
+            return self.std
+        return float(fan_in) ** -self.gamma
