@@ -1,9 +1,9 @@
 """Deep linear networks, trained layer by layer (Feature Resemblance §7, appendices C and M).
 
-``F = A W_L ⋯ W_1 x`` with square layers and a readout ``A``. The paper's text lost equation 7; the
-readout is our reading of how ``d`` coordinates become labels, and with ``readout = False`` the
-deepest layer's first ``K`` coordinates are the logits instead.
-Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width, ``K`` candidates.
+``F = A W_L ⋯ W_1 x`` with square layers and a readout ``A``. Equation 7 is missing in the text of
+the paper at hand: the readout is how we take ``d`` coordinates to become labels, and with
+``readout = False`` the first ``K`` coordinates of the deepest layer are the logits. Shapes: ``R``
+replicas, ``S`` packed tokens, ``D`` width, ``K`` candidates.
 """
 
 from __future__ import annotations
@@ -24,10 +24,20 @@ if TYPE_CHECKING:
 
 
 class DeepLinear(Model):
-    """States ``layer1`` (``W_1 x``) to ``layerL``. A prompt's input is the sum of its tokens'.
+    """Map the sum of a prompt's unit vectors through ``L`` square matrices to logits.
 
-    Token ``i`` is the ``i``-th unit vector, so that the first layer's product is a look-up. A phase
-    that trains layer 3 alone moves ``layers.2.weight``.
+    Token ``i`` is the ``i``-th unit vector, so that the first layer's product is a look-up. Hidden
+    states are ``layer1`` (``W_1 x``) to ``layerL``. A phase that trains layer 3 alone moves
+    ``layers.2.weight``.
+
+    Args:
+        config: Settings of the architecture.
+        vocabulary: Number of tokens ``V``.
+        replicas: Number of replicas ``R``.
+        candidates: Ids of the tokens that the head covers; by default all tokens.
+
+    Raises:
+        ConfigError: The width is too small for a unit vector of each token, or for the labels.
 
     Example:
         >>> import torch
@@ -49,7 +59,8 @@ class DeepLinear(Model):
         candidates: Sequence[int] | None = None,
     ) -> None:
         super().__init__(replicas, vocabulary, candidates)
-        width, labels = config.width, len(self.candidates)
+        width = config.width
+        labels = len(self.candidates)
         if vocabulary > width or (labels > width and not config.readout):
             raise ConfigError(
                 f"deep-linear.width: {vocabulary} tokens and {labels} labels do not fit a width of "
@@ -80,7 +91,7 @@ class DeepLinear(Model):
         return logits
 
     def templates(self) -> Float[Tensor, "R V K"]:
-        """Return the logits that each token adds, ``(A W_L ⋯ W_1)ᵀ``."""
+        """Compute ``(A W_L ⋯ W_1)ᵀ``: the logits that each token adds, ``[R, V, K]``."""
         first = self.layers[0]
         assert isinstance(first, Linear)
         product: Tensor = first.weight[:, : self.vocabulary]
@@ -89,7 +100,7 @@ class DeepLinear(Model):
         return self.unembed(product)
 
     def _first(self, batch: Packed) -> Tensor:
-        """``W_1 x`` at every position, ``[R, S, D]``: rows of ``W_1``, summed along a prompt."""
+        """Return ``W_1 x`` at every position, ``[R, S, D]``: a running sum of rows of ``W_1``."""
         first = self.layers[0]
         assert isinstance(first, Linear)
         check_ids(batch.tokens, self.vocabulary)

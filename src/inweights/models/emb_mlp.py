@@ -1,7 +1,8 @@
 """Emb-MLP: a transformer layer with uniform attention (Identity Bridge, Definition 1).
 
-``f(X) = (Σ_t e_{s_t}) W_proj``; its row-wise logit templates are ``W = E W_proj``.
-Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width, ``K`` candidates.
+``f(X) = (Σ_t e_{s_t}) W_proj``: the logits of a prompt are the sum of its tokens' rows of the
+template matrix ``W = E W_proj``. Theory solves for ``W``, and :class:`EmbMLP` trains it. Shapes:
+``R`` replicas, ``S`` packed tokens, ``D`` width, ``K`` candidates.
 """
 
 from __future__ import annotations
@@ -22,7 +23,15 @@ if TYPE_CHECKING:
 
 
 class EmbMLP(Model):
-    """The sum of the prompt's embeddings, times a projection. Position ``t`` sums the first ``t``.
+    """Map the sum of a prompt's embeddings to logits; position ``t`` sums the tokens up to ``t``.
+
+    Its hidden states are ``embedding`` and ``sum``.
+
+    Args:
+        config: Settings of the architecture.
+        vocabulary: Number of tokens ``V``.
+        replicas: Number of replicas ``R``.
+        candidates: Ids of the tokens that the head covers; by default all tokens.
 
     Example:
         >>> from inweights.models import EmbMLPConfig
@@ -56,5 +65,5 @@ class EmbMLP(Model):
         return self.projection(state)
 
     def templates(self) -> Float[Tensor, "R V K"]:
-        """Return ``W = E W_proj``, the logits that each token adds."""
+        """Compute ``W = E W_proj``: the logits that each token adds, ``[R, V, K]``."""
         return torch.bmm(self.tokens.weight, self.projection.weight)

@@ -1,7 +1,9 @@
-"""GPTs as GPT-2s of Hugging Face, and back; and as models of TransformerLens.
+"""Convert a :class:`GPT` to a GPT-2 of Hugging Face and back, and to a model of TransformerLens.
 
-The exported model uses the exact GELU (``activation_function="gelu"``), as ours does; the GPT-2s
-that OpenAI released use its tanh approximation (``"gelu_new"``) and do not fit here.
+:func:`to_transformers`, :func:`from_transformers` and :func:`to_transformer_lens` copy the weights
+of one replica, so that tools for these libraries work on trained models. The exported model uses
+the exact GELU (``activation_function="gelu"``), as ours does; the GPT-2s that OpenAI released use
+its tanh approximation (``"gelu_new"``), and :func:`from_transformers` refuses them.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
 
 _EPSILON = 1e-5  # of F.layer_norm, which LayerNorm calls
 
-# GPT-2 of Hugging Face can do more than ours: what each setting must be.
-_WANTED: dict[str, tuple[Any, ...]] = {
+# GPT-2 of Hugging Face has settings that ours lacks: the values with which it computes the same.
+_REQUIRED: dict[str, tuple[Any, ...]] = {
     "activation_function": ("gelu",),
     "layer_norm_epsilon": (_EPSILON,),
     "scale_attn_weights": (True,),
@@ -36,12 +38,12 @@ _WANTED: dict[str, tuple[Any, ...]] = {
 def to_transformers(model: GPT, replica: int = 0) -> GPT2LMHeadModel:
     """Return one replica as a ``GPT2LMHeadModel`` with copied weights and the same logits.
 
-    Positions that are sinusoidal, or none, become a learned position table that holds the waves,
-    or zeros. The model is in evaluation mode, without dropout.
+    Sinusoidal position embeddings become a learned table with the same numbers, and none become
+    zeros. The model is in evaluation mode, without dropout.
 
     Args:
         model: The GPT.
-        replica: Which of its replicas; negative ones count from the end.
+        replica: Index of the replica; negative ones count from the end.
 
     Raises:
         ConfigError: GPT-2 cannot express the architecture, there is no such replica, or
@@ -87,7 +89,7 @@ def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
     """Return one replica as a ``TransformerBridge``, with TransformerLens's hooks and caches.
 
     Weights are copied as they are: no layer norm is folded and nothing is centred, so that logits,
-    hidden states and attention patterns are ours. It takes token ids and has no tokenizer. Our
+    hidden states and attention patterns are the same. It takes token ids and has no tokenizer. Our
     states have these names there::
 
         embedding   blocks.0.hook_resid_pre
@@ -97,6 +99,14 @@ def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
         bridge = to_transformer_lens(model, replica=1)
         logits, cache = bridge.run_with_cache(tokens)
         cache["resid_post", 0], cache["pattern", 0]
+
+    Args:
+        model: The GPT.
+        replica: Index of the replica; negative ones count from the end.
+
+    Raises:
+        ConfigError: GPT-2 cannot express the architecture, there is no such replica, or
+            ``transformer_lens`` is not installed.
 
     Example:
         >>> to_transformer_lens(GPTConfig(attention="uniform").build(vocabulary=9, seeds=[0]))
@@ -115,10 +125,14 @@ def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
 def from_transformers(model: GPT2LMHeadModel) -> GPT:
     """Return a ``GPT2LMHeadModel`` as a :class:`GPT` of one replica, with copied weights.
 
-    Dropout is left out: ours has none.
+    The result has no dropout, whatever the given model has.
+
+    Raises:
+        ConfigError: A setting of the given model is one that our GPT lacks, such as another
+            activation function.
     """
     theirs = model.config
-    for name, allowed in _WANTED.items():
+    for name, allowed in _REQUIRED.items():
         given = getattr(theirs, name)
         if given not in allowed:
             raise ConfigError(f"a GPT has {name} = {allowed[0]!r}, the given model has {given!r}")
@@ -145,19 +159,16 @@ def from_transformers(model: GPT2LMHeadModel) -> GPT:
 
 
 def _refuse_what_gpt2_lacks(config: GPTConfig) -> None:
+    """Raise an error for settings of ours that GPT-2 cannot express."""
     if not isinstance(config, GPTConfig):
         raise ConfigError(f"only a GPT can be exported, got a model of {type(config).__name__}")
-    for name, given, wanted in (
-        ("attention", config.attention, "causal"),
-        ("residual", config.residual, True),
-        ("norm", config.norm, True),
-        ("loops", config.loops, 1),
-        ("memory", config.memory, 0),
-    ):
-        if given != wanted:
+    required = {"attention": "causal", "residual": True, "norm": True, "loops": 1, "memory": 0}
+    for name, value in required.items():
+        given = getattr(config, name)
+        if given != value:
             raise ConfigError(
                 f"GPT-2 cannot express gpt.{name} = {given!r}; only models with "
-                f"gpt.{name} = {wanted!r} can be exported"
+                f"gpt.{name} = {value!r} can be exported"
             )
 
 
@@ -171,7 +182,7 @@ def _positions(model: GPT, replica: int) -> Tensor:
 
 
 def _pairs(model: GPT, theirs: Any) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield each parameter of ours, ``[R, …]``, with its counterpart; but the positions."""
+    """Yield each parameter of ours, ``[R, …]``, with its counterpart, position tables excepted."""
     body = theirs.transformer
     layers: list[tuple[Any, Any]] = [(model.norm, body.ln_f)]
     for block, other in zip(cast("Iterable[Block]", model.blocks), body.h, strict=True):
@@ -184,7 +195,8 @@ def _pairs(model: GPT, theirs: Any) -> Iterator[tuple[Tensor, Tensor]]:
             (block.down, other.mlp.c_proj),
         ]
     yield model.tokens.weight, body.wte.weight
-    for ours, copy in layers:
-        yield from ((ours.weight, copy.weight), (ours.bias, copy.bias))
+    for ours, other in layers:
+        yield ours.weight, other.weight
+        yield ours.bias, other.bias
     if model.head is not None:
         yield model.head.weight, theirs.lm_head.weight.T

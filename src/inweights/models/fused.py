@@ -1,7 +1,9 @@
-"""Operations whose gradient is written by hand: fewer and larger ones than autograd would chain.
+"""Operations with a gradient written by hand, in fewer kernels than autograd would take.
 
-A step of a small model takes as long as launching its operations, so that their number counts.
-Shapes: ``R`` replicas, ``S`` packed tokens, ``N`` pairs of tokens, ``D`` width, ``H`` heads.
+A step of a small model takes as long as launching its kernels, so that their number counts.
+:class:`~inweights.models.layers.LayerNorm` and the GPT's attention call :func:`layer_norm` and
+:func:`attend_in_pairs`. Shapes: ``R`` replicas, ``S`` packed tokens, ``N`` pairs of tokens, ``D``
+width, ``H`` heads.
 """
 
 from __future__ import annotations
@@ -19,23 +21,36 @@ from inweights.worlds.arrays import Float
 def layer_norm(
     x: Float[Tensor, "R S D"], weight: Float[Tensor, "R D"], bias: Float[Tensor, "R D"]
 ) -> Float[Tensor, "R S D"]:
-    """Normalise over the width, with a gain and a bias for each replica."""
+    """Normalise over the width, then scale and shift (Ba et al. 2016), with ε = 1e-5.
+
+    Args:
+        x: States.
+        weight: Gain of each replica.
+        bias: Bias of each replica.
+    """
     out: Tensor = _LayerNorm.apply(x, weight, bias)  # type: ignore[no-untyped-call]
     return out
 
 
 def attend_in_pairs(qkv: Float[Tensor, "N 2 _"], heads: int) -> Float[Tensor, "N 2 D"]:
-    """Causal attention in sequences of two tokens, given queries, keys and values side by side.
+    """Compute causal attention in sequences of two tokens.
 
-    The first token sees itself alone. The second divides its attention by a sigmoid of the
-    difference of its two scores, which is what a softmax over two is.
+    The first token sees only itself. The second splits its attention by a sigmoid of the
+    difference of its two scores, which equals a softmax over two.
+
+    Args:
+        qkv: Queries, keys and values side by side, ``[N, 2, 3 D]``.
+        heads: Number of heads ``H``; it divides ``D``.
+
+    Returns:
+        What the heads give, side by side.
     """
     out: Tensor = _PairAttention.apply(qkv, heads)  # type: ignore[no-untyped-call]
     return out
 
 
 def _into(out: Tensor, operation: Callable[..., Tensor], *inputs: Tensor) -> None:
-    """Write a result into a view; what compiles the model wants a result and a copy instead."""
+    """Write a result into a view; under ``torch.compile``, which refuses that, copy it there."""
     if torch.compiler.is_compiling():
         out.copy_(operation(*inputs))
     else:
@@ -64,29 +79,31 @@ class _PairAttention(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, qkv: Tensor, heads: int) -> Tensor:
         parts = qkv.unflatten(-1, (3, heads, -1))  # [N, 2, 3, H, D/H]
-        query, keys, values = parts[:, 1, 0], parts[:, :, 1], parts[:, :, 2]
-        apart = keys[:, 1] - keys[:, 0]
-        ratio = (query * apart).sum(-1, keepdim=True)
-        # sigmoid(s), whose own kernel rounds the rest of a block otherwise than its middle
-        share = ratio.mul_(0.5 / math.sqrt(query.shape[-1])).tanh_().mul_(0.5).add_(0.5)
-        ways = values[:, 1] - values[:, 0]
+        query = parts[:, 1, 0]
+        keys = parts[:, :, 1]
+        values = parts[:, :, 2]
+        key_difference = keys[:, 1] - keys[:, 0]
+        score = (query * key_difference).sum(-1, keepdim=True)
+        # sigmoid(s) as a tanh: its own kernel rounds the end of a tensor differently
+        share = score.mul_(0.5 / math.sqrt(query.shape[-1])).tanh_().mul_(0.5).add_(0.5)
+        value_difference = values[:, 1] - values[:, 0]
         out = values.new_empty(values.shape)
         out[:, 0] = values[:, 0]
-        _into(out[:, 1], torch.addcmul, values[:, 0], share, ways)
-        ctx.save_for_backward(query, apart, share, ways)
+        _into(out[:, 1], torch.addcmul, values[:, 0], share, value_difference)
+        ctx.save_for_backward(query, key_difference, share, value_difference)
         return out.flatten(2)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        query, apart, share, ways = ctx.saved_tensors
+        query, key_difference, share, value_difference = ctx.saved_tensors
         given = grads[0].unflatten(-1, query.shape[1:])  # [N, 2, H, D/H]
         first, second = given.unbind(1)
-        by_share = (second * ways).sum(-1, keepdim=True)
+        by_share = (second * value_difference).sum(-1, keepdim=True)
         by_score = torch.ops.aten.sigmoid_backward(by_share, share)
         by_score.mul_(1.0 / math.sqrt(query.shape[-1]))
         out = query.new_empty(len(query), 2, 3, *query.shape[1:])
-        out[:, 0, 0] = 0.0  # the first token's query decides nothing
-        _into(out[:, 1, 0], torch.mul, by_score, apart)
+        out[:, 0, 0] = 0.0  # the first token's query has no effect
+        _into(out[:, 1, 0], torch.mul, by_score, key_difference)
         _into(out[:, 1, 1], torch.mul, by_score, query)
         _into(out[:, 0, 1], torch.neg, out[:, 1, 1])
         _into(out[:, 1, 2], torch.mul, share, second)

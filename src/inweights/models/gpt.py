@@ -1,6 +1,8 @@
 """GPT-2 with a replica axis: pre-norm blocks, causal attention, GELU (Identity Bridge, B.1).
 
-Shapes: ``R`` replicas, ``S`` packed tokens, ``B`` sequences, ``T`` positions, ``D`` width,
+:class:`GPT` is what a :class:`~inweights.models.GPTConfig` builds; its variants (loops, memory,
+uniform attention, no residual stream) are settings. ``export.py`` turns one into a GPT-2 of Hugging
+Face. Shapes: ``R`` replicas, ``S`` packed tokens, ``B`` sequences, ``T`` positions, ``D`` width,
 ``H`` heads, ``K`` candidates.
 """
 
@@ -9,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, cast
 
 import torch
@@ -31,13 +34,19 @@ PartHook = Callable[[str, Tensor], Tensor]
 
 
 class GPT(Model):
-    """A GPT-2 of any size whose ``R`` replicas train as one tensor program.
+    """Compute next-token logits by a GPT-2; its ``R`` replicas train as one tensor program.
 
-    With several loops it passes through its blocks as often (Dehghani et al. 2018); states are
-    named by the passes, so that ``block.3`` of two blocks is the second one in the second loop.
+    With several loops a sequence passes through all blocks several times (Dehghani et al. 2018).
+    Hidden states are ``embedding``, ``block.i`` and ``final``; ``i`` counts passes, so that
+    ``block.3`` of two blocks is the second block in the second loop.
+
+    Args:
+        config: Settings of the architecture.
+        vocabulary: Number of tokens ``V``.
+        replicas: Number of replicas ``R``.
 
     Attributes:
-        loops: Number of loops; may be set to another one than it was trained with.
+        loops: Number of loops; may be changed after training.
 
     Example:
         >>> from inweights.models import GPTConfig
@@ -71,9 +80,10 @@ class GPT(Model):
 
     @property
     def part_names(self) -> tuple[str, ...]:
-        """What heads mix (``block.0.heads``, side by side), and what attention and MLP add."""
+        """Outputs of all heads (``block.0.heads``, side by side), of attention and of the MLP."""
         parts = ("mlp",) if self.config.attention == "none" else ("heads", "attention", "mlp")
-        return tuple(f"block.{i}.{part}" for i in range(len(self.passes)) for part in parts)
+        blocks = range(len(self.passes))
+        return tuple(f"block.{i}.{part}" for i, part in product(blocks, parts))
 
     @property
     def passes(self) -> list[nn.Module]:
@@ -81,7 +91,8 @@ class GPT(Model):
         return [*self.blocks] * self.loops
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        states = {"embedding": (x := self.hook("embedding", self._embed(batch)))}
+        x = self.hook("embedding", self._embed(batch))
+        states = {"embedding": x}
         for i, block in enumerate(self.passes):
             x = self._injected(i, x, states["embedding"])
             x = self._recalled(block(x, batch.shapes, hook=partial(self._part, i)))
@@ -91,12 +102,12 @@ class GPT(Model):
         return states
 
     def _injected(self, i: int, x: Tensor, embedding: Tensor) -> Tensor:
-        """The input of pass ``i``: with the embedding once more where a further loop begins."""
-        again = self.config.inject and i and i % len(self.blocks) == 0
-        return x + embedding if again else x
+        """Return the input of pass ``i``: with the embedding added where a further loop begins."""
+        loop_begins = i > 0 and i % len(self.blocks) == 0
+        return x + embedding if self.config.inject and loop_begins else x
 
     def _recalled(self, x: Tensor) -> Tensor:
-        """The state after a block: with what it finds in the memory, if there is one."""
+        """Return the state after a block, with what it reads from the memory, if there is one."""
         return x if self.memory is None else x + self.memory(x)
 
     def _part(self, block: int, name: str, state: Tensor) -> Tensor:
@@ -108,12 +119,13 @@ class GPT(Model):
         x = embedding = self._embed(batch)
         passes = self.passes
         for i, block in enumerate(passes):
-            # What the last block adds elsewhere is read by nobody.
+            # The last block is computed at the positions ``at`` only: nothing reads the others.
             x = self._injected(i, x, embedding)
             x = self._recalled(block(x, batch.shapes, at if i + 1 == len(passes) else None))
         return self.norm(x)
 
     def _embed(self, batch: Packed) -> Tensor:
+        """Return the sum of token and position embeddings, ``[R, S, D]``."""
         longest = max(length for _, length in batch.shapes)
         if longest > self.config.context:
             raise ConfigError(
@@ -122,7 +134,9 @@ class GPT(Model):
         x = self.tokens(batch.tokens)
         if self.positions is not None:
             return x + self.positions(batch.positions)
-        return x + self.waves[batch.positions] if self.config.positions == "sinusoidal" else x
+        if self.config.positions == "sinusoidal":
+            return x + self.waves[batch.positions]
+        return x
 
     def final_norm(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n D"]:
         return self.norm(state)
@@ -141,22 +155,32 @@ class GPT(Model):
 
 
 class Memory(nn.Module):
-    """Keys and values of ``M`` slots, which a state reads by attention."""
+    """Read a memory of keys and values, the same for every sequence, by attention.
+
+    Args:
+        config: Its ``memory`` is the number of slots, its ``width`` that of keys and values.
+        replicas: Number of replicas ``R``.
+    """
 
     def __init__(self, config: GPTConfig, replicas: int) -> None:
         super().__init__()
-        slots, width = config.memory, config.width
+        width = config.width
         self.norm = LayerNorm(replicas, width) if config.norm else nn.Identity()
-        self.keys = Linear(replicas, width, slots, bias=False)
-        self.values = Linear(replicas, slots, width, bias=False)
+        self.keys = Linear(replicas, width, config.memory, bias=False)
+        self.values = Linear(replicas, config.memory, width, bias=False)
 
     def forward(self, x: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
-        """Return what a state finds: the mean of the values, by the softmax of its keys."""
+        """Return the mean of the values, weighted by the softmax of the states' scores of keys."""
         return self.values(self.keys(self.norm(x)).softmax(-1))
 
 
 class Block(nn.Module):
-    """One pre-norm block: attention, then an MLP of hidden width ``4D``."""
+    """One pre-norm block: attention, then an MLP of hidden width ``4 D``.
+
+    Args:
+        config: Settings of the GPT.
+        replicas: Number of replicas ``R``.
+    """
 
     def __init__(self, config: GPTConfig, replicas: int) -> None:
         super().__init__()
@@ -172,7 +196,8 @@ class Block(nn.Module):
         self.norm2 = norm()
         self.up = Linear(replicas, width, 4 * width)
         self.down = Linear(replicas, 4 * width, width)
-        self.drop1, self.drop2 = Dropout(config.dropout), Dropout(config.dropout)
+        self.drop1 = Dropout(config.dropout)
+        self.drop2 = Dropout(config.dropout)
 
     def forward(
         self,
@@ -181,7 +206,18 @@ class Block(nn.Module):
         at: Int[Tensor, " n"] | None = None,
         hook: PartHook = lambda _, state: state,
     ) -> Float[Tensor, "R _ D"]:
-        """Return the next state, at positions ``at`` or at all; ``hook`` may replace parts."""
+        """Compute the state after the block.
+
+        Args:
+            x: The state before it.
+            shapes: ``(B, T)`` of each group of the packed axis, as in :class:`Packed`.
+            at: Indices in ``S`` at which the state is computed; by default all of them.
+            hook: ``hook(name, output)`` returns what replaces the output of a part: ``heads``,
+                ``attention`` or ``mlp``. By default nothing is replaced.
+
+        Returns:
+            ``[R, len(at), D]``, or ``[R, S, D]``.
+        """
         mixed = None if self.out is None else self._mix(self.qkv(self.norm1(x)), shapes)
         if at is not None:
             x = x.index_select(1, at)
@@ -194,7 +230,13 @@ class Block(nn.Module):
     def pattern(
         self, x: Float[Tensor, "R S D"], batch: int, length: int
     ) -> Float[Tensor, "R B H T T"]:
-        """Attention of the block to its input."""
+        """Compute the block's attention patterns, ``[R, B, H, T, T]``.
+
+        Args:
+            x: The state before the block, ``S`` being ``batch`` sequences of ``length``.
+            batch: Number of sequences ``B``.
+            length: Number of positions ``T``.
+        """
         heads = self.config.heads
         visible = torch.ones(length, length, dtype=torch.bool, device=x.device).tril()
         if self.config.attention == "uniform":
@@ -208,7 +250,7 @@ class Block(nn.Module):
         return x + update if self.config.residual else update
 
     def _mix(self, projected: Tensor, shapes: tuple[tuple[int, int], ...]) -> Tensor:
-        """Attention within each group of sequences of one length."""
+        """Return what attention gives within each group of sequences of one length."""
         mix = _causal if self.config.attention == "causal" else _uniform
         groups = projected.split([b * t for b, t in shapes], dim=1)
         mixed = [
@@ -224,6 +266,7 @@ _SHORT = 4
 
 
 def _causal(qkv: Float[Tensor, "R B T _"], heads: int) -> Float[Tensor, "R B T D"]:
+    """Return what causal attention gives; ``qkv`` is queries, keys and values side by side."""
     replicas, batch, length, _ = qkv.shape
     if length == 2:
         return attend_in_pairs(qkv.flatten(0, 1), heads).unflatten(0, (replicas, batch))
@@ -231,8 +274,8 @@ def _causal(qkv: Float[Tensor, "R B T _"], heads: int) -> Float[Tensor, "R B T D
     if length == 1:
         return v.reshape(replicas, batch, 1, -1)
     if length > _SHORT:
-        q, k, v = (part.transpose(1, 2) for part in (q, k, v))
-        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2)
+        heads_first = [part.transpose(1, 2) for part in (q, k, v)]
+        mixed = F.scaled_dot_product_attention(*heads_first, is_causal=True).transpose(1, 2)
     else:
         q = q * (1.0 / math.sqrt(q.shape[-1]))
         rows = [v[:, 0]]
@@ -244,17 +287,16 @@ def _causal(qkv: Float[Tensor, "R B T _"], heads: int) -> Float[Tensor, "R B T D
 
 
 def _uniform(v: Float[Tensor, "R B T D"], heads: int) -> Float[Tensor, "R B T D"]:
-    """Mean over the visible positions."""
+    """Return at each position the mean over the positions up to it."""
     del heads
     counts = torch.arange(1, v.shape[2] + 1, device=v.device, dtype=v.dtype)
     return v.cumsum(2) / counts.view(1, 1, -1, 1)
 
 
 def _sinusoids(positions: int, width: int) -> Float[Tensor, "T D"]:
-    """Sinusoidal position embeddings (Vaswani et al. 2017, §3.5)."""
-    angles = torch.arange(positions).unsqueeze(1) * torch.exp(
-        torch.arange(0, width, 2) * (-math.log(10_000.0) / width)
-    )
+    """Return sinusoidal position embeddings (Vaswani et al. 2017, §3.5)."""
+    frequencies = torch.exp(torch.arange(0, width, 2) * (-math.log(10_000.0) / width))
+    angles = torch.arange(positions).unsqueeze(1) * frequencies
     waves = torch.zeros(positions, width)
     waves[:, 0::2] = angles.sin()
     waves[:, 1::2] = angles.cos()[:, : width // 2]

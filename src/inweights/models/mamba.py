@@ -5,9 +5,10 @@ causal convolution and by a linear recurrence whose step, input and output depen
 
     ``h_t = exp(Δ_t A) h_{t-1} + Δ_t B_t u_t``,   ``y_t = C_t h_t + D u_t``,
 
-and returns ``(y ⊙ silu(gate)) W_out``. No compiled kernel: sequences here have at most tens of
-tokens, where a loop over positions is quickest on a CPU. Shapes: ``R`` replicas, ``B`` sequences,
-``T`` positions, ``D`` width, ``E`` inner width, ``N`` state, ``K`` kernel.
+and returns ``(y ⊙ silu(gate)) W_out``. There is no compiled kernel: sequences here have at most
+tens of tokens, for which a loop over positions is fastest on a CPU. :class:`Mamba` is what a
+:class:`~inweights.models.MambaConfig` builds. Shapes: ``R`` replicas, ``B`` sequences, ``T``
+positions, ``D`` width, ``E`` inner width, ``N`` state, ``K`` kernel.
 """
 
 from __future__ import annotations
@@ -32,9 +33,15 @@ STEPS = (1e-3, 1e-1)
 
 
 class Mamba(Model):
-    """A Mamba language model whose ``R`` replicas train as one tensor program.
+    """Compute next-token logits by a Mamba; its ``R`` replicas train as one tensor program.
 
-    It needs no positions: the recurrence knows the order.
+    It has no position embeddings, since the recurrence depends on the order. Hidden states are
+    ``embedding``, ``block.i`` and ``final``.
+
+    Args:
+        config: Settings of the architecture.
+        vocabulary: Number of tokens ``V``.
+        replicas: Number of replicas ``R``.
 
     Example:
         >>> from inweights.models import MambaConfig
@@ -56,7 +63,8 @@ class Mamba(Model):
         return ("embedding", *(f"block.{i}" for i in range(len(self.blocks))), "final")
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
-        states = {"embedding": (x := self.hook("embedding", self.tokens(batch.tokens)))}
+        x = self.hook("embedding", self.tokens(batch.tokens))
+        states = {"embedding": x}
         for i, block in enumerate(self.blocks):
             x = self.hook(f"block.{i}", block(x, batch.shapes))
             states[f"block.{i}"] = x
@@ -68,7 +76,12 @@ class Mamba(Model):
 
 
 class RMSNorm(Layer):
-    """Division by the root of the mean square, with a gain for each replica."""
+    """Divide states by their root mean square over the width (Zhang and Sennrich 2019).
+
+    Args:
+        replicas: Number of replicas ``R``, each with a gain that starts at 1.
+        width: Width ``D``.
+    """
 
     def __init__(self, replicas: int, width: int) -> None:
         super().__init__()
@@ -83,7 +96,12 @@ class RMSNorm(Layer):
 
 
 class Block(nn.Module):
-    """One block: norm, stream and gate, mixing over time, and back to the width."""
+    """One block: norm, stream and gate, mixing over time, and back to the width.
+
+    Args:
+        config: Settings of the Mamba.
+        replicas: Number of replicas ``R``.
+    """
 
     def __init__(self, config: MambaConfig, replicas: int) -> None:
         super().__init__()
@@ -108,11 +126,18 @@ class Block(nn.Module):
 
 
 class Mixer(Layer):
-    """The convolution and the selective recurrence of one block."""
+    """The causal convolution and the selective recurrence of one block.
+
+    Args:
+        config: Settings of the Mamba.
+        replicas: Number of replicas ``R``.
+    """
 
     def __init__(self, config: MambaConfig, replicas: int) -> None:
         super().__init__()
-        inner, self.state, self.rank = config.expand * config.width, config.state, config.steps_rank
+        inner = config.expand * config.width
+        self.state = config.state
+        self.rank = config.steps_rank
         self.convolution = nn.Parameter(torch.empty(replicas, inner, config.kernel))
         self.shift = nn.Parameter(torch.empty(replicas, inner))
         self.select = Linear(replicas, inner, self.rank + 2 * self.state, bias=False)
@@ -128,7 +153,7 @@ class Mixer(Layer):
         self.log_decay.copy_(torch.arange(1, self.state + 1).log().expand_as(self.log_decay))
 
     def forward(self, u: Float[Tensor, "R B T E"]) -> Float[Tensor, "R B T E"]:
-        """Mix over time, causally."""
+        """Return ``y`` of the module's equation for the stream ``u``."""
         replicas, batch, length, inner = u.shape
         u = in_whole_blocks(F.silu, self._convolve(u))
         flat = u.flatten(1, 2)
@@ -146,18 +171,19 @@ class Mixer(Layer):
         return torch.stack(rows, dim=2) + u * self.skip.view(replicas, 1, 1, inner)
 
     def _convolve(self, u: Tensor) -> Tensor:
-        """Each channel's causal convolution: a sum of shifted streams, as kernels are short."""
-        kernel, length = self.convolution.shape[-1], u.shape[2]
+        """Return the causal convolution of each channel, as a sum of shifted streams."""
+        kernel = self.convolution.shape[-1]
+        length = u.shape[2]
         weight = self.convolution.unsqueeze(1).unsqueeze(1)
         total = u * weight[..., -1]
         for back in range(1, min(kernel, length)):
-            late = F.pad(u[:, :, :-back], (0, 0, back, 0))
-            total = total + late * weight[..., kernel - 1 - back]
+            delayed = F.pad(u[:, :, :-back], (0, 0, back, 0))
+            total = total + delayed * weight[..., kernel - 1 - back]
         return total + self.shift.unsqueeze(1).unsqueeze(1)
 
     @staticmethod
     def _first_steps(inner: int, like: Tensor) -> Tensor:
-        """What makes the steps start between their bounds: the inverse of softplus."""
+        """Return the inverse of softplus of the initial step sizes, ``[E]``."""
         low, high = (math.log(end) for end in STEPS)
         first = torch.linspace(low, high, inner, device=like.device, dtype=like.dtype).exp()
         return first + torch.log(-torch.expm1(-first))

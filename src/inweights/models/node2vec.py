@@ -1,9 +1,9 @@
 """Node2Vec with one hop and a full softmax (Geometric Memory §4, B.2.2, appendix F).
 
 ``logits = V Vᵀ`` (tied) or ``V Uᵀ`` (untied): two linear layers, and nothing between them. The
-softmax runs over all nodes, the node itself included. Its gradient flow without autograd is
-:mod:`inweights.theory.geometric_memory.node2vec`. Shapes: ``R`` replicas, ``S`` packed tokens,
-``D`` width.
+softmax runs over all nodes, the node itself included. :class:`~inweights.training.Descent` trains
+it without autograd (:mod:`inweights.theory.geometric_memory.node2vec`). Shapes: ``R`` replicas,
+``S`` packed tokens, ``D`` width.
 """
 
 from __future__ import annotations
@@ -23,7 +23,14 @@ if TYPE_CHECKING:
 
 
 class Node2Vec(Model):
-    """Inner products of node vectors; layers ``embedding`` and ``final`` are the same vectors.
+    """Compute logits as inner products of node vectors.
+
+    The states ``embedding`` and ``final`` are both the vector of the token that is read.
+
+    Args:
+        config: Settings of the architecture.
+        vocabulary: Number of tokens ``V``.
+        replicas: Number of replicas ``R``.
 
     Example:
         >>> from inweights.models import Node2VecConfig

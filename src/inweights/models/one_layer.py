@@ -4,9 +4,10 @@ With ``X`` the embeddings of a prompt and ``x`` that of its last token:
 
     ``h = W_V X softmax(Xᵀ W_KQ x)``,   ``F_k = (κ0 / m) Σ_r φ(⟨w_{k,r}, h⟩)``,
 
-where ``φ`` is the identity or ReLU. No projection, residual or normalisation; ``κ0`` stands for the
-scale that a normalisation would set. Shapes: ``R`` replicas, ``S`` packed tokens, ``B`` sequences,
-``T`` positions, ``D`` width, ``M`` width of the MLP (``m``), ``K`` candidates.
+where ``φ`` is the identity or ReLU. There is no projection, residual stream or normalisation;
+``κ0`` stands for the scale that a normalisation would set. :class:`OneLayer` is what a
+:class:`~inweights.models.OneLayerConfig` builds. Shapes: ``R`` replicas, ``S`` packed tokens, ``B``
+sequences, ``T`` positions, ``D`` width, ``M`` width of the MLP (``m``), ``K`` candidates.
 """
 
 from __future__ import annotations
@@ -29,10 +30,15 @@ if TYPE_CHECKING:
 
 
 class Attention(Layer):
-    """``W_KQ`` as ``[R, I, I]`` and ``W_V`` as ``[R, I, D]`` for inputs of ``I`` directions.
+    """Hold ``W_KQ``, ``[R, I, I]``, and ``W_V``, ``[R, I, D]``, for inputs of ``I`` directions.
 
     ``key_query[s, t]`` is the score of direction ``s`` for a last token of direction ``t``.
     ``value`` is stored transposed: row ``i`` is ``W_V e_i``.
+
+    Args:
+        replicas: Number of replicas ``R``.
+        inputs: Number of directions ``I``.
+        width: Width ``D`` of values, and input width of the initial scale.
     """
 
     def __init__(self, replicas: int, inputs: int, width: int) -> None:
@@ -47,7 +53,14 @@ class Attention(Layer):
 
 
 class Hidden(Layer):
-    """``w`` as ``[R, K, M, D]``; one vector a label where it is folded."""
+    """Hold the vectors ``w`` of the labels, ``[R, K, M, D]``.
+
+    Args:
+        replicas: Number of replicas ``R``.
+        labels: Number of labels ``K``.
+        hidden: Number ``M`` of vectors a label; 1 where they are folded.
+        width: Width ``D``.
+    """
 
     def __init__(self, replicas: int, labels: int, hidden: int, width: int) -> None:
         super().__init__()
@@ -58,12 +71,22 @@ class Hidden(Layer):
 
 
 class OneLayer(Model):
-    """Layers ``value`` (``W_V x`` of every token) and ``attention`` (``h``).
+    """Compute logits by one attention layer and an MLP; the module states the equations.
 
-    Position ``t`` attends to the tokens up to ``t``, as its own last token. Groups of parameters
-    that a phase may move: ``attention.*`` (stage 1 of §4.1) and ``mlp.*`` (stage 2). With
-    orthonormal embeddings the matrices hold only the directions of the ``V`` tokens, ``[R, V, V]``
-    and ``[R, V, D]``: no input reaches the others, so that they neither move nor matter.
+    Hidden states are ``value`` (``W_V x`` of every token) and ``attention`` (``h``). Position ``t``
+    attends to the tokens up to ``t``, as if it were the last. A phase can train ``attention.*``
+    (stage 1 of §4.1) or ``mlp.*`` (stage 2) alone. With orthonormal embeddings the matrices hold
+    only the directions of the ``V`` tokens, ``[R, V, V]`` and ``[R, V, D]``: inputs have no part in
+    other directions, which neither change nor have an effect.
+
+    Args:
+        config: Settings of the architecture.
+        vocabulary: Number of tokens ``V``.
+        replicas: Number of replicas ``R``.
+        candidates: Ids of the tokens that the head covers; by default all tokens.
+
+    Raises:
+        ConfigError: Embeddings are orthonormal, and there are more tokens than the width.
 
     Example:
         >>> from inweights.models import OneLayerConfig
@@ -117,7 +140,8 @@ class OneLayer(Model):
         return {"value": value, "attention": self.hook("attention", whole)}
 
     def unembed(self, state: Float[Tensor, "R n D"]) -> Float[Tensor, "R n K"]:
-        kappa, weight = self.config.kappa, self.mlp.weight
+        kappa = self.config.kappa
+        weight = self.mlp.weight
         if self.config.mlp == "folded":
             return torch.bmm(state, weight[:, :, 0].mT) * (kappa * self.config.hidden**-0.5)
         if self.config.mlp == "linear":  # the mean first: equal, and m times cheaper
@@ -132,17 +156,17 @@ class OneLayer(Model):
         return {"attention": weights.unsqueeze(2)}
 
     def scores(self, tokens: Int[Tensor, "*R B T"]) -> Float[Tensor, "R B T"]:
-        """Return ``softmax(Xᵀ W_KQ x)`` of sequences with the last token ``x``; it sums to 1."""
+        """Compute ``softmax(Xᵀ W_KQ x)``: the attention of each sequence's last token ``x``."""
         return self._weights(tokens)[..., -1]
 
     def _values(self, tokens: Tensor) -> Tensor:
-        """``W_V x`` of every token, ``[R, S, D]``."""
+        """Return ``W_V x`` of every token, ``[R, S, D]``."""
         if self.tokens is not None:
             return torch.bmm(self.tokens(tokens), self.attention.value)
         return rows_of(self.attention.value, tokens)
 
     def _weights(self, tokens: Tensor) -> Tensor:
-        """Attention of every position: ``[R, B, T (attended), T (attending)]``."""
+        """Return the attention of every position, ``[R, B, T (attended), T (attending)]``."""
         length = tokens.shape[-1]
         if self.tokens is None:
             pairs = tokens.unsqueeze(-1) * self.vocabulary + tokens.unsqueeze(-2)
@@ -157,7 +181,7 @@ class OneLayer(Model):
         return logits.masked_fill(later, -torch.inf).softmax(-2)
 
     def _mix(self, tokens: Tensor, value: Tensor) -> Tensor:
-        """``h`` at every position of a group: ``[R, B·T, D]``."""
+        """Return ``h`` at every position of a group of sequences, ``[R, B·T, D]``."""
         weights = self._weights(tokens)  # [R, B, s, t]
         inner = value.unflatten(1, tokens.shape[-2:])  # [R, B, s, D]
         return (weights.mT @ inner).flatten(1, 2)

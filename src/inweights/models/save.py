@@ -1,9 +1,11 @@
-"""Models as files: weights of all replicas as safetensors, with their config as JSON.
+"""Save models to files and load them: safetensors with the config as JSON in the header.
 
-One file holds both: the JSON is metadata of its header, under the key ``inweights``. It says the
-kind of model by its tag, never by the name of a class to import, so that reading a file executes
-nothing; and it has a hash over itself and every tensor, so that one bit that differs is noticed.
-Any program that reads safetensors reads the weights, by the names of the model's parameters.
+:func:`save_model` and :func:`load_model` are for users, :func:`encode_model` and
+:func:`decode_model` for the store, which keeps the model of each run. The JSON is under the key
+``inweights`` of the header's metadata. It names the kind of model by its tag, never by a class to
+import, so that reading a file executes nothing; and it has a hash of itself and of every tensor, so
+that a single changed bit is noticed. Other programs read the weights as safetensors, by the names
+of the model's parameters.
 """
 
 import hashlib
@@ -27,8 +29,8 @@ from inweights.support.publish import publish_file
 _FORMAT = 1
 
 
-class _About(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file says of its model."""
+class _Header(msgspec.Struct, frozen=True, kw_only=True):
+    """What the header of a file states about its model."""
 
     format: int
     config: dict[str, Any]
@@ -39,11 +41,15 @@ class _About(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def save_model(model: Model, path: str | Path) -> Path:
-    """Write a model, all of its replicas, whole or not at all; returns the path.
+    """Write a model with all of its replicas to a file, atomically, and return the path.
 
     Args:
-        model: Any model that keeps its config as ``config``.
-        path: The file, by custom ``.safetensors``.
+        model: Any model that has the config it was built from as ``config``.
+        path: The file, usually ``NAME.safetensors``; replaced if it exists.
+
+    Raises:
+        ConfigError: The model has no config.
+        RunError: The file cannot be written.
 
     Example:
         >>> import tempfile
@@ -73,13 +79,14 @@ def load_model(
 
     Args:
         path: The file.
-        device: Where the model lives.
-        kind: Class of its config, where that is none of the library's and not registered
-            (:func:`~inweights.models.register_model`).
+        device: Where its parameters are put.
+        kind: Class of its config; needed only for a config outside of the library that is not
+            registered (:func:`~inweights.models.register_model`).
 
     Raises:
-        DataError: The file is missing, no model of this library, or not what was written.
-        ConfigError: Its kind of model is unknown here; says how to add one.
+        DataError: The file is missing, is no model of this library, or was changed after it was
+            written.
+        ConfigError: Its kind of model is not registered; the message says how to name it.
     """
     try:
         content = read_bytes(Path(path))
@@ -89,7 +96,11 @@ def load_model(
 
 
 def check_savable(model: Model) -> msgspec.Struct:
-    """Return the config of a model that can be saved."""
+    """Return the config of a model that can be saved.
+
+    Raises:
+        ConfigError: The model has no config.
+    """
     config = getattr(model, "config", None)
     if not isinstance(config, msgspec.Struct):
         raise ConfigError(
@@ -100,7 +111,16 @@ def check_savable(model: Model) -> msgspec.Struct:
 
 
 def encode_model(model: Model, replica: int | None = None) -> bytes:
-    """Return a model, or one of its replicas, as the bytes of a file."""
+    """Encode a model, or one of its replicas, as the bytes of a file.
+
+    Args:
+        model: Has the config it was built from as ``config``.
+        replica: Index of the replica; by default all replicas are encoded.
+
+    Raises:
+        ConfigError: The model has no config, there is no such replica, or a tensor has no replica
+            axis.
+    """
     config = check_savable(model)
     tensors = model.state_dict()
     if replica is not None:
@@ -112,55 +132,64 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
                     f"'{name}' does not start with the replica axis; save the whole model"
                 )
         tensors = {name: value[replica : replica + 1] for name, value in tensors.items()}
-    # Parameters that are one tensor are written under each name, and read back as one.
+    # A tensor that two parameters share is written under each name, and shared again when read.
     tensors = {name: value.detach().cpu().clone().contiguous() for name, value in tensors.items()}
-    about = _About(
+    header = _Header(
         format=_FORMAT,
         config=to_plain(config),
         replicas=model.replicas if replica is None else 1,
         vocabulary=model.vocabulary,
         candidates=model.candidates.tolist(),
     )
-    about = msgspec.structs.replace(about, sha256=fingerprint(msgspec.to_builtins(about), tensors))
-    return save(tensors, {"inweights": msgspec.json.encode(about).decode()})
+    digest = fingerprint(msgspec.to_builtins(header), tensors)
+    header = msgspec.structs.replace(header, sha256=digest)
+    return save(tensors, {"inweights": msgspec.json.encode(header).decode()})
 
 
 def decode_model(
     content: bytes, where: str = "the file", kind: type[msgspec.Struct] | None = None
 ) -> Model:
-    """Return the model again; see :func:`load_model`."""
+    """Decode what :func:`encode_model` returned.
+
+    Args:
+        content: The bytes.
+        where: What messages call their source.
+        kind: Class of the config; by default the registered one of the tag that the bytes state.
+
+    Raises:
+        DataError: The bytes are no model of this library, or were changed.
+        ConfigError: The kind of model is not registered, or not stated.
+    """
     try:
         tensors = load(content)
-        header = msgspec.json.decode(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        metadata = _metadata(content)
     except (SafetensorError, msgspec.DecodeError, ValueError) as error:
         raise DataError(f"{where} is not a safetensors file, or is damaged: {error}") from None
-    written = header.get("__metadata__", {}).get("inweights")
-    if written is None:
+    if "inweights" not in metadata:
         raise DataError(
             f"{where} is not a model of inweights: it has no config; for a GPT-2 of Hugging Face "
             "there is models.from_transformers"
         )
     try:
-        about = msgspec.json.decode(written, type=_About)
+        header = msgspec.json.decode(metadata["inweights"], type=_Header)
     except msgspec.DecodeError as error:
         raise DataError(f"{where} is damaged: its config cannot be read ({error})") from None
-    if about.format != _FORMAT:
-        raise DataError(f"{where} has format {about.format}; this version reads format {_FORMAT}")
-    unsigned = msgspec.structs.replace(about, sha256="")
-    if fingerprint(msgspec.to_builtins(unsigned), tensors) != about.sha256:
+    if header.format != _FORMAT:
+        raise DataError(f"{where} has format {header.format}; this version reads format {_FORMAT}")
+    unsigned = msgspec.structs.replace(header, sha256="")
+    if fingerprint(msgspec.to_builtins(unsigned), tensors) != header.sha256:
         raise DataError(f"{where} is damaged: its content was changed")
-    tag = str(about.config.get("kind", ""))
+    tag = str(header.config.get("kind", ""))
     if kind is None and not tag:
         raise ConfigError(
             f"{where} does not state the kind of its model; give the class of its config: "
             "load_model(path, kind=MyConfig)"
         )
-    config: Any = decode(kind or model_kind(tag), about.config)
+    config: Any = decode(kind or model_kind(tag), header.config)
     model: Model = config.build(
-        vocabulary=about.vocabulary, seeds=[0] * about.replicas, candidates=about.candidates
+        vocabulary=header.vocabulary, seeds=[0] * header.replicas, candidates=header.candidates
     )
-    expected = {name: value.shape for name, value in model.state_dict().items()}
-    if expected != {name: value.shape for name, value in tensors.items()}:
+    if _shapes(model.state_dict()) != _shapes(tensors):
         raise DataError(f"{where} has other parameters than a model of its config")
     floating = next((v.dtype for v in tensors.values() if v.is_floating_point()), torch.float32)
     model.to(floating).load_state_dict(tensors)
@@ -168,7 +197,10 @@ def decode_model(
 
 
 def join_replicas(models: Sequence[Model]) -> Model:
-    """Return models of one config as one model, the replicas of the first before the second's.
+    """Join models of one config into one model, with the replicas of all in the given order.
+
+    Raises:
+        ConfigError: The models differ in architecture, size or vocabulary, or have no config.
 
     Example:
         >>> from inweights.models import EmbMLPConfig
@@ -177,10 +209,7 @@ def join_replicas(models: Sequence[Model]) -> Model:
         2
     """
     first = models[0]
-    parts = [model.state_dict() for model in models]
-    forms = [{n: (v.shape[1:], v.dtype) for n, v in part.items()} for part in parts]
-    heads = [(type(m), m.vocabulary, m.candidates.tolist()) for m in models]
-    if any(form != forms[0] for form in forms) or any(head != heads[0] for head in heads):
+    if any(_form(model) != _form(first) for model in models):
         raise ConfigError("models to be joined must have the same kind, size and vocabulary")
     config: Any = getattr(first, "config", None)
     if config is None:
@@ -190,15 +219,42 @@ def join_replicas(models: Sequence[Model]) -> Model:
         seeds=[0] * sum(model.replicas for model in models),
         candidates=first.candidates.tolist(),
     )
-    joined.load_state_dict({name: torch.cat([part[name] for part in parts]) for name in parts[0]})
+    states = [model.state_dict() for model in models]
+    whole = {}
+    for name in states[0]:
+        whole[name] = torch.cat([state[name] for state in states])
+    joined.load_state_dict(whole)
     return joined.to(first.candidates.device)
 
 
 def fingerprint(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
-    """Hash of all that a file says: what it is of, and each tensor's name, form and bytes."""
+    """Return the SHA-256, in hexadecimal digits, of a header and of all tensors.
+
+    Args:
+        about: The header, as plain values; the order of its keys does not matter.
+        tensors: Each counts with its name, dtype, shape and bytes.
+    """
     sha = hashlib.sha256(msgspec.json.encode(about, order="sorted"))
     for name in sorted(tensors):
         tensor = tensors[name].detach().cpu().contiguous()
         sha.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
         sha.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
     return sha.hexdigest()
+
+
+def _metadata(content: bytes) -> dict[str, str]:
+    """Return the metadata in the header of a safetensors file."""
+    size = int.from_bytes(content[:8], "little")
+    header = msgspec.json.decode(content[8 : 8 + size])
+    return dict(header.get("__metadata__", {}))
+
+
+def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, torch.Size]:
+    return {name: tensor.shape for name, tensor in tensors.items()}
+
+
+def _form(model: Model) -> tuple[Any, ...]:
+    """Return what models must share to be joined: class, tokens, and one replica's tensors."""
+    state = model.state_dict()
+    tensors = {name: (value.shape[1:], value.dtype) for name, value in state.items()}
+    return type(model), model.vocabulary, model.candidates.tolist(), tensors

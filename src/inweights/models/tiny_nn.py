@@ -1,8 +1,8 @@
 """TinyNN: one linear layer between tied embeddings (Geometric Memory B.2.2, B.5).
 
 ``logits = (E Wᵀ + b) Eᵀ``, with no activation and no residual. Each position sees its own token
-alone. Frozen embeddings leave ``W`` to store everything: the associative variant.
-Shapes: ``R`` replicas, ``S`` packed tokens, ``D`` width, ``V`` tokens.
+only. With frozen embeddings ``W`` has to store everything: the associative variant. Shapes: ``R``
+replicas, ``S`` packed tokens, ``D`` width, ``V`` tokens.
 """
 
 from __future__ import annotations
@@ -23,9 +23,14 @@ if TYPE_CHECKING:
 
 
 class FrozenEmbedding(Embedding):
-    """An embedding that no optimizer moves and no weight decay shrinks: a buffer, not a parameter.
+    """Table of token vectors that is never trained: a buffer, not a parameter.
 
-    It starts as :class:`Embedding` of the same name and seed does.
+    It starts with the same numbers as an :class:`Embedding` of the same name and seed.
+
+    Args:
+        replicas: Number of replicas ``R``.
+        tokens: Number of tokens ``V``.
+        width: Width ``D``.
     """
 
     def __init__(self, replicas: int, tokens: int, width: int) -> None:
@@ -33,12 +38,17 @@ class FrozenEmbedding(Embedding):
         self.register_buffer("weight", torch.empty(replicas, tokens, width))
 
     def initialise(self, draw: Draw) -> None:
-        # ``draw`` fills row after row and asks nothing that a parameter alone could answer.
+        # ``draw`` fills row after row, and so takes a buffer, too.
         draw("weight", cast(Any, self.weight), self.weight.shape[2])
 
 
 class TinyNN(Model):
-    """``(E Wᵀ + b) Eᵀ``; layers ``embedding`` (``E``) and ``middle`` (``E Wᵀ + b``).
+    """Compute ``(E Wᵀ + b) Eᵀ``, with states ``embedding`` (``E``) and ``middle`` (``E Wᵀ + b``).
+
+    Args:
+        config: Settings of the architecture.
+        vocabulary: Number of tokens ``V``.
+        replicas: Number of replicas ``R``.
 
     Example:
         >>> from inweights.models import TinyNNConfig
