@@ -184,7 +184,7 @@ class Environment:
 def takes_cuda(requirements: list[str]) -> bool:
     """Whether a file that asks for these packages on Linux is a build for NVIDIA GPUs."""
     return sys.platform == "linux" and any(
-        re.match(r"(nvidia|cuda)-", requirement) for requirement in requirements
+        re.match(r"nvidia-|cuda-|triton", requirement) for requirement in requirements
     )
 
 
