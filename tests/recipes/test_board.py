@@ -17,11 +17,15 @@ from inweights.cli.console.claims import counts
 from inweights.errors import ConfigError
 from inweights.lab import number, share
 from inweights.lab.grammar.claim import Claim, ClaimResult
-from inweights.lab.grammar.score import Numbers
+from inweights.lab.grammar.score import ROUNDING, Numbers
 from inweights.lab.grammar.verdict import decide
-from inweights.laboratory.ledger.board import holm, least_alpha
+from inweights.laboratory.ledger.board import holm, least_alpha, read_board, verdict_lines
 from inweights.laboratory.ledger.lines import (
+    BLOCK,
+    LEDGER,
     Earlier,
+    JudgedLine,
+    Stated,
     read_ledger,
 )
 
@@ -43,6 +47,43 @@ def test_the_size_of_an_effect_is_a_verdict_of_its_own(home) -> None:
         sizes.append(line.size)
         assert f"1 {sizes[-1]}" in counts(laboratory.board().claims)[-1]
     assert sizes == ["close", "not close"]
+
+
+def test_a_verdict_on_an_edge_stands_until_there_are_more_seeds(tmp_path) -> None:
+    """Verdicts were compared to the last bit, and shares stored in single precision."""
+    path = tmp_path / LEDGER
+    claim = state("edge", "The coin falls on its head.", share("tosses", "heads") >= 0.9)
+    about = {"scale": "cpu", "version": 1}
+    stated = Stated(date="2026-11-20", claim=claim, seeds=8, block=1, hash="h", **about)
+    verdict = JudgedLine(
+        date="2026-11-21", name=claim.id, verdict="not reproduced", seeds=8, **about
+    )
+    read_ledger(path).add(path, [stated, verdict])
+
+    def judged(seeds: int, heads: float) -> ClaimResult:
+        rows = [
+            {
+                "claim": claim.id,
+                **about,
+                "case": "",
+                "seed": BLOCK + k,
+                "number": heads,
+                "why": None,
+            }
+            | {"environment": "here"}
+            for k in range(seeds)
+        ]
+        board = read_board(tmp_path, "cpu", more=rows)
+        lines = verdict_lines(board, "2026-11-28")
+        assert [line.rounding for line in lines] == [ROUNDING] * (seeds > 8)
+        return board.claims[0]
+
+    single = 0.8999999761581421
+    assert [(judged(n, single).verdict, judged(n, single).hits) for n in (8, 16)] == [
+        ("not reproduced", 0),
+        ("reproduced", 16),
+    ]
+    assert judged(16, 0.85).verdict == "not reproduced"
 
 
 def test_a_withdrawn_claim_stays_on_the_board(home, capsys) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.needs import holds
-from inweights.probes.states import by_replica, cosine_blocks, last_states
+from inweights.probes.states import by_replica, cosine_blocks, last_states, share
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import Ids, World, Worlds
@@ -76,7 +76,7 @@ def alignment(
                 cosine=cosine,
                 other=rest,
                 contrast=cosine - rest,
-                nearest=nearest.mean(1),
+                nearest=share(nearest > 0),
             )
     return pl.DataFrame(rows)
 

@@ -17,7 +17,7 @@ from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.probes.needs import holds
 from inweights.probes.recall import chosen_parts, slices
-from inweights.probes.states import by_replica
+from inweights.probes.states import by_replica, share
 from inweights.training.batches.worlds import Part, as_worlds, shape_groups
 from inweights.training.scoring import MOST_LOGITS, RightPlaces, are_right, right_places
 from inweights.worlds.arrays import Float, Int
@@ -98,7 +98,8 @@ def _decoded(
     known: RightPlaces | None,
 ) -> dict[str, Float[Tensor, " R"]]:
     """What a layer's states say of the answers, with some logits at a time."""
-    parts: dict[str, list[Tensor]] = {"accuracy": [], "probability": [], "rank": []}
+    hits: list[Tensor] = []
+    parts: dict[str, list[Tensor]] = {"probability": [], "rank": []}
     step = max(1, MOST_LOGITS // len(model.candidates))
     start = 0
     for some, right in zip(state.split(step, dim=1), columns.split(step, dim=1), strict=True):
@@ -106,7 +107,7 @@ def _decoded(
         rows = torch.arange(start, start + some.shape[1], device=some.device)
         start += some.shape[1]
         accepted = known.among(rows, logits) if known else None
-        parts["accuracy"].append(are_right(logits.argmax(-1), right, accepted).float())
+        hits.append(are_right(logits.argmax(-1), right, accepted))
         chances = logits.log_softmax(-1)
         if accepted is None:
             own = logits.gather(-1, right)
@@ -116,7 +117,8 @@ def _decoded(
             own = logits.masked_fill(~accepted, -torch.inf).amax(-1, keepdim=True)
             parts["rank"].append(((logits > own) & ~accepted).sum(-1).float())
             parts["probability"].append(chances.exp().masked_fill(~accepted, 0.0).sum(-1))
-    return {name: torch.cat(values, 1).mean(1) for name, values in parts.items()}
+    means = {name: torch.cat(values, 1).mean(1) for name, values in parts.items()}
+    return {"accuracy": share(torch.cat(hits, 1)), **means}
 
 
 @holds(most=2000, states=54)

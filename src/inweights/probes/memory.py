@@ -75,7 +75,7 @@ def _asked(
     step = max(1, MOST_LOGITS // len(model.candidates) // repeats) * repeats
     sums: dict[bool, Any] = {True: 0.0, False: 0.0}
     counts: dict[bool, Any] = {True: 0, False: 0}
-    hits: Any = 0.0
+    hits: Any = 0
     for start in range(0, len(tokens), step):
         block = tokens[start : start + step]
         batch = pack([block])
@@ -89,8 +89,10 @@ def _asked(
         for side, outside in ((True, ~inside), (False, inside)):
             sums[side] = logits.masked_fill(outside, torch.nan).nansum((1, 2)) + sums[side]
             counts[side] = (~outside).sum((1, 2)) + counts[side]
-        hits = inside.gather(-1, logits.argmax(-1, keepdim=True)).float().sum((1, 2)) + hits
-    return sums[True] / counts[True] - sums[False] / counts[False], hits / len(tokens)
+        hits = inside.gather(-1, logits.argmax(-1, keepdim=True)).sum((1, 2)) + hits
+    return sums[True] / counts[True] - sums[False] / counts[False], hits.cpu().double() / len(
+        tokens
+    )
 
 
 def _reached(world: World) -> tuple[Ids, Ids]:

@@ -16,6 +16,7 @@ import polars as pl
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import node_vectors
 from inweights.probes.needs import holds
+from inweights.probes.states import share
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import answer_ranks
 from inweights.worlds.world import World, Worlds
@@ -64,9 +65,9 @@ def path_accuracy(
     for part in parts:
         indices = getattr(each[0], part).with_role(role)[:most]
         ranks = answer_ranks(model, each, part, indices, teacherless=teacherless)
-        right = (ranks == 0).float().cpu()
+        right = ranks == 0
         chances = [_chances(world, role) for world in each]
-        accuracy, exact = right.mean(1).tolist(), right.prod(-1).mean(1).tolist()
+        accuracy, exact = share(right).tolist(), share(right.all(-1)).tolist()
         rows.extend(
             {
                 "replica": replica,

@@ -12,7 +12,7 @@ import torch
 from inweights.errors import ConfigError, DataError, check_names
 from inweights.models.base import Model
 from inweights.probes.needs import holds
-from inweights.probes.states import by_replica
+from inweights.probes.states import by_replica, share
 from inweights.training.batches.worlds import Part, as_worlds
 from inweights.training.scoring import answer_scores
 from inweights.worlds.arrays import Bool, Float, Int
@@ -61,8 +61,8 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
             role=role,
             distribution=distribution,
             statements=len(indices),
-            accuracy=said.right.float().mean(1),
-            accuracy_among=said.right_among.float().mean(1),
+            accuracy=share(said.right),
+            accuracy_among=share(said.right_among),
             chance=right / allowed.sum(1).double(),
             loss=said.loss.mean(1),
             right_answers=right,

@@ -43,6 +43,26 @@ def by_replica(replicas: int, **columns: object) -> list[dict[str, object]]:
     return [{"replica": r} | {n: one[r] for n, one in each.items()} for r in range(replicas)]
 
 
+def share(
+    right: Bool[Tensor, "R m ..."], among: Bool[Tensor, "R m"] | None = None
+) -> Float[Tensor, "R ..."]:
+    """Return which share of each replica's statements is right, in double precision.
+
+    A count over a number: 18 of 20 is .9, which single precision would make .8999999762.
+
+    Args:
+        right: Whether each statement is right.
+        among: Statements that count; all if left out. The share of none is not a number.
+
+    Example:
+        >>> share(torch.tensor([[True] * 18 + [False] * 2])).tolist()
+        [0.9]
+    """
+    if among is None:
+        return right.sum(1).cpu().double() / right.shape[1]
+    return (right & among).sum(1).cpu().double() / among.sum(1).cpu()
+
+
 def cosine_blocks(
     one: Float[Tensor, "R m D"], two: Float[Tensor, "R m D"], groups: Int[Ids, "_ m"]
 ) -> Iterator[tuple[slice, Float[Tensor, "R b m"], Bool[Tensor, "_ b m"]]]:

@@ -10,6 +10,7 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
@@ -20,9 +21,37 @@ from inweights.errors import ConfigError, DataError, check_names, unknown_name
 if TYPE_CHECKING:
     import polars as pl
 
+#: Two numbers that differ by this share of their size or less differ by rounding alone. A share in
+#: single precision is off by 6e-8 at most, and a difference of two shares by twice as much.
+ROUNDING = 1e-6
 #: A label of a trial, and what a column of labels is compared with.
 Value = str | float | bool
 _MEASURED = ("phase", "step", "loss")
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """How near to an edge of a target a number counts as lying on it.
+
+    Attributes:
+        share: Of the size of what is compared; 0 compares to the last bit.
+        size: Of the numbers that were rounded, where it may be more than the edge's own: 1 for
+            shares and for differences of shares.
+
+    Example:
+        >>> Rounding(size=1.0).at(0.1), Rounding().at(0.1), Rounding(share=0.0).at(0.1)
+        (1e-06, 1e-07, 0.0)
+    """
+
+    share: float = ROUNDING
+    size: float = 0.0
+
+    def at(self, edge: float) -> float:
+        """Return how far from an edge still lies on it."""
+        return self.share * max(abs(edge), self.size)
+
+
+_USUAL = Rounding()
 
 
 class Target(Config):
@@ -50,6 +79,28 @@ class Target(Config):
         if self.most is None:
             return f"≥ {self.least:g}"
         return f"{self.least:g} to {self.most:g}"
+
+    def contains(self, low: float, high: float, rounding: Rounding = _USUAL) -> bool:
+        """Whether all from ``low`` to ``high`` lies in the target; its edges belong to it.
+
+        Args:
+            low: Least of these numbers.
+            high: Largest of them.
+            rounding: How near to an edge a number lies on it.
+
+        Example:
+            >>> Target(least=0.9).contains(0.8999999762, 1.0), Target(least=0.9).contains(0.89, 1.0)
+            (True, False)
+        """
+        return not self.falls_short(low, rounding) and not self.exceeds(high, rounding)
+
+    def falls_short(self, value: float, rounding: Rounding = _USUAL) -> bool:
+        """Whether ``value`` is less than the least, by more than rounding."""
+        return self.least is not None and value < self.least - rounding.at(self.least)
+
+    def exceeds(self, value: float, rounding: Rounding = _USUAL) -> bool:
+        """Whether ``value`` is more than the most, by more than rounding."""
+        return self.most is not None and value > self.most + rounding.at(self.most)
 
     def distance(self, value: float) -> float:
         """How far inside the target ``value`` lies; negative outside."""
@@ -135,6 +186,12 @@ class Score(Config):
         return Judged(self, Target(least=least, most=most))
 
     @property
+    def size(self) -> float:
+        """The largest size that the score can have; 0 where it has no bounds."""
+        ends = [abs(end) for end in self.bounds or () if math.isfinite(end)]
+        return max(ends, default=0.0)
+
+    @property
     def columns(self) -> set[str]:
         """Every column that the table needs."""
         return {*self.where, *self.minus, *self.each, self.column, "seed"}
@@ -170,10 +227,17 @@ def computed(table: str, column: str, **where: Value) -> Score:
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is judged."""
+    """What is judged.
+
+    Attributes:
+        cases: The number of each seed, by case.
+        why: Why they cannot be judged, if so.
+        size: Of what was subtracted, the median over all seeds; it says what rounding can move.
+    """
 
     cases: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
     why: str = ""
+    size: float = 0.0
 
     @property
     def fewest(self) -> int:
@@ -183,7 +247,7 @@ class Numbers:
 
 def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> Numbers:
     """Return the numbers of a claim's score, with the reason where they cannot be judged."""
-    cases = _cases(score, tables, f"Claim {claim}.")
+    cases, size = _cases(score, tables, f"Claim {claim}.")
     if not cases:
         return Numbers(why="no row of the table matches the claim")
     if diverged := _diverged(score, tables):
@@ -191,7 +255,7 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
     for case, numbers in cases.items():
         if any(math.isnan(number) for number in numbers.values()):
             return Numbers(why=f"not a number for {case or 'it'}")
-    return Numbers(cases)
+    return Numbers(cases, size=size)
 
 
 def tell_divergence(tables: Mapping[str, pl.DataFrame]) -> None:
@@ -231,19 +295,24 @@ def _bad(losses: pl.DataFrame) -> pl.DataFrame:
 
 def _cases(
     score: Score, tables: Mapping[str, pl.DataFrame], hint: str
-) -> dict[str, dict[int, float]]:
+) -> tuple[dict[str, dict[int, float]], float]:
+    """The numbers of each case, and the size of what was subtracted."""
     check_names("table", [score.table], tables, error=DataError, hint=hint)
     table = tables[score.table]
     check_names("column", score.columns, table.columns, error=DataError, hint=hint)
     numbers = _per_seed(table, score, score.where, hint)
+    size = 0.0
     if score.minus:
         others = _per_seed(table, score, score.minus, hint)
-        numbers = {key: one - others[key] for key, one in numbers.items() if key in others}
+        both = {key: (one, others[key]) for key, one in numbers.items() if key in others}
+        numbers = {key: one - other for key, (one, other) in both.items()}
+        if both and not table.schema[score.column].is_integer():  # whole numbers are exact
+            size = median(max(abs(one), abs(other)) for one, other in both.values())
     groups: dict[str, dict[int, float]] = {}
     for (*values, seed), one in numbers.items():
         case = ", ".join(f"{c} = {_plain(v)}" for c, v in zip(score.each, values, strict=True))
         groups.setdefault(case, {})[seed] = one
-    return groups
+    return groups, size
 
 
 def _diverged(score: Score, tables: Mapping[str, pl.DataFrame]) -> int:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from inweights.errors import DataError
 from inweights.lab.grammar.claim import RELIABLE, VERDICTS, Claim, ClaimResult, Statement, Verdict
-from inweights.lab.grammar.score import Numbers, Target, numbers_of
+from inweights.lab.grammar.score import ROUNDING, Numbers, Rounding, Target, numbers_of
 from inweights.support import intervals
 
 if TYPE_CHECKING:
@@ -68,8 +68,12 @@ def decide(
     alpha: float = intervals.ALPHA,
     minimum: int = MIN_SEEDS,
     targets: bool = True,
+    rounding: float = ROUNDING,
 ) -> ClaimResult:
     """Return the verdict on ``claim`` from its numbers; arguments as for :func:`judge`.
+
+    A number that differs from an edge of the target by the share ``rounding`` of its size or less
+    lies on the edge, which belongs to the target (:class:`~inweights.lab.grammar.score.Rounding`).
 
     That all of ``k`` cases hold needs no correction: a wrong ``reproduced`` needs a wrong interval
     in a case that does not hold. That one of them fails does: each has ``alpha / k``.
@@ -77,10 +81,11 @@ def decide(
     if numbers.why:
         return unjudged(claim, numbers.why)
     spans = {}
+    near = Rounding(rounding, max(claim.score.size, numbers.size))
     for case, of_seeds in numbers.cases.items():
-        span = _Span(claim, list(of_seeds.values()), alpha)
+        span = _Span(claim, list(of_seeds.values()), alpha, near)
         if span.verdict == "not reproduced" and len(numbers.cases) > 1:
-            span = _Span(claim, span.values, alpha / len(numbers.cases))
+            span = _Span(claim, span.values, alpha / len(numbers.cases), near)
         spans[case] = span
     worst, span = min(spans.items(), key=lambda item: item[1].rank)
     result: dict[str, Any] = span.result | {"replicates": len(span.values), "case": worst}
@@ -89,7 +94,7 @@ def decide(
     if numbers.fewest < minimum and not claim.score.exact:
         why = f"{numbers.fewest} seed(s); a verdict needs {minimum}"
         return unjudged(claim, why, **result | {"needed": minimum})
-    needed = _needed(claim, span.values, span.alpha) if span.verdict == "undecided" else None
+    needed = _needed(claim, span.values, span.alpha, near) if span.verdict == "undecided" else None
     # Another model, data or measure than the paper's can agree with it, and reproduce nothing.
     agrees = span.verdict == "reproduced" and claim.protocol == "substitute"
     result |= {"verdict": "consistent" if agrees else span.verdict, "needed": needed}
@@ -99,10 +104,12 @@ def decide(
 class _Span:
     """What is known of one case: its numbers, intervals and verdict."""
 
-    def __init__(self, claim: Claim, values: Sequence[float], alpha: float) -> None:
+    def __init__(
+        self, claim: Claim, values: Sequence[float], alpha: float, rounding: Rounding
+    ) -> None:
         self.values, self.alpha = values, alpha
         target, reliable = claim.target, claim.judged == "reliable"
-        hits = sum(target.distance(value) >= 0 for value in values)
+        hits = sum(target.contains(value, value, rounding) for value in values)
         if claim.score.exact:
             middle = low = high = fmean(values)
             self.result: dict[str, Any] = {"level": 1 - alpha, "measured": middle}
@@ -115,7 +122,7 @@ class _Span:
                 self.result |= {"low": low, "high": high}
             if reliable:
                 target, low, high = Target(least=RELIABLE), share_low, share_high
-        self.verdict = lies(target, low, high)
+        self.verdict = lies(target, low, high, rounding)
         self.inside = (
             hits / len(values) if reliable else 0.0,
             claim.target.distance(middle),
@@ -174,20 +181,20 @@ def unjudged(claim: Claim | Statement, why: str, **result: Any) -> ClaimResult:
 _RANK: dict[Verdict, int] = {"not reproduced": 0, "undecided": 1, "reproduced": 2}
 
 
-def lies(target: Target, low: float, high: float) -> Verdict:
+def lies(target: Target, low: float, high: float, rounding: Rounding | None = None) -> Verdict:
     """Return the verdict on an interval: inside of the target, outside, or across its edge."""
-    if target.distance(low) >= 0 and target.distance(high) >= 0:
+    rounding = rounding or Rounding()
+    if target.contains(low, high, rounding):
         return "reproduced"
-    below = target.least is not None and high < target.least
-    above = target.most is not None and low > target.most
-    return "not reproduced" if below or above else "undecided"
+    outside = target.falls_short(high, rounding) or target.exceeds(low, rounding)
+    return "not reproduced" if outside else "undecided"
 
 
-def _needed(claim: Claim, values: Sequence[float], alpha: float) -> int | None:
+def _needed(claim: Claim, values: Sequence[float], alpha: float, rounding: Rounding) -> int | None:
     """About how many seeds decide, if further ones are like those so far (normal approximation)."""
     z = -NormalDist().inv_cdf(alpha / 2)
     target, count = claim.target, len(values)
-    inside = sum(target.distance(value) >= 0 for value in values) / count
+    inside = sum(target.contains(value, value, rounding) for value in values) / count
     fewest = count + 1
     if claim.judged == "mean":
         edges = [edge for edge in (target.least, target.most) if edge is not None]
@@ -196,7 +203,7 @@ def _needed(claim: Claim, values: Sequence[float], alpha: float) -> int | None:
         gap, spread = abs(inside - RELIABLE), math.sqrt(inside * (1 - inside))
         fewest = max(fewest, first_seeds(claim, 1, alpha))
     else:
-        below = sum(target.least is not None and value < target.least for value in values) / count
+        below = sum(target.falls_short(value, rounding) for value in values) / count
         gap, spread = max(inside, below, 1 - inside - below) - 0.5, 0.5
     if gap <= 0:
         return None

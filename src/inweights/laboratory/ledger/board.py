@@ -11,7 +11,7 @@ import polars as pl
 from msgspec import structs
 
 from inweights.lab.grammar.claim import RELIABLE, Claim, ClaimResult
-from inweights.lab.grammar.score import Numbers
+from inweights.lab.grammar.score import ROUNDING, Numbers, Rounding
 from inweights.lab.grammar.verdict import closeness, decide, first_seeds, lies, span_of, unjudged
 from inweights.laboratory.ledger.lines import (
     BY_MEAN,
@@ -111,13 +111,25 @@ def _result(entry: Entry, stated: Stated, claim: Claim, scores: pl.DataFrame) ->
         alpha = version_alpha(stated.version)
         first = first_seeds(claim, stated.seeds, alpha)
         alpha = alpha_of(numbers.fewest, first, stated.version)
-        result = decide(claim, numbers, alpha=alpha, minimum=first)
+        share = _rounding(entry, numbers.fewest)
+        result = decide(claim, numbers, alpha=alpha, minimum=first, rounding=share)
         decided = result.verdict in ("reproduced", "consistent", "not reproduced")
         if decided and not claim.score.exact:
-            spent = least_alpha(claim, numbers, result.verdict != "not reproduced") / alpha
+            agrees = result.verdict != "not reproduced"
+            spent = least_alpha(claim, numbers, agrees, share) / alpha
             result = structs.replace(result, p=min(1.0, spent * ALPHA))
     earlier = _earlier(entry, result, stated.version)
     return structs.replace(result, version=stated.version, earlier=earlier)
+
+
+def _rounding(entry: Entry, seeds: int) -> float:
+    """How near to an edge lies on it: a verdict that was given stands until there are more seeds.
+
+    Older verdicts were compared to the last bit. Their numbers are in single precision, so that
+    another comparison would give some of them, on the same seeds, other counts.
+    """
+    given = entry.judged_anew
+    return given.rounding if given and given.seeds >= seeds else ROUNDING
 
 
 def _earlier(entry: Entry, now: ClaimResult, version: int) -> tuple[str, ...]:
@@ -150,6 +162,7 @@ def verdict_lines(board: Board, date: str) -> list[JudgedLine]:
             scale=board.scale,
             seeds=claim.replicates,
             size=size,
+            rounding=_rounding(board.ledger_lines.entry(claim.id, board.scale), claim.replicates),
             environment=own["environment"][-1],
             **{name: getattr(claim, name) for name in same},
         )
@@ -176,21 +189,26 @@ def _tested(claims: Iterable[ClaimResult]) -> list[ClaimResult]:
     return [c for c in claims if c.p is not None and c.source != "ours" and not c.check]
 
 
-def least_alpha(claim: Claim, numbers: Numbers, reproduced: bool) -> float:
+def least_alpha(
+    claim: Claim, numbers: Numbers, reproduced: bool, rounding: float = ROUNDING
+) -> float:
     """The smallest error probability with which a claim would have the same verdict.
 
-    All cases have to hold; where one fails, it is one of several.
+    All cases have to hold; where one fails, it is one of several. ``rounding`` is as for
+    :func:`~inweights.lab.grammar.verdict.decide`.
     """
-    every = [_least(claim, list(case.values()), reproduced) for case in numbers.cases.values()]
+    near = Rounding(rounding, max(claim.score.size, numbers.size))
+    cases = [list(case.values()) for case in numbers.cases.values()]
+    every = [_least(claim, values, reproduced, near) for values in cases]
     return max(every) if reproduced else min(1.0, len(every) * min(every))
 
 
-def _least(claim: Claim, values: Sequence[float], reproduced: bool) -> float:
+def _least(claim: Claim, values: Sequence[float], reproduced: bool, rounding: Rounding) -> float:
     target, count = claim.target, len(values)
-    below = sum(target.least is not None and value < target.least for value in values)
-    above = sum(target.most is not None and value > target.most for value in values)
+    below = sum(target.falls_short(value, rounding) for value in values)
+    above = sum(target.exceeds(value, rounding) for value in values)
     if claim.judged == "mean":
-        return _least_of_mean(claim, values, reproduced)
+        return _least_of_mean(claim, values, reproduced, rounding)
     if claim.judged == "reliable":
         missed, share = below + above, 1 - RELIABLE
         tail = _at_most(missed, count, share)
@@ -208,12 +226,15 @@ def _at_most(hits: int, count: int, share: float) -> float:
     )
 
 
-def _least_of_mean(claim: Claim, values: Sequence[float], reproduced: bool) -> float:
+def _least_of_mean(
+    claim: Claim, values: Sequence[float], reproduced: bool, rounding: Rounding
+) -> float:
     """By halving, on a scale of powers of ten."""
     low, high = -12.0, 0.0
     for _ in range(30):
         middle = (low + high) / 2
         _, *span = span_of(claim, values, 10**middle)
-        same = lies(claim.target, *span) == ("reproduced" if reproduced else "not reproduced")
+        wanted = "reproduced" if reproduced else "not reproduced"
+        same = lies(claim.target, *span, rounding) == wanted
         low, high = (low, middle) if same else (middle, high)
     return 10**high

@@ -96,6 +96,8 @@ class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):
 
     Attributes:
         size: Whether a number beside a one-sided target is the published one; "" without either.
+        rounding: How near to an edge of the target a number lay on it, as a share of its size;
+            verdicts until 27 November 2026 were compared to the last bit.
         environment: Where the last of them was run.
     """
 
@@ -106,6 +108,7 @@ class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):
     high: float | None = None
     hits: int | None = None
     size: str = ""
+    rounding: float = 0.0
     environment: str = ""
 
 

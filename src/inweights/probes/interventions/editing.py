@@ -18,7 +18,7 @@ from inweights.config import check_size, decode
 from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.probes.needs import holds
-from inweights.probes.states import by_replica
+from inweights.probes.states import by_replica, share
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.curriculum import Edit, EditMethod, EditRole
 from inweights.training.steps import editing
@@ -94,7 +94,7 @@ def edits(
         through = take("through")[:, places].any(1)
         edited_keys = editing.direction(gpt, facts, places, layer)
         overlap = torch.einsum("rmth,rhe->rmt", composing, edited_keys).amax(-1)
-        means = {"overlap": _share(overlap, through), "apart": _share(overlap, ~through)}
+        means = {"overlap": _mean(overlap, through), "apart": _mean(overlap, ~through)}
         found.append(_after(edited, take, places, role, said, composed) | means)
     each = {name: torch.stack([one[name] for one in found]).nanmean(0) for name in found[0]}
     return pl.DataFrame(by_replica(model.replicas, **each)).drop("restored")
@@ -153,12 +153,12 @@ def _after(
     reached = _first(queries, model.columns(one), right)
     stay, kept = _first(facts, said, rights), _first(queries, composed, query_rights)
     return {
-        "holds": given.float().mean(1),
-        "restored": stay[:, places].float().mean(1),
-        "reached": _share(reached, follows),
-        "unmoved": _share(kept, follows),
-        "facts": _share(stay, apart.all(1)),
-        "others": _share(kept, ~follows),
+        "holds": share(given),
+        "restored": share(stay[:, places]),
+        "reached": share(reached, follows),
+        "unmoved": share(kept, follows),
+        "facts": share(stay, apart.all(1)),
+        "others": share(kept, ~follows),
     }
 
 
@@ -174,6 +174,6 @@ def _first(
     return (logits > logits.gather(-1, columns.unsqueeze(-1))).sum(-1) < rights
 
 
-def _share(values: Tensor, chosen: Bool[Tensor, "R M"]) -> Float[Tensor, " R"]:
+def _mean(values: Float[Tensor, "R M"], chosen: Bool[Tensor, "R M"]) -> Float[Tensor, " R"]:
     """Mean over the chosen ones; not a number where there are none."""
-    return values.float().masked_fill(~chosen, torch.nan).nanmean(1)
+    return values.masked_fill(~chosen, torch.nan).nanmean(1)

@@ -18,7 +18,7 @@ from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.probes.needs import holds
 from inweights.probes.recall import chosen_parts
-from inweights.probes.states import by_replica
+from inweights.probes.states import by_replica, share
 from inweights.training.batches.worlds import Part, as_worlds, shape_groups
 from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import Ids, Worlds
@@ -157,7 +157,7 @@ def activation_patching(
                     new = state[:, :, position]
                     logits = patch(model, tokens, new, layer=layer, position=position, at="last")
                     effect = (_difference(logits, columns) - own) / (theirs - own)
-                    right = (logits.argmax(-1) == columns[..., 1]).float().mean(1)
+                    right = share(logits.argmax(-1) == columns[..., 1])
                     rows += by_replica(
                         model.replicas,
                         part=part,

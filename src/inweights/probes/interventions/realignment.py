@@ -21,7 +21,7 @@ from inweights.errors import DataError, check_names
 from inweights.models.base import Model
 from inweights.probes.interventions.patching import patch
 from inweights.probes.needs import holds
-from inweights.probes.states import by_replica
+from inweights.probes.states import by_replica, share
 from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import World, Worlds
@@ -90,11 +90,11 @@ def realignment(
         for layer in layers or model.layer_names[1:-1]:
             state, found = asked.state(layer), asked.decoded(layer)
             own, other = asked.cosines(layer, state)
-            decodable = (found == bridges).float().mean(1)
+            decodable = share(found == bridges)
             for method in methods:
                 moved = asked.moved(layer, method, state, found)
                 logits = patch(model, prompts, moved, layer=layer, position=-2, at="last")
-                right = (model.candidates[logits.argmax(-1)] == answers).float().mean(1)
+                right = share(model.candidates[logits.argmax(-1)] == answers)
                 rows += by_replica(
                     model.replicas,
                     role=role,
