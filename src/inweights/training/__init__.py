@@ -1,6 +1,8 @@
-"""How a model learns: curricula and the training loop; descents and optima; checkpoints.
+"""Training: :func:`train` moves a model by a :class:`Curriculum`, and other learners solve for it.
 
-Names load what they need when they are first used: a curriculum needs no torch.
+A learner (:class:`Curriculum`, :class:`Descent`, :class:`Optimum`) turns a world and a model's
+config into a trained model, which probes then measure. ``learners`` has named settings for each
+family of worlds. Configs load no torch; other names load what they need when they are first used.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,9 @@
-"""Checkpoints of a training run: one file, written whole or not at all, and never a pickle."""
+"""Checkpoints: the state of a training in one file, written atomically and never a pickle.
+
+:class:`State` is what a training needs to go on, :class:`StateFile` writes and reads it, and
+:class:`Checkpoint` is the one that :func:`inweights.train` takes. Fine-tuning of language models
+uses the same file. Shapes: ``R`` replicas, ``P`` parameters of one replica.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +28,18 @@ from inweights.support.limits import open_file
 from inweights.support.publish import publish_file
 from inweights.worlds.arrays import Int
 
-_OPTIMIZER, _TABLE = "optimizer/", "table/"
+# First parts of the names of tensors in a file.
+_OPTIMIZER = "optimizer/"
+_TABLE = "table/"
 
 
 class DamagedError(RunError):
-    """A checkpoint is not what was written: one bit is enough."""
+    """A checkpoint differs from what was written, by at least one bit.
+
+    Args:
+        path: The file.
+        why: What differs.
+    """
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(f"the checkpoint {path} is damaged ({why}); remove it to start again")
@@ -35,15 +47,18 @@ class DamagedError(RunError):
 
 @dataclass(kw_only=True)
 class State:
-    """State of training. Random streams are counters, so the step determines them.
+    """All that a training needs to go on. Random numbers follow from the step.
 
     Attributes:
-        values: What is trained, as one tensor.
+        tensors: Names of the attributes that are tensors which every state of the class has.
+        phase: Index of the phase.
+        step: Number of updates made in the phase.
+        total: Number of updates made over all phases.
+        values: The trained parameters, as one tensor.
         optimizer: State of the optimizer, as named tensors; empty at the start of a phase.
-        tables: What was measured so far.
+        tables: The tables recorded so far, each as a list of parts.
     """
 
-    #: Names of the tensors that every state has.
     tensors: ClassVar[tuple[str, ...]] = ("values",)
 
     phase: int
@@ -56,11 +71,11 @@ class State:
 
 @dataclass(kw_only=True)
 class ReplicaState(State):
-    """State of the training of replicas; their values are the matrix ``[R, P]``.
+    """State of a training of replicas; its values are the matrix ``[R, P]``.
 
     Attributes:
-        stopped: Step of the phase at which each replica stopped; -1 where it goes on. Lives on the
-            CPU.
+        stopped: Step of the phase at which each replica stopped, ``[R]``; -1 where it goes on. It
+            is kept on the CPU.
     """
 
     tensors: ClassVar[tuple[str, ...]] = ("values", "stopped")
@@ -82,13 +97,15 @@ S = TypeVar("S", bound=State)
 
 
 class StateFile(Generic[S]):
-    """Keeps the state of one training run in one file.
+    """Store the state of one training in one file.
 
     Args:
-        key: Hash of everything that decides the run; a file of another run is refused.
-        every_seconds: Time between two writes.
-        every_steps: Write at every multiple of this many steps instead, where it is above 0.
-        saved: Called after each write, so that the file can be kept elsewhere, too.
+        kind: Class of the state.
+        path: The file; it need not exist.
+        key: Hash of all that decides the training; a file with another key is refused.
+        every_seconds: Seconds between two writes.
+        every_steps: If above 0, write at every multiple of this many steps instead.
+        saved: Called after each write, for example to copy the file.
     """
 
     def __init__(
@@ -109,13 +126,17 @@ class StateFile(Generic[S]):
         self._last = time.monotonic()
 
     def due(self, total: int) -> bool:
-        """Whether a write is due after ``total`` steps."""
+        """Return whether a write is due after ``total`` updates over all phases."""
         if self._every_steps:
             return total % self._every_steps == 0
         return time.monotonic() - self._last >= self._every_seconds
 
     def write(self, state: S) -> None:
-        """Write the state, whole or not at all."""
+        """Write the state atomically.
+
+        Raises:
+            WriteError: The file cannot be written; the previous one is unchanged.
+        """
         tensors = {name: getattr(state, name) for name in self.kind.tensors}
         tensors |= {_OPTIMIZER + name: value for name, value in state.optimizer.items()}
         tensors = {name: value.cpu() for name, value in tensors.items()}
@@ -140,11 +161,16 @@ class StateFile(Generic[S]):
         self._last = time.monotonic()
 
     def read(self, device: torch.device | str = "cpu") -> S | None:
-        """Return the stored state, or ``None`` where there is none."""
+        """Return the stored state, with its tensors on ``device``; ``None`` if there is no file.
+
+        Raises:
+            DamagedError: The file is not what was written.
+            RunError: The file has another key.
+        """
         if not self.path.exists():
             return None
         try:
-            with open_file(self.path):  # else a pipe in its place keeps who reads it waiting
+            with open_file(self.path):  # refuses a pipe, which would wait for a writer
                 pass
             with safe_open(self.path, framework="pt") as file:
                 about: dict[str, Any] = msgspec.json.decode(file.metadata()["inweights"])
@@ -176,19 +202,31 @@ class StateFile(Generic[S]):
         )
 
     def clear_if_damaged(self) -> None:
-        """Remove a file that is not what was written, so that the run starts again."""
+        """Remove the file if it is damaged, so that the training starts again."""
         try:
             self.read()
         except DamagedError:
             self.clear()
 
     def clear(self) -> None:
-        """Remove the file, once the run is complete and stored elsewhere."""
+        """Remove the file, such as when the training is complete and its result stored."""
         self.path.unlink(missing_ok=True)
 
 
 class Checkpoint(StateFile[ReplicaState]):
-    """The state file of a model with replicas; takes what :class:`StateFile` takes."""
+    """Store and resume the state of :func:`inweights.train` in one file.
+
+    Args:
+        path: The file; it need not exist.
+        key: Hash of all that decides the training; a file with another key is refused.
+        options: ``every_seconds``, ``every_steps`` and ``saved`` of :class:`StateFile`.
+
+    Example:
+        >>> import tempfile
+        >>> file = Checkpoint(Path(tempfile.mkdtemp()) / "state", key="my run", every_steps=100)
+        >>> file.due(99), file.due(200), file.read()
+        (False, True, None)
+    """
 
     def __init__(self, path: str | Path, *, key: str, **options: Any) -> None:
         super().__init__(ReplicaState, path, key=key, **options)

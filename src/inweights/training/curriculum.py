@@ -1,4 +1,10 @@
-"""What is trained, in which order and how: phases, stop rules, and functions of one's own."""
+"""Curricula: which facts are trained on, in which order and how, as values without torch.
+
+A :class:`Curriculum` is a list of :class:`Phase`, each with its facts, loss, optimizer and
+:class:`Stop` rule, and perhaps an :class:`Edit` of stored facts before it. :func:`inweights.train`
+carries it out. Each class raises a ``ConfigError`` for values that are out of range or contradict
+each other.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +30,13 @@ EditMethod = Literal["rank-one", "training", "embedding"]
 
 
 class Stop(Config):
-    """Rule that freezes a replica before the phase ends; checked whenever metrics are recorded.
+    """Rule by which a replica stops, and is frozen, before its phase ends.
 
     Attributes:
-        loss_below: Stop once the training loss is below this.
-        accuracy: Stop once the accuracy on the phase's facts is at least this, from 0 to 1.
-        every: Steps between checks.
+        loss_below: Stop if the training loss, in nats, is below this; ``None`` for no such limit.
+        accuracy: Stop if the accuracy on the phase's facts is at least this, from 0 to 1; ``None``
+            for no such limit.
+        every: Number of steps between two checks.
     """
 
     loss_below: float | None = None
@@ -54,24 +61,25 @@ class Stop(Config):
 
 
 class Edit(Config):
-    """Stored facts get other answers in the weights, all at once, before a phase trains.
+    """Change of the weights before a phase that gives some stored facts other answers, all at once.
 
-    They are the first ones of a random order, by the root seed of the world; each gets the answer
-    of the next one that differs. :func:`inweights.probes.after_edits` tells which facts they are,
-    and what became of them.
+    The edited facts are the first ones of an order drawn by the root seed of the world; each gets
+    the answer of the next fact whose answer differs. :func:`inweights.probes.after_edits` returns
+    which facts they are, and what follows from them afterwards.
 
     Attributes:
-        role: Facts that may be edited.
-        method: ``rank-one``: of the output matrix of an MLP of a GPT, so that the keys of other
-            facts, by their second moment, are disturbed least. ``training``: Adam on these facts
-            alone. ``embedding``: Adam on the embeddings of their first tokens alone.
-        count: How many are edited.
-        share: Or which share of the role, where it is above 0.
-        layer: Block of a rank-one edit; the last one, in closed form, if left out. In another one
-            what the MLP adds to the last token is found by gradient descent.
-        steps: Updates of gradient descent at most; a replica stands still once each new answer has
-            a probability of .9.
-        rate: Its rate.
+        role: Role of the facts that are edited.
+        method: ``rank-one``: a change of the output matrix of an MLP of a GPT that disturbs the
+            keys of other facts least, by their second moment (ROME, Meng et al. 2022).
+            ``training``: Adam on these facts alone. ``embedding``: Adam on the embeddings of their
+            first tokens alone.
+        count: Number of edited facts.
+        share: Share of the role's facts that is edited, in place of ``count``, if above 0.
+        layer: Block of a rank-one edit; by default the last one, in closed form. In another block,
+            what the MLP is to add to the last token is found by gradient descent.
+        steps: Largest number of updates of gradient descent; a replica is frozen once each new
+            answer has a probability of .9.
+        rate: Learning rate of gradient descent.
     """
 
     role: EditRole = "second_hop"
@@ -92,39 +100,39 @@ class Edit(Config):
 
 
 class Phase(Config):
-    """One stage of training.
+    """One stage of training: its facts, loss, trained parameters, optimizer and length.
 
     Attributes:
-        name: For tables and messages.
-        roles: Facts that are trained, by role, with how often each counts (its multiplicity in the
-            training multiset, as a weight of its loss). Empty: all facts, once.
+        name: Name in tables and messages.
+        roles: Roles of the facts that are trained on, each with its weight in the loss (its
+            multiplicity in the training multiset). Empty: all facts, with weight 1.
         steps: Number of updates; 0 leaves the model as it was.
-        batch: Facts a step, taken from every prompt length in proportion; 0 is the full batch.
-            Or facts a step of each role, as in ``{"path": 32}``, 0 meaning all of them; roles
-            joined by ``+`` (``edge+reverse_edge``) are drawn together, and roles that are not
-            named are taken whole. Every label counts its role's multiplicity in its batch.
-        pooled: Whether facts whose input is the same become one sequence with several labels at
+        batch: Number of facts in a step, taken from every prompt length in proportion; 0 is the
+            full batch. Or the number for each role, as in ``{"path": 32}``, 0 meaning all of them;
+            roles joined by ``+`` (``edge+reverse_edge``) are drawn together, and all facts of
+            roles that are not named are in every step. A label's weight is that of its role.
+        pooled: Whether facts with the same input become one sequence with several labels at
             its last position. The loss and its gradient stay what they are; tokens and logits
-            are computed once for each different input. A batch then counts different inputs.
-        loss: Where the loss is taken: ``last`` (the last position), ``answer`` (every token of the
-            answer), ``every`` (every next token, prompt included), or chosen places in the answer,
-            0-based. Or a function of one's own, taken at ``at``: ``function(logits, targets)`` of
-            ``[R, n, K]`` and ``[R, n]`` returns ``[R]``. Where roles do not count alike, it takes
-            ``weights`` ``[R, n]``, too, that sum up to 1.
-        at: Where a loss of one's own is taken, as named above.
+            are computed once for each different input. ``batch`` then counts different inputs.
+        loss: Where the cross-entropy is taken: ``last`` (the last position), ``answer`` (every
+            token of the answer), ``every`` (every next token, prompt included), or chosen tokens
+            of the answer, 0-based. Or a function of one's own, taken at ``at``:
+            ``function(logits, targets)`` of ``[R, n, K]`` and ``[R, n]`` returns ``[R]``. Where
+            weights of roles differ, it also takes ``weights`` ``[R, n]``, which sum to 1.
+        at: Where a loss function of one's own is taken, as named above.
         penalty: ``function(model, step)`` returns ``[R]``, which is added to the loss.
-        moves: Patterns of the names of the parameters that move, as in ``blocks.*``.
-        freezes: Patterns of those among them that stand still all the same, as in ``tokens.*``.
-        optimizer: How they move; a class or function is that of an :class:`Optimizer`.
-        schedule: The rate over time; a function is that of a :class:`Schedule`.
-        observers: Functions of a :class:`~inweights.training.Step`, or classes of an
-            :class:`~inweights.training.Observer`, told of each update. What they change in place
-            in the parameters counts: their source is a part of the run's identity.
-        teacherless: Name of a token that the model reads in place of the answer's own, so that it
-            has to plan the whole answer from the prompt (Geometric Memory, App. A). Empty: it
-            reads the right tokens before each one that it has to say.
-        random_offset: Whether each sequence starts at a random position each step, so that a
-            model with learned positions has trained all of them.
+        moves: Patterns of the names of the parameters that are trained, such as ``blocks.*``.
+        freezes: Patterns of those among them that are frozen, such as ``tokens.*``.
+        optimizer: An :class:`Optimizer`; a class or function stands for ``Optimizer(kind=...)``.
+        schedule: A :class:`Schedule` of the rate; a function stands for ``Schedule(kind=...)``.
+        observers: Functions of a :class:`~inweights.training.Step`, or subclasses of
+            :class:`~inweights.training.Observer`, called after each update. They may change
+            parameters in place: their source is a part of the run's identity.
+        teacherless: Name of a token that the model reads in place of the answer's tokens, so that
+            it has to plan the whole answer from the prompt (Geometric Memory, App. A). Empty: it
+            reads the right tokens before each one that it predicts (teacher forcing).
+        random_offset: Whether each sequence starts at a random position in every step, so that all
+            learned position embeddings are trained.
         precision: ``fp32``, or ``bf16`` as ``torch.autocast`` trains: parameters, their gradients
             and the optimizer stay in fp32; each matrix product, forwards and backwards, rounds
             what it takes and what it gives to bfloat16 (and sums up in fp32); norms, the residual
@@ -132,9 +140,9 @@ class Phase(Config):
             in fp32 (:mod:`inweights.training.steps.rounding`; not inside of attention), so that a
             run is the same to the last bit alone and in company, which kernels for bfloat16 on a
             CPU do not promise.
-        stop: When a replica stands still early.
-        edit: Stored facts that get other answers in the weights before the first step; what is due
-            then is measured before and after it. The facts that are trained stay as they were.
+        stop: When a replica is frozen before the phase ends.
+        edit: Gives stored facts other answers in the weights before the first step; observers
+            measure before and after it. The facts that are trained on do not change.
 
     Raises:
         ConfigError: A value is out of range or contradicts another.
@@ -194,7 +202,9 @@ class Phase(Config):
                 raise ConfigError(
                     f"phase '{self.name}': batch must be at least 0 (full), got {size}"
                 )
-        drawn = [role for key in sizes for role in key.split("+") if role]
+        drawn: list[str] = []
+        for key in sizes:
+            drawn += [role for role in key.split("+") if role]
         for role in drawn:
             if drawn.count(role) > 1:
                 raise ConfigError(f"phase '{self.name}': batch names the role '{role}' twice")
@@ -217,13 +227,13 @@ class Phase(Config):
 
     @property
     def place(self) -> Place:
-        """Where the loss is taken, one's own or the usual one."""
+        """Where the loss is taken: ``at`` for a function of one's own, else ``loss``."""
         loss = self.loss
         return self.at if isinstance(loss, Code) else loss
 
     @property
     def own(self) -> str:
-        """What of one's own Python has to compute at every step; empty where there is nothing."""
+        """Names of what is code of one's own at every step, joined by "and"; "" if nothing is."""
         found = {
             "loss": isinstance(self.loss, Code),
             "penalty": self.penalty is not None,
@@ -234,7 +244,13 @@ class Phase(Config):
 
 
 class Curriculum(Config):
-    """An ordered list of phases.
+    """An ordered list of phases, which :func:`inweights.train` carries out.
+
+    Attributes:
+        phases: At least one.
+
+    Raises:
+        ConfigError: There is no phase.
 
     Example:
         >>> Curriculum(phases=(Phase(name="hops"), Phase(name="more", steps=100))).steps
@@ -254,14 +270,16 @@ class Curriculum(Config):
 
     @property
     def shape(self) -> Curriculum:
-        """The curriculum without what may differ between replicas: what an optimizer is given."""
+        """The curriculum without rates, decay and options of optimizers, which may differ."""
         replace = msgspec.structs.replace
 
-        def alike(one: Optimizer) -> Optimizer:
+        def without_numbers(one: Optimizer) -> Optimizer:
             same = {"rate": 1.0, "weight_decay": 0.0, "decayed": "all"}
             if isinstance(one.kind, Code):
                 same["kind"] = replace(one.kind, options={})
             return replace(one, **same)
 
-        phases = (replace(phase, optimizer=alike(phase.optimizer)) for phase in self.phases)
+        phases = [
+            replace(phase, optimizer=without_numbers(phase.optimizer)) for phase in self.phases
+        ]
         return replace(self, phases=tuple(phases))

@@ -1,7 +1,8 @@
-"""Learners: how a model is trained or solved.
+"""Learners: ways to obtain a trained model from a world and a model's config.
 
-A curriculum trains it, a descent moves it in closed form, an optimum solves for it. Whatever the
-way, a model comes out, so that every probe looks at every model.
+A :class:`Curriculum` trains it by gradient descent, a :class:`Descent` computes Node2Vec's descent
+without autograd, an :class:`Optimum` solves a convex program. All of them give a model, which every
+probe can measure. :func:`register_learner` adds one of your own.
 """
 
 from __future__ import annotations
@@ -29,15 +30,18 @@ __all__ = ["Curriculum", "Descent", "Learner", "Optimum"]
 
 
 class Descent(Config, tag_field="kind", tag="descent"):
-    """Node2Vec's descent in closed form (Geometric Memory, appendix F, Lemma 1).
+    """Run Node2Vec's gradient descent with an explicit gradient (Geometric Memory, Lemma 1).
 
-    ``train`` takes the mean over facts; the paper's Node2Vec takes the mean over the neighbours of
-    a node, which differs where degrees do. So its updates are those of
-    :func:`inweights.theory.geometric_memory.node2vec.descend`, from the model's own start.
+    :func:`inweights.train` minimises the mean over facts; the paper's Node2Vec takes for each node
+    the mean over its neighbours, which differs where degrees do. So the updates are those of
+    :func:`inweights.theory.geometric_memory.node2vec.descend`, from the model's initial parameters.
 
     Attributes:
-        rate: Learning rate ``η``, of the sum over nodes.
+        rate: Learning rate ``η`` of the sum over nodes.
         steps: Number of updates.
+
+    Raises:
+        ConfigError: A value is out of range.
 
     Example:
         >>> from inweights.models.configs import Node2VecConfig
@@ -58,12 +62,19 @@ class Descent(Config, tag_field="kind", tag="descent"):
     def trajectory(
         self, world: World, model: Node2VecConfig, seed: int, record: Sequence[int] = ()
     ) -> Trajectory:
-        """Return the descent of one Node2Vec on a graph, ``R = 1``, from the model's own start.
+        """Compute the descent of one Node2Vec on a graph.
 
-        Vectors, loss and eigenvalues are kept at the steps to ``record`` and at the last one.
+        Args:
+            world: A graph.
+            model: Config of the Node2Vec; it draws the initial vectors.
+            seed: Root seed of the initial vectors.
+            record: Steps whose vectors, loss and eigenvalues are recorded; the last is in any case.
+
+        Returns:
+            The recorded steps.
 
         Raises:
-            DataError: The world is no graph, or a step to record does not exist.
+            DataError: The world must be a graph, or a step to record does not exist.
             SolverError: The vectors diverged.
         """
         from inweights.theory.geometric_memory.node2vec import descend
@@ -79,9 +90,21 @@ class Descent(Config, tag_field="kind", tag="descent"):
     def models(
         self, world: World, model: Node2VecConfig, seed: int, every: int = 0
     ) -> Iterator[tuple[int, Node2Vec]]:
-        """Yield step and model on the way, from the start on; only the last where ``every`` is 0.
+        """Yield ``(step, model)`` each ``every`` steps from step 0 on.
 
-        The model is one and the same, moved on from look to look.
+        Args:
+            world: A graph.
+            model: Config of the Node2Vec.
+            seed: Root seed of the initial vectors.
+            every: Steps between two models; 0 yields the last one only.
+
+        Returns:
+            An iterator over the same model with one replica, changed in place between steps.
+
+        Raises:
+            ConfigError: The model is untied and ``every`` is not 0.
+            DataError: The world must be a graph.
+            SolverError: The vectors diverged.
         """
         import torch
 
@@ -109,28 +132,55 @@ class Descent(Config, tag_field="kind", tag="descent"):
         every: int = 0,
         **options: Any,
     ) -> pl.DataFrame:
-        """Return what ``probe(model, world, **options)`` says at the end.
+        """Measure the model by a probe, at the end or each ``every`` steps.
 
-        Or on the way, each ``every`` steps from the start on, with a column ``step``.
+        Args:
+            probe: ``probe(model, world, **options)`` returns a table with a column ``replica``.
+            world: A graph.
+            model: Config of the Node2Vec.
+            seed: Root seed of the initial vectors.
+            every: Steps between two measurements, from step 0 on; 0 measures at the end only.
+            options: Options of the probe.
+
+        Returns:
+            The probe's table without ``replica``; with a column ``step`` if ``every`` is not 0.
+
+        Raises:
+            ConfigError: The model is untied and ``every`` is not 0.
+            DataError: The world must be a graph.
+            SolverError: The vectors diverged.
         """
         import polars as pl
 
         frames = []
-        for step, seen in self.models(world, model, seed, every):
-            table = probe(seen, world, **options).drop("replica")
+        for step, current in self.models(world, model, seed, every):
+            table = probe(current, world, **options).drop("replica")
             frames.append(table.with_columns(step=pl.lit(step)) if every else table)
         return pl.concat(frames)
 
     def learn(self, world: World, model: Node2VecConfig, seed: int) -> Node2Vec:
-        """Return the model at the end, one replica."""
+        """Return the trained model, with one replica.
+
+        Args:
+            world: A graph.
+            model: Config of the Node2Vec.
+            seed: Root seed of the initial vectors.
+
+        Raises:
+            DataError: The world must be a graph.
+            SolverError: The vectors diverged.
+        """
         return list(self.models(world, model, seed))[-1][1]
 
 
 class Optimum(Config, tag_field="kind", tag="optimum"):
-    """The optimum of program (2), the least nuclear norm under all margins (Identity Bridge §4.3).
+    """Solve program (2): the least nuclear norm under all margins (Identity Bridge §4.3).
 
     Attributes:
-        gap: Certified relative gap of the solution.
+        gap: Largest relative duality gap of the solution, from 1e-7 to 1.
+
+    Raises:
+        ConfigError: The gap is out of range.
 
     Example:
         >>> from inweights.probes import accuracy
@@ -147,11 +197,20 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
 
     @property
     def steps(self) -> int:
-        """Updates of a small model that take about as long, for the progress display."""
+        """Number of updates of a small model that take as long, for the progress display."""
         return 100
 
     def learn(self, world: World, _model: None = None, _seed: int = 0) -> EmbMLP:
-        """Return the optimum of a world as an Emb-MLP of one replica."""
+        """Return the optimum of a world as an Emb-MLP with one replica.
+
+        Args:
+            world: Its facts are the margins.
+            _model: Not used: the solution decides the width.
+            _seed: Not used: the optimum is unique.
+
+        Raises:
+            SolverError: No matrix has these margins; names facts that exclude each other.
+        """
         from inweights.theory.programs.nuclear_norm import solve
         from inweights.theory.programs.to_model import to_model
 
@@ -160,22 +219,23 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
 
 @runtime_checkable
 class OwnLearner(Protocol):
-    """A learner of one's own: a config with a tag, added by :func:`register_learner`.
+    """What a learner of your own has to offer: a config with a tag, ``steps`` and ``learn``.
 
-    Attributes:
-        steps: Updates of a small model that take about as long, for the progress display.
+    :func:`register_learner` adds it.
     """
 
     @property
-    def steps(self) -> int: ...
+    def steps(self) -> int:
+        """Number of updates of a small model that take as long, for the progress display."""
+        ...
 
     def learn(self, world: World, model: Any, seed: int) -> Model:
         """Return a trained model of one replica.
 
         Args:
-            world: Has the facts.
+            world: Its facts are learnt.
             model: Config of the architecture; ``None`` where a sweep gives none.
-            seed: Root seed of whatever is drawn.
+            seed: Root seed of all that is drawn.
         """
 
 
@@ -189,15 +249,25 @@ _KINDS = Kinds(
 
 
 def learner_kind(name: str) -> Any:
-    """Return the config class of a kind of learner."""
+    """Return the config class of a kind of learner.
+
+    Raises:
+        ConfigError: There is no such kind; names the nearest one.
+
+    Example:
+        >>> learner_kind("descent").__name__
+        'Descent'
+    """
     return _KINDS.find(name)
 
 
 def register_learner(kind: type[Any]) -> type[Any]:
-    """Add a config class to the known learners, under its tag: files then name it by that.
+    """Add a config class to the known kinds of learners, under its tag, and return it.
+
+    Files then name it by the tag. It can be used as a decorator.
 
     Args:
-        kind: An :class:`OwnLearner`.
+        kind: A class with the members of :class:`OwnLearner`.
 
     Raises:
         ConfigError: The class has no tag, no ``learn`` or no ``steps``, or the name is taken.

@@ -1,8 +1,7 @@
-"""Learners by name: the settings of training with which each family of worlds is learnt.
+"""Named learners: for each family of worlds a :class:`Curriculum` that learns it.
 
-They are those of the recipes. What :func:`inweights.train` and :func:`inweights.sweep` take where
-no learner is given is :func:`named_for` of the world and the model. ``rate`` is the peak rate of
-AdamW, where nothing else is said, ``steps`` the number of updates.
+The settings are those of the recipes. :func:`inweights.train` and :func:`inweights.sweep` take
+:func:`named_for` of the world and the model where no learner is given.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,12 +28,17 @@ def two_hop(
     roles: Mapping[str, float] | None = None,
     random_offset: bool = True,
 ) -> Curriculum:
-    """Return how a GPT learns facts that it is to compose (Identity Bridge, Figure 2).
+    """Return the curriculum by which a GPT learns to compose facts (Identity Bridge, Figure 2).
 
-    AdamW with a rate of 0.064 / width that falls as a cosine; each sequence starts at a random
-    position in every step, so that a model with learned positions has trained all of them, unless
-    ``random_offset`` is false, as for models without positions, which refuse it. ``roles`` are
-    facts that are trained, with how often each counts; all of them if left out.
+    It is one phase of AdamW with a peak rate of 0.064 / width that falls as a cosine.
+
+    Args:
+        width: Width of the GPT.
+        steps: Number of updates.
+        roles: Roles of the facts that are trained on, each with its weight in the loss; by default
+            all facts, with weight 1.
+        random_offset: Whether each sequence starts at a random position in every step, so that all
+            learned position embeddings are trained. Models without them refuse it.
 
     Example:
         >>> two_hop(width=128).phases[0].optimizer.rate
@@ -51,9 +55,14 @@ def two_hop(
 
 
 def two_hop_mlp(rate: float = 2.0, *, steps: int = 5000, weight_decay: float = 0.0) -> Curriculum:
-    """Return how an Emb-MLP learns facts (Identity Bridge, §4): full-batch gradient descent.
+    """Return the curriculum by which an Emb-MLP learns facts: full-batch gradient descent.
 
-    The direction of the weights has settled after 5000 steps.
+    It is that of Identity Bridge, §4.
+
+    Args:
+        rate: Learning rate.
+        steps: Number of updates; after 5000 the direction of the weights hardly changes.
+        weight_decay: Coefficient that is added to the gradient, times the weights.
     """
     optimizer = Optimizer(kind="sgd", rate=rate, weight_decay=weight_decay)
     return Curriculum(phases=(Phase(steps=steps, optimizer=optimizer),))
@@ -66,13 +75,14 @@ def analogy(
     rate: float = 1e-3,
     steps: int = 1500,
 ) -> Curriculum:
-    """Return how a GPT learns analogies, end to end until a loss (Feature Resemblance, Table 1).
+    """Return the curriculum by which a GPT learns analogies (Feature Resemblance, Table 1).
 
     Args:
-        parts: Roles of each phase, with how often each counts; by default all premises at once.
-        losses: Training loss at which each phase stops.
-        rate: Rate of AdamW.
-        steps: Most updates of a phase.
+        parts: For each phase (at most two) the roles that are trained on, with their weights; by
+            default one phase with all premises.
+        losses: For each phase the training loss, in nats, below which it stops.
+        rate: Learning rate of AdamW.
+        steps: Largest number of updates of a phase.
     """
     names = ("first phase", "second phase")
     return Curriculum(
@@ -90,9 +100,15 @@ def analogy(
 
 
 def edges(rate: float = 0.01, *, steps: int = 500, falls: bool = True) -> Curriculum:
-    """Return how the edges of a graph are learnt: full batch, no decay (Geometric Memory, B.5).
+    """Return the curriculum by which edges are learnt: full-batch AdamW (Geometric Memory, B.5).
 
-    The rate ``falls`` as a cosine, as TinyGPT's does, or stays.
+    There is no weight decay.
+
+    Args:
+        rate: Peak learning rate.
+        steps: Number of updates.
+        falls: Whether the rate falls as a cosine, as that of the paper's TinyGPT; else it is
+            constant.
     """
     optimizer = Optimizer(rate=rate, weight_decay=0.0)
     schedule = Schedule(kind="cosine" if falls else "constant")
@@ -106,10 +122,15 @@ def path_star(
     paths: int = 32,
     roles: Sequence[str] = ("edge", "reverse_edge"),
 ) -> Curriculum:
-    """Return how a path-star is learnt: edges and paths together (Geometric Memory, Figure 3).
+    """Return the curriculum by which a path-star is learnt (Geometric Memory, Figure 3).
 
-    A step has ``paths`` trained paths, 0 for all, and all edges, which have the ``roles``. The rate
-    falls over the last fifth.
+    Edges and paths are trained together by AdamW, whose rate falls linearly over the last fifth.
+
+    Args:
+        rate: Peak learning rate.
+        steps: Number of updates.
+        paths: Number of paths in a step; 0 for all.
+        roles: Roles of the edges, all of which are in every step.
 
     Example:
         >>> path_star().phases[0].batch
@@ -129,10 +150,16 @@ def path_star(
 
 
 def in_context_star(rate: float = 3e-3, *, steps: int = 1000, batch: int = 64) -> Curriculum:
-    """Return how path-stars in prompts are learnt (Geometric Memory, Figure 13; settings ours).
+    """Return the curriculum for path-stars given in prompts (Geometric Memory, Figure 13).
 
-    With a teacher every token but the first of a path is learnt; on more than about a dozen labels
-    that takes more steps and a lower rate, which falls over the last fifth. ``batch`` is prompts.
+    The settings are ours. The model reads the right tokens of a path before the one it predicts;
+    it then learns every token of a path but the first. For more than about a dozen labels that
+    takes more steps and a lower rate. The rate falls linearly over the last fifth.
+
+    Args:
+        rate: Peak learning rate of AdamW.
+        steps: Number of updates.
+        batch: Number of prompts in a step.
     """
     phase = Phase(
         steps=steps,
@@ -145,10 +172,14 @@ def in_context_star(rate: float = 3e-3, *, steps: int = 1000, batch: int = 64) -
 
 
 def named_for(world: Any, model: Any) -> Curriculum:
-    """Return the named learner of a world's family for an architecture.
+    """Return the named learner for a family of worlds and an architecture.
 
     Where there is none, such as for a world of one's own, it is a plain :class:`Curriculum`: all
-    facts, by AdamW at a constant rate, for 280 steps. World and model may be their configs.
+    facts, by AdamW at a constant rate, for 280 steps.
+
+    Args:
+        world: A world, or its config.
+        model: A model, or its config.
 
     Example:
         >>> import inweights as iw
@@ -158,7 +189,8 @@ def named_for(world: Any, model: Any) -> Curriculum:
         True
     """
     config: Any = model if isinstance(model, msgspec.Struct) else getattr(model, "config", None)
-    family, kind = family_of(world), config.__struct_config__.tag if config is not None else ""
+    family = family_of(world)
+    kind = "" if config is None else config.__struct_config__.tag
     gpt = kind in ("gpt", "mamba")
     if family in _FACTS and kind == "emb-mlp":
         return two_hop_mlp()
@@ -167,24 +199,36 @@ def named_for(world: Any, model: Any) -> Curriculum:
     if family == "analogy" and gpt:
         return analogy()
     if family == "analogical-two-hop" and gpt:
-        built = world.build(0) if hasattr(world, "build") else world
-        copies = {"first_hop": 3.0, "identity": 3.0, "second_hop": 1.0}
-        told = {role: copies[role] for role in copies if role in built.facts.role_names}
-        return analogy((told,), (0.09,))
+        weights = {"first_hop": 3.0, "identity": 3.0, "second_hop": 1.0}
+        stated = _roles_of(world)
+        trained = {role: weight for role, weight in weights.items() if role in stated}
+        return analogy((trained,), (0.09,))
     if family == "graph":
         return edges(falls=kind == "gpt")
     if family == "in-context-star" and gpt:
         return in_context_star()
     if family == "path-star" and gpt:
-        built = world.build(0) if hasattr(world, "build") else world
-        told_edges = [role for role in built.facts.role_names if role != "path"]
-        if "path" in built.facts.role_names and told_edges:
-            return path_star(roles=told_edges)
+        stated = _roles_of(world)
+        edge_roles = [role for role in stated if role != "path"]
+        if "path" in stated and edge_roles:
+            return path_star(roles=edge_roles)
     return Curriculum()
 
 
+def _roles_of(world: Any) -> Sequence[str]:
+    """Return the roles of the facts of a world, or of the world that a config builds."""
+    built = world.build(0) if hasattr(world, "build") else world
+    return tuple(built.facts.role_names)
+
+
 def family_of(world: Any) -> str:
-    """Return the kind of a world or of its config; of an altered one that of what was altered."""
+    """Return the kind of a world or of its config; for an altered world, that of the original.
+
+    Example:
+        >>> import inweights as iw
+        >>> family_of(iw.TwoHop()), family_of(iw.TwoHop(n=3).build())
+        ('two-hop', 'two-hop')
+    """
     settings = getattr(world, "settings", None)
     if settings is None:
         inner = getattr(world, "of", None)

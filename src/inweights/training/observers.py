@@ -1,6 +1,8 @@
-"""Who observes while something is trained: progress, logs, trackers, and measurements on the way.
+"""Observers: code that is called while something is trained, and may measure the model on the way.
 
-One class serves all of them. Nothing here imports torch.
+Progress displays, logs, trackers and measurements are all an :class:`Observer`. :func:`train` shows
+it each :class:`Step`; sweeps and recipes notify it of every stored table. Nothing here imports
+torch.
 """
 
 from __future__ import annotations
@@ -24,22 +26,23 @@ _LOG = logging.getLogger("inweights.training")
 
 @dataclass(frozen=True)
 class Step:
-    """One update, as it is after it. Shapes: ``R`` replicas.
+    """What an observer sees of one update, after it was made. Shapes: ``R`` replicas.
 
     Attributes:
         phase: Name of the phase.
-        step: Updates done, over all phases.
-        losses: What was minimised, of each replica before the update, on the model's device; none
-            where the step is one of a whole sweep.
-        gradients: By name of the parameter. They are views: copy what is to be kept.
-        parameters: The same.
-        numbers: What else there is, such as the learning rate of a fine-tuning.
-        total: Updates of all of the work, where it is known.
+        step: Number of updates made, over all phases.
+        losses: Loss of each replica before the update, ``[R]``, on the model's device; empty where
+            the step is one of a whole sweep.
+        gradients: Gradient of each parameter, ``[R, ...]``, by the parameter's name. They are views
+            of memory that the next step overwrites: copy what is to be kept.
+        parameters: The parameters after the update, also views.
+        numbers: Further numbers by name, such as the learning rate of a fine-tuning.
+        total: Number of updates that the work takes in all; 0 where it is not known.
     """
 
     phase: str
     step: int
-    losses: Float[Tensor, " R"] = ()  # type: ignore[assignment]  # of which there are none
+    losses: Float[Tensor, " R"] = ()  # type: ignore[assignment]  # an empty default
     gradients: Mapping[str, Float[Tensor, "R ..."]] = field(default_factory=dict)
     parameters: Mapping[str, Float[Tensor, "R ..."]] = field(default_factory=dict)
     numbers: Mapping[str, float] = field(default_factory=dict)
@@ -48,14 +51,15 @@ class Step:
 
 @dataclass(eq=False)
 class Observer:
-    """Sees what happens while something is trained. A subclass overrides what it needs.
+    """Base class for what is called while something is trained; a subclass overrides methods.
 
-    With ``measure`` it also measures: at the start, each ``every`` steps, and at the end.
+    With ``measure`` it also measures the model: at the start, each ``every`` steps, and at the end.
 
     Attributes:
-        name: Name of the table that it measures.
-        measure: Returns a table with a column ``replica``.
-        every: Steps between two measurements, and between two calls of :meth:`step`.
+        name: Name of the measured table.
+        measure: ``measure(model)`` returns a table with a column ``replica``; ``None`` measures
+            nothing.
+        every: Number of steps between two measurements, and between two calls of :meth:`step`.
 
     Example:
         >>> class Largest(Observer):
@@ -75,48 +79,60 @@ class Observer:
     every: int = 1
 
     def started(self, settings: Mapping[str, Any]) -> None:
-        """Work begins.
+        """Called before the first step.
 
         Args:
-            settings: What it is, as plain values: ``steps`` (of all phases), ``seeds``, and the
-                configs ``model`` and ``learner`` where there are any. Of a sweep or a recipe its
-                ``name``, the ``labels`` that its trials differ in, the ``trials`` with their
+            settings: The work as plain values: ``steps`` (of all phases), ``seeds``, and the
+                configs ``model`` and ``learner`` where there are any. For a sweep or a recipe also
+                its ``name``, the ``labels`` that its trials differ in, the ``trials`` with their
                 configs, and the ``folder`` of a recipe's run.
         """
 
     def step(self, seen: Step) -> None:
-        """An update was made."""
+        """Called after an update; ``seen`` holds its losses, gradients and parameters."""
 
     def measured(self, name: str, table: pl.DataFrame) -> None:
-        """Something was measured: a table with columns ``replica`` and ``step``.
+        """Called after a measurement.
 
-        Of a sweep, what a run left, as soon as it is stored: with its labels and ``seed``.
+        Args:
+            name: Name of the table.
+            table: What was measured, with columns ``replica`` and ``step``; in a sweep, a table of
+                one run as soon as it is stored, with the run's labels and ``seed``.
         """
 
     def finished(self, tables: Mapping[str, pl.DataFrame]) -> None:
-        """Work is done, and left these tables."""
+        """Called at the end, with all tables by name."""
 
     def failed(self, error: BaseException) -> None:
-        """Work ended with an error, or was interrupted."""
+        """Called in place of :meth:`finished` if an error, or an interrupt, ended the work."""
 
 
 @contextmanager
 def telling(
     observers: Sequence[Observer], settings: Mapping[str, Any]
 ) -> Iterator[dict[str, pl.DataFrame]]:
-    """Tell observers and the log that work begins, and how it ends; gives the tables it leaves."""
-    name, began = settings.get("name", "training"), time.monotonic()
+    """Notify observers and the log of the start and the end of the work in the ``with`` block.
+
+    Args:
+        observers: Their ``started``, ``finished`` and ``failed`` are called.
+        settings: What ``started`` is given.
+
+    Yields:
+        A dictionary in which the work puts its tables, for ``finished``.
+    """
+    name = settings.get("name", "training")
+    began = time.monotonic()
     _LOG.info("%s: started, %s steps, seeds %s", name, settings.get("steps"), settings.get("seeds"))
     tables: dict[str, pl.DataFrame] = {}
-    told: list[Observer] = []
+    notified: list[Observer] = []
     try:
         for one in observers:
-            told.append(one)
+            notified.append(one)
             one.started(settings)
         yield tables
     except BaseException as error:
         _LOG.error("%s: ended by %s: %s", name, type(error).__name__, error)
-        for one in told:
+        for one in notified:
             one.failed(error)
         raise
     for one in observers:

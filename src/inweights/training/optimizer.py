@@ -1,4 +1,8 @@
-"""How parameters move: optimizers, and schedules of their rate."""
+"""Settings of optimizers and of their learning rates, as values without torch.
+
+A :class:`~inweights.training.Phase` has an :class:`Optimizer` and a :class:`Schedule`;
+``steps/optimizers.py`` builds the optimizer of all replicas from them.
+"""
 
 import math
 from typing import Literal
@@ -9,30 +13,35 @@ from inweights.config import Config, check_size
 from inweights.errors import ConfigError
 from inweights.support.code import Code, Taken, as_code, usual
 
-#: Updates of one phase, and rates, at most: beyond these a number is a slip of the pen.
-MAX_STEPS, MAX_RATE = 10**9, 1e30
+#: Largest number of updates of a phase. A larger one is taken for a typing error.
+MAX_STEPS = 10**9
+#: Largest rate, decay or noise.
+MAX_RATE = 1e30
 
 
 class Optimizer(Config):
-    """An optimizer; rate, weight decay and decayed parameters may differ between replicas.
+    """Settings of an optimizer; rate and weight decay may differ between replicas.
 
     Attributes:
         kind: ``sgd`` and ``adam`` add the decay to the gradient, ``adamw`` shrinks the weights. Or
             one's own: a ``torch.optim`` class, or a function that returns optimizers, called with
             pairs of name and parameter, ``lr``, ``weight_decay`` where that is given, and what a
-            ``functools.partial`` binds. A class whose updates are element by element has all
-            replicas in one matrix, any other optimizer the parameters of one replica.
+            ``functools.partial`` binds. An elementwise class updates all replicas as one matrix;
+            any other optimizer is made for each replica.
         rate: Peak learning rate.
-        weight_decay: How strongly; left out, .01 of ``adamw`` and none of ``sgd`` and ``adam``, as
-            in PyTorch, and what it is by itself of one's own.
-        decayed: What decays of the parameters that move: ``matrices``, or ``all`` of them. Vectors
-            are gains and biases of norms and biases of layers; to shrink a norm's gain is to
-            shrink the logits, and says nothing about the size of the weights.
-        momentum: Of ``sgd``.
-        betas: Of ``adam`` and ``adamw``.
-        epsilon: Of the same: what is added to the root of the second moment.
-        noise: Standard deviation of the normal noise that is added to every entry of the gradient,
-            as a share of the root mean square of the replica's gradient.
+        weight_decay: Coefficient of the decay. By default .01 for ``adamw`` and 0 for ``sgd`` and
+            ``adam``, as in PyTorch, and for an optimizer of one's own its own default.
+        decayed: Which of the trained parameters decay: ``matrices``, or ``all``. Vectors are gains
+            and biases of norms and biases of layers; a smaller gain of a norm means smaller
+            logits, and says nothing about the size of the weights.
+        momentum: Momentum of ``sgd``, from 0 to below 1.
+        betas: Decay rates of the two moments of ``adam`` and ``adamw``.
+        epsilon: What ``adam`` and ``adamw`` add to the root of the second moment.
+        noise: Standard deviation of normal noise that is added to every entry of the gradient, as
+            a share of the root mean square of the replica's gradient.
+
+    Raises:
+        ConfigError: A value is out of range, or has no effect on an optimizer of one's own.
 
     Example:
         >>> from inweights.config import identity
@@ -76,19 +85,19 @@ class Optimizer(Config):
 
     @property
     def idle(self) -> tuple[str, ...]:
-        """Without decay nothing decays."""
+        """Names of settings without effect: ``decayed``, where there is no decay."""
         return () if self.weight_decay else ("decayed",)
 
 
 class Schedule(Config):
-    """The rate over a phase, as a factor of its peak.
+    """Learning rate over the steps of a phase, as a factor of the peak rate.
 
     Attributes:
         kind: ``constant``; ``cosine`` or ``linear`` down to ``final``. Or a function of one's own,
-            ``function(step, steps)``, of steps from 0, which says all.
-        warmup: Steps over which the rate first rises in a line.
-        final: Factor to which it falls.
-        hold: Share of the phase's steps, from its start, before the fall begins.
+            ``function(step, steps)``, which returns the factor at a step, from 0.
+        warmup: Number of steps over which the rate first rises linearly.
+        final: Factor at the end of the phase.
+        hold: Share of the phase's steps, from its start, before the rate begins to fall.
 
     Raises:
         ConfigError: A value is out of range, or ``hold`` is given where nothing falls.
@@ -126,19 +135,23 @@ class Schedule(Config):
             )
 
     def factor(self, step: int, steps: int) -> float:
-        """Return the factor at ``step`` (0-based) of a phase of ``steps``.
+        """Return the factor of the peak rate at one step.
+
+        Args:
+            step: The step, from 0.
+            steps: Number of steps of the phase.
 
         Raises:
-            ConfigError: A function of one's own returns none.
+            ConfigError: A function of one's own returns no number of at least 0.
         """
         if isinstance(self.kind, Code):
-            said = self.kind.load()(step, steps)
-            if not (isinstance(said, int | float) and 0 <= said < math.inf):
+            factor = self.kind.load()(step, steps)
+            if not (isinstance(factor, int | float) and 0 <= factor < math.inf):
                 raise ConfigError(
-                    f"the schedule {self.kind.name} returned {said!r} at step {step} of {steps}; "
+                    f"the schedule {self.kind.name} returned {factor!r} at step {step} of {steps}; "
                     "return a factor of the rate, a number of at least 0"
                 )
-            return said
+            return factor
         if step < self.warmup:
             return (step + 1) / (self.warmup + 1)
         if self.kind == "constant":

@@ -1,11 +1,11 @@
 """One model on several devices: data-parallel training with a sharded optimizer.
 
 Every process (a *rank*) has the whole model and reads its part of each batch. Gradients are summed
-up so that each rank gets the sum for its own columns of the ``[R, P]`` matrix; it steps these,
-and holds the optimizer's state of these alone; then all ranks give their columns to all. This is
-stage 1 of ZeRO (Rajbhandari et al. 2020, arXiv:1910.02054, §5.1) on one flat parameter. Weights of
-labels are those of the whole batch, so that a sum over ranks is the loss and gradient of one
-process, up to rounding.
+so that each rank gets the sum for its own columns of the ``[R, P]`` matrix; it updates these
+columns, and holds the optimizer's state for these alone; then all ranks exchange their columns.
+This is stage 1 of ZeRO (Rajbhandari et al. 2020, arXiv:1910.02054, §5.1) on one flat parameter.
+Weights of labels are those of the whole batch, so that the sum over ranks is the loss and gradient
+of one process, up to rounding. :func:`inweights.train` takes a :class:`Shards`.
 
 Shapes: ``R`` replicas, ``P`` parameters of one, ``S`` packed tokens, ``n`` labelled positions.
 """
@@ -28,43 +28,58 @@ from inweights.worlds.arrays import Float
 
 
 class Shards:
-    """The share of this process in a training; ``torch.distributed`` has been started before."""
+    """The share of this process in a training by several processes.
+
+    ``torch.distributed`` must have been started before.
+
+    Attributes:
+        rank: Index of this process.
+        ranks: Number of processes.
+    """
 
     def __init__(self) -> None:
-        self.rank, self.ranks = dist.get_rank(), dist.get_world_size()
+        self.rank = dist.get_rank()
+        self.ranks = dist.get_world_size()
         self._at: Tensor | None = None
 
     def columns(self, count: int) -> tuple[int, int]:
-        """Return which of ``count`` columns are this rank's: the first, and one after the last."""
+        """Return this rank's part of ``count`` columns: its first, and the one after its last."""
         width = -(-count // self.ranks)
         return min(count, self.rank * width), min(count, (self.rank + 1) * width)
 
     def part(self, batch: Batch) -> Batch:
-        """Return the sequences of a batch that this rank reads, with their labels."""
+        """Return the sequences of a batch that this rank reads, with their labels.
+
+        Raises:
+            ConfigError: The batch is so small that a process would have no sequence.
+        """
         if batch.at is not self._at:  # shapes and places are the same at every step of a phase
             self._at = batch.at
             self._split(batch)
-        inputs, rows = batch.inputs, batch.rows
-        tokens, positions = (
-            part.index_select(-1, self._tokens) for part in (inputs.tokens, inputs.positions)
+        packed = Packed(
+            tokens=batch.inputs.tokens.index_select(-1, self._tokens),
+            positions=batch.inputs.positions.index_select(-1, self._tokens),
+            shapes=self._shapes,
         )
-        packed = Packed(tokens, positions, self._shapes)
-        if rows is None:
-            labels, weights = (
-                part.index_select(-1, self._labelled) for part in (batch.labels, batch.weights)
-            )
+        if batch.rows is None:
+            labels = batch.labels.index_select(-1, self._labelled)
+            weights = batch.weights.index_select(-1, self._labelled)
             return Batch(packed, self._own_at, labels, weights)
-        own = self._own_rows[rows]
+        own = self._own_rows[batch.rows]
         weights = torch.where(own < 0, 0.0, batch.weights)
         return Batch(packed, self._own_at, batch.labels, weights, own.clamp(min=0))
 
     def _split(self, batch: Batch) -> None:
-        """Cut the sequences of each shape into as many runs as there are ranks."""
-        chosen, shapes, start = [], [], 0
+        """Divide the sequences of each shape among the ranks, and keep this rank's indices."""
+        chosen = []
+        shapes = []
+        start = 0
         for count, length in batch.inputs.shapes:
-            first, last = (count * r // self.ranks for r in (self.rank, self.rank + 1))
+            first = count * self.rank // self.ranks
+            last = count * (self.rank + 1) // self.ranks
             chosen.append(torch.arange(start + first * length, start + last * length))
-            shapes += [(last - first, length)] if last > first else []
+            if last > first:
+                shapes.append((last - first, length))
             start += count * length
         if sum(count for count, _ in batch.inputs.shapes) < self.ranks or not shapes:
             raise ConfigError(
@@ -72,7 +87,8 @@ class Shards:
                 f"tokens leaves one of {self.ranks} processes without data; start fewer"
             )
         device = batch.at.device
-        self._tokens, self._shapes = torch.cat(chosen).to(device), tuple(shapes)
+        self._tokens = torch.cat(chosen).to(device)
+        self._shapes = tuple(shapes)
         place = torch.full((start,), -1, device=device)
         place[self._tokens] = torch.arange(len(self._tokens), device=device)
         at = place[batch.at]
@@ -82,7 +98,12 @@ class Shards:
         self._own_rows[self._labelled] = torch.arange(len(self._labelled), device=device)
 
     def reduce(self, losses: Float[Tensor, " R"], gradients: Float[Tensor, "R P"]) -> None:
-        """Sum up over ranks: losses for all, and of gradients one's columns."""
+        """Sum losses and gradients over the ranks, in place.
+
+        Args:
+            losses: Get the sum on every rank.
+            gradients: Get the sum in this rank's columns; other columns are left as they are.
+        """
         dist.all_reduce(losses)
         parts = self._parts(gradients)
         own = torch.empty_like(parts[0])
@@ -91,7 +112,7 @@ class Shards:
         gradients[:, start:end] = own[:, : end - start]
 
     def gather(self, matrices: Mapping[str, Float[Tensor, "R P"] | Float[Tensor, ""]]) -> None:
-        """Give every rank all columns of matrices, each from the rank that owns them."""
+        """Fill in the columns of matrices from the ranks that own them, in place; scalars stay."""
         for matrix in matrices.values():
             if matrix.dim():
                 parts = self._parts(matrix)
@@ -99,16 +120,16 @@ class Shards:
                 matrix.copy_(parts.transpose(0, 1).flatten(1)[:, : matrix.shape[1]])
 
     def _parts(self, matrix: Float[Tensor, "R P"]) -> Float[Tensor, "ranks R p"]:
-        """Columns by rank; those of the last are filled up."""
+        """Return the columns by rank, padded with zeros to equal width."""
         split = F.pad(matrix, (0, -matrix.shape[1] % self.ranks)).unflatten(1, (self.ranks, -1))
         return split.transpose(0, 1).contiguous()
 
     def keep(self, checkpoint: Checkpoint | None) -> Checkpoint:
-        """Return a checkpoint that all ranks read and write together; the first has the file."""
-        return _SharedCheckpoint(self, checkpoint)  # type: ignore[return-value]  # does the same
+        """Return a checkpoint for all ranks, whose file the first rank reads and writes."""
+        return _SharedCheckpoint(self, checkpoint)  # type: ignore[return-value]  # has the same methods
 
     def tell(self, words: bytes = b"") -> bytes:
-        """Return what the first rank says to all."""
+        """Send bytes from the first rank to all, and return them."""
         size = torch.tensor([len(words)])
         dist.broadcast(size, 0)
         letters = torch.tensor(list(words) or [0] * int(size), dtype=torch.uint8)
@@ -118,7 +139,7 @@ class Shards:
 
 
 class _Where(msgspec.Struct):
-    """What a checkpoint says beside its tensors."""
+    """What the first rank sends of a state beside its tensors."""
 
     phase: int
     step: int
@@ -127,10 +148,11 @@ class _Where(msgspec.Struct):
 
 
 class _SharedCheckpoint:
-    """The state is that of the whole model: any number of ranks may go on from it."""
+    """A checkpoint of the whole model, from which any number of ranks can go on."""
 
     def __init__(self, shards: Shards, file: Checkpoint | None) -> None:
-        self._shards, self._file = shards, None if shards.rank else file
+        self._shards = shards
+        self._file = None if shards.rank else file
 
     def due(self, total: int) -> bool:
         now = self._file is not None and self._file.due(total)
@@ -141,7 +163,7 @@ class _SharedCheckpoint:
             self._file.write(state)
 
     def read(self, device: torch.device | str) -> ReplicaState | None:
-        """Give what the first rank read to all; what was measured stays with it."""
+        """Return the state that the first rank read; the others get it without its tables."""
         state = self._file.read(device) if self._file else None
         tensors: dict[str, Tensor] = {}
         words = b""
@@ -158,7 +180,8 @@ class _SharedCheckpoint:
             elif name not in tensors:
                 tensors[name] = torch.zeros(shape, device=device)
             dist.broadcast(tensors[name], 0)
-        values, stopped = tensors.pop("values"), tensors.pop("stopped")
+        values = tensors.pop("values")
+        stopped = tensors.pop("stopped")
         return state or ReplicaState(
             phase=where.phase,
             step=where.step,
