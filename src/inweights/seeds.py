@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from inweights.config.border import as_list
 from inweights.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def as_seeds(seeds: int | Sequence[int]) -> Sequence[int]:
         >>> list(as_seeds(3)), as_seeds([7, 9])
         ([0, 1, 2], [7, 9])
     """
+    seeds = as_list(seeds)
     chosen = range(seeds) if isinstance(seeds, int) else seeds
     if len(chosen) == 0:
         raise ConfigError(

@@ -12,6 +12,7 @@ import pytest
 
 import inweights as iw
 from inweights.cli import main
+from inweights.config.outside import Outside
 from inweights.errors import ConfigError, DataError
 from inweights.laboratory.training import (
     Size,
@@ -23,7 +24,6 @@ from inweights.laboratory.training import (
 )
 from inweights.lm import LanguageModel, Question, encode
 from inweights.support import extras
-from inweights.support.sources import Outside
 
 PEOPLE = {"Ann": "Rome", "Bob": "Oslo", "Cid": "Rome", "Dee": "Lima", "Eva": "Oslo", "Fay": "Lima"}
 COUNTRY = {"Rome": "Italy", "Oslo": "Norway", "Lima": "Peru"}

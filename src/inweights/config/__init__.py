@@ -11,10 +11,15 @@ from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import msgspec
 
+from inweights.config.forms import FORMS
+from inweights.config.plain import identity as identity
+from inweights.config.plain import named as named
+from inweights.config.plain import to_plain as to_plain
 from inweights.config.refusal import check_types, refusal
 from inweights.config.sizes import MOST as MOST
 from inweights.config.sizes import check_size
-from inweights.config.toml_text import MAX_TEXT, parse_toml, parse_value
+from inweights.config.toml_text import MAX_TEXT, parse_toml, parse_value, value_text
+from inweights.config.values import encode
 from inweights.errors import ConfigError, unknown_name
 from inweights.support.limits import read_text
 from inweights.support.progress import plural
@@ -28,6 +33,7 @@ __all__ = [
     "digest",
     "identity",
     "load_toml",
+    "named",
     "replace_at",
     "to_plain",
 ]
@@ -87,15 +93,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Turn what a caller may give, such as a function, into what is stored."""
 
 
-#: Types of which a value is what it is.
-_PLAIN = frozenset({int, float, str, bool, type(None)})
 C = TypeVar("C", bound=msgspec.Struct)
-
-
-def to_plain(config: msgspec.Struct) -> dict[str, Any]:
-    """Return the config as plain dictionaries, lists, strings and numbers."""
-    plain: dict[str, Any] = msgspec.to_builtins(config, str_keys=True)
-    return plain
 
 
 def __getattr__(name: str) -> Any:
@@ -103,39 +101,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     warnings.warn("config.to_dict is called config.to_plain", DeprecationWarning, stacklevel=2)
     return to_plain
-
-
-def identity(value: Any, *, newer: bool = False) -> Any:
-    """Return what a run is named by: plain values, without later options that change nothing.
-
-    With ``newer`` only those are left out that were added after version 0.1.0.
-
-    Example:
-        >>> class Ring(Config):
-        ...     later = {"twisted": False}
-        ...     nodes: int = 15
-        ...     twisted: bool = False
-        >>> identity({"world": Ring()}), identity(Ring(twisted=True))
-        ({'world': {'nodes': 15}}, {'nodes': 15, 'twisted': True})
-    """
-    if type(value) in _PLAIN:  # most are, and looking at them closer would take most of the time
-        return value
-    if isinstance(value, list | tuple):
-        return [identity(inner, newer=newer) for inner in value]
-    if isinstance(value, Mapping):
-        return {str(key): identity(inner, newer=newer) for key, inner in value.items()}
-    if not isinstance(value, msgspec.Struct):
-        return msgspec.to_builtins(value, str_keys=True)
-    if isinstance(value, Config):
-        value = value.named()
-    about = type(value).__struct_config__
-    tagged = {about.tag_field: about.tag} if about.tag_field else {}
-    later, idle = getattr(value, "later", {}), getattr(value, "idle", ())
-    if newer:
-        later, idle = {name: later[name] for name in getattr(value, "newer", ())}, ()
-    fields = {name: getattr(value, name) for name in value.__struct_fields__}
-    kept = {n: v for n, v in fields.items() if n not in idle and (n not in later or v != later[n])}
-    return tagged | {name: identity(inner, newer=newer) for name, inner in kept.items()}
 
 
 def decode(kind: type[C], values: Mapping[str, Any]) -> C:
@@ -178,12 +143,12 @@ def apply_overrides(config: C, overrides: Iterable[str]) -> C:
         >>> apply_overrides(Ring(), ["nodes=9", "sizes=3,4"])
         Ring(nodes=9, sizes=(3, 4))
     """
-    values = _lists(to_plain(config))
+    values = to_plain(config)
     for override in overrides:
         key, equals, text = override.partition("=")
         if not equals or not key.strip():
             raise ConfigError(f"an override must have the form key=value, got '{override}'")
-        _set(values, key.strip(), parse_value(text.strip()), listed=True)
+        values = _with(values, key.strip(), parse_value(text.strip()), listed=True)
     return decode(type(config), values)
 
 
@@ -212,7 +177,7 @@ def as_overrides(
         if isinstance(plain, Mapping) and isinstance(current, msgspec.Struct):
             written += [f"{key}.{inner}" for inner in as_overrides(current, plain)]
         else:
-            written.append(f"{key}={msgspec.json.encode(plain).decode()}")
+            written.append(f"{key}={value_text(plain)}")
     return tuple(written)
 
 
@@ -228,45 +193,47 @@ def replace_at(config: C, values: Mapping[str, Any]) -> C:
         >>> replace_at(Ring(), {"sizes.1": 9})
         Ring(sizes=(3, 9))
     """
-    plain = _lists(to_plain(config))
+    plain = to_plain(config)
     for path, value in values.items():
-        _set(plain, path, to_plain(value) if isinstance(value, msgspec.Struct) else value)
+        whole = isinstance(value, msgspec.Struct) and type(value) not in FORMS
+        plain = _with(plain, path, to_plain(value) if whole else value)
     return decode(type(config), plain)
 
 
-def _lists(value: Any) -> Any:
-    """Plain values whose tuples are lists, so that items can be replaced."""
-    if isinstance(value, dict):
-        return {key: _lists(one) for key, one in value.items()}
-    return [_lists(one) for one in value] if isinstance(value, list | tuple) else value
+def _with(values: dict[str, Any], key: str, value: Any, *, listed: bool = False) -> dict[str, Any]:
+    """Plain values with another one at a dotted path; a list from the command line may be text."""
+    changed: dict[str, Any] = _replaced(values, key, 0, value, listed)
+    return changed
 
 
-def _set(values: dict[str, Any], key: str, value: Any, *, listed: bool = False) -> None:
+def _replaced(now: Any, key: str, depth: int, value: Any, listed: bool) -> Any:
     steps = key.split(".")
-    inner: Any = values
-    for depth, step in enumerate(steps):
-        where = ".".join(steps[:depth])
-        if isinstance(inner, list):
-            if not step.isdigit() or int(step) >= len(inner):
-                items = plural(len(inner), "item")
-                raise ConfigError(f"key '{key}': '{where}' has {items}, from 0; there is no {step}")
-            place: Any = int(step)
-        elif isinstance(inner, dict):
-            if step not in inner and (inner or depth + 1 < len(steps)):  # else an open mapping
-                prefix = f"{where}." if where else ""
-                raise unknown_name("key", key, [prefix + name for name in inner])
-            place = step
-        else:
-            raise ConfigError(f"key '{key}': '{where}' is a value and has no keys")
-        if depth + 1 < len(steps):
-            inner = inner[place]
-    now = inner.get(place) if isinstance(inner, dict) else inner[place]
-    if listed and isinstance(now, list) and isinstance(value, str | int | float):
-        of_values = not any(isinstance(one, dict) for one in now)
-        words = value.split(",") if isinstance(value, str) else [value]
-        if of_values:
-            value = [parse_value(str(w).strip()) for w in words if str(w).strip()]
-    inner[place] = value
+    if depth == len(steps):
+        return _as_listed(now, value) if listed else value
+    step, where = steps[depth], ".".join(steps[:depth])
+    if isinstance(now, list | tuple):
+        if not step.isdigit() or int(step) >= len(now):
+            items = plural(len(now), "item")
+            raise ConfigError(f"key '{key}': '{where}' has {items}, from 0; there is no {step}")
+        changed = list(now)
+        changed[int(step)] = _replaced(now[int(step)], key, depth + 1, value, listed)
+        return tuple(changed) if isinstance(now, tuple) else changed
+    if isinstance(now, dict):
+        if step not in now and (now or depth + 1 < len(steps)):  # else an open mapping
+            prefix = f"{where}." if where else ""
+            raise unknown_name("key", key, [f"{prefix}{name}" for name in now])
+        return {**now, step: _replaced(now.get(step), key, depth + 1, value, listed)}
+    raise ConfigError(f"key '{key}': '{where}' is a value and has no keys")
+
+
+def _as_listed(now: Any, value: Any) -> Any:
+    """A value for the place of a list, which may be given as ``3,4``, or as one item."""
+    if not isinstance(now, list) or not isinstance(value, str | int | float):
+        return value
+    if any(isinstance(one, dict) for one in now):
+        return value
+    words = value.split(",") if isinstance(value, str) else [value]
+    return [parse_value(str(word).strip()) for word in words if str(word).strip()]
 
 
 def load_toml(path: Path) -> dict[str, Any]:
@@ -288,9 +255,24 @@ def load_toml(path: Path) -> dict[str, Any]:
 def digest(values: Any, length: int = 12) -> str:
     """Return the hash of plain values; the order of keys does not matter.
 
+    Args:
+        values: JSON data, as :func:`inweights.config.values.encode` and :func:`identity` give.
+        length: Characters of the hash.
+
     Example:
         >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
         True
     """
     canonical = msgspec.json.encode(values, order="sorted")
+    if b"null" in canonical:  # None, or a number that JSON has no word for
+        canonical = msgspec.json.encode(_exact(values), order="sorted")
     return hashlib.sha256(canonical).hexdigest()[:length]
+
+
+def _exact(values: Any) -> Any:
+    """The same values, where ``inf`` and ``nan`` are told from ``None``."""
+    if isinstance(values, float):
+        return encode(values)
+    if isinstance(values, dict):
+        return {key: _exact(one) for key, one in values.items()}
+    return [_exact(one) for one in values] if isinstance(values, list | tuple) else values

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from inweights.config.border import as_lists, as_number, as_python
 from inweights.errors import ConfigError, unknown_name
 
 #: Characters of a wrong value that an error repeats.
@@ -108,27 +109,38 @@ def _candidates(hint: Any) -> Iterable[type[msgspec.Struct]]:
 def check_types(config: msgspec.Struct) -> None:
     """Refuse values that do not fit their types, as reading from a file does.
 
-    Numbers of numpy become plain ones, and lists become tuples: so that a config can be hashed and
-    written.
+    Numbers of NumPy become plain ones, arrays and lists become tuples, and paths texts, where the
+    type says so: so that a config can be hashed and written.
     """
     for name, (kind, quick) in _types(type(config)).items():
         value = getattr(config, name)
         if type(value) in quick:
             continue
-        plain = value.item() if getattr(value, "ndim", None) == 0 else value
-        try:
-            converted = msgspec.convert(plain, kind)
-        except msgspec.ValidationError as error:
-            where = f"{config.__struct_config__.tag or type(config).__name__}.{name}"
-            known = _names_of(kind)
-            if known and isinstance(plain, str):
-                raise unknown_name("value of " + where, plain, known) from None
-            text = str(error).replace("`null`", "`None`")
-            raise ConfigError(f"{where}: {text[:1].lower()}{text[1:]}") from None
-        listed = isinstance(value, list) and isinstance(converted, tuple)
+        plain, converted = _converted(config, name, kind, value)
+        listed = isinstance(plain, list) and isinstance(converted, tuple)
         if listed or plain is not value:
-            kept = tuple(value) if listed else plain
+            kept = tuple(plain) if listed else plain
             msgspec.structs.force_setattr(config, name, kept)
+
+
+def _converted(config: msgspec.Struct, name: str, kind: Any, value: Any) -> tuple[Any, Any]:
+    """A value of Python for a field, and what a file would make of it."""
+    plain = as_python(value) if kind is Any else as_number(value)
+    try:
+        return plain, msgspec.convert(plain, kind)
+    except msgspec.ValidationError as error:
+        why = error
+    rows = as_lists(value)
+    try:
+        return rows, msgspec.convert(rows, kind)
+    except msgspec.ValidationError:
+        pass
+    where = f"{config.__struct_config__.tag or type(config).__name__}.{name}"
+    known = _names_of(kind)
+    if known and isinstance(plain, str):
+        raise unknown_name("value of " + where, plain, known)
+    text = str(why).replace("`null`", "`None`")
+    raise ConfigError(f"{where}: {text[:1].lower()}{text[1:]}")
 
 
 @functools.cache

@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from inweights.config.values import decode, encode
+
 #: Characters of a text, characters and parts of a dotted key, and brackets around a value, at most.
 MAX_TEXT, MAX_KEY, MAX_PARTS, MAX_DEPTH = 1_000_000, 1_000, 32, 32
 #: A string that does not end goes to the end of its line or of the text, so that no character is
@@ -31,6 +33,9 @@ _TOKEN = re.compile(
 def parse_toml(text: str) -> dict[str, Any]:
     r"""Return what a TOML text says.
 
+    Values that TOML has no word for are tables, as of :mod:`inweights.config.values`:
+    ``{"$tuple" = [1, 2]}``, ``{"$none" = true}``.
+
     Example:
         >>> parse_toml("[gpt]\nwidth = 9")
         {'gpt': {'width': 9}}
@@ -43,9 +48,11 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise ValueError(f"it has {len(text):,} characters; at most {MAX_TEXT:,} are read")
     _measure(text)
     try:
-        return tomllib.loads(text)
+        data = tomllib.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    found: dict[str, Any] = decode(data)
+    return found
 
 
 def _measure(text: str) -> None:
@@ -84,9 +91,22 @@ def parse_value(text: str) -> Any:
     if set(parsed) == {"value"}:
         return parsed["value"]
     try:
-        return msgspec.json.decode(text)
+        return decode(msgspec.json.decode(text))
     except (msgspec.DecodeError, RecursionError):
         inner = text[1:-1] if text[:1] == "[" and text[-1:] == "]" else ""
         if inner and not set(inner) & set("[]{}\"'"):
             return [parse_value(part.strip()) for part in inner.split(",") if part.strip()]
         return text
+
+
+def value_text(value: Any) -> str:
+    """Return a value as text that :func:`parse_value` reads as the same value.
+
+    Example:
+        >>> value_text([1, "gpt"]), value_text(float("inf")), value_text((1, 2))
+        ('[1,"gpt"]', 'inf', '{"$tuple":[1,2]}')
+    """
+    data = encode(value)
+    if isinstance(value, float) and isinstance(data, dict):
+        return str(data["$float"])
+    return msgspec.json.encode(data).decode()

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
+    from inweights.config.outside import Outside as Outside
     from inweights.lab.engine.collect import KeptModel as KeptModel
     from inweights.lab.grammar.axes import grid as grid
     from inweights.lab.grammar.claim import VERDICTS as VERDICTS
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from inweights.models.model_config import ModelConfig as ModelConfig
     from inweights.support.intervals import interval as interval
     from inweights.support.plugins import load_plugins as load_plugins
-    from inweights.support.sources import Outside as Outside
     from inweights.training.learner import Curriculum as Curriculum
     from inweights.training.learner import Descent as Descent
     from inweights.training.learner import Learner as Learner

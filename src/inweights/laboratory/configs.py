@@ -12,6 +12,8 @@ from typing import Any
 import inweights
 from inweights import config as configs
 from inweights.config import Config, decode
+from inweights.config.values import decode as decode_value
+from inweights.config.values import encode
 from inweights.errors import ConfigError, unknown_name
 from inweights.models.registry import model_kind, model_names
 from inweights.training.learner import Descent, Optimum
@@ -43,7 +45,7 @@ def to_dict(config: Config) -> dict[str, Any]:
     if not isinstance(config, Config):
         raise ConfigError(f"to_dict takes a config such as iw.TwoHop(), got {config!r}")
     kind = type(config)
-    plain: dict[str, Any] = _plain(configs.to_plain(config))
+    plain: dict[str, Any] = encode(configs.to_plain(config))
     if "kind" in plain and _of_kind(plain["kind"]) is kind:
         return plain
     public = getattr(inweights, kind.__name__, None) is kind
@@ -75,7 +77,7 @@ def from_dict(values: Mapping[str, Any]) -> Any:
     """
     if not isinstance(values, Mapping):
         raise ConfigError(f"from_dict takes a dictionary, got {type(values).__name__}")
-    plain: dict[str, Any] = _plain(values)
+    plain: dict[str, Any] = decode_value(_plain(values))
     name = plain.pop("type", None)
     if name is None and "kind" not in plain:
         raise ConfigError(

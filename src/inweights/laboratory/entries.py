@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
-from inweights.config import apply_overrides, as_overrides, decode
+from inweights.config import apply_overrides, as_overrides, decode, to_plain
 from inweights.errors import ConfigError, DataError
 from inweights.laboratory.finished import find
 from inweights.laboratory.making import run
@@ -122,7 +122,7 @@ def entered(
         raise ConfigError(f"the league has a model '{label}' already; choose another name")
     try:
         alone = msgspec.structs.replace(recipe.scales[scale], models=(), entrant=config, name=label)
-        decode(type(alone), msgspec.to_builtins(alone))
+        decode(type(alone), to_plain(alone))
     except ConfigError as error:
         raise ConfigError(
             f"a '{kind}' cannot take part: give a factory, or the config of a gpt, emb-mlp or "

@@ -20,6 +20,8 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from inweights.config import decode, to_plain
+from inweights.config.values import decode as decode_value
+from inweights.config.values import encode
 from inweights.errors import ConfigError, DataError, RunError
 from inweights.models.base import Model
 from inweights.models.registry import model_kind
@@ -136,7 +138,7 @@ def encode_model(model: Model, replica: int | None = None) -> bytes:
     tensors = {name: value.detach().cpu().clone().contiguous() for name, value in tensors.items()}
     header = _Header(
         format=_FORMAT,
-        config=to_plain(config),
+        config=encode(to_plain(config)),
         replicas=model.replicas if replica is None else 1,
         vocabulary=model.vocabulary,
         candidates=model.candidates.tolist(),
@@ -185,7 +187,7 @@ def decode_model(
             f"{where} does not state the kind of its model; give the class of its config: "
             "load_model(path, kind=MyConfig)"
         )
-    config: Any = decode(kind or model_kind(tag), header.config)
+    config: Any = decode(kind or model_kind(tag), decode_value(header.config))
     model: Model = config.build(
         vocabulary=header.vocabulary, seeds=[0] * header.replicas, candidates=header.candidates
     )

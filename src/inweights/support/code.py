@@ -10,15 +10,14 @@ from __future__ import annotations
 import inspect
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-import msgspec
-
-from inweights.config import Config, digest
+from inweights.config import Config, digest, values
 from inweights.errors import ConfigError
+from inweights.support.named_files import files_of
 from inweights.support.sources import plain
 
 T = TypeVar("T")
@@ -70,9 +69,10 @@ class Code(Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """The hash of the source as it is now."""
+        """The hash of the source as it is now, and of the files that its options name."""
         found = _GIVEN.get((self.at, self.source)) or _loaded(self.at)
-        return {self.at: self.source if found is None else _source(found)}
+        source = self.source if found is None else _source(found)
+        return {self.at: source, **files_of(self.options)}
 
     @property
     def name(self) -> str:
@@ -109,7 +109,9 @@ def code_of(thing: Any) -> Code:
     """Return a function, a class or a partial of one as plain data, to load in this process."""
     options: dict[str, Any] = {}
     if isinstance(thing, partial):
-        thing, options = thing.func, _plain_options(thing)
+        if thing.args:
+            raise ConfigError("a partial must bind keyword arguments alone")
+        thing, options = thing.func, given_options(thing.keywords)
     if not isinstance(thing, types.FunctionType | type):
         raise ConfigError(f"a function or a class is needed here, got {thing!r}")
     code = Code(at=f"{thing.__module__}:{thing.__qualname__}", source=_source(thing))
@@ -134,14 +136,23 @@ def first_argument(thing: Callable[..., Any]) -> str:
     return parameters[0].name if parameters and parameters[0].kind in taken else ""
 
 
-def _plain_options(bound: partial[Any]) -> dict[str, Any]:
-    try:
-        plain_ones: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(bound.keywords))
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"options must be numbers, strings, lists and tables ({error})") from None
-    if bound.args:
-        raise ConfigError("a partial must bind keyword arguments alone")
-    return plain_ones
+def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keyword arguments of a function of one's own, as they will arrive.
+
+    Raises:
+        ConfigError: One cannot be stored and given again exactly; says what to write instead.
+
+    Example:
+        >>> given_options({"cap": float("inf"), "shape": (2, 3)})
+        {'cap': inf, 'shape': (2, 3)}
+    """
+    given = {}
+    for name, value in options.items():
+        try:
+            given[name] = values.decode(values.encode(value))
+        except ConfigError as error:
+            raise ConfigError(f"option '{name}': {error}") from None
+    return given
 
 
 def _source(thing: Any) -> str:

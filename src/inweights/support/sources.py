@@ -9,15 +9,19 @@ changes its numbers raises a version.
 import sys
 import types
 from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from inweights.config import Config, identity
+from inweights.config import identity
+from inweights.config.outside import Outside
+from inweights.config.values import encode
 from inweights.errors import ConfigError
-from inweights.support.content import contents_of
+from inweights.support.named_files import MARK, files_of
 from inweights.support.source_code import bytecode, file_of, hashed, is_own, module_sources
 
 #: Versions, from 2 on, of the library's own whose numbers are others than they were: names of
@@ -27,29 +31,6 @@ RAISED: dict[str, int] = {
     "Curriculum": 2  # the loss and its gradient are rounded otherwise, and so is a GPT's attention
 }
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
-
-
-class Outside(Config):
-    """A file, a folder or a model that an option of a probe or computation names.
-
-    A plain string counts as it is written; this counts with the content that it stands for.
-
-    Attributes:
-        name: A path, or a model of the hub; what begins with ``@`` comes with a package.
-
-    Example:
-        >>> import tempfile
-        >>> file = Path(tempfile.mkdtemp()) / "weights.csv"
-        >>> _ = file.write_text("0.5")
-        >>> list(sources_of({"weights": Outside(name=str(file)), "scale": 2}).values())
-        ['d2cbad71ff333de6']
-    """
-
-    name: str
-
-    @property
-    def contents(self) -> dict[str, str]:
-        return contents_of(self.name)
 
 
 def sources_of(value: Any) -> dict[str, str]:
@@ -64,35 +45,97 @@ def sources_of(value: Any) -> dict[str, str]:
 
 
 def plain(value: Any) -> Any:
-    """Return what a key is made of: configs and functions by name and content.
+    """Return what a key is made of: configs and functions by name and content, as JSON data.
 
     A function of the library is its name, as a changed one raises the version. What is somebody
-    else's counts with its source, and a file that a config names with its bytes.
+    else's counts with its source, and a file that a config names with its bytes. Lists and tuples
+    are one here; :func:`plain_call` tells them apart for a function that sees the difference.
     """
-    if isinstance(value, Outside):
-        return [value.name, *_contents(value)] if value.contents else value.name
-    if isinstance(value, msgspec.Struct):
-        return [public_name(type(value)), identity(value), *_contents(value)]
-    if isinstance(value, partial):
-        return [plain(value.func), plain(list(value.args)), plain(value.keywords)]
-    if isinstance(value, types.FunctionType):
-        name = public_name(value)
-        if name.startswith("inweights:"):
-            return [name, *raised] if (raised := _contents(value)) else name
-        cells = [cell.cell_contents for cell in value.__closure__ or ()]
-        held = [value.__defaults__ or (), value.__kwdefaults__ or {}, cells]
-        # Two lambdas of one place have one name.
-        own = [bytecode(value.__code__)] if "<" in name else []
-        return [name, *_contents(value), *own, plain(held)]
-    if isinstance(value, type):
-        return [public_name(value), *_contents(value)]
-    if callable(value):
-        raise ConfigError(f"{value!r} must be a function or a functools.partial of one")
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple | range):
         return [plain(one) for one in value]
-    return value
+    if isinstance(value, Outside):
+        return [value.name, *_contents(value)] if value.contents else value.name
+    return encode(value, _named)
+
+
+def plain_call(function: Any, options: Mapping[str, Any]) -> list[Any]:
+    """Return what the key of a call is made of: a function and its keyword arguments.
+
+    For code that is not the library's, values are told apart that the code could tell apart, such
+    as ``(1, 2)`` and ``[1, 2]``, and a text or path that names a file counts with its content.
+
+    Example:
+        >>> plain_call(plain, {"sizes": (1, 2), "most": float("inf")})
+        ['inweights:plain', {'sizes': [1, 2], 'most': {'$float': 'inf'}}]
+    """
+    given = dict(options)
+    if not has_own_code([function, given]):
+        return [plain(function), plain(given)]
+    about = [plain(function), encode(given, _named)]
+    files = sorted(files_of(given).values())
+    return [*about, files] if files else about
+
+
+def has_own_code(value: Any) -> bool:
+    """Whether a function or class that is not the library's is part of a value."""
+    if isinstance(value, Mapping):
+        return any(map(has_own_code, value.values()))
+    if isinstance(value, list | tuple):
+        return any(type(one) not in _PLAIN and has_own_code(one) for one in value)
+    if isinstance(value, partial):
+        return has_own_code([value.func, value.args, value.keywords])
+    named = value if isinstance(value, types.FunctionType | type) else type(value)
+    if named is type(value) and not (isinstance(value, msgspec.Struct | Enum) or callable(value)):
+        return is_dataclass(value)
+    return named.__module__.partition(".")[0] not in ("inweights", "builtins")
+
+
+def _named(value: Any) -> Any:
+    """What a key has of a thing that has a name and a source; nothing of any other value."""
+    if isinstance(value, Outside):
+        return [value.name, *_contents(value)] if value.contents else None
+    if isinstance(value, msgspec.Struct):
+        return [public_name(type(value)), identity(value), *_contents(value)]
+    if isinstance(value, Enum):
+        return {"$member": [public_name(type(value)), value.name, *_contents(type(value))]}
+    if is_dataclass(value) and not isinstance(value, type):
+        if type(value).__module__.startswith("inweights."):
+            return msgspec.to_builtins(value, str_keys=True)
+        own = {one.name: encode(getattr(value, one.name), _named) for one in fields(value)}
+        return {"$fields": [public_name(type(value)), own, *_contents(type(value))]}
+    if isinstance(value, partial):
+        function, *rest = plain_call(value.func, value.keywords)
+        return [function, _arguments(value), *rest]
+    if isinstance(value, types.FunctionType):
+        return _function(value)
+    if isinstance(value, type):
+        return [public_name(value), *_contents(value)]
+    if callable(value):
+        raise ConfigError(f"{value!r} must be a function or a functools.partial of one")
+    return None
+
+
+def _arguments(bound: partial[Any]) -> Any:
+    if has_own_code(bound):
+        return encode(list(bound.args), _named)
+    return plain(list(bound.args))
+
+
+def _defaults(value: types.FunctionType) -> list[Any]:
+    return [[*(value.__defaults__ or ())], value.__kwdefaults__ or {}]
+
+
+def _function(value: types.FunctionType) -> Any:
+    name = public_name(value)
+    if name.startswith("inweights:"):
+        return [name, *raised] if (raised := _contents(value)) else name
+    held = [*_defaults(value), [cell.cell_contents for cell in value.__closure__ or ()]]
+    if "<" not in name:  # its source says what the defaults are
+        return [name, *_contents(value), plain(held)]
+    # Two lambdas of one place have one name.
+    return [name, *_contents(value), bytecode(value.__code__), encode(held, _named)]
 
 
 def _contents(value: Any) -> list[list[str]]:
@@ -110,10 +153,15 @@ def public_name(thing: Any) -> str:
 def check_sources(planned: Mapping[str, str], value: Any) -> None:
     """Refuse to go on where a file or a module is not what it was when the work was planned."""
     now = sources_of(value)
-    if changed := differing(planned, now):
+    # What an option names and was not there when it was planned, the work itself has written.
+    written = {name for name in now.keys() - planned.keys() if name.endswith(MARK)}
+    changed = [name for name in differing(planned, now) if name not in written]
+    if changed:
+        by_option = any(name.endswith(MARK) for name in changed)
+        hint = "; make the name of a file that your code writes within the code" * by_option
         raise ConfigError(
             f"{', '.join(changed)} changed after this work was planned; nothing was stored, run "
-            "the same command again"
+            f"the same command again{hint}"
         )
 
 
@@ -129,12 +177,17 @@ def _found(value: Any) -> Iterator[tuple[str, str]]:
         for name in value.__struct_fields__:
             yield from _found(getattr(value, name))
     elif isinstance(value, partial):
+        if has_own_code(value):
+            yield from files_of([value.args, value.keywords]).items()
         yield from _found([value.func, value.args, value.keywords])
+    elif isinstance(value, Enum) or (is_dataclass(value) and not isinstance(value, type)):
+        yield from _code(type(value))
     elif isinstance(value, type):
         yield from _code(value)
     elif isinstance(value, types.FunctionType):
         yield from _code(value)
         if not public_name(value).startswith("inweights:"):
+            yield from files_of(_defaults(value)).items()
             yield from _found([cell.cell_contents for cell in value.__closure__ or ()])
     elif isinstance(value, Mapping):
         for one in value.values():

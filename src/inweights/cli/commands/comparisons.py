@@ -65,9 +65,9 @@ def compare_training(
         how.jobs: Number of parallel processes; 1 by default.
         how.fresh: Discard an earlier run of the same settings.
     """
+    from inweights.config.outside import Outside
     from inweights.laboratory.training import WAYS, TrainingSettings, sizes, training_recipe
     from inweights.runs import RunStore
-    from inweights.support.sources import Outside
 
     given = TrainingSettings(facts=Outside(name=facts), model=Outside(name=compared.model))
     own = {

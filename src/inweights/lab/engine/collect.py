@@ -19,6 +19,7 @@ from inweights.lab.engine.executors import Executor, Processes, SameProcess
 from inweights.lab.engine.job import Job, check_sendable, sendable
 from inweights.lab.engine.plan import Asked, Run, Task, Work, asked_of, in_words, tasks_of
 from inweights.lab.engine.schedule import BUSY, Schedule
+from inweights.lab.grammar.labels import is_label
 from inweights.lab.grammar.score import Value, tell_divergence
 from inweights.lab.grammar.trial import Plan, Trial
 from inweights.runs.tables.store import MODEL_PART, Store, store_below
@@ -316,7 +317,7 @@ def kept_models(
         KeptModel(run, store)
         for trial in trials
         for run in asked_of(Plan(trials=[trial]), seeds, version).runs.values()
-        if wanted.items() <= {**trial.labels, "seed": run.seed}.items()
+        if all(is_label({**trial.labels, "seed": run.seed}[n], v) for n, v in wanted.items())
     ]
     lacking = sum(not store.has(kept.run.key, MODEL_PART) for kept in found)
     if lacking:

@@ -9,6 +9,7 @@ import logging
 import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
 from functools import partial
 from inspect import isfunction
 from typing import Any
@@ -16,6 +17,9 @@ from typing import Any
 import msgspec
 
 from inweights.config import Config, decode, to_plain
+from inweights.config.outside import Outside
+from inweights.config.values import decode as decode_value
+from inweights.config.values import encode
 from inweights.errors import ConfigError
 from inweights.lab.engine.plan import ComputeTask, LearnTask, Run, Task
 from inweights.lab.grammar.trial import Computation, Measure, Trial
@@ -23,11 +27,11 @@ from inweights.runs.environment import version_of
 from inweights.runs.tables.store import Store
 from inweights.support.plugins import load_plugins, module_of
 
-_CONFIG, _FUNCTION = "$config", "$function"
+_CONFIG, _FUNCTION, _MEMBER = "$config", "$function", "$member"
 #: What is sent of a computation.
 _COMPUTATION = ("name", "labels", "compute", "options", "seeded", "together", "effort", "stages")
 #: The module of everything that a line names.
-_NAMED = re.compile(r'"(?:\$config|\$function|at)":"([^":]+):')
+_NAMED = re.compile(r'"(?:\$config|\$function|\$member|at)":"([^":]+):')
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +80,10 @@ def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
 
     What a script defines in its ``__main__``, or a function within a function, cannot be found.
     """
-    text = msgspec.json.encode(to_wire(task)).decode()
+    try:
+        text = msgspec.json.encode(to_wire(task)).decode()
+    except ConfigError:  # an object of one's own, such as a dataclass, that has no name
+        return False
     if "__main__:" in text or "<locals>" in text or "<lambda>" in text:
         return False
     homes = {name.partition(".")[0] for name in _NAMED.findall(text)} - {"torch"}  # is everywhere
@@ -96,47 +103,58 @@ def to_wire(task: Task) -> dict[str, Any]:
     """Return a task as plain values."""
 
     def named(thing: Any, names: Iterable[str]) -> dict[str, Any]:
-        return {name: _plain(getattr(thing, name)) for name in names}
+        return {name: getattr(thing, name) for name in names}
+
+    def encoded(about: dict[str, Any]) -> dict[str, Any]:
+        made: dict[str, Any] = encode(about, _by_name)
+        return made
 
     if isinstance(task, ComputeTask):
         about = {"key": task.key, "seed": task.seed, "sources": dict(task.sources)}
-        return about | {"others": task.others} | named(task.computation, _COMPUTATION)
+        about["others"] = [list(other) for other in task.others]
+        return encoded(about | named(task.computation, _COMPUTATION))
     trials = list({id(run.trial): run.trial for run in task.runs}.values())
     place = {id(trial): i for i, trial in enumerate(trials)}
-    return {
-        "trials": [named(trial, ("labels", "world", "model", "learner")) for trial in trials],
-        "runs": [[run.key, place[id(run.trial)], run.seed] for run in task.runs],
-        "measures": [named(m, ("name", "probe", "options", "every")) for m in task.measures],
-        "parts": task.parts,
-        "sources": dict(task.sources),
-    }
+    return encoded(
+        {
+            "trials": [named(trial, ("labels", "world", "model", "learner")) for trial in trials],
+            "runs": [[run.key, place[id(run.trial)], run.seed] for run in task.runs],
+            "measures": [named(m, ("name", "probe", "options", "every")) for m in task.measures],
+            "parts": [list(parts) for parts in task.parts],
+            "sources": dict(task.sources),
+        }
+    )
 
 
 def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
     """Return the task again."""
 
-    def read(value: Any) -> Any:
-        if isinstance(value, dict):
-            if _CONFIG in value:
-                kind = _find(value[_CONFIG], plugins)
-                if not (isinstance(kind, type) and issubclass(kind, Config)):
-                    raise ConfigError(f"{value[_CONFIG]} is not a config")
-                return decode(kind, value["values"])
-            if _FUNCTION in value:
-                function = _find(value[_FUNCTION], plugins)
-                if not isfunction(function):
-                    raise ConfigError(f"{value[_FUNCTION]} is not a function")
-                return function
-            return {key: read(one) for key, one in value.items()}
-        return [read(one) for one in value] if isinstance(value, list) else value
+    def found(data: dict[str, Any]) -> Any:
+        if _CONFIG in data:
+            kind = _find(data[_CONFIG], plugins)
+            if not (isinstance(kind, type) and issubclass(kind, Config)):
+                raise ConfigError(f"{data[_CONFIG]} is not a config")
+            return decode(kind, decode_value(data["values"], found))
+        if _FUNCTION in data:
+            function = _find(data[_FUNCTION], plugins)
+            if not isfunction(function):
+                raise ConfigError(f"{data[_FUNCTION]} is not a function")
+            return function
+        if _MEMBER in data:
+            member = _find(data[_MEMBER], plugins)
+            if not isinstance(member, Enum):
+                raise ConfigError(f"{data[_MEMBER]} is not a member of an Enum")
+            return member
+        return None
 
+    values = decode_value(dict(values), found)
     if "compute" in values:
-        computation = Computation(**{name: read(values[name]) for name in _COMPUTATION})
+        computation = Computation(**{name: values[name] for name in _COMPUTATION})
         others = tuple((key, seed) for key, seed in values["others"])
         return ComputeTask(values["key"], computation, values["seed"], values["sources"], others)
 
-    trials = [Trial(**one) for one in read(values["trials"])]
-    measures = tuple(Measure(**one) for one in read(values["measures"]))
+    trials = [Trial(**one) for one in values["trials"]]
+    measures = tuple(Measure(**one) for one in values["measures"])
     runs = tuple(Run(key, trials[place], seed) for key, place, seed in values["runs"])
     parts = tuple(tuple(one) for one in values["parts"])
     if len(parts) != len(runs):
@@ -144,19 +162,23 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
     return LearnTask(runs, measures, parts, values["sources"])
 
 
-def _plain(value: Any) -> Any:
+def _by_name(value: Any) -> Any:
+    """What goes by its name: a config, a function, a member of an Enum; nothing of other values."""
+    kind = type(value)
+    if isinstance(value, Outside):
+        return None
     if isinstance(value, msgspec.Struct):
-        kind = type(value)
-        return {_CONFIG: f"{kind.__module__}:{kind.__qualname__}", "values": to_plain(value)}
+        own = encode(to_plain(value), _by_name)
+        return {_CONFIG: f"{kind.__module__}:{kind.__qualname__}", "values": own}
+    if isinstance(value, Enum):
+        return {_MEMBER: f"{kind.__module__}:{kind.__qualname__}.{value.name}"}
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple | range):
-        return [_plain(one) for one in value]
+        return encode(dict(value), _by_name)
     if callable(value):
         # A partial has no name, so that no other process can find it.
         name = getattr(value, "__qualname__", "<lambda>")
         return {_FUNCTION: f"{value.__module__}:{name}" if name != "<lambda>" else name}
-    return value
+    return None
 
 
 def _homes(plugins: Sequence[str]) -> set[str]:

@@ -16,7 +16,7 @@ from inweights.lab.grammar.trial import Computation, Measure, Plan, Trial
 from inweights.models.model_config import ModelConfig
 from inweights.runs.tables.store import MODEL_PART
 from inweights.support.progress import plural
-from inweights.support.sources import plain, public_name, sources_of
+from inweights.support.sources import plain, plain_call, public_name, sources_of
 from inweights.training.learner import Curriculum, Learner
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class LearnTask:
         """Everything that may name a file or have a source."""
         trials = {id(run.trial): run.trial for run in self.runs}.values()
         parts = [[trial.world, trial.model, trial.learner] for trial in trials]
-        return [*parts, *([m.probe, m.options] for m in self.measures)]
+        return [*parts, *([m.call] for m in self.measures)]
 
     @cached_property
     def key(self) -> str:
@@ -157,7 +157,7 @@ class ComputeTask:
     @property
     def stands_on(self) -> Any:
         """Everything that may name a file or have a source."""
-        return [self.computation.compute, self.computation.options]
+        return [self.computation.call]
 
     @property
     def wanted(self) -> list[tuple[str, str]]:
@@ -231,7 +231,7 @@ def asked_of(
                     asked.append(Asked(measure.name, (key, measure.key), trial.labels, seed))
     computations: dict[str, ComputeTask] = {}
     for one in plan.computations:
-        about = [plain(one.compute), plain(dict(one.options))]
+        about = plain_call(one.compute, one.options)
         for seed in seeds if one.seeded else seeds[:1]:
             # What no seed decides is one result, whichever seed its rows bear.
             key = digest([VERSION, version, *about, seed if one.seeded else None], _KEY)

@@ -105,15 +105,15 @@ def work_on(
 
 def _compute(task: ComputeTask, store: Store, progress: Progress) -> None:
     one = task.computation
-    options = dict(one.options)
+    call = one.call  # with options of its own, which it may change
     if one.stages:
-        options["progress"] = partial(_staged, task, progress)
+        call = partial(call, progress=partial(_staged, task, progress))
     if one.together:
-        table = one.compute(**options, seeds=[seed for _, seed in task.members])
+        table = call(seeds=[seed for _, seed in task.members])
         made = [(key, table.filter(seed=seed).drop("seed")) for key, seed in task.members]
     else:
         more = {"seed": task.seed} if one.seeded else {}
-        made = [(task.key, one.compute(**options, **more))]
+        made = [(task.key, call(**more))]
     _check(task)
     for key, rows in made:
         store.write(key, "table", rows)
@@ -196,7 +196,7 @@ def _look_at_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.Data
 def look(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFrame:
     """Measure a model, a replica a world."""
     try:
-        table: pl.DataFrame = measure.probe(model, worlds, **measure.options)
+        table: pl.DataFrame = measure.call(model, worlds)
     except Exception as error:
         if all(values.isfinite().all() for values in model.parameters()):
             raise
@@ -226,7 +226,7 @@ def _derive(task: LearnTask, store: Store) -> None:
             if not every and MODEL_PART in parts:
                 _store(store, run, MODEL_PART, encode_model(model, 0))
             for measure in looks:
-                table = measure.probe(model, run.world, **measure.options).drop("replica")
+                table = measure.call(model, run.world).drop("replica")
                 stamped = table.with_columns(step=pl.lit(step)) if every else table
                 frames.setdefault(measure.key, []).append(stamped)
         for part, tables in frames.items():

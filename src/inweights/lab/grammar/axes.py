@@ -11,8 +11,9 @@ from typing import Any
 import msgspec
 
 from inweights.config import replace_at, to_plain
+from inweights.config.border import as_list, as_number
 from inweights.errors import ConfigError, unknown_name
-from inweights.lab.grammar.score import Value
+from inweights.lab.grammar.labels import labels_of
 from inweights.lab.grammar.trial import Change, Trial
 
 #: Values by path (a grid), or a list of points, each a value by path.
@@ -115,7 +116,11 @@ def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Ch
                 f"point {place + 1} sets {', '.join(point)}, the first one {', '.join(over[0])}; "
                 "all points must set the same paths"
             )
-    return [[(path, value, _label(value)) for path, value in one.items()] for one in over]
+    labels = {path: labels_of([one[path] for one in over]) for path in over[0]}
+    return [
+        [(path, as_number(value), labels[path][place]) for path, value in one.items()]
+        for place, one in enumerate(over)
+    ]
 
 
 def _flat(whole: Mapping[str, Any], over: Mapping[Any, Any], prefix: str = "") -> dict[str, Any]:
@@ -147,29 +152,26 @@ def _choices(key: str, values: Any) -> list[list[Change]]:
     paths = [path.strip() for path in key.split(",")]
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         raise ConfigError(f"'{key}' must be varied over a list of values, got {values!r}")
-    values = values if isinstance(values, Mapping) else list(values)  # an array, a range
+    values = as_list(
+        values if hasattr(values, "dtype") or isinstance(values, Mapping) else [*values]
+    )
     if not values:
         raise ConfigError(f"'{key}' is varied over an empty list; give at least one value")
     if isinstance(values, Mapping):
         if len(paths) > 1:
             raise ConfigError(f"'{key}' move together; give a list of tuples, not names")
         return [[(key.strip(), value, str(name))] for name, value in values.items()]
-    choices = []
-    for value in values:
-        own = value if len(paths) > 1 else [value]
-        if not isinstance(own, Sequence) or len(own) != len(paths):
+    rows = [as_list(value) if len(paths) > 1 else [value] for value in map(as_number, values)]
+    for row in rows:
+        if not isinstance(row, Sequence) or len(row) != len(paths):
             raise ConfigError(
-                f"'{key}' move together, so each value must have {len(paths)} entries, got "
-                f"{value!r}"
+                f"'{key}' move together, so each value must have {len(paths)} entries, got {row!r}"
             )
-        choices.append([(p, v, _label(v)) for p, v in zip(paths, own, strict=True)])
-    return choices
-
-
-def _label(value: Any) -> Value:
-    if hasattr(value, "item") and not isinstance(value, str | float | int):
-        value = value.item()  # a number of NumPy
-    return value if isinstance(value, str | float | int) else str(value)
+    labels = [labels_of(column) for column in zip(*rows, strict=True)]
+    return [
+        [(path, row[i], labels[i][place]) for i, path in enumerate(paths)]
+        for place, row in enumerate(rows)
+    ]
 
 
 def _columns(paths: Sequence[str]) -> dict[str, str]:
@@ -191,7 +193,6 @@ def _replaced(part: Any, path: str, rest: str, value: Any) -> Any:
         found = found.rpartition(".")[0]
     if found != path and isinstance(known[found], Mapping):
         raise _unknown(path, _below(part, name))
-    value = value.item() if hasattr(value, "item") else value
     try:
         return replace_at(part, {rest: value})
     except ConfigError as error:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, Unpack
 
 from inweights.config import Config, apply_overrides, as_overrides, identity
+from inweights.config.border import as_list
 from inweights.errors import ConfigError, check_names
 from inweights.lab.grammar.claim import Claim, Stating
 from inweights.lab.grammar.figure import Figure
@@ -110,8 +111,8 @@ class Recipe:
             return sources_of(settings) | raised
         plan = self.plan(settings)
         trials = [[trial.world, trial.model, trial.learner] for trial in plan.trials]
-        measures = [[m.probe, m.options] for m in plan.measures]
-        computed = [[one.compute, one.options] for one in plan.computations]
+        measures = [measure.call for measure in plan.measures]
+        computed = [computation.call for computation in plan.computations]
         return sources_of([settings, self.plan, self.derive, trials, measures, computed])
 
     def derived(self, tables: Tables) -> Tables:
@@ -219,9 +220,14 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
 
 def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
     """Return the seeds: a number of them from ``first`` on, or the given ones."""
+    seeds = as_list(seeds)
+    if isinstance(seeds, bool | str | float | None):
+        raise ConfigError(f"seeds must be a number (3) or a list ([7, 9]), got {seeds!r}")
     chosen: Sequence[int] = (
-        range(first, first + min(seeds, MAX_SEEDS + 1)) if isinstance(seeds, int) else seeds
+        range(first, first + min(seeds, MAX_SEEDS + 1)) if isinstance(seeds, int) else [*seeds]
     )
+    if other := next((one for one in chosen if type(one) is not int), None):
+        raise ConfigError(f"a seed must be a whole number, got {other!r}")
     if not chosen:
         raise ConfigError(f"a run needs at least one seed, got {seeds}")
     if len(chosen) > MAX_SEEDS:

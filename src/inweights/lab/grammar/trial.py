@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from inweights.config import check_size, digest
 from inweights.errors import ConfigError, DataError, check_names
+from inweights.lab.grammar.labels import is_label
 from inweights.lab.grammar.score import Value
 from inweights.support.extras import check_extra
 from inweights.support.progress import plural
 from inweights.support.showing import Card, Carded
-from inweights.support.sources import plain
+from inweights.support.sources import plain_call
 
 if TYPE_CHECKING:
     import polars as pl
@@ -78,11 +80,19 @@ class Measure:
     @cached_property
     def key(self) -> str:
         """What its tables are stored under: probe, options and cadence, not its name."""
-        return digest([plain(self.probe), plain(dict(self.options)), self.every], 20)
+        return digest([*plain_call(self.probe, self.options), self.every], 20)
+
+    @property
+    def call(self) -> partial[Any]:
+        """The probe with its options."""
+        return partial(self.probe, **deepcopy(dict(self.options)))
 
     def fits(self, trial: Trial) -> bool:
         """Whether a trial is measured."""
-        return all(trial.labels.get(key) == value for key, value in self.where.items())
+        return all(
+            key in trial.labels and is_label(trial.labels[key], value)
+            for key, value in self.where.items()
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +121,11 @@ class Computation:
     effort: int = 1000
     stages: Mapping[str, float] = field(default_factory=dict)
     uniform: bool = False
+
+    @property
+    def call(self) -> partial[pl.DataFrame]:
+        """The function with its options."""
+        return partial(self.compute, **deepcopy(dict(self.options)))
 
 
 @dataclass(frozen=True, init=False, repr=False)

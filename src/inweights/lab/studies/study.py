@@ -14,7 +14,8 @@ from typing import Any, Self
 
 from msgspec import structs
 
-from inweights.config import Config, decode, identity, load_toml, to_plain
+from inweights.config import Config, decode, load_toml, named, to_plain
+from inweights.config.values import decode as decode_value
 from inweights.errors import ConfigError, check_names
 from inweights.lab.grammar.claim import Claim, own_claim
 from inweights.lab.grammar.controls import cautions
@@ -135,7 +136,7 @@ class StudyFile(Config):
 
     def named(self) -> Self:
         """Parts without the options that were added after version 0.1.0 and change nothing."""
-        plain = {name: identity(_part(name, v), newer=True) for name, v in self.parts.items()}
+        plain = {name: named(_part(name, v), newer=True) for name, v in self.parts.items()}
         return structs.replace(self, **plain)
 
     @property
@@ -176,7 +177,7 @@ def open_study(path: str | Path) -> Recipe:
 
 def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
     """Return the recipe of a study, as read from a file or stored in a run."""
-    file = file if isinstance(file, StudyFile) else decode(StudyFile, file)
+    file = file if isinstance(file, StudyFile) else decode(StudyFile, decode_value(dict(file)))
     chosen = choose_seeds(file.seeds, 0)
     return Recipe(
         name=name,

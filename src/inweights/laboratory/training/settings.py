@@ -5,10 +5,10 @@ from pathlib import Path
 from msgspec import structs
 
 from inweights.config import Config, check_size, load_toml
+from inweights.config.outside import Outside
 from inweights.errors import check_names
 from inweights.lm import LanguageModel
 from inweights.lm.tuning.fine_tune import DEFAULT, FineTune
-from inweights.support.sources import Outside
 
 WORDS = load_toml(Path(__file__).with_name("words.toml"))
 #: Ways to give a model facts, by name, in words.

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
-import msgspec
-
 from inweights.config import Config
+from inweights.config.border import as_json
 from inweights.errors import ConfigError, check_names
 from inweights.models.model_config import Start
 from inweights.seeds import as_seeds
-from inweights.support.code import Code, code_of, first_argument
+from inweights.support.code import Code, code_of, first_argument, given_options
 from inweights.support.extras import optional
+from inweights.support.named_files import files_of
 
 if TYPE_CHECKING:
     from inweights.models.outside.wrapped import Wrapped
@@ -50,9 +51,14 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
         return Wrapped(self, vocabulary=start["vocabulary"], seeds=as_seeds(start["seeds"]))
 
     @property
+    def contents(self) -> dict[str, str]:
+        """The hash of each file that an option names."""
+        return files_of(self.options)
+
+    @property
     def make(self) -> Callable[[int], Any]:
         """The factory with its options."""
-        return partial(self.factory.load("vocabulary"), **self.options)
+        return partial(self.factory.load("vocabulary"), **deepcopy(self.options))
 
     @property
     def label(self) -> str:
@@ -73,12 +79,14 @@ def wrap(factory: Any, *, logits: Callable[[Any], Any] | None = None, **options:
             object with such ``.logits``. Or a config of ``transformers``, of which a causal
             language model is made.
         logits: A function of the module's output that returns the logits, if they are elsewhere.
-        options: Further arguments of the factory: plain values, which a sweep can vary as
-            ``model.options.NAME``.
+        options: Further arguments of the factory, which a sweep can vary as
+            ``model.options.NAME``: numbers, texts, dates, arrays, and lists and tables of them.
+            They arrive as they were given. A text or path that names a file, or an
+            :class:`~inweights.lab.Outside`, counts with the content of the file.
 
     Raises:
         ConfigError: It is no factory (a module that exists already cannot be made once more for
-            every seed), or an option is no plain value.
+            every seed), or an option cannot be stored exactly; says what to write instead.
 
     Example:
         >>> import torch
@@ -94,7 +102,8 @@ def wrap(factory: Any, *, logits: Callable[[Any], Any] | None = None, **options:
             raise ConfigError("a partial must bind keyword arguments alone; see iw.wrap")
         factory, options = factory.func, {**factory.keywords, **options}
     if hasattr(factory, "model_type") and hasattr(factory, "to_diff_dict"):
-        options = {**factory.to_diff_dict(), "model_type": factory.model_type, **options}
+        stated = as_json(factory.to_diff_dict())
+        options = {**stated, "model_type": factory.model_type, **options}
         options.pop("transformers_version", None)
         factory = causal_lm
     elif hasattr(factory, "named_parameters") and not isinstance(factory, type):
@@ -108,15 +117,10 @@ def wrap(factory: Any, *, logits: Callable[[Any], Any] | None = None, **options:
             f"write {_EXAMPLE}"
         )
     options = _with_defaults(factory, options)
-    try:
-        plain = msgspec.json.decode(msgspec.json.encode(options))
-    except (TypeError, ValueError) as error:
-        raise ConfigError(
-            f"options of a factory are numbers, strings, lists and tables ({error}); make "
-            "anything else within the factory"
-        ) from None
     return WrapConfig(
-        factory=code_of(factory), options=plain, logits=None if logits is None else code_of(logits)
+        factory=code_of(factory),
+        options=given_options(options),
+        logits=None if logits is None else code_of(logits),
     )
 
 

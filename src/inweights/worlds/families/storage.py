@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from inweights.config.values import decode, encode
 from inweights.errors import DataError
 from inweights.support.limits import read_text
 from inweights.worlds.readers.new_folder import new_folder, reason
@@ -45,7 +46,7 @@ def save_world(world: World, folder: str | Path) -> Path:
             "format": _FORMATS[bool(len(world.queries.further))],
             "name": world.name,
             "seed": world.seed,
-            "settings": dict(world.settings),
+            "settings": encode(dict(world.settings)),
             "why_out_of_distribution": world.why_out_of_distribution,
             "fact_roles": world.facts.role_names,
             "query_roles": world.queries.role_names,
@@ -103,7 +104,7 @@ def _load(source: Path) -> World:
         vocabulary=Vocabulary(about.vocabulary),
         facts=_statements(facts, about.fact_roles),
         queries=_statements(read_parquet(source / "queries.parquet", _columns), about.query_roles),
-        settings=about.settings,
+        settings=decode(about.settings),
         seed=about.seed,
         why_out_of_distribution=about.why_out_of_distribution,
     )

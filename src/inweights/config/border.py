@@ -1,0 +1,119 @@
+"""Numbers, rows and series of NumPy, polars, pandas and PyTorch as values of Python, once.
+
+A number becomes the number of Python of the same value (:func:`as_python`), a row of values a list
+(:func:`as_list`). An array that is a value by itself, such as an option of a factory, stays one.
+"""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from inweights.config.unfit import check_fine
+
+_PYTHON = (bool, int, float, complex, str, bytes)
+
+
+def as_python(value: Any) -> Any:
+    """Return a value with the numbers, truth values and texts of NumPy in it as those of Python.
+
+    Example:
+        >>> import numpy as np
+        >>> as_python({"rate": np.float64(0.5), "sizes": [np.int8(3)]})
+        {'rate': 0.5, 'sizes': [3]}
+    """
+    try:
+        return _python(value)
+    except RecursionError:  # it contains itself, and whoever writes it says so
+        return value
+
+
+def as_number(value: Any) -> Any:
+    """Return an array or a tensor of no axes as its number; all else as :func:`as_python` does.
+
+    Example:
+        >>> import numpy as np
+        >>> as_number(np.array(3)), as_number(np.float32(0.5)), as_number("3")
+        (3, 0.5, '3')
+    """
+    if getattr(value, "ndim", None) == 0 and callable(getattr(value, "item", None)):
+        value = value.item() if getattr(value.dtype, "kind", "") not in ("M", "m") else value
+    return as_python(value)
+
+
+def _python(value: Any) -> Any:
+    kind = type(value)
+    if value is None or kind in _PYTHON:
+        return value
+    if kind is list or kind is tuple:
+        inner = [_python(one) for one in value]
+        same = all(one is other for one, other in zip(inner, value, strict=True))
+        return value if same else kind(inner)
+    if kind is dict:
+        found = {_python(key): _python(one) for key, one in value.items()}
+        same = all(found.get(key) is one for key, one in value.items())
+        return value if same else found
+    numpy = sys.modules.get("numpy")
+    if numpy and isinstance(value, numpy.generic) and value.dtype.kind not in "Mm":
+        plain = value.item()
+        if type(plain) in _PYTHON:
+            return plain
+    return value
+
+
+def as_list(values: Any) -> Any:
+    """Return a row of values as a list of values of Python; what is no row as it is.
+
+    Arrays of NumPy, series of polars and pandas, tensors and ranges are rows.
+
+    Raises:
+        ConfigError: Dates and times are finer than those of Python.
+
+    Example:
+        >>> import numpy as np
+        >>> as_list(np.linspace(0, 1, 3)), as_list(range(3)), as_list("abc")
+        ([0.0, 0.5, 1.0], [0, 1, 2], 'abc')
+    """
+    if isinstance(values, range):
+        return list(values)
+    if isinstance(values, list | tuple | dict | type):
+        return as_python(values)
+    if getattr(getattr(values, "dtype", None), "kind", "") in ("M", "m"):
+        return list(values)  # tolist makes whole numbers of nanoseconds
+    for name in ("to_list", "tolist"):  # of series; of arrays and tensors
+        if callable(method := getattr(values, name, None)):
+            made = method()
+            check_fine(values, made)
+            return as_python(made)
+    return as_python(values)
+
+
+def as_json(value: Any) -> Any:
+    """Return the values of another library's config: tables have texts as keys, rows are lists.
+
+    Example:
+        >>> as_json({"labels": {0: "no"}, "limit": (0.0, float("inf"))})
+        {'labels': {'0': 'no'}, 'limit': [0.0, inf]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): as_json(one) for key, one in value.items()}
+    return [as_json(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def as_lists(value: Any) -> Any:
+    """Return a value for a field of lists, numbers or texts: rows within rows, and paths, too.
+
+    Example:
+        >>> import numpy as np
+        >>> as_lists([np.arange(2), range(2)]), as_lists(Path("facts.csv"))
+        ([[0, 1], [0, 1]], 'facts.csv')
+    """
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {as_lists(key): as_lists(one) for key, one in value.items()}
+    found = as_list(value)
+    if isinstance(found, list | tuple):
+        inner = [as_lists(one) for one in found]
+        return tuple(inner) if isinstance(found, tuple) else inner
+    return found

@@ -1,0 +1,153 @@
+"""How values that JSON has no word for are written: a key such as ``$tuple``, and what it holds.
+
+Each :class:`Form` takes a value apart into simpler ones and puts it together again.
+:mod:`inweights.config.values` walks through nested values with them.
+"""
+
+import base64
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta, timezone, tzinfo
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from inweights.config.unfit import refuse
+
+#: Kinds of arrays whose bytes say everything: numbers, truth values, texts, dates.
+_ARRAYS = frozenset("biufcSUMm")
+_NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+
+
+@dataclass(frozen=True)
+class Form:
+    """How values of one kind are written.
+
+    Attributes:
+        name: Key of the table that stands for the value.
+        write: Takes the value apart into simpler ones.
+        read: Makes the value of them again.
+    """
+
+    name: str
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+
+def form_of(value: Any) -> Form | None:
+    """Return how a value is written; nothing where there is no form."""
+    if (found := FORMS.get(type(value))) is not None:
+        return found
+    if isinstance(value, Path):
+        return _PATH
+    numpy = sys.modules.get("numpy")
+    return _ARRAY if numpy and type(value) is numpy.ndarray else None
+
+
+def reader_of(name: str) -> Callable[[Any], Any] | None:
+    """Return what makes a value of what stands under a key; nothing for an unknown key."""
+    return next((form.read for form in known_forms() if form.name == name), None)
+
+
+def known_forms() -> list[Form]:
+    """Return all forms."""
+    return [*FORMS.values(), _FLOAT, _TEXT, _NONE, _PATH, _ARRAY]
+
+
+def write_number(value: float) -> dict[str, str]:
+    """Return what stands for a number that is not finite."""
+    return {_FLOAT.name: str(value)}
+
+
+def write_text(value: str) -> dict[str, str]:
+    """Return what stands for a text with half of a surrogate pair, as of a broken file name."""
+    return {_TEXT.name: value.encode("utf-8", "surrogatepass").hex()}
+
+
+def _moment(value: datetime | time) -> Any:
+    """A date with its time, or a time; with its zone, and which of two equal hours it is."""
+    zone: tzinfo | None = value.tzinfo
+    bare = value.replace(tzinfo=None, fold=0).isoformat()
+    if zone is None:
+        return [bare, value.fold, None] if value.fold else bare
+    if type(zone) is timezone:
+        offset = zone.utcoffset(None) // timedelta(microseconds=1)
+        name = zone.tzname(None)
+        usual = timezone(timedelta(microseconds=offset)).tzname(None)
+        return [bare, value.fold, [offset] if name == usual else [offset, name]]
+    if type(zone) is ZoneInfo and zone.key:
+        return [bare, value.fold, zone.key]
+    return refuse(value)
+
+
+def _moment_again(kind: Any, data: Any) -> Any:
+    if isinstance(data, str):
+        return kind.fromisoformat(data)
+    bare, fold, about = data
+    zone: tzinfo | None = None
+    if isinstance(about, str):
+        zone = ZoneInfo(about)
+    elif about is not None:
+        offset, *name = about
+        zone = timezone(timedelta(microseconds=offset), *name)
+    return kind.fromisoformat(bare).replace(tzinfo=zone, fold=fold)
+
+
+def _array(value: Any) -> list[Any]:
+    kind = value.dtype
+    largest = {"f": 8, "c": 16}.get(kind.kind, kind.itemsize)  # a long double has unused bytes
+    if kind.kind not in _ARRAYS or kind.itemsize > largest:
+        refuse(value)
+    return [kind.str, list(value.shape), _base64(value.tobytes())]
+
+
+def _array_again(data: Any) -> Any:
+    import numpy as np
+
+    form, shape, text = data
+    kind = np.dtype(str(form))
+    if kind.kind not in _ARRAYS:
+        raise ValueError(f"an array of '{form}' cannot be read")
+    return np.frombuffer(_bytes(text), dtype=kind).reshape(shape).copy()
+
+
+def _base64(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+def _bytes(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
+_FLOAT = Form("$float", str, _NUMBERS.__getitem__)
+_TEXT = Form("$text", str, lambda data: bytes.fromhex(data).decode("utf-8", "surrogatepass"))
+#: TOML has no word for it.
+_NONE = Form("$none", bool, lambda data: None if data is True else refuse(data))
+_PATH = Form("$path", str, Path)
+_ARRAY = Form("$array", _array, _array_again)
+
+#: Forms by the type of their values; the members of sets are put in order by whoever writes them.
+FORMS: dict[type, Form] = {
+    tuple: Form("$tuple", list, tuple),
+    set: Form("$set", list, set),
+    frozenset: Form("$frozenset", list, frozenset),
+    range: Form("$range", lambda v: [v.start, v.stop, v.step], lambda data: range(*data)),
+    bytes: Form("$bytes", _base64, _bytes),
+    complex: Form("$complex", lambda v: [v.real, v.imag], lambda data: complex(*data)),
+    Decimal: Form("$decimal", str, Decimal),
+    Fraction: Form(
+        "$fraction", lambda v: [v.numerator, v.denominator], lambda data: Fraction(*data)
+    ),
+    date: Form("$date", date.isoformat, date.fromisoformat),
+    datetime: Form("$datetime", _moment, lambda data: _moment_again(datetime, data)),
+    time: Form("$time", _moment, lambda data: _moment_again(time, data)),
+    timedelta: Form(
+        "$duration", lambda v: [v.days, v.seconds, v.microseconds], lambda data: timedelta(*data)
+    ),
+    UUID: Form("$uuid", str, UUID),
+}

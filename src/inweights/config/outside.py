@@ -1,0 +1,43 @@
+"""A file, folder or model that an option names, and that counts with its content."""
+
+from __future__ import annotations
+
+from inweights.config import Config
+from inweights.config.forms import FORMS, Form
+from inweights.support.content import contents_of
+
+
+class Outside(Config):
+    """A file, a folder or a model that an option names.
+
+    It counts with the content that it stands for: another content is another run. A function that
+    opens it takes it like a path, ``open(option)``, ``torch.load(option)``; its ``name`` is the
+    text.
+
+    Attributes:
+        name: A path, or a model of the hub; what begins with ``@`` comes with a package.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from inweights.support.sources import sources_of
+        >>> file = Path(tempfile.mkdtemp()) / "weights.csv"
+        >>> _ = file.write_text("0.5")
+        >>> list(sources_of({"weights": Outside(name=str(file)), "scale": 2}).values())
+        ['d2cbad71ff333de6']
+        >>> Path(Outside(name=str(file))).read_text()
+        '0.5'
+    """
+
+    name: str
+
+    @property
+    def contents(self) -> dict[str, str]:
+        """Hash of the content, by name."""
+        return contents_of(self.name)
+
+    def __fspath__(self) -> str:
+        return self.name
+
+
+FORMS[Outside] = Form("$outside", lambda value: value.name, lambda data: Outside(name=data))

@@ -1,0 +1,206 @@
+"""Configs as plain data: for a key, for a file, and to change a value at a path.
+
+What a field's type says is left out: a field of dates is written as texts, a field of tuples as
+lists. A field that takes anything (``Any``, ``dict[str, Any]``) keeps its values as they are, since
+nothing else would tell ``(1, 2)`` from ``[1, 2]``; :func:`inweights.config.values.encode` writes
+them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from inweights.config.forms import FORMS
+from inweights.config.values import encode
+
+#: Types of which a value is what it is, and those that need no closer look.
+_PLAIN = frozenset({int, str, bool, type(None)})
+_ROWS = (list, tuple, set, frozenset)
+#: Types that msgspec writes as texts or numbers.
+_WRITTEN = ("datetime", "decimal", "uuid", "enum")
+
+
+def to_plain(config: msgspec.Struct) -> dict[str, Any]:
+    """Return a config as dictionaries, lists, texts and numbers.
+
+    Values of a field that takes anything, such as the options of a factory, are as they were given;
+    :func:`inweights.config.values.encode` makes JSON data of them.
+
+    Example:
+        >>> class Ring(msgspec.Struct):
+        ...     sizes: tuple[int, ...] = (3, 4)
+        ...     options: dict[str, Any] = {}
+        >>> to_plain(Ring(options={"shape": (1, 2)}))
+        {'sizes': [3, 4], 'options': {'shape': (1, 2)}}
+    """
+    plain: dict[str, Any] = _plain(config, open_=False, leave_out=_nothing)
+    return plain
+
+
+def identity(value: Any, *, newer: bool = False) -> Any:
+    """Return what a run is named by: plain values, without later options that change nothing.
+
+    Args:
+        value: Configs, also within lists and dictionaries.
+        newer: Leave out only what was added after version 0.1.0.
+
+    Returns:
+        JSON data, as of :func:`inweights.config.values.encode`.
+
+    Example:
+        >>> from inweights.config import Config
+        >>> class Ring(Config):
+        ...     later = {"twisted": False}
+        ...     nodes: int = 15
+        ...     twisted: bool = False
+        >>> identity({"world": Ring()}), identity(Ring(twisted=True))
+        ({'world': {'nodes': 15}}, {'nodes': 15, 'twisted': True})
+    """
+    return encode(named(value, newer=newer))
+
+
+def named(value: Any, *, newer: bool = False) -> Any:
+    """Return what :func:`identity` writes, with values of open fields as they were given."""
+    return _plain(value, open_=False, leave_out=_newer if newer else _later)
+
+
+def _nothing(config: Any) -> tuple[msgspec.Struct, frozenset[str]]:
+    return config, frozenset()
+
+
+def _later(config: Any) -> tuple[msgspec.Struct, frozenset[str]]:
+    """What a config is named by, and its fields without an effect."""
+    config = _by_name(config)
+    later = getattr(config, "later", {})
+    usual = {name for name, value in later.items() if not _differs(getattr(config, name), value)}
+    return config, frozenset(usual.union(getattr(config, "idle", ())))
+
+
+def _newer(config: Any) -> tuple[msgspec.Struct, frozenset[str]]:
+    config = _by_name(config)
+    later = {name: config.later[name] for name in getattr(config, "newer", ())}
+    usual = {name for name, value in later.items() if not _differs(getattr(config, name), value)}
+    return config, frozenset(usual)
+
+
+def _by_name(config: Any) -> Any:
+    return config.named() if callable(getattr(type(config), "named", None)) else config
+
+
+def _differs(one: Any, other: Any) -> bool:
+    try:
+        return bool(one != other)
+    except ValueError:  # arrays, whose comparison is an array
+        return True
+
+
+def _plain(value: Any, *, open_: bool, leave_out: Any) -> Any:
+    kind = type(value)
+    if kind in _PLAIN or kind is float:  # most are, and a closer look would take most of the time
+        return value
+    if isinstance(value, msgspec.Struct):
+        # A file that an option names, inweights.config.outside, is a value like a path.
+        return value if open_ and kind in FORMS else _fields(value, leave_out)
+    if isinstance(value, Mapping) and (not open_ or kind is dict):
+        return {
+            key if open_ else str(key): _plain(one, open_=open_, leave_out=leave_out)
+            for key, one in value.items()
+        }
+    if kind in (list, tuple) or (isinstance(value, list | tuple) and not open_):
+        inner = [_plain(one, open_=open_, leave_out=leave_out) for one in value]
+        return tuple(inner) if open_ and kind is tuple else inner
+    if open_ or not _is_written(value):
+        return value
+    if isinstance(value, set | frozenset):
+        members = (_plain(one, open_=False, leave_out=leave_out) for one in value)
+        return sorted(members, key=msgspec.json.encode)
+    return msgspec.to_builtins(value, str_keys=True)
+
+
+def _fields(config: msgspec.Struct, leave_out: Any) -> Any:
+    """The fields of a config by name, and its kind."""
+    about = type(config).__struct_config__
+    if about.array_like or about.omit_defaults:
+        return msgspec.to_builtins(config, str_keys=True)
+    config, without = leave_out(config)
+    plain: dict[str, Any] = {about.tag_field: about.tag} if about.tag_field else {}
+    for name, written, form in _forms(type(config)):
+        value = getattr(config, name)
+        if name in without or value is msgspec.UNSET:
+            continue
+        if form == "row" and isinstance(value, _ROWS):
+            value = [_plain(one, open_=True, leave_out=leave_out) for one in value]
+        else:
+            value = _plain(value, open_=form != "closed", leave_out=leave_out)
+        plain[written] = value
+    return plain
+
+
+def _is_written(value: Any) -> bool:
+    """Whether msgspec writes a value that is neither a list nor a table."""
+    if isinstance(value, set | frozenset | bytes | bytearray | memoryview):
+        return True
+    return any(base.__module__ in _WRITTEN for base in type(value).__mro__)
+
+
+@functools.cache
+def _forms(kind: type[msgspec.Struct]) -> tuple[tuple[str, str, str], ...]:
+    """Of each field its name, its name in files, and whether its type says what its values are."""
+    try:
+        hints = get_type_hints(kind, include_extras=True)
+    except NameError:  # of a name that only a type checker imports
+        hints = {}
+    names = zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)
+    return tuple((name, written, _form(hints.get(name, str))) for name, written in names)
+
+
+def _form(hint: Any) -> str:
+    if not is_open(hint):
+        return "closed"
+    return "row" if (get_origin(hint) or hint) in _ROWS else "open"
+
+
+def is_open(hint: Any) -> bool:
+    """Whether values of several types, which JSON would write alike, fit a type.
+
+    Example:
+        >>> from datetime import date
+        >>> [is_open(one) for one in (tuple[float, ...], date | None, int | float)]
+        [False, False, False]
+        >>> [is_open(one) for one in (Any, dict[str, Any], date | str, tuple)]
+        [True, True, True, True]
+    """
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return is_open(parts[0])
+    if origin is Literal or hint in _PLAIN or hint is float:
+        return False
+    if origin in (Union, UnionType):
+        others = [part for part in parts if part is not type(None)]
+        words = [_word(part) for part in others]
+        return len(set(words)) < len(words) or any(map(is_open, others))
+    if (origin or hint) in (*_ROWS, dict):
+        return not parts or any(is_open(part) for part in parts if part is not Ellipsis)
+    if isinstance(hint, type):
+        known = issubclass(hint, msgspec.Struct | bytes) or hint.__module__ in _WRITTEN
+        return not known and not any(base.__module__ in _WRITTEN for base in hint.__mro__)
+    return True
+
+
+def _word(hint: Any) -> Any:
+    """What JSON writes values of a type as; texts, and lists, of several types look alike."""
+    kind = get_origin(hint) or hint
+    if kind in (int, float, bool):
+        return kind
+    if kind in _ROWS:
+        return list
+    if kind is dict or (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        return kind, hint
+    if kind is Literal and all(type(one) is str for one in get_args(hint)):
+        return "name"
+    return str

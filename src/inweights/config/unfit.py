@@ -1,0 +1,137 @@
+"""What no key, file or job line can hold exactly: refused by name, with what to write instead."""
+
+import sys
+from dataclasses import is_dataclass
+from enum import Enum
+from typing import Any, NoReturn
+
+from inweights.errors import ConfigError
+
+#: Characters of a value that a message repeats.
+_SHOWN = 60
+#: What to write in place of an object, by the name of its class and where that comes from.
+_REMEDIES = {
+    "torch.Tensor": "its numbers, value.tolist(), and make the tensor within",
+    "torch.nn.parameter.Parameter": "its numbers, value.tolist(), and make the tensor within",
+    "torch.dtype": "its name, such as 'float32', and look it up within: getattr(torch, name)",
+    "torch.device": "its name, str(value)",
+    "numpy.datetime64": "a date of Python, value.astype('datetime64[us]').item()",
+    "numpy.timedelta64": "a duration of Python, value.astype('timedelta64[us]').item()",
+    "numpy.longdouble": "float(value), in double precision",
+    "numpy.clongdouble": "complex(value), in double precision",
+    "numpy.ndarray": "a list, value.tolist(), or an array of numbers or texts",
+    "pandas.Timestamp": "a date of Python, value.to_pydatetime()",
+    "pandas.Timedelta": "a duration of Python, value.to_pytimedelta()",
+    "pandas.NaT": "None",
+    "pandas.NA": "None",
+    "pandas.Series": "a list, value.to_list()",
+    "pandas.Index": "a list, value.to_list()",
+    "pandas.DataFrame": "a table of lists, value.to_dict('list')",
+    "polars.Series": "a list, value.to_list()",
+    "polars.DataFrame": "a table of lists, value.to_dict(as_series=False)",
+    "datetime": "it in UTC or in a zone of zoneinfo, value.astimezone(datetime.timezone.utc)",
+    "time": "it without a zone",
+    "int": "a number of at most 4,000 digits, or its text",
+    "bytearray": "bytes(value)",
+    "memoryview": "bytes(value)",
+    "array": "a list, value.tolist()",
+    "OrderedDict": "dict(value)",
+    "defaultdict": "dict(value)",
+    "Counter": "dict(value)",
+    "mappingproxy": "dict(value)",
+    "deque": "list(value)",
+    "generator": "list(value)",
+}
+#: The same by what it is derived from.
+_BASES = {
+    Enum: "its value, value.value, or its name, value.name, and look it up within",
+    bool: "bool(value)",
+    int: "int(value)",
+    float: "float(value)",
+    complex: "complex(value)",
+    str: "str(value)",
+    bytes: "bytes(value)",
+    tuple: "tuple(value)",
+    list: "list(value)",
+    dict: "dict(value)",
+    set: "set(value)",
+    frozenset: "frozenset(value)",
+}
+
+
+def refuse(value: Any) -> NoReturn:
+    """Say that a value has no exact form, and what to write instead.
+
+    Raises:
+        ConfigError: Always.
+
+    Example:
+        >>> import collections
+        >>> refuse(collections.Counter("aab"))
+        Traceback (most recent call last):
+        ...
+        inweights.errors.ConfigError: a Counter, Counter({'a': 2, 'b': 1}), cannot be stored and \
+given again exactly; write dict(value)
+    """
+    kind = type(value)
+    name = kind.__qualname__ if kind.__module__ == "builtins" else _public(kind)
+    shown = _shown(value)
+    raise ConfigError(
+        f"{_article(name)} {name}, {shown}, cannot be stored and given again exactly; write "
+        f"{_remedy(value)}"
+    )
+
+
+def check_fine(values: Any, made: Any) -> None:
+    """Refuse a series of polars whose dates or times are finer than those of Python."""
+    polars = sys.modules.get("polars")
+    if polars is None or not isinstance(values, polars.Series) or not values.dtype.is_temporal():
+        return
+    if not polars.Series(values.name, made, dtype=values.dtype).equals(values):
+        raise ConfigError(
+            f"the series '{values.name}' of {values.dtype} has nanoseconds, which a date of Python "
+            "has not; write values.dt.cast_time_unit('us')"
+        )
+
+
+def _public(kind: type) -> str:
+    """The package and the name of a class, without the modules between them."""
+    home = kind.__module__.partition(".")[0]
+    if home in ("pandas", "polars", "numpy", "torch"):
+        exact = f"{kind.__module__}.{kind.__qualname__}"
+        short = {"NaTType": "NaT", "NAType": "NA"}.get(kind.__qualname__, kind.__qualname__)
+        return exact if exact in _REMEDIES else f"{home}.{short}"
+    return kind.__qualname__
+
+
+def _remedy(value: Any) -> str:
+    kind = type(value)
+    for name in (_public(kind), kind.__name__):
+        if name in _REMEDIES and kind not in _BASES.keys() - {int}:
+            return _REMEDIES[name]
+    if hasattr(value, "_fields") and isinstance(value, tuple):
+        return "its fields, value._asdict() or tuple(value)"
+    if is_dataclass(value):
+        return "its fields, dataclasses.asdict(value), or a class of iw.Config"
+    home = kind.__module__.partition(".")[0]
+    if home == "pandas" and hasattr(value, "to_list"):
+        return _REMEDIES["pandas.Index"]
+    for base, remedy in _BASES.items():
+        if isinstance(value, base):
+            return remedy
+    return (
+        "numbers, texts, dates, paths or arrays, or lists and tables of them, and make the "
+        "rest within the function"
+    )
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # noqa: BLE001  # somebody else's repr, or a number of too many digits
+        text = "which cannot be shown"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _article(name: str) -> str:
+    return "an" if name[:1].lower() in "aeio" else "a"

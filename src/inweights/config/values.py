@@ -1,0 +1,182 @@
+"""One canonical encoding of values: what enters a key, a file, a job line or the command line.
+
+:func:`encode` writes a value as JSON data that tells it from every other value of another content
+or type, and :func:`decode` gives the same value back. What JSON says exactly (``None``, ``True``,
+``1``, ``1.5``, ``"text"``, lists, tables with texts as keys) is written as it is. The rest is a
+table with one key that begins with ``$``, such as ``{"$float": "inf"}``. What has no such form is
+refused by name (:mod:`inweights.config.unfit`). Numbers of NumPy become those of Python first
+(:mod:`inweights.config.border`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from inweights.config.border import as_python
+from inweights.config.forms import form_of, known_forms, reader_of, write_number, write_text
+from inweights.config.unfit import refuse
+from inweights.errors import ConfigError, unknown_name
+
+#: A part of the encoding that a caller adds, such as things that are found by name.
+Hook = Callable[[Any], Any]
+
+#: How deeply lists and tables may be nested, and the digits of a whole number, at most.
+MAX_DEPTH, MAX_DIGITS = 100, 4_000
+_AS_THEY_ARE = frozenset({str, bool, type(None)})
+_LARGEST = 10**MAX_DIGITS
+_DICT = "$dict"
+
+
+def encode(value: Any, hook: Hook | None = None) -> Any:
+    """Return a value as JSON data that no other value has.
+
+    Args:
+        value: ``None``, a truth value, number, text, path, date or array, or a list, tuple, set or
+            table of them. Numbers of NumPy become those of Python first.
+        hook: Called first with what JSON has no word for; returns JSON data, or ``None`` where it
+            does not know the value either.
+
+    Returns:
+        Lists, tables, texts, truth values, finite numbers and ``None``. Texts that JSON cannot
+        hold, and numbers that it has no word for, are tables with a key such as ``$float``.
+
+    Raises:
+        ConfigError: A value has no exact form; says which, and what to write instead.
+
+    Example:
+        >>> encode([1, 1.0, True, None, "1"])
+        [1, 1.0, True, None, '1']
+        >>> encode({"cap": float("inf"), "shape": (2, 3)})
+        {'cap': {'$float': 'inf'}, 'shape': {'$tuple': [2, 3]}}
+        >>> decode(encode({"cap": float("inf"), "shape": (2, 3)}))
+        {'cap': inf, 'shape': (2, 3)}
+    """
+    return _encoded(value, hook, 0)
+
+
+def decode(data: Any, hook: Hook | None = None) -> Any:
+    """Return the value of which :func:`encode` made ``data``.
+
+    Args:
+        data: As read from JSON or TOML.
+        hook: Called first with a table that has a key that begins with ``$``; returns the value,
+            or ``None`` where it does not know the key.
+
+    Raises:
+        ConfigError: A key such as ``$float`` is unknown, or what it holds is damaged.
+
+    Example:
+        >>> decode({"$decimal": "1.10"})
+        Decimal('1.10')
+        >>> decode({"$flaot": "inf"})
+        Traceback (most recent call last):
+        ...
+        inweights.errors.ConfigError: unknown form of a value '$flaot'; did you mean '$float'? ...
+    """
+    if type(data) is list:
+        return [decode(one, hook) for one in data]
+    if not isinstance(data, dict):
+        return data
+    name = next((key for key in data if isinstance(key, str) and key.startswith("$")), "")
+    if not name:
+        return {key: decode(one, hook) for key, one in data.items()}
+    found = hook(data) if hook else None
+    return _read(name, data, hook) if found is None else found
+
+
+def to_json(value: Any, hook: Hook | None = None) -> bytes:
+    """Return a value as canonical JSON: equal bytes if, and only if, the values are the same.
+
+    Example:
+        >>> to_json({"b": 1, "a": None}), to_json({1: "one"})
+        (b'{"a":null,"b":1}', b'{"$dict":{"1":"one"}}')
+    """
+    return msgspec.json.encode(encode(value, hook), order="sorted")
+
+
+def from_json(text: bytes | str, hook: Hook | None = None) -> Any:
+    """Return the value of which :func:`to_json` made a text."""
+    return decode(msgspec.json.decode(text), hook)
+
+
+def _encoded(value: Any, hook: Hook | None, depth: int) -> Any:
+    kind = type(value)
+    if kind in _AS_THEY_ARE:
+        return _text(value) if kind is str and not value.isascii() else value
+    if kind is float:
+        return value if math.isfinite(value) else write_number(value)
+    if kind is int:
+        return value if -_LARGEST < value < _LARGEST else refuse(value)
+    if depth > MAX_DEPTH:
+        raise ConfigError(
+            f"a value is nested in more than {MAX_DEPTH} lists and tables, or contains itself"
+        )
+
+    def inner(one: Any) -> Any:
+        return _encoded(one, hook, depth + 1)
+
+    if kind is list:
+        return [inner(one) for one in value]
+    if kind is dict:
+        return _table(value, inner)
+    if hook and (found := hook(value)) is not None:
+        return found
+    form = form_of(value)
+    if form is not None:
+        members = _in_order(value, inner) if kind in (set, frozenset) else form.write(value)
+        return {form.name: _encoded(members, hook, depth + 1)}
+    plain = as_python(value)
+    return refuse(value) if plain is value else inner(plain)
+
+
+def _read(name: str, data: Mapping[str, Any], hook: Hook | None) -> Any:
+    """The value that a table with one key stands for."""
+    reader = reader_of(name)
+    if name != _DICT and reader is None:
+        known = [_DICT, *(form.name for form in known_forms())]
+        raise unknown_name("form of a value", name, known)
+    try:
+        (held,) = data.values()
+        if reader is None:
+            return {from_json(key, hook): decode(one, hook) for key, one in held.items()}
+        return reader(decode(held, hook))
+    except ConfigError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise ConfigError(f"{str(data)[:80]} is no value: {error}") from None
+
+
+def _text(value: str) -> Any:
+    """A text, by its bytes if JSON cannot hold it."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return write_text(value)
+    return value
+
+
+def _table(value: Mapping[Any, Any], inner: Hook) -> Any:
+    """A table as it is where its keys are texts; else each key is written as JSON."""
+    plain = all(type(key) is str and not key.startswith("$") for key in value)
+    if plain and all(type(_text(key)) is str for key in value):
+        return {key: inner(one) for key, one in value.items()}
+    found = {_json(inner(key)): inner(one) for key, one in value.items()}
+    if len(found) < len(value):
+        raise ConfigError(f"two keys of a table are the same number or nan: {[*value]!r}")
+    return {_DICT: found}
+
+
+def _json(data: Any) -> str:
+    return msgspec.json.encode(data, order="sorted").decode()
+
+
+def _in_order(members: Any, inner: Hook) -> list[Any]:
+    """Members of a set in one order, whatever that of the set is."""
+    known = {_json(inner(one)): one for one in members}
+    if len(known) < len(members):
+        raise ConfigError(f"two members of a set are nan: {members!r}")
+    return [known[text] for text in sorted(known)]

@@ -1,0 +1,411 @@
+"""Values of others: each arrives as it was given, has a key of its own, or is refused by name."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import enum
+import hashlib
+import json
+from collections.abc import Callable
+from datetime import date, datetime
+from functools import partial
+from math import inf, nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from hypothesis import given
+from tests.foreign.values_drawn import many, same, values
+from torch import Tensor, nn
+
+import inweights as iw
+from inweights.config import Config, apply_overrides, as_overrides, digest, identity, load_toml
+from inweights.config.border import as_list
+from inweights.config.toml_text import parse_toml
+from inweights.config.values import MAX_DEPTH, decode, encode, from_json, to_json
+from inweights.errors import ConfigError
+from inweights.lab import Measure, Outside
+from inweights.lab.engine.job import from_wire, to_wire
+from inweights.lab.engine.plan import ComputeTask, LearnTask, asked_of, tasks_of
+from inweights.lab.grammar.trial import Plan, Trial, computations_of
+from inweights.laboratory.plans import write_plan
+from inweights.models.save import decode_model, encode_model
+from inweights.support.sources import plain_call
+
+#: Studies of tests are too small to know their facts.
+pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
+
+SEEN: list[Any] = []
+
+
+def keep(seed: int, at: Any = None) -> dict[str, str]:
+    """Note what arrives."""
+    SEEN.append(at)
+    return {"said": repr(at)}
+
+
+def look(model: Any, worlds: Any, cap: Any = None) -> pl.DataFrame:
+    """Note what arrives, for each replica."""
+    SEEN.append(cap)
+    return pl.DataFrame({"replica": range(model.replicas), "said": repr(cap)})
+
+
+def table_of(vocabulary: int, cap: Any = None) -> nn.Module:
+    """Note what arrives, and make a module."""
+    SEEN.append(cap)
+    return nn.Embedding(vocabulary, vocabulary)
+
+
+def capped(logits: Tensor, targets: Tensor, cap: Any = None) -> Tensor:
+    """Note what arrives, and return the usual loss."""
+    SEEN.append(cap)
+    return (
+        nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
+        .view_as(targets)
+        .mean(-1)
+    )
+
+
+class Settings(Config):
+    """A field that takes anything, and one that takes numbers."""
+
+    anything: Any = None
+    options: dict[str, Any] = {}
+    least: float = 0.0
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+class Size(enum.IntEnum):
+    SMALL = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    one: int = 1
+
+
+@pytest.fixture(autouse=True)
+def _nothing_seen() -> None:
+    SEEN.clear()
+
+
+def task_of(value: Any) -> ComputeTask:
+    """The task of a study of one value."""
+    plan = Plan(computations=computations_of(keep, [[("at", value, "label")]]))
+    (task,) = tasks_of(asked_of(plan, [0]), lambda owner, part: True)
+    assert isinstance(task, ComputeTask)
+    return task
+
+
+def key_of(value: Any) -> str:
+    return digest(plain_call(keep, {"at": value}))
+
+
+def toml_of(data: Any) -> str:
+    """JSON data as TOML, written by nothing of the library."""
+    if isinstance(data, dict):
+        return "{" + ", ".join(f"{toml_of(k)} = {toml_of(v)}" for k, v in data.items()) + "}"
+    if isinstance(data, list):
+        return "[" + ", ".join(map(toml_of, data)) + "]"
+    return '{"$none" = true}' if data is None else json.dumps(data, ensure_ascii=False)
+
+
+@many
+@given(values, values)
+def test_keys_are_equal_if_and_only_if_values_are(one: Any, other: Any) -> None:
+    assert (to_json(one) == to_json(other)) == same(one, other)
+    assert (key_of(one) == key_of(other)) == same(one, other)
+    assert same(one, from_json(to_json(one)))
+    assert key_of([one]) != key_of(one)
+
+
+@many
+@given(values)
+def test_a_value_arrives_as_it_was_given(value: Any) -> None:
+    line = json.dumps(to_wire(task_of(value)))
+    assert same(
+        from_wire(json.loads(line), [__name__]).computation.options["settings"]["at"], value
+    )
+    config = Settings(anything=value, options={"at": value})
+    stored = Settings(**decode(json.loads(json.dumps(identity(config)))))
+    changed = apply_overrides(
+        Settings(), as_overrides(Settings(), {"anything": value, "options.at": value})
+    )
+    for again in (stored, changed):
+        assert same(again.anything, value)
+        assert same(again.options["at"], value)
+        assert identity(again) == identity(config)
+
+
+@many
+@given(values)
+def test_a_value_is_written_in_a_toml_file(value: Any) -> None:
+    text = f"at = {toml_of(encode(value))}\n".replace("\x7f", "\\u007f")
+    assert same(parse_toml(text)["at"], value)
+
+
+@pytest.mark.parametrize("value", [(1, [2.0, inf]), {1: nan}, date(2020, 2, 29), np.arange(3)])
+def test_a_value_is_stored_with_a_plan_and_a_model(value: Any, tmp_path: Path) -> None:
+    plan = Plan(computations=computations_of(keep, [[("at", value, "label")]]))
+    planned = write_plan(plan, [0], str(tmp_path / "plan"), plugins=[__name__])
+    (task,) = planned.tasks(0)
+    assert isinstance(task, ComputeTask)
+    assert same(task.computation.options["settings"]["at"], value)
+    file = tmp_path / "study.toml"
+    file.write_text(f"at = {toml_of(encode(value))}\n", encoding="utf-8")
+    assert same(load_toml(file)["at"], value)
+    model = iw.wrap(table_of, cap=value).build(vocabulary=5, seeds=[0])
+    again: Any = decode_model(encode_model(model))
+    assert same(again.config.options["cap"], value)
+
+
+def test_a_sweep_tells_infinities_from_none(tmp_path: Path) -> None:
+    given_values = [1.0, inf, -inf, None, nan, True, 1, "1", (1,), [1]]
+    about: dict[str, Any] = {"seeds": 1, "runs": tmp_path, "progress": False}
+    table = iw.sweep(keep, over={"at": given_values}, **about)
+    assert table["said"].to_list() == [repr(one) for one in given_values]
+    assert table["at"].n_unique() == len(given_values)
+    assert all(map(same, SEEN, given_values))
+    SEEN.clear()
+    assert iw.sweep(keep, over={"at": given_values}, **about).equals(table)
+    assert SEEN == []
+
+
+def test_labels_tell_true_from_one(tmp_path: Path) -> None:
+    about: dict[str, Any] = {"seeds": 1, "runs": tmp_path, "progress": False}
+    table = iw.sweep(keep, over={"at": [True, 1]}, **about)
+    assert table.select("at", "said").rows() == [("True", "True"), ("1", "1")]
+    whole = iw.sweep(keep, over={"at": [True, False]}, **about)
+    assert whole["at"].to_list() == [True, False]
+    for given_values in ([1, 1.0], ["1", 1], [None, "None"], [2**70, 1], ["\udc80", "a"]):
+        table = iw.sweep(keep, over={"at": given_values}, **about)
+        assert table["at"].n_unique() == 2, given_values
+        assert table["said"].to_list() == [repr(one) for one in given_values]
+
+
+@pytest.mark.parametrize("value", [inf, -inf, nan, None, (1, 2), [1, 2], {3: 4}, b"x", date.max])
+def test_options_of_own_code_arrive(value: Any) -> None:
+    model = iw.wrap(table_of, cap=value)
+    model.build(vocabulary=5, seeds=[0])
+    phase = iw.Phase(loss=partial(capped, cap=value))
+    loss: Any = phase.loss
+    loss.load()(torch.zeros(1, 2, 3), torch.zeros(1, 2, dtype=torch.long))
+    Measure(name="look", probe=look, options={"cap": value}).call(
+        iw.EmbMLPConfig(width=4).build(vocabulary=5, seeds=[0]), []
+    )
+    assert len(SEEN) >= 3
+    assert all(same(one, value) for one in SEEN)
+
+
+def test_options_of_own_code_have_keys() -> None:
+    many_values = [inf, -inf, nan, None, 1, 1.0, True, "1", (1,), [1], {"1": 1}, {1: 1}, -0.0, 0.0]
+
+    def keys(make: Callable[[Any], Any]) -> int:
+        return len({digest(identity(make(value))) for value in many_values})
+
+    assert keys(lambda value: iw.wrap(table_of, cap=value)) == len(many_values)
+    assert keys(lambda value: iw.Phase(loss=partial(capped, cap=value))) == len(many_values)
+    looks = {Measure(name="a", probe=look, options={"cap": v}).key for v in many_values}
+    assert len(looks) == len(many_values)
+    bound = {Measure(name="a", probe=partial(look, cap=v)).key for v in many_values}
+    assert len(bound) == len(many_values)
+
+
+def test_a_field_of_numbers_keeps_its_key() -> None:
+    """What a config's type says decides nothing anew: keys of stored runs stay."""
+    assert json.dumps(identity(Settings(least=1))) == (
+        '{"anything": null, "options": {}, "least": 1}'
+    )
+    widths = identity(iw.GPTConfig(width=64))
+    assert digest(widths) == digest(identity(iw.GPTConfig(width=np.int64(64))))
+    written = hashlib.sha256(b'{"a":[1,[2,3]],"b":null}').hexdigest()
+    assert digest({"b": None, "a": [1, (2, 3)]}) == written[:12]
+
+
+@pytest.mark.parametrize(
+    "axis",
+    [
+        np.linspace(0, 1, 3),
+        [*np.linspace(0, 1, 3)],
+        np.linspace(0, 1, 3, dtype="f4"),
+        pl.Series([0.0, 0.5, 1.0]),
+        torch.linspace(0, 1, 3),
+    ],
+    ids=["array", "list", "single", "polars", "tensor"],
+)
+def test_rows_of_numbers_are_lists(axis: Any, tmp_path: Path) -> None:
+    about: dict[str, Any] = {"seeds": np.arange(2), "runs": tmp_path, "progress": False}
+    table = iw.sweep(keep, over={"at": axis}, **about)
+    assert table["at"].to_list() == [0.0, 0.0, 0.5, 0.5, 1.0, 1.0]
+    assert {type(one) for one in SEEN} == {float}
+    study = iw.Study(iw.TwoHop(n=4), over={"world.identity": axis}, seeds=1)
+    assert [trial.labels["identity"] for trial in study.trials] == [0.0, 0.5, 1.0]
+    assert {type(trial.world.identity) for trial in study.trials} == {float}  # type: ignore[attr-defined]
+
+
+def test_rows_of_pandas_are_lists() -> None:
+    pd = pytest.importorskip("pandas", reason="pip install pandas lifts this")
+    for axis in (pd.Series([4, 6]), pd.Index([4, 6]), np.arange(4, 8, 2), range(4, 8, 2)):
+        study = iw.Study(iw.TwoHop(), over={"world.n": axis}, seeds=pd.Series([3, 5]))
+        assert [trial.world.n for trial in study.trials] == [4, 6]  # type: ignore[attr-defined]
+        assert study._seeds == (3, 5)
+
+
+def test_fields_take_rows_and_paths(tmp_path: Path) -> None:
+    facts = tmp_path / "facts.csv"
+    facts.write_text("a,b,c\nd,b,e\n", encoding="utf-8")
+    assert iw.worlds.Triples(path=facts) == iw.worlds.Triples(path=str(facts))  # type: ignore[arg-type]
+    phase = iw.Phase(roles={"edge": np.float32(0.5)}, steps=np.int64(3), moves=np.array(["a"]))  # type: ignore[arg-type]
+    assert phase == iw.Phase(roles={"edge": 0.5}, steps=3, moves=("a",))
+    assert {type(phase.roles["edge"]), type(phase.moves[0])} == {float, str}
+
+
+_Point = collections.namedtuple("_Point", "x y")
+_ITSELF: list[Any] = []
+_ITSELF.append(_ITSELF)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (np.datetime64("2020-01-01", "ns"), r"a numpy.datetime64, .* write a date of Python"),
+        (np.timedelta64(3, "ns"), "a numpy.timedelta64"),
+        (np.longdouble(1) / 3, r"a numpy.longdouble, .* write float\(value\)"),
+        (np.array([None]), r"a numpy.ndarray, .* write a list, value.tolist\(\)"),
+        (torch.ones(2), r"a torch.Tensor, .* write its numbers, value.tolist\(\)"),
+        (torch.float16, r"a torch.dtype, torch.float16, .* its name"),
+        (pl.Series([1]), r"a polars.Series, .* value.to_list\(\)"),
+        (_Point(1, 2), r"a _Point, .* value._asdict\(\)"),
+        (collections.OrderedDict(a=1), r"an OrderedDict, .* dict\(value\)"),
+        (bytearray(b"x"), r"a bytearray, .* bytes\(value\)"),
+        (10**5000, "an int, .* at most 4,000 digits"),
+        (object(), "an object, .* make the rest within"),
+        (_ITSELF, f"more than {MAX_DEPTH} lists"),
+        ({nan: 1, float("nan"): 2}, "two keys of a table"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
+)
+def test_what_cannot_be_stored_is_refused_by_name(value: Any, words: str, tmp_path: Path) -> None:
+    about: dict[str, Any] = {"seeds": 1, "runs": tmp_path, "progress": False}
+    with pytest.raises(ConfigError, match=words):
+        iw.sweep(keep, over={"at": [value]}, **about)
+    with pytest.raises(ConfigError, match=words):
+        iw.wrap(table_of, cap=value)
+    with pytest.raises(ConfigError, match=words):
+        iw.Phase(loss=partial(capped, cap=value))
+    with pytest.raises(ConfigError, match=words):
+        _ = Measure(name="look", probe=look, options={"cap": value}).key
+
+
+@pytest.mark.parametrize("name", ["Timestamp", "Timedelta", "NaT", "NA"])
+def test_scalars_of_pandas_are_refused_by_name(name: str) -> None:
+    pd = pytest.importorskip("pandas", reason="pip install pandas lifts this")
+    value = getattr(pd, name)
+    value = value("2020-01-01" if name == "Timestamp" else "1h") if callable(value) else value
+    with pytest.raises(ConfigError, match=f"a pandas.{name}, .* write"):
+        to_json(value)
+
+
+def test_nanoseconds_are_refused() -> None:
+    fine = pl.Series("when", [1], dtype=pl.Datetime("ns"))
+    with pytest.raises(ConfigError, match=r"the series 'when' .* has nanoseconds"):
+        iw.sweep(keep, over={"at": fine}, progress=False)
+    whole = pl.Series("when", [1000], dtype=pl.Datetime("ns"))
+    assert as_list(whole) == [datetime.fromisoformat("1970-01-01T00:00:00.000001")]
+
+
+def test_members_of_an_enum_and_dataclasses_arrive(tmp_path: Path) -> None:
+    """In a sweep, by name; a factory's options are stored with models, and take none."""
+    given_values = [Colour.RED, 1, Size.SMALL, Pair(), {"one": 1}]
+    assert len({key_of(one) for one in given_values}) == len(given_values)
+    table = iw.sweep(keep, over={"at": given_values}, seeds=1, runs=tmp_path, progress=False)
+    assert table.height == len(given_values)
+    assert all(map(same, SEEN, given_values))
+    for member in (Colour.RED, Size.SMALL):
+        line = json.dumps(to_wire(task_of(member)))
+        again = from_wire(json.loads(line), [__name__]).computation.options["settings"]["at"]
+        assert again is member
+        with pytest.raises(ConfigError, match=r"write its value, value\.value"):
+            iw.wrap(table_of, cap=member)
+    with pytest.raises(ConfigError, match=r"write its fields, dataclasses\.asdict"):
+        iw.wrap(table_of, cap=Pair())
+    with pytest.raises(ConfigError, match="is not a member of an Enum"):
+        from_wire({**to_wire(task_of(1)), "name": {"$member": f"{__name__}:Pair"}}, [__name__])
+
+
+@pytest.mark.parametrize("as_given", [str, Path, lambda path: Outside(name=str(path))])
+def test_a_file_that_an_option_names_counts(
+    as_given: Callable[[Path], Any], tmp_path: Path
+) -> None:
+    file = tmp_path / "bag.csv"
+    file.write_text("1", encoding="utf-8")
+
+    def read(seed: int, path: Any) -> dict[str, str]:
+        SEEN.append(path)
+        return {"said": Path(path).read_text(encoding="utf-8")}
+
+    def study() -> list[str]:
+        about: dict[str, Any] = {"seeds": 1, "runs": tmp_path, "progress": False}
+        return iw.sweep(read, over={"path": [as_given(file)]}, **about)["said"].to_list()
+
+    def keys() -> set[str]:
+        measure = Measure(name="look", probe=look, options={"cap": as_given(file)})
+        trial = Trial(
+            labels={},
+            world=iw.TwoHop(n=4),
+            model=iw.wrap(table_of, cap=as_given(file)),
+            learner=iw.Curriculum(
+                phases=(iw.Phase(loss=partial(capped, cap=as_given(file)), steps=1),)
+            ),
+        )
+        work = asked_of(Plan(trials=[trial], measures=[measure]), [0])
+        (task,) = tasks_of(work, lambda owner, part: True)
+        assert isinstance(task, LearnTask)
+        assert any(str(file) in name for name in task.sources)
+        return {*work.runs, measure.key}
+
+    before = keys()
+    assert study() == study() == ["1"]
+    assert [as_given(file)] == SEEN
+    file.write_text("2", encoding="utf-8")
+    assert study() == ["2"]
+    assert not keys() & before
+    file.write_text("1", encoding="utf-8")
+    assert keys() == before
+
+
+def test_a_file_that_own_code_writes_is_no_input(tmp_path: Path) -> None:
+    file = tmp_path / "log.txt"
+
+    def write(seed: int, path: str) -> dict[str, int]:
+        Path(path).write_text(f"{seed}", encoding="utf-8")
+        return {"said": seed}
+
+    about: dict[str, Any] = {"runs": tmp_path, "progress": False, "over": {"path": [str(file)]}}
+    assert iw.sweep(write, seeds=[3], **about)["said"].to_list() == [3]
+    with pytest.raises(iw.errors.InweightsError, match="make the name of a file that your code"):
+        iw.sweep(write, seeds=[4], **about)
+
+
+def test_a_word_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = key_of("train")
+    Path("train").mkdir()
+    assert key_of("train") == before
+    assert key_of("data/") != (Path("data").mkdir() or key_of("data/"))
+
+
+def test_what_own_code_changes_is_its_own(tmp_path: Path) -> None:
+    def change(seed: int, at: list[int]) -> dict[str, int]:
+        at.append(seed)
+        return {"said": len(at)}
+
+    table = iw.sweep(change, over={"at": [[1, 2]]}, seeds=3, runs=tmp_path, progress=False)
+    assert table["said"].to_list() == [3, 3, 3]
