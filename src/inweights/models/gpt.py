@@ -274,8 +274,8 @@ def _causal(qkv: Float[Tensor, "R B T _"], heads: int) -> Float[Tensor, "R B T D
     if length == 1:
         return v.reshape(replicas, batch, 1, -1)
     if length > _SHORT:
-        heads_first = [part.transpose(1, 2) for part in (q, k, v)]
-        mixed = F.scaled_dot_product_attention(*heads_first, is_causal=True).transpose(1, 2)
+        q, k, v = (part.transpose(1, 2) for part in (q, k, v))
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2)
     else:
         q = q * (1.0 / math.sqrt(q.shape[-1]))
         rows = [v[:, 0]]

@@ -1,6 +1,8 @@
-"""Logits of answers: what a model says to every fact or query of its worlds.
+"""Logits, scores and ranks of a model's answers to the facts or queries of its worlds.
 
-Shapes: ``R`` replicas, ``M`` statements, ``A`` tokens of an answer, ``K`` candidates.
+:func:`answer_logits`, :func:`answer_scores` and :func:`answer_ranks` are what probes of accuracy
+and margins are made of; stop rules of training use them, too. Shapes: ``R`` replicas, ``M``
+statements, ``A`` tokens of an answer, ``K`` candidates.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from inweights.training.batches.worlds import Part, as_worlds, shape_groups
 from inweights.worlds.arrays import Bool, Float, Int
 from inweights.worlds.world import Ids, Statements, World, Worlds
 
-#: Logits of a replica that are held at once, 8 MB. What is held at once must not depend on how many
-#: replicas there are: products of other sizes may round otherwise, and a run is the same alone.
+#: Logits of a replica that are held at once, 8 MB. The number must not depend on the number of
+#: replicas: products of other sizes may round differently, and a run is the same alone.
 MOST_LOGITS = 2**21
 
 
@@ -28,13 +30,28 @@ MOST_LOGITS = 2**21
 def answer_logits(
     model: Model, worlds: Worlds, part: Part = "facts", indices: Int[Ids, " M"] | None = None
 ) -> Float[Tensor, "R M K"]:
-    """Return the logits of the first answer token of every statement.
+    """Compute the logits of the first answer token of every statement.
 
     Args:
-        model: The model; its replicas share one world or have one each.
-        worlds: One world, or one a replica.
+        model: The model.
+        worlds: One world for all replicas, or one a replica.
         part: ``facts`` or ``queries``.
-        indices: Places of the wanted statements; all, in order, if left out.
+        indices: Indices of ``M`` statements; by default all, in order.
+
+    Returns:
+        Logits over the ``K`` candidates, on the model's device.
+
+    Raises:
+        ConfigError: The model has no replica axis.
+        DataError: The worlds do not fit the model.
+
+    Example:
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=4).build()
+        >>> model = iw.EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=[0, 1])
+        >>> logits = answer_logits(model, world, "queries")
+        >>> logits.shape[:2], logits.shape[2] == len(world.vocabulary)
+        (torch.Size([2, 4]), True)
     """
     each = as_worlds(worlds, model)
     count = len(getattr(each[0], part)) if indices is None else len(indices)
@@ -51,6 +68,19 @@ def answer_blocks(
     """Yield the logits of :func:`answer_logits` for some statements at a time.
 
     So 10^5 statements of 10^5 candidates do not fill the memory. Few statements are one block.
+
+    Args:
+        model: The model.
+        worlds: One world for all replicas, or one a replica.
+        part: ``facts`` or ``queries``.
+        indices: Indices of ``M`` statements; by default all.
+
+    Yields:
+        The places of ``m`` statements among the ``M``, and their logits.
+
+    Raises:
+        ConfigError: The model has no replica axis.
+        DataError: The worlds do not fit the model.
     """
     groups = shape_groups(as_worlds(worlds, model), part, indices)
     if not groups:
@@ -62,7 +92,9 @@ def answer_blocks(
     step = max(1, MOST_LOGITS // len(model.candidates))
     prompts = [group.prompts for group in groups]
     if len(order) > step:
-        blocks = [[some] for matrix in prompts for some in matrix.split(step, dim=-2)]
+        blocks = []
+        for matrix in prompts:
+            blocks += [[some] for some in matrix.split(step, dim=-2)]
     else:
         blocks = [prompts]
     start = 0
@@ -75,7 +107,7 @@ def answer_blocks(
 
 @dataclass(frozen=True)
 class Scores:
-    """How a model answers: all that is asked of the logits of a statement.
+    """Scores of a model's answers to ``M`` statements.
 
     Where several answers to a prompt are right, any of them counts.
 
@@ -101,10 +133,19 @@ class Scores:
 def answer_scores(
     model: Model, worlds: Worlds, part: Part, indices: Int[Ids, " M"], allowed: Bool[Tensor, "R K"]
 ) -> Scores:
-    """Ask for everything in one pass over the logits of the first answer tokens.
+    """Compute all :class:`Scores` in one pass over the logits of the first answer tokens.
 
-    The candidates of the narrower choice are ``allowed``; the answer of each statement is among
-    them.
+    Args:
+        model: The model.
+        worlds: One world for all replicas, or one a replica.
+        part: ``facts`` or ``queries``.
+        indices: Indices of ``M`` statements.
+        allowed: The candidates of the narrower choice (``right_among``, ``margin_among``); the
+            answer of each statement is among them.
+
+    Raises:
+        ConfigError: The model has no replica axis.
+        DataError: The worlds do not fit the model, or an answer is not among its candidates.
     """
     each = as_worlds(worlds, model)
     answers = answers_of(model, each, part, indices)
@@ -220,13 +261,28 @@ def answer_ranks(
     *,
     teacherless: str = "",
 ) -> Int[Tensor, "R M A"]:
-    """Return how many candidates beat the right one, at every token of every answer.
+    """Count the candidates with a larger logit than the right one, for every token of every answer.
 
     The tokens before it are given (teacher forcing): so an answer whose ranks are all 0 is also
-    the one that greedy decoding finds. Logits are made for some statements at a time, so that
-    10^5 candidates do not fill the memory. Arguments are as for :func:`answer_logits`, but the
-    statements are of one shape. With the name of a ``teacherless`` token, as in a phase, the model
-    reads it in place of the answer's own, and no answer is forced.
+    the one that greedy decoding finds. Logits are computed for some statements at a time, so that
+    10^5 candidates do not fill the memory.
+
+    Args:
+        model: The model.
+        worlds: One world for all replicas, or one a replica.
+        part: ``facts`` or ``queries``.
+        indices: Indices of ``M`` statements with prompts of one length and answers of one length;
+            by default all.
+        teacherless: Name of a token that the model reads in place of the answer's tokens, as in
+            :class:`~inweights.training.Phase`; empty for teacher forcing.
+
+    Returns:
+        Ranks, 0 for the largest logit.
+
+    Raises:
+        ConfigError: The model has no replica axis.
+        DataError: The worlds do not fit the model, statements differ in length, or a token of an
+            answer is not among the model's candidates.
 
     Example:
         >>> import inweights as iw
@@ -241,7 +297,8 @@ def answer_ranks(
         raise DataError(
             f"ranks are taken of {part} of one shape, not of {len(groups)}; give their indices"
         )
-    group, device = groups[0], model.column.device
+    group = groups[0]
+    device = model.column.device
     order = torch.from_numpy(np.argsort(np.argsort(group.indices)))
     wanted = torch.from_numpy(np.argsort(np.argsort(group.indices if indices is None else indices)))
     back = torch.argsort(order)[wanted].to(device)
@@ -250,7 +307,8 @@ def answer_ranks(
     if teacherless:
         seen = torch.full_like(seen, each[0].vocabulary.id(teacherless))
     whole = torch.cat([group.prompts, seen], dim=-1).to(device)
-    length, answer = whole.shape[-1], columns.shape[-1]
+    length = whole.shape[-1]
+    answer = columns.shape[-1]
     columns = columns.expand(model.replicas, -1, -1)
     step = max(1, MOST_LOGITS // (answer * len(model.candidates)))
     found = columns.new_empty(columns.shape)
@@ -259,15 +317,27 @@ def answer_ranks(
         rows = length * torch.arange(batch.shapes[0][0], device=device).unsqueeze(1)
         at = rows + torch.arange(length - answer, length, device=device)
         logits = model(batch, at=at.flatten())
-        said = logits.gather(-1, columns[:, start : start + step].reshape(model.replicas, -1, 1))
-        found[:, start : start + step] = (logits > said).sum(-1).view(model.replicas, -1, answer)
+        right = columns[:, start : start + step].reshape(model.replicas, -1, 1)
+        above = (logits > logits.gather(-1, right)).sum(-1)
+        found[:, start : start + step] = above.view(model.replicas, -1, answer)
     return found.index_select(1, back)
 
 
 def answers_of(
     model: Model, worlds: Worlds, part: Part, indices: Int[Ids, " M"] | None = None
 ) -> Int[Tensor, "R M"]:
-    """Return the logit column of every statement's first answer token."""
+    """Return the logit column of every statement's first answer token.
+
+    Args:
+        model: The model.
+        worlds: One world for all replicas, or one a replica.
+        part: ``facts`` or ``queries``.
+        indices: Indices of ``M`` statements; by default all, in order.
+
+    Raises:
+        ConfigError: The model has no replica axis.
+        DataError: The worlds do not fit the model, or an answer is not among its candidates.
+    """
     columns = []
     for world in as_worlds(worlds, model):
         statements = getattr(world, part)

@@ -1,1 +1,1 @@
-"""Which facts a step reads, and how they are packed."""
+"""Batches: which facts a step reads (``plans``), as which sequences (``sequences``, ``worlds``)."""

@@ -1,9 +1,9 @@
-"""The batches of a phase. A batch is a pure function of the seeds, the phase and the step.
+"""The batches of a phase: :class:`Batches` gives the :class:`Batch` of any step.
 
-Since random streams are counters (:mod:`inweights.seeds`), a resumed run needs no more than its
-step to go on with the same data. All data lie on the model's device, and a step takes its rows
-there; the order of an epoch is moved once. Shapes: ``R`` replicas, ``S`` packed tokens, ``n``
-labelled positions, ``m`` labels.
+A batch is a pure function of the seeds, the phase and the step. Since random streams are counters
+(:mod:`inweights.seeds`), a resumed run needs only its step to go on with the same data. All data
+lie on the model's device, and a step takes its rows there; the order of an epoch is moved once.
+Shapes: ``R`` replicas, ``S`` packed tokens, ``n`` labelled positions, ``m`` labels.
 """
 
 from __future__ import annotations
@@ -25,18 +25,20 @@ from inweights.training.curriculum import Phase
 from inweights.worlds.arrays import Float, Floats, Int
 from inweights.worlds.world import Ids, World
 
-# Offsets are drawn for this many steps at once.
+# Number of steps whose random offsets are drawn at once.
 _CHUNK = 64
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Inputs, and where and what the labels are.
+    """What a step reads: sequences, and the labels at some of their positions.
 
     Attributes:
+        inputs: The packed sequences.
         at: Index in ``S`` of every labelled position.
-        weights: Weight of every label, summing to 1.
-        rows: Index in ``at`` of every label's position; ``None`` where each position has one label
+        labels: Logit column of every label.
+        weights: Weight of every label; they sum to 1 for each replica.
+        rows: Index in ``at`` of every label's position; ``None`` if each position has one label
             and they are in order.
     """
 
@@ -48,13 +50,13 @@ class Batch:
 
     @property
     def tensors(self) -> list[Tensor]:
-        """All of its tensors."""
+        """Tensors of the batch, in the order of :meth:`with_tensors`."""
         rows = [] if self.rows is None else [self.rows]
         inputs = self.inputs
         return [inputs.tokens, inputs.positions, self.at, self.labels, self.weights, *rows]
 
     def with_tensors(self, tensors: Sequence[Tensor]) -> Batch:
-        """Return a batch of the same shape of other tensors, in the order of :attr:`tensors`."""
+        """Return a batch with other tensors of the same shapes, in the order of :attr:`tensors`."""
         tokens, positions, at, labels, weights, *rows = tensors
         inputs = Packed(tokens, positions, self.inputs.shapes)
         return Batch(inputs, at, labels, weights, rows[0] if rows else None)
@@ -62,7 +64,7 @@ class Batch:
 
 @dataclass
 class _Draw:
-    """Sequences of one shape of which ``size`` are taken a step; all of them if ``whole``."""
+    """Sequences of one shape, of which a step takes ``size``; all of them if ``whole``."""
 
     group: Sequences
     size: int
@@ -70,20 +72,36 @@ class _Draw:
 
 
 class Batches:
-    """Gives the batch of any step of one phase, ``index`` in the curriculum."""
+    """The batches of one phase, by step.
+
+    Args:
+        model: Its candidates and device are those of the batches.
+        worlds: One world for all replicas, or one a replica.
+        phase: Which facts are trained on, and how many a step.
+        seeds: Root seed of each replica, which decides the order of its data.
+        index: Index of the phase in the curriculum; each phase has another order.
+
+    Attributes:
+        facts: Indices of the facts that are trained on.
+
+    Raises:
+        DataError: The world has no facts, or the model no logits for a label.
+        ConfigError: The phase labels a token that answers do not have, or has random offsets that
+            do not fit the model.
+    """
 
     def __init__(
         self, model: Model, worlds: Sequence[World], phase: Phase, seeds: Sequence[int], index: int
     ) -> None:
-        self._model, self._phase, self._index = model, phase, index
+        self._model = model
+        self._phase = phase
+        self._index = index
         self._device = model.column.device
         self._streams = [Streams(seed) for seed in seeds]
         self.facts, weights = _chosen(worlds[0], phase)
-        self._draws = [
-            draw
-            for indices, size in _sampling_groups(worlds[0], phase, self.facts)
-            for draw in self._drawn_together(worlds, indices, size, weights)
-        ]
+        self._draws: list[_Draw] = []
+        for indices, size in _sampling_groups(worlds[0], phase, self.facts):
+            self._draws += self._drawn_together(worlds, indices, size, weights)
         self._whole = all(draw.whole for draw in self._draws)
         self._orders: dict[tuple[int, int], Tensor] = {}
         self._offsets: tuple[int, Tensor] | None = None
@@ -102,16 +120,17 @@ class Batches:
 
     @property
     def tokens(self) -> int:
-        """Number of tokens of a batch."""
+        """Number of tokens of a batch, ``S``."""
         return len(self._positions)
 
     def at(self, step: int) -> Batch:
         """Return the batch of ``step`` (0-based within the phase)."""
         batch = self._static
         if batch is None:
-            batch = self._assemble(
-                [None if d.whole else self._pick(step, g) for g, d in enumerate(self._draws)]
-            )
+            picks = [
+                None if draw.whole else self._pick(step, i) for i, draw in enumerate(self._draws)
+            ]
+            batch = self._assemble(picks)
         if not self._phase.random_offset:
             return batch
         inputs = batch.inputs
@@ -121,9 +140,10 @@ class Batches:
     def _drawn_together(
         self, worlds: Sequence[World], indices: Ids, size: int, weights: Floats
     ) -> list[_Draw]:
-        """Facts from which a batch takes ``size`` in all, by shape and in proportion."""
-        groups, hidden = [], self._phase.teacherless
-        blank = worlds[0].vocabulary.id(hidden) if hidden else None
+        """Return draws by shape, of ``size`` sequences in all, in proportion to their number."""
+        groups = []
+        token = self._phase.teacherless
+        blank = worlds[0].vocabulary.id(token) if token else None
         for group in shape_groups(worlds, "facts", indices):
             counts = weights[np.searchsorted(self.facts, group.indices)]
             groups.append(sequences_of(group, counts, self._phase, self._model.column, blank))
@@ -132,14 +152,17 @@ class Batches:
         return [_Draw(g, max(1, round(size * len(g) / total)), size == total) for g in groups]
 
     def _assemble(self, picks: Sequence[Tensor | None]) -> Batch:
+        """Return the batch of the picked sequences of each draw; ``None`` picks all of them."""
         replicas = self._model.replicas
-        tokens, labels, rows, passed = [], [], [], 0
+        tokens: list[Tensor] = []
+        labels: list[Labels] = []
+        rows: list[Tensor] = []
+        passed = 0  # labelled positions of earlier draws
         pooled = any(draw.group.pool is not None for draw in self._draws)
         for draw, pick in zip(self._draws, picks, strict=True):
             group = draw.group
-            tokens.append(
-                group.tokens.flatten(-2) if pick is None else take(group.tokens, pick).flatten(-2)
-            )
+            picked = group.tokens if pick is None else take(group.tokens, pick)
+            tokens.append(picked.flatten(-2))
             labels.append(group.labels(pick))
             if pooled:
                 rows.append(passed + _rows(labels[-1]))
@@ -160,17 +183,21 @@ class Batches:
         )
 
     def _pick(self, step: int, draw: int) -> Int[Tensor, "R b"]:
-        """Sequences of a draw that are in the batch of ``step``, epoch after epoch."""
-        size, count = self._draws[draw].size, len(self._draws[draw].group)
-        start, parts = step * size, []
-        while (left := (step + 1) * size - start) > 0:
+        """Return which sequences of a draw are in the batch of ``step``, epoch after epoch."""
+        size = self._draws[draw].size
+        count = len(self._draws[draw].group)
+        start = step * size
+        end = start + size
+        parts = []
+        while start < end:
             epoch, first = divmod(start, count)
-            part = self._order(draw, epoch)[:, first : min(count, first + left)]
+            part = self._order(draw, epoch)[:, first : min(count, first + end - start)]
             parts.append(part)
             start += part.shape[1]
         return torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
 
     def _order(self, draw: int, epoch: int) -> Int[Tensor, "R m"]:
+        """Return the order of a draw's sequences in one epoch; two epochs are remembered."""
         key = (draw, epoch)
         if key not in self._orders:
             self._orders.pop((draw, epoch - 2), None)
@@ -183,7 +210,7 @@ class Batches:
         return self._orders[key]
 
     def _offset(self, step: int) -> Int[Tensor, "R S"]:
-        """What is added to the position of every token at ``step``."""
+        """Return what is added to the position of every token at ``step``."""
         chunk, row = divmod(step, _CHUNK)
         lengths = self._lengths
         if self._offsets is None or self._offsets[0] != chunk:
@@ -210,6 +237,7 @@ class Batches:
 
 
 def _chosen(world: World, phase: Phase) -> tuple[Ids, Floats]:
+    """Return the indices of the facts that a phase trains on, in order, and their weights."""
     facts = world.facts
     if not len(facts):
         raise DataError("the world has no facts to train on")
@@ -222,7 +250,7 @@ def _chosen(world: World, phase: Phase) -> tuple[Ids, Floats]:
 
 
 def _sampling_groups(world: World, phase: Phase, chosen: Ids) -> list[tuple[Ids, int]]:
-    """Facts that are drawn together, and how many a step; first those that no batch names."""
+    """Return the facts that are drawn together, with their number in a step; unnamed ones first."""
     if not isinstance(phase.batch, dict):
         return [(chosen, phase.batch)]
     groups = []
@@ -235,8 +263,9 @@ def _sampling_groups(world: World, phase: Phase, chosen: Ids) -> list[tuple[Ids,
 
 
 def _labelled(draws: Sequence[_Draw]) -> list[Tensor]:
-    """Index in the packed axis of every labelled position, by draw."""
-    positions, start = [], 0
+    """Return the index in the packed axis of every labelled position, by draw."""
+    positions = []
+    start = 0
     for draw in draws:
         length = draw.group.tokens.shape[-1]
         rows = start + length * torch.arange(draw.size).unsqueeze(1)
@@ -246,6 +275,7 @@ def _labelled(draws: Sequence[_Draw]) -> list[Tensor]:
 
 
 def _rows(labels: Labels) -> Tensor:
+    """Return which labelled position each label belongs to."""
     if labels.rows is not None:
         return labels.rows
     return torch.arange(labels.columns.shape[-1], device=labels.columns.device)

@@ -1,7 +1,9 @@
 """Facts as sequences to read and labels to predict, on the model's device.
 
-Facts that share their input, such as all edges that leave a node, can be pooled: one sequence with
-several labels at its last position. Shapes: ``R`` replicas, ``m`` sequences of a shape, ``T``
+:func:`sequences_of` turns facts of one shape into :class:`Sequences`, from which
+:class:`~inweights.training.batches.plans.Batches` takes those of a step. Facts that share their
+input, such as all edges that leave a node, can be pooled: one sequence with several labels at its
+last position (:class:`Pool`). Shapes: ``R`` replicas, ``m`` sequences of a shape, ``T``
 positions, ``P`` labelled positions of each, ``b`` sequences of a batch.
 """
 
@@ -27,6 +29,8 @@ class Labels:
     """Labels of chosen sequences, one after another.
 
     Attributes:
+        columns: Logit column of each label.
+        weights: Weight of each label, not normalised.
         rows: Which labelled position each label belongs to, counted over the chosen sequences;
             ``None`` where every position has one label and they are in order.
     """
@@ -40,11 +44,14 @@ class Labels:
 class Pool:
     """Labels of pooled sequences: those of sequence ``i`` are ``starts[i]`` to ``starts[i + 1]``.
 
+    ``W`` is 1 if replicas share their world, else ``R``.
+
     Attributes:
-        starts: One more than there are sequences. ``W`` is 1 where replicas share their world,
-            else ``R``.
-        places: Index of each label's position among the ``P``.
-        most: How many labels so many sequences, from 1 on, have together at most.
+        starts: Index of the first label of each sequence, and the number of all labels at the end.
+        places: Index of each label's position among the ``P`` labelled positions of its sequence.
+        columns: Logit column of each label.
+        weights: Weight of each label.
+        most: Entry ``b - 1`` is the largest number of labels that ``b`` sequences have together.
     """
 
     starts: Int[Tensor, "W _"]
@@ -54,7 +61,12 @@ class Pool:
     most: tuple[int, ...]
 
     def labels(self, picks: Int[Tensor, "R b"] | None, positions: int) -> Labels:
-        """Labels of the sequences ``picks``, or of all."""
+        """Return the labels of some sequences.
+
+        Args:
+            picks: Indices of ``b`` sequences for each replica; ``None`` for all sequences.
+            positions: Number ``P`` of labelled positions of a sequence.
+        """
         if picks is None:
             picks = torch.arange(self.starts.shape[1] - 1, device=self.starts.device)
             picks = picks.expand(len(self.starts), -1)
@@ -62,18 +74,17 @@ class Pool:
         first = self.starts.expand(replicas, -1).gather(1, picks)
         counts = self.starts.expand(replicas, -1).gather(1, picks + 1) - first
         ends = counts.cumsum(1)
-        # An accelerator need not wait for a number, nor meet another shape at each step.
+        # An accelerator should neither wait for a number nor get other shapes at each step.
         width = int(ends[:, -1].max()) if picks.device.type == "cpu" else self.most[batch - 1]
         slots = torch.arange(width, device=picks.device).expand(replicas, -1)
-        # Replicas differ in how many labels their batch has: the rest of a row counts nothing.
+        # Replicas differ in the number of labels of their batch: the rest of a row has weight 0.
         which = torch.searchsorted(ends, slots.contiguous(), right=True).clamp_(max=batch - 1)
         offset = slots - (ends - counts).gather(1, which)
         inside = slots < ends[:, -1:]
         at = torch.where(inside, first.gather(1, which) + offset, 0)
-        places, columns, weights = (
-            part.expand(replicas, -1).gather(1, at)
-            for part in (self.places, self.columns, self.weights)
-        )
+        places = self.places.expand(replicas, -1).gather(1, at)
+        columns = self.columns.expand(replicas, -1).gather(1, at)
+        weights = self.weights.expand(replicas, -1).gather(1, at)
         return Labels(columns, torch.where(inside, weights, 0.0), which * positions + places)
 
 
@@ -82,10 +93,11 @@ class Sequences:
     """All sequences of one shape that a phase reads.
 
     Attributes:
-        tokens: With the axis of replicas where worlds differ.
-        columns: Logit columns; unused where there is a pool.
-        weights: Weight of each sequence; unused where there is a pool.
-        pool: The labels, where several facts share a sequence.
+        tokens: Token ids ``[m, T]``, or ``[R, m, T]`` if worlds differ.
+        places: Labelled positions of each sequence.
+        columns: Logit column of each label; unused if there is a pool.
+        weights: Weight of each sequence; unused if there is a pool.
+        pool: The labels, if several facts share a sequence; else ``None``.
     """
 
     tokens: Int[Tensor, "*R _ T"]
@@ -96,14 +108,14 @@ class Sequences:
 
     @cached_property
     def even(self) -> bool:
-        """Whether all labels weigh the same."""
+        """Whether all labels have the same weight."""
         return self.pool is None and bool((self.weights == self.weights[0]).all())
 
     def __len__(self) -> int:
         return self.tokens.shape[-2]
 
     def labels(self, picks: Int[Tensor, "R b"] | None) -> Labels:
-        """Labels of the sequences ``picks``, or of all."""
+        """Return the labels of the sequences ``picks``, ``[R, b]``, or of all for ``None``."""
         positions = len(self.places)
         if self.pool is not None:
             return self.pool.labels(picks, positions)
@@ -124,7 +136,18 @@ def sequences_of(
 ) -> Sequences:
     """Return the sequences and labels of facts of one shape.
 
-    The model reads the token ``blank``, if there is one, in place of the answer's own.
+    Args:
+        group: The facts.
+        weights: Weight of each fact.
+        phase: Where labels are, and whether facts with the same input are pooled.
+        column: Logit column of every token, on the device of the result; -1 where it has none.
+        blank: Token id that the model reads in place of the answer's tokens; ``None`` for the
+            answer's own.
+
+    Raises:
+        DataError: A label is not among the model's candidates, or replicas differ in how many
+            inputs they would pool.
+        ConfigError: The phase labels a token that the answer does not have.
     """
     whole = torch.cat([group.prompts, group.answers], dim=-1)
     places = _places(group.prompts.shape[-1], group.answers.shape[-1], phase)
@@ -149,13 +172,19 @@ def sequences_of(
 
 
 def take(values: Int[Tensor, "*_ m T"], picks: Int[Tensor, "R b"]) -> Int[Tensor, "R b T"]:
-    """Select rows for each replica, from shared or separate values."""
+    """Select rows of a matrix for each replica.
+
+    Args:
+        values: One matrix for all replicas, ``[m, T]``, or one each, ``[R, m, T]``.
+        picks: Indices of ``b`` rows for each replica.
+    """
     if values.dim() == 2:
         return values[picks]
     return values.gather(1, picks.unsqueeze(-1).expand(-1, -1, values.shape[-1]))
 
 
 def _places(prompt: int, answer: int, phase: Phase) -> Tensor:
+    """Return the labelled positions of a sequence, from the lengths of prompt and answer."""
     last = prompt + answer - 2
     if phase.place == "every":
         return torch.arange(last + 1)
@@ -174,19 +203,21 @@ def _places(prompt: int, answer: int, phase: Phase) -> Tensor:
 def _pooled(
     inputs: Tensor, columns: Tensor, weights: Tensor, places: Tensor, phase: Phase
 ) -> tuple[Tensor, Pool] | None:
-    """Inputs that differ, and the labels of each; ``None`` where all differ already."""
+    """Return the distinct inputs and the labels of each; ``None`` if all inputs are distinct."""
     worlds = inputs.unsqueeze(0) if inputs.dim() == 2 else inputs
     distinct = [_different(rows.numpy()) for rows in worlds]
     sizes = {len(first) for first, _ in distinct}
     if len(sizes) > 1:
+        listed = " and ".join(str(size) for size in sorted(sizes))
         raise DataError(
-            f"phase '{phase.name}': replicas with {' and '.join(map(str, sorted(sizes)))} "
+            f"phase '{phase.name}': replicas with {listed} "
             "different inputs of one shape cannot be pooled together; train them separately"
         )
     if sizes == {worlds.shape[1]}:
         return None
     every = columns.cpu().expand(len(worlds), -1, -1) if columns.dim() == 2 else columns.cpu()
-    count, positions = worlds.shape[1], len(places)
+    count = worlds.shape[1]
+    positions = len(places)
     parts = []
     for (first, owner), column in zip(distinct, every, strict=True):
         order = np.argsort(owner, kind="stable")
@@ -206,13 +237,21 @@ def _pooled(
 
 
 def _different(rows: Ids) -> tuple[Ids, Ids]:
-    """First place of every different row, in order of appearance, and which of them each row is."""
+    """Return the first index of every distinct row, and for each row the number of its value.
+
+    Both are in the order in which distinct rows first occur.
+    """
     _, first, owner = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     return np.sort(first), np.argsort(np.argsort(first))[owner.ravel()].astype(np.int64)
 
 
 def stacked(parts: Sequence[Num[Tensor, "*_ _"]], replicas: int) -> Num[Tensor, "*_ m"]:
-    """Join along the last axis; a replica axis is added to all parts if one has it."""
+    """Join tensors along the last axis.
+
+    Args:
+        parts: ``[n]`` or ``[R, n]``; if one has the replica axis, the others are expanded to it.
+        replicas: Number of replicas ``R``.
+    """
     if len(parts) == 1:
         return parts[0]
     if all(part.dim() == 1 for part in parts):

@@ -1,9 +1,15 @@
-"""Worlds on the replica axis: statements of one world, or of one world a replica, as tensors."""
+"""Statements of worlds as tensors, shared by all replicas or with a replica axis.
+
+:func:`as_worlds` checks that worlds fit a model, and :func:`shape_groups` groups their statements
+by length. Training, scoring and probes use both. Shapes: ``R`` replicas, ``m`` statements, ``T``
+prompt tokens, ``A`` answer tokens.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -20,10 +26,12 @@ Part = Literal["facts", "queries"]
 
 @dataclass(frozen=True)
 class ShapeGroup:
-    """Statements of one pair of lengths. The leading ``R`` is there only where worlds differ.
+    """Statements with prompts of one length and answers of one length.
 
     Attributes:
-        indices: Place of each statement in the world.
+        indices: Index of each statement in the world.
+        prompts: Token ids, ``[m, T]``, or ``[R, m, T]`` if worlds differ.
+        answers: Token ids, ``[m, A]``, or ``[R, m, A]`` if worlds differ.
     """
 
     indices: Int[Ids, " m"]
@@ -32,7 +40,17 @@ class ShapeGroup:
 
 
 def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
-    """Return one world if all replicas share it, else one a replica."""
+    """Return one world if all replicas share it, else one a replica.
+
+    Args:
+        worlds: A world, or a sequence of one, or one for each replica.
+        model: The model that reads them.
+
+    Raises:
+        ConfigError: The model has no replica axis; it needs :func:`inweights.wrap`.
+        DataError: The number of worlds is wrong, they have more tokens than the model, or they
+            differ in more than their tokens.
+    """
     if not isinstance(model, Model):
         name = (model if isinstance(model, type) else type(model)).__name__
         raise ConfigError(
@@ -55,13 +73,7 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
     if all(w is first or (w.facts.equals(facts) and w.queries.equals(queries)) for w in given):
         return (first,)
     for other in given[1:]:
-        if len(other.vocabulary) != len(first.vocabulary) or any(
-            not np.array_equal(
-                getattr(_part(other, part), column), getattr(_part(first, part), column)
-            )
-            for part in ("facts", "queries")
-            for column in ("prompt_ends", "answer_ends", "roles", "out_of_distribution")
-        ):
+        if not _same_form(other, first):
             raise DataError(
                 "worlds trained as one program must have the same number of tokens and, for "
                 "each role, of statements and of out-of-distribution ones; train the others "
@@ -73,16 +85,35 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
 def shape_groups(
     worlds: Sequence[World], part: Part, indices: Int[Ids, " n"] | None = None
 ) -> list[ShapeGroup]:
-    """Return the statements ``indices`` (all if left out) as tensors, by shape."""
+    """Return statements as tensors, one group for each pair of lengths.
+
+    Args:
+        worlds: One world, or one a replica, of the same form.
+        part: ``facts`` or ``queries``.
+        indices: Indices of the statements; by default all.
+    """
     columns = [list(_part(world, part).by_shape(indices)) for world in worlds]
     groups = []
     for same in zip(*columns, strict=True):
         prompts = np.stack([prompt for _, prompt, _ in same])
         answers = np.stack([answer for _, _, answer in same])
         if len(worlds) == 1:
-            prompts, answers = prompts[0], answers[0]
+            prompts = prompts[0]
+            answers = answers[0]
         groups.append(ShapeGroup(same[0][0], torch.from_numpy(prompts), torch.from_numpy(answers)))
     return groups
+
+
+def _same_form(one: World, other: World) -> bool:
+    """Whether two worlds have as many tokens, and statements of the same lengths and roles."""
+    if len(one.vocabulary) != len(other.vocabulary):
+        return False
+    columns = ("prompt_ends", "answer_ends", "roles", "out_of_distribution")
+    for part, column in product(("facts", "queries"), columns):
+        values = getattr(_part(one, part), column)
+        if not np.array_equal(values, getattr(_part(other, part), column)):
+            return False
+    return True
 
 
 def _part(world: World, part: str) -> Statements:
