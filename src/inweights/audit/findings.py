@@ -228,11 +228,22 @@ def _remarks(audit: Audit) -> Iterator[Finding]:
         "alias": ("act", "set", "of names that may mean the same entity"),
         "one-sided": ("note", "end", "of relations with entities that continue no chain"),
         "inverse": ("note", "pair", "of inverse relations"),
+        "markup": ("act", "kind", "of broken names"),
+        "several": ("act", "relation", "with several values in a cell"),
+        "date": ("act", "remark", "on dates"),
+        "rounded": ("act", "relation", "with rounded numbers"),
+        "digits": ("act", "relation", "with numbers written in two ways"),
     }
     for kind, (level, what, rest) in titles.items():
         texts = [r.text for r in audit.knowledge.remarks if r.kind == kind]
         if texts:
             yield Finding(level, f"{plural(len(texts), what)} {rest}", _some(texts, ". "))
+
+
+def _reading(audit: Audit) -> Iterator[Finding]:
+    texts = [remark.text for remark in audit.knowledge.reading if not remark.sure]
+    if texts:
+        yield Finding("note", "How the file was read", _some(texts, "; "))
 
 
 def _near(audit: Audit) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from inweights.audit.near import missing_rows, near_spellings
+from inweights.audit.repairs import repaired_facts
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.names import alias_groups, is_nothing
 from inweights.worlds.knowledge.remarks import contradictions
@@ -34,7 +35,8 @@ class Mended:
         facts: What is left: ``line`` (of the file), ``subject``, ``relation``, ``object``,
             ``stage``.
         apart: Facts that were set apart: the same columns, and ``why``.
-        changes: A row a change: ``line``, ``change`` (``renamed``, ``left out`` or ``set apart``),
+        changes: A row a change: ``line``, ``change`` (``renamed``, ``split``, ``left out`` or ``set
+            apart``),
             ``before``, ``after``, ``why``. Of ``to decide`` nothing was changed: near spellings
             that were not renamed, and second values where most others have one.
         missing: Facts that a symmetric relation or an inverse lacks, to be accepted: ``subject``,
@@ -48,15 +50,20 @@ class Mended:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of facts that are left, and of changes of each kind."""
-        kinds = ("renamed", "left out", "set apart", "to decide")
+        """Number of facts that are left, and of changes of each kind; of cells split if any was."""
+        split = self.changes.filter(change="split").height
+        kinds = ("renamed", *(["split"] if split else []), "left out", "set apart", "to decide")
         return {"facts": self.facts.height, "missing": self.missing.height} | {
             kind: self.changes.filter(change=kind).height for kind in kinds
         }
 
 
 def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
-    r"""Merge spellings of names, remove duplicates, and set doubtful facts apart.
+    r"""Mend broken names, merge spellings, remove duplicates, and set doubtful facts apart.
+
+    Broken are names with a character reference (``&amp;``), markup or quotes around them; cells
+    with several values are split where each is a name elsewhere; dates become ``YYYY-MM-DD`` where
+    others of the relation are so and the day is sure (:mod:`inweights.audit.repairs`).
 
     The name that most facts have is kept. Set apart are facts about a name that stands for nothing
     (``n/a``), and all values of a subject that has several dates or numbers, or of a relation where
@@ -71,8 +78,8 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
         >>> mend(read_knowledge(path)).facts["object"].to_list()
         ['São Paulo', 'São Paulo', 'São Paulo']
     """
-    facts = knowledge
-    changes: list[tuple[int, str, str, str, str]] = [
+    facts, changes = repaired_facts(knowledge)
+    changes += [
         (remark.lines[1], "left out", remark.text.split(": ", 1)[1], "",
          f"repeats line {remark.lines[0]}")
         for remark in facts.remarks if remark.kind == "duplicate"

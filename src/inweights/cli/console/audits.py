@@ -71,11 +71,13 @@ def audit(
 
 def _mended(mended: Mended, folder: Path | None) -> None:
     counts = mended.counts
+    split = f"{plural(counts['split'], 'cell')} split, " if "split" in counts else ""
     out.print(
         f"\ncorrected copy: {folder}/facts.csv, {plural(counts['facts'], 'fact')}; "
-        f"{plural(counts['renamed'], 'name')} changed, {plural(counts['left out'], 'duplicate')} "
-        f"removed, {plural(counts['set apart'], 'fact')} set apart (set_apart.csv); changes.csv "
-        f"lists each with line and reason, and {counts['to decide']} to decide; missing.csv has "
+        f"{plural(counts['renamed'], 'name')} changed, {split}"
+        f"{plural(counts['left out'], 'duplicate')} removed, {plural(counts['set apart'], 'fact')} "
+        f"set apart (set_apart.csv); changes.csv lists each with line and reason, and "
+        f"{counts['to decide']} to decide; missing.csv has "
         f"{plural(counts['missing'], 'fact')} that others imply, turned",
         soft_wrap=True,
     )

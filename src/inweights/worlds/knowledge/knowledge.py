@@ -191,7 +191,7 @@ def read_knowledge(
     if called:
         reading.append(called.remark(path))
     facts = Knowledge(
-        **_numbered(first),
+        **numbered(first),
         lines=np.array([line for line, _ in first.values()]),
         stages=np.array([stage for _, stage in first.values()]),
         aliases={name: tuple(others) for name, others in aliases.items()},
@@ -234,8 +234,12 @@ class _Labels:
         return Remark("labels", (), text, sure=not self.lacking)
 
 
-def _numbered(triples: Iterable[tuple[str, str, str]]) -> dict[str, Any]:
-    """Names in the order that they come in, and the triples as their numbers."""
+def numbered(triples: Iterable[tuple[str, str, str]]) -> dict[str, Any]:
+    """Return names in the order that they come in, and the triples as their numbers.
+
+    Args:
+        triples: Subject, relation and object of each, by name.
+    """
     found = list(triples)
     entities = dict.fromkeys(name for s, _, o in found for name in (s, o))
     relations = dict.fromkeys(r for _, r, _ in found)

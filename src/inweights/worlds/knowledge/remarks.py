@@ -8,6 +8,7 @@ import numpy as np
 
 from inweights.support.progress import plural
 from inweights.worlds.knowledge.names import alias_groups, is_literal, is_nothing, literals
+from inweights.worlds.knowledge.values import value_remarks
 from inweights.worlds.readers.remark import Remark
 from inweights.worlds.world import Ids
 
@@ -29,7 +30,7 @@ def remarks_on(
     lines: Ids,
     aliases: Mapping[str, Sequence[str]],
 ) -> Iterator[Remark]:
-    """Yield contradictions, blanks, literals, aliases, one-sided ends and inverses, in turn.
+    """Yield contradictions, blanks, literals, aliases, one-sided ends, inverses and broken values.
 
     Args:
         entities: Names.
@@ -47,6 +48,7 @@ def remarks_on(
     yield from _aliases(entities, first, relations, told, aliases)
     yield from _one_sided(entities, groups, triples, lines)
     yield from _inverses(relations, groups, triples, lines)
+    yield from value_remarks(entities, relations, triples, lines)
 
 
 def _first_lines(columns: Ids, lines: Ids, n: int) -> list[int]:

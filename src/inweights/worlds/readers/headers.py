@@ -104,7 +104,7 @@ def found_roles(names: Sequence[str]) -> dict[str, int]:
     """Return the roles that words of a header name, though some may be missing.
 
     Example:
-        >>> found_roles(["subject", "prompt", "target_new"])
+        >>> found_roles(["subject", "prompt", "answer"])
         {'subject': 0}
     """
     return _by_words(names)

@@ -1,0 +1,93 @@
+"""Facts with broken names mended, cells of several values split, and dates in one format.
+
+Only where it is sure: a name that can be told to be broken from itself, a cell whose parts are all
+names of their own, a date whose day is not open. What is not is listed ``to decide``.
+"""
+
+from collections import defaultdict
+from dataclasses import replace
+
+import numpy as np
+
+from inweights.worlds.knowledge.dates import serial_day, written_date
+from inweights.worlds.knowledge.knowledge import Knowledge, numbered
+from inweights.worlds.knowledge.repair import parts_of, repaired
+
+#: Line, change, before, after and reason.
+Change = tuple[int, str, str, str, str]
+_ISO = "YYYY-MM-DD"
+
+
+def repaired_facts(facts: Knowledge) -> tuple[Knowledge, list[Change]]:
+    """Return the facts with what is surely broken mended, and all changes.
+
+    Args:
+        facts: The facts; they are returned as they are where nothing is broken.
+    """
+    changes: list[Change] = []
+    known = frozenset(facts.entities)
+    dated = _dated(facts)
+    told: set[str] = set()
+    rows: list[tuple[str, str, str]] = []
+    origin: list[int] = []
+    for i in range(len(facts)):
+        names = facts.names(i)
+        line = int(facts.lines[i])
+        subject, relation, thing = (_mended(name, line, told, changes) for name in names)
+        if relation in dated and names[1] == relation:
+            thing = _day(names, thing, line, changes)
+        parts = parts_of(thing, known)
+        if parts and all(part in known for part in parts):
+            before = ", ".join(names)
+            changes.append((line, "split", before, "; ".join(parts), "each is a name elsewhere"))
+        else:
+            parts = (thing,)
+        for part in parts:
+            rows.append((subject, relation, part))
+            origin.append(i)
+    if not any(change != "to decide" for _, change, *_ in changes):
+        return facts, changes
+    place = np.array(origin)
+    named = numbered(rows)
+    return replace(facts, **named, lines=facts.lines[place], stages=facts.stages[place]), changes
+
+
+def _mended(name: str, line: int, told: set[str], changes: list[Change]) -> str:
+    new, why = repaired(name)
+    if why and name not in told:
+        told.add(name)
+        changes.append((line, "renamed", name, new, why))
+    return new
+
+
+def _dated(facts: Knowledge) -> set[str]:
+    """Relations whose values are dates in several formats, of which most are one."""
+    forms: defaultdict[str, list[str]] = defaultdict(list)
+    for _, r, o in facts.triples.tolist():
+        found = written_date(facts.entities[o])
+        forms[facts.relations[r]].append(found.form if found else "")
+    return {
+        relation
+        for relation, own in forms.items()
+        if _ISO in own and len(set(own)) > 1 and own.count("") <= 0.5 * len(own)
+    }
+
+
+def _day(names: tuple[str, str, str], thing: str, line: int, changes: list[Change]) -> str:
+    """The day of a date where it is sure; what is open is to be decided."""
+    found = written_date(thing)
+    before = ", ".join(names)
+    if found is None:
+        day = serial_day(thing)
+        if day:
+            changes.append((line, "to decide", before, day, "may be a spreadsheet's day"))
+    elif not found.exists:
+        changes.append((line, "to decide", before, "", "there is no such day"))
+    elif not found.day:
+        changes.append((line, "to decide", before, "", "day and month may be either way round"))
+    elif found.day != thing:
+        changes.append(
+            (line, "renamed", thing, found.day, f"a date in another format, {found.form}")
+        )
+        return found.day
+    return thing

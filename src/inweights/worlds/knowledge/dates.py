@@ -1,0 +1,109 @@
+"""Dates as people and spreadsheets write them: which format, which day, and whether it exists."""
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from typing import NamedTuple
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_NAME = "|".join(f"{name}[a-z]*" for name in _MONTHS)
+#: Formats: the groups y, m and d, or a month's name.
+_FORMATS = {
+    "YYYY-MM-DD": r"(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})",
+    "YYYY-MM-DD with a time": (
+        r"(?P<y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2})[T ]"
+        r"(?P<t>\d{2}:\d{2}[\d:.]*)\s?(Z|[+-]\d{2}:?\d{2})?"
+    ),
+    "YYYY/MM/DD": r"(?P<y>\d{4})[/.](?P<m>\d{1,2})[/.](?P<d>\d{1,2})",
+    "DD.MM.YYYY": r"(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{4})",
+    "DD/MM/YYYY or MM/DD/YYYY": r"(?P<a>\d{1,2})[/-](?P<b>\d{1,2})[/-](?P<y>\d{4}|\d{2})",
+    "1 April 2019": (
+        rf"(?P<d>\d{{1,2}})(st|nd|rd|th)?\.?[\s-](?P<n>{_NAME})\.?,?[\s-](?P<y>\d{{4}})"
+    ),
+    "April 1, 2019": rf"(?P<n>{_NAME})\.?\s(?P<d>\d{{1,2}})(st|nd|rd|th)?,?\s(?P<y>\d{{4}})",
+}
+_COMPILED = {name: re.compile(text, re.IGNORECASE) for name, text in _FORMATS.items()}
+#: A day and a month without a year, as a spreadsheet makes of a name like SEPT2 or MARCH1.
+_SHORT = re.compile(
+    rf"\d{{1,2}}-({'|'.join(_MONTHS)})|({'|'.join(_MONTHS)})-\d{{2}}", re.IGNORECASE
+)
+#: Numbers that spreadsheets have for the days from 1954 to 2064.
+_SERIALS = (20_000, 60_000)
+_EPOCH = date(1899, 12, 30)
+
+
+class Written(NamedTuple):
+    """A date as it is written.
+
+    Attributes:
+        form: Its format.
+        day: The day as ``YYYY-MM-DD``; empty where the format leaves it open.
+        exists: Whether there is such a day.
+    """
+
+    form: str
+    day: str
+    exists: bool
+
+
+def written_date(name: str) -> Written | None:
+    """Return how a date is written, or ``None`` if a name is none.
+
+    Example:
+        >>> written_date("Apr 1, 2019")
+        Written(form='April 1, 2019', day='2019-04-01', exists=True)
+        >>> written_date("2018-02-30").exists, written_date("01/04/2019").day, written_date("Ana")
+        (False, '', None)
+    """
+    if not any(c.isdigit() for c in name):
+        return None
+    for form, pattern in _COMPILED.items():
+        found = pattern.fullmatch(name)
+        if found:
+            parts = found.groupdict()
+            return _either(form, parts) if "a" in parts else _read(form, parts)
+    return None
+
+
+def is_short_date(name: str) -> bool:
+    """Whether a name is a day and a month alone, as spreadsheets write ``SEPT2``.
+
+    Example:
+        >>> [is_short_date(name) for name in ("2-Sep", "Mar-01", "SEPT2")]
+        [True, True, False]
+    """
+    return bool(_SHORT.fullmatch(name))
+
+
+def serial_day(name: str) -> str:
+    """Return the day that a spreadsheet's number may stand for; empty if it is none.
+
+    Example:
+        >>> serial_day("43556"), serial_day("144")
+        ('2019-04-01', '')
+    """
+    if not re.fullmatch(r"\d{5}", name) or not _SERIALS[0] <= int(name) <= _SERIALS[1]:
+        return ""
+    return (_EPOCH + timedelta(days=int(name))).isoformat()
+
+
+def _read(form: str, parts: dict[str, str | None]) -> Written:
+    month = parts.get("m") or str(1 + _MONTHS.index(str(parts["n"]).lower()[:3]))
+    day = _day(int(str(parts["y"])), int(month), int(str(parts["d"])))
+    timed = re.sub(r"[0:.]", "", parts.get("t") or "")  # not midnight
+    return Written(form, "" if timed else day, bool(day))
+
+
+def _either(form: str, parts: dict[str, str | None]) -> Written:
+    """A date whose first number may be the day or the month."""
+    first, second, year = (int(str(parts[key])) for key in ("a", "b", "y"))
+    year += 2000 if year < 100 else 0
+    days = {day for day in (_day(year, second, first), _day(year, first, second)) if day}
+    exists = bool(days)
+    return Written(form, days.pop() if len(days) == 1 else "", exists)
+
+
+def _day(year: int, month: int, day: int) -> str:
+    try:
+        return datetime(year, month, day, tzinfo=UTC).date().isoformat()
+    except ValueError:
+        return ""

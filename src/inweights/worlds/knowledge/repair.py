@@ -1,0 +1,124 @@
+"""Names that are broken in a way that can be told from the name alone, and how they should read."""
+
+import html
+import json
+import re
+from collections.abc import Container
+from functools import lru_cache
+from urllib.parse import unquote
+
+_REFERENCE = re.compile(r"&(#\d+|#x[0-9a-f]+|[a-z]+\d*);", re.IGNORECASE)
+_LINK = re.compile(r"\[\[([^\[\]|]+)(?:\|([^\[\]|]+))?\]\]")
+_INVISIBLE = re.compile("[\u200b\u2060\ufeff\u00ad]")
+_STRONG = re.compile(r"\*\*([^*]+)\*\*|__([^_]+)__|<([a-z]+)>([^<>]+)</\3>", re.IGNORECASE)
+_QUOTES = {"'": "'", '"': '"', "“": "”", "„": "“", "«": "»", "‘": "’", "`": "`"}
+_ENCODED = re.compile(r"%[0-9A-F]{2}", re.IGNORECASE)
+
+
+@lru_cache(maxsize=2**16)
+def repaired(name: str) -> tuple[str, str]:
+    """Return a name as it should read, and what was wrong with it; the name itself if nothing.
+
+    Example:
+        >>> repaired("Quill &amp; Co"), repaired("Leeds")
+        (('Quill & Co', 'a character reference of HTML'), ('Leeds', ''))
+        >>> repaired("[[Leeds]]"), repaired("'Leeds'")
+        (('Leeds', 'a link of a wiki'), ('Leeds', 'quotes around the name'))
+    """
+    for wrong, mended in (
+        ("a character reference of HTML", _unescaped),
+        ("letters read in the wrong encoding", _decoded),
+        ("an invisible character", _visible),
+        ("a link of a wiki", _unlinked),
+        ("markup of a text", _plain),
+        ("quotes around the name", _unquoted),
+        ("letters encoded as in an address", _readable),
+    ):
+        new = " ".join(mended(name).split())
+        if new and new != name:
+            return new, wrong
+    return name, ""
+
+
+def parts_of(name: str, known: Container[str]) -> tuple[str, ...]:
+    """Return the values that a cell seems to hold; empty if it is one.
+
+    Args:
+        name: The cell.
+        known: Names that stand alone elsewhere: by a comma or stroke a name is parted only where
+            each part is one of them.
+
+    Example:
+        >>> parts_of("Finnish; Sami", ()), parts_of("Washington, D.C.", ("Washington",))
+        (('Finnish', 'Sami'), ())
+    """
+    if name.startswith("[[") or "://" in name:
+        return ()
+    inner = name[1:-1] if name[:1] + name[-1:] in ("[]", "{}") else ""
+    if inner:
+        return _listed(name, inner)
+    for separator in (r"\s*[;|]\s*", r"\s*\n\s*"):
+        found = _parted(separator, name)
+        if found:
+            return found
+    for separator in (r",\s*", r"\s*/\s*", r"\s+(?:and|und|et|y|&|\+)\s+"):
+        found = _parted(separator, name)
+        if found and all(part in known for part in found):
+            return found
+    return ()
+
+
+def _parted(separator: str, name: str) -> tuple[str, ...]:
+    found = tuple(part.strip() for part in re.split(separator, name) if part.strip())
+    return found if len(found) > 1 else ()
+
+
+def _listed(name: str, inner: str) -> tuple[str, ...]:
+    try:
+        found = json.loads(name)
+    except (ValueError, RecursionError):
+        found = None
+    if isinstance(found, list) and found and all(isinstance(part, str) for part in found):
+        return tuple(part.strip() for part in found if part.strip())
+    return tuple(part.strip(" '\"") for part in _parted(r"\s*[,;|]\s*", inner))
+
+
+def _unescaped(name: str) -> str:
+    return html.unescape(name) if _REFERENCE.search(name) else name
+
+
+def _decoded(name: str) -> str:
+    if not set("ÃÂâÅÄ") & set(name):
+        return name
+    try:
+        return name.encode("cp1252").decode("utf-8")
+    except UnicodeError:
+        return name
+
+
+def _visible(name: str) -> str:
+    return _INVISIBLE.sub("", name)
+
+
+def _unlinked(name: str) -> str:
+    found = _LINK.fullmatch(name)
+    return (found[2] or found[1]) if found else name
+
+
+def _plain(name: str) -> str:
+    found = _STRONG.fullmatch(name)
+    return (found[1] or found[2] or found[4]) if found else name
+
+
+def _unquoted(name: str) -> str:
+    end = _QUOTES.get(name[:1])
+    inner = name[1:-1]
+    whole = end is not None and len(name) > 2 and name.endswith(end)
+    return inner if whole and end not in inner else name
+
+
+def _readable(name: str) -> str:
+    if not _ENCODED.search(name) or " " in name or "://" in name:
+        return name
+    found = unquote(name, errors="replace")
+    return name if "\ufffd" in found else found

@@ -1,0 +1,161 @@
+"""Values that only look alike, or that a program broke: what they are, where, and what to do.
+
+:func:`value_remarks` gives one remark of each kind for each relation; how names are mended is in
+:mod:`.repair`, how dates are read in :mod:`.dates`.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from inweights.worlds.knowledge.dates import is_short_date, serial_day, written_date
+from inweights.worlds.knowledge.repair import parts_of, repaired
+from inweights.worlds.readers.remark import Remark
+from inweights.worlds.world import Ids
+
+#: Kinds of these remarks.
+KINDS = ("markup", "several", "date", "rounded", "digits")
+
+_ROUNDED = re.compile(r"[+-]?\d([.,]\d+)?E\+?(\d{2,})", re.IGNORECASE)
+_LONG = re.compile(r"\d{13,}000")
+_NAMED = 5
+#: Digits from which on a spreadsheet rounds.
+_EXACT = 10
+#: Share of the values of a relation that makes others among them odd.
+_SOME = 0.3
+
+#: A name and the line where it stands first.
+Cell = tuple[str, int]
+
+
+def value_remarks(
+    entities: Sequence[str], relations: Sequence[str], triples: Ids, lines: Ids
+) -> Iterator[Remark]:
+    """Yield remarks on broken names, cells with several values, dates and numbers.
+
+    Args:
+        entities: Names.
+        relations: Names.
+        triples: Subject, relation and object of each triple, as indices, ``[M, 3]``.
+        lines: Line of each triple, ``[M]``.
+    """
+    columns: defaultdict[tuple[int, int], dict[str, list[int]]] = defaultdict(dict)
+    first: dict[str, int] = {}
+    for (s, r, o), line in zip(triples.tolist(), lines.tolist(), strict=True):
+        for end, entity in ((0, s), (2, o)):
+            columns[r, end].setdefault(entities[entity], []).append(line)
+            first.setdefault(entities[entity], line)
+        first.setdefault(relations[r], line)
+    yield from _markup(first)
+    known = frozenset(entities)
+    for (r, end), values in sorted(columns.items()):
+        what = relations[r] if end == 2 else f"subjects of {relations[r]}"
+        cells = [(name, at[0]) for name, at in values.items()]
+        yield from _several(what, cells, known)
+        yield from _dates(what, cells)
+        yield from _rounded(what, values)
+        yield from _digits(what, cells)
+
+
+def _markup(first: dict[str, int]) -> Iterator[Remark]:
+    found: defaultdict[str, list[tuple[str, str, int]]] = defaultdict(list)
+    for name, line in first.items():
+        new, why = repaired(name)
+        if why:
+            found[why].append((name, new, line))
+    for why, names in found.items():
+        told = [f"'{old}' (line {line}) as '{new}'" + f" (line {first[new]})" * (new in first)
+                for old, new, line in names[:_NAMED]]  # fmt: skip
+        text = f"{why}: read {'; '.join(told)}{_more(names)}? --fix writes it so"
+        yield Remark("markup", tuple(line for *_, line in names), text)
+
+
+def _several(what: str, cells: Sequence[Cell], known: frozenset[str]) -> Iterator[Remark]:
+    found = [(name, line) for name, line in cells if parts_of(name, known)]
+    shared = any(part in known for name, _ in found for part in parts_of(name, known))
+    if found and (shared or len(found) > 1):
+        text = (
+            f"{what}: cells hold several values, {_listed(found)}; no question chains there: write "
+            "a fact for each (--fix does where each is a name elsewhere)"
+        )
+        yield Remark("several", tuple(line for _, line in found), text)
+
+
+def _dates(what: str, cells: Sequence[Cell]) -> Iterator[Remark]:
+    dates = [(name, line, found) for name, line in cells if (found := written_date(name))]
+    forms: dict[str, Cell] = {}
+    for name, line, found in dates:
+        forms.setdefault(found.form, (name, line))
+    serials = [(name, line) for name, line in cells if serial_day(name)]
+    if len(dates) < _SOME * len(cells) or len(dates) <= len(serials):
+        serials = []
+    if len(forms) + bool(serials) > 1:
+        shown = [*forms.values(), *serials[:1]]
+        text = (
+            f"{what}: dates in {len(shown)} formats, {_listed(shown)}, so that one day has several "
+            "names; write all as YYYY-MM-DD (--fix does where the day is sure)"
+        )
+        yield Remark("date", tuple(line for _, line in shown), text)
+    if serials:
+        told = ", ".join(
+            f"{name} (line {line}): {serial_day(name)}" for name, line in serials[:_NAMED]
+        )
+        text = f"{what}: numbers among dates may be a spreadsheet's days: {told}{_more(serials)}"
+        yield Remark("date", tuple(line for _, line in serials), text)
+    none = [(name, line) for name, line, found in dates if not found.exists]
+    if none:
+        text = f"{what}: {_listed(none)}: there is no such day; correct it"
+        yield Remark("date", tuple(line for _, line in none), text)
+    short = [(name, line) for name, line in cells if is_short_date(name)]
+    if short and len(short) + len(dates) < len(cells):
+        text = (
+            f"{what}: dates among names, {_listed(short)}: spreadsheets write names such as SEPT2 "
+            "or MARCH1 so; put the names back, in a column that is formatted as text"
+        )
+        yield Remark("date", tuple(line for _, line in short), text)
+
+
+def _rounded(what: str, values: dict[str, list[int]]) -> Iterator[Remark]:
+    found = []
+    for name, lines in values.items():
+        match = _ROUNDED.fullmatch(name)
+        if (match and int(match[2]) >= _EXACT) or _LONG.fullmatch(name):
+            found.append((name, lines[0], lines))
+    if found:
+        same = [name for name, _, lines in found if len(lines) > 1]
+        shared = f"; {same[0]} stands in {len(values[same[0]])} lines" if same else ""
+        cells = [(name, line) for name, line, _ in found]
+        text = (
+            f"{what}: numbers that lost digits, {_listed(cells)}{shared}: export them as text, "
+            "since different ones have become one name"
+        )
+        yield Remark("rounded", tuple(line for *_, lines in found for line in lines), text)
+
+
+def _digits(what: str, cells: Sequence[Cell]) -> Iterator[Remark]:
+    whole = [(name, line) for name, line in cells if name.isdigit()]
+    padded = [(name, line) for name, line in whole if name.startswith("0") and len(name) > 1]
+    longest = max((len(name) for name, _ in padded), default=0)
+    short = [(name, line) for name, line in whole if len(name) < longest]
+    if padded and short:
+        text = (
+            f"{what}: some numbers begin with zeros, {_listed(padded)}, and others are shorter, "
+            f"{_listed(short)}: zeros may be lost; write all with {longest} digits"
+        )
+        yield Remark("digits", tuple(line for _, line in [*padded, *short]), text)
+    plain = {name for name, _ in whole}
+    point = [(name, line) for name, line in cells if re.fullmatch(r"\d+\.0", name)]
+    both = [(name, line) for name, line in point if name[:-2] in plain]
+    if both or (point and whole):
+        odd = both or point
+        text = f"{what}: whole numbers are also written with .0, {_listed(odd)}: write them one way"
+        yield Remark("digits", tuple(line for _, line in odd), text)
+
+
+def _listed(cells: Sequence[Cell]) -> str:
+    shown = ", ".join(f"'{name}' (line {line})" for name, line in cells[:_NAMED])
+    return shown + _more(cells)
+
+
+def _more(items: Sequence[object]) -> str:
+    return f" … and {len(items) - _NAMED:,} more" if len(items) > _NAMED else ""
