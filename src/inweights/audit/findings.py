@@ -248,8 +248,12 @@ def _reading(audit: Audit) -> Iterator[Finding]:
 
 def _near(audit: Audit) -> Iterator[Finding]:
     names = audit.knowledge.entities
-    sure = [near for near in near_spellings(names, audit.knowledge.triples) if near.sure]
-    texts = [f"'{names[near.name]}', '{names[near.other]}': {near.why}" for near in sure]
+    near = near_spellings(names, audit.knowledge.triples)
+    torn = [f"'{names[one.name]}', '{names[one.other]}': {one.why}" for one in near if one.torn]
+    if torn:
+        title = f"{plural(len(torn), 'name')} that may be misspelt, though a value differs"
+        yield Finding("act", title, _some(torn, "; "))
+    texts = [f"'{names[one.name]}', '{names[one.other]}': {one.why}" for one in near if one.sure]
     if texts:
         text = f"{_some(texts, '; ')} `--fix FOLDER --near` takes the second name."
         yield Finding("act", f"{plural(len(texts), 'name')} that may be misspelt", text)

@@ -38,6 +38,9 @@ class Near(NamedTuple):
         agree: How many of their facts speak for one entity.
         sure: Whether to rename without being asked: nothing speaks against it, and the rarer one
             lacks what others of its kind have, or has what the other lacks.
+        torn: Whether they have different values of a relation that has one, while the rarer one
+            has no other fact and lacks what others of its kind have: one name, and one of
+            the two values wrong, or two names.
     """
 
     name: int
@@ -45,6 +48,7 @@ class Near(NamedTuple):
     why: str
     agree: int
     sure: bool
+    torn: bool = False
 
 
 def near_spellings(names: Sequence[str], triples: Ids) -> list[Near]:
@@ -61,7 +65,13 @@ def near_spellings(names: Sequence[str], triples: Ids) -> list[Near]:
     found: list[Near] = []
     for a, b, how in _pairs(names, np.unique(triples[:, [0, 2]])):
         name, other = sorted((a, b), key=lambda i: (kinds.uses[i], i))
-        if kinds.alike(name, other) and not kinds.conflict(name, other):
+        if not kinds.alike(name, other):
+            continue
+        if kinds.conflict(name, other):
+            if kinds.incomplete(name, other):
+                text = f"{how}; it lacks what others have, but a value differs"
+                found.append(Near(name, other, text, 0, sure=False, torn=True))
+        else:
             agree, sure = kinds.evidence(name, other)
             text = f"{how}; {agree} of their facts agree" if agree else how
             found.append(Near(name, other, text, agree, sure))
@@ -138,6 +148,13 @@ class _Kinds:
             and not self.values[a, role[0]] & self.values[b, role[0]]
             for role in own
         )  # fmt: skip
+
+    def incomplete(self, name: int, other: int) -> bool:
+        """Whether the rarer one has one fact, and lacks what others of its kind have."""
+        own, theirs = self.roles[name], self.roles[other]
+        rule = {q for p in own for q in self.holders if q[1] == 0 and self._ruled(p, q, name)}
+        lacking = [q for q in rule if q not in own and q in theirs]
+        return bool(lacking) and self.uses[name] == 1 and self.uses[other] >= _COMMON
 
     def evidence(self, name: int, other: int) -> tuple[int, bool]:
         """How many facts agree, and whether the rarer one is no entity of its own."""
