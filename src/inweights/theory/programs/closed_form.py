@@ -1,12 +1,21 @@
-"""The optimum of program (2) for the world of complexity one in closed form, with its proof (ours).
+"""Give the optimum of program (2) for the two-hop world of complexity one in closed form (ours).
 
-The paper proves the signs of the margins (Identity Bridge, Theorems 1 and 2) under assumptions on
-the optimum. The optimum itself and multipliers that prove it can be written down, with identity up
-to one number ``b`` between 1 and 2, the root of a monotone equation. ``docs/theory.md`` has the
-proofs; here are the formulas, and what a proof of optimality needs to be checked by plain numbers.
+:func:`closed_form` returns the optimum and dual multipliers that prove it, for any number of
+entities; :func:`transfer_margin` gives the margin of an untrained fact about a group. The
+numeric solvers (:func:`~.nuclear_norm.solve`, :func:`~.symmetric_solver.solve_symmetric`) are
+tested against them, and recipes compare trained models with them.
 
-Shapes: ``M`` prompts (``2n``, with identity ``3n``), ``P`` inputs (``2n + 2``), ``K`` outputs
-(``2n``).
+The paper proves the signs of the margins (Identity Bridge, Theorems 1 and 2) under assumptions
+on the optimum. The optimum itself can be written down; with identity facts up to one number
+``b`` between 1 and 2, the root of a monotone equation. ``docs/theory.md`` has the proofs.
+
+Shapes: ``n`` entities of each kind (the paper's ``N``), ``M`` prompts (``2n``, with identity
+``3n``), ``P`` inputs (``2n + 2``), ``K`` outputs (``2n``).
+
+Kinds of constraints are named by prompt and competing output, such as
+``"first hop, other bridge"`` (prompt ``(a_i, r1)``, right answer ``b_i``, wrong output
+``b_j``). *Own* means that the output has the prompt's index, *other* that it has not; a star
+marks constraints that the paper leaves out.
 """
 
 from __future__ import annotations
@@ -14,6 +23,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -27,14 +37,22 @@ MARGIN_LIMIT = (2 + 2**0.5) ** -0.5
 
 @dataclass(frozen=True, eq=False)
 class ClosedForm:
-    """The one optimum of program (2), and multipliers that prove it.
+    """Optimum of program (2) at complexity one, and multipliers that prove it optimal.
 
     Attributes:
-        n: ``N``.
-        identity: Whether identities are facts.
-        parameters: The optimum, in the form (3).
-        multipliers: The multiplier of each single constraint, by the name of its kind. Kinds with
-            a positive one are tight at every optimum; the others have 0.
+        n: Number of subjects, of bridges and of objects: the paper's ``N``.
+        identity: Whether the identity facts ``(b_i) → b_i`` are trained.
+        parameters: The optimum in the symmetric form of equation (3).
+        multipliers: Lagrange multiplier of one constraint of each kind, by the kind's name.
+            Kinds with a positive one are tight at every optimum; kinds that are missing have
+            0.
+
+    Example:
+        >>> known = closed_form(3)
+        >>> known.prompts().shape, known.dual().shape
+        ((9, 8), (9, 6))
+        >>> abs(known.gap) < 1e-12
+        True
     """
 
     n: int
@@ -44,91 +62,153 @@ class ClosedForm:
 
     @cached_property
     def norm(self) -> float:
-        """Nuclear norm of the optimum."""
+        """Nuclear norm of the optimum, ``‖W‖_*``."""
         return self.parameters.norm(self.n)
 
     @cached_property
     def totals(self) -> dict[str, float]:
-        """Sum of the multipliers of each kind: those of the program in twelve parameters."""
-        own, other = self.n, self.n * (self.n - 1)
-        return {k: v * (own if "own" in k else other) for k, v in self.multipliers.items()}
+        """Sum of the multipliers over all constraints of each kind, by the kind's name.
+
+        These are the multipliers of the program in twelve parameters, where a kind is one
+        constraint.
+        """
+        return {name: self._count(name) * value for name, value in self.multipliers.items()}
+
+    def _count(self, name: str) -> int:
+        """Number of single constraints of one kind: ``n`` own answers, ``n (n - 1)`` others."""
+        return self.n if "own" in name else self.n * (self.n - 1)
 
     @property
     def bound(self) -> float:
-        """Lower bound on the norm of every feasible matrix, from the multipliers alone."""
+        """Lower bound on the nuclear norm of every feasible matrix, from the multipliers alone."""
         return sum(self.totals.values()) / max(1.0, self.operator_norm)
 
     @property
     def gap(self) -> float:
-        """Relative gap of norm and bound: rounding, at any size."""
+        """Relative duality gap, ``1 - bound / norm``: rounding error only, for any ``n``."""
         return float(1.0 - self.bound / self.norm)
 
     @cached_property
     def operator_norm(self) -> float:
-        """``‖Xᵀ U‖_op`` of the multipliers, by its two blocks: at most 1 if they are feasible."""
+        """Operator norm ``‖Xᵀ U‖_op`` of the multipliers; they are feasible if it is at most 1."""
         return max(float(np.linalg.svd(m, compute_uv=False)[0]) for m in self._blocks())
 
     def _blocks(self) -> tuple[Floats, Floats]:
-        """``Xᵀ U`` on vectors that sum to 0 (subject, bridge), and on means (with the relations).
-
-        Columns are bridges and objects.
-        """
-        n, m = self.n, self.multipliers
-        zero = dict.fromkeys(constraints(), 0.0) | m
-        p = {hop: zero[f"{hop} hop, other {kind}"] for hop, kind in _SAME}
-        q = {hop: zero[f"{hop} hop, own {kind}"] for hop, kind in _CROSS}
-        s = {hop: zero[f"{hop} hop, other {kind}*"] for hop, kind in _CROSS}
-        cross = {hop: q[hop] + (n - 1) * s[hop] for hop in q}  # what a prompt takes from the others
-        i = zero["identity, own object"]
-        tops = {hop: n * p[hop] + cross[hop] for hop in p}
-        off = {hop: q[hop] - s[hop] for hop in q}
-        one = np.array([[tops["first"], -off["first"]], [i - off["second"], tops["second"] - i]])
-        first, second, root = cross["first"], cross["second"], np.sqrt(n)
-        return one, np.outer([first, i - second, root * first, -root * second], [1.0, -1.0])
+        """Return the blocks of ``Xᵀ U``: on vectors that sum to 0, 2 by 2, and on means, 4 by 2."""
+        n = self.n
+        value = dict.fromkeys(constraints(), 0.0) | self.multipliers
+        first = _hop_multipliers(value, n, "first", right_kind="bridge", wrong_kind="object")
+        second = _hop_multipliers(value, n, "second", right_kind="object", wrong_kind="bridge")
+        identity = value["identity, own object"]
+        # Rows: subjects, bridges. Columns: bridges, objects.
+        centred = np.array(
+            [
+                [first.diagonal, -first.off_diagonal],
+                [identity - second.off_diagonal, second.diagonal - identity],
+            ]
+        )
+        # Rows: mean subject, mean bridge, r1, r2. Each sums to 0 over the two kinds of outputs.
+        root = np.sqrt(n)
+        means = [
+            first.other_kind,
+            identity - second.other_kind,
+            root * first.other_kind,
+            -root * second.other_kind,
+        ]
+        return centred, np.outer(means, [1.0, -1.0])
 
     def prompts(self) -> Float[Floats, "M P"]:
-        """``X``, ``P = 2n + 2``: first hops, second hops and, if they are facts, identities."""
+        """Return the design matrix ``X`` of all training prompts.
+
+        Returns:
+            Token counts ``[M, P]``. Rows: first hops, second hops, then identities if they are
+            trained. Columns: subjects, bridges, ``r1``, ``r2``.
+        """
         n = self.n
-        eye, none, one, zero = np.eye(n), np.zeros((n, n)), np.ones((n, 1)), np.zeros((n, 1))
-        rows = [[eye, none, one, zero], [none, eye, zero, one], [none, eye, zero, zero]]
+        eye, none = np.eye(n), np.zeros((n, n))
+        one, zero = np.ones((n, 1)), np.zeros((n, 1))
+        rows = [
+            [eye, none, one, zero],  # (a_i, r1)
+            [none, eye, zero, one],  # (b_i, r2)
+            [none, eye, zero, zero],  # (b_i)
+        ]
         return np.block(rows if self.identity else rows[:2])
 
     def answers(self) -> Int[Ids, " M"]:
-        """Column of the right answer of each prompt."""
+        """Return the column of each prompt's right answer, ``[M]``: bridges, then objects."""
         hops = np.arange(2 * self.n)
         return np.concatenate([hops, hops[: self.n]]) if self.identity else hops
 
     def prices(self) -> Float[Floats, "M K"]:
-        """The multiplier of each output that a prompt's answer has to beat."""
+        """Return the multiplier of every single constraint.
+
+        Returns:
+            ``[M, K]``: row ``m``, column ``k`` has the multiplier of "the answer of prompt
+            ``m`` beats output ``k`` by 1"; 0 at the right answer itself.
+        """
         n = self.n
-        prices = np.zeros((len(self.answers()), 2 * n))
-        eye = np.eye(n, dtype=bool)
+        multipliers = np.zeros((len(self.answers()), 2 * n))
+        own = np.eye(n, dtype=bool)
+        first_row = {"first hop": 0, "second hop": n, "identity": 2 * n}
         for name, value in self.multipliers.items():
             prompt, output = name.split(", ")
-            rows = {"first hop": 0, "second hop": n, "identity": 2 * n}[prompt]
+            row = first_row[prompt]
             column = 0 if "bridge" in output else n
-            block = prices[rows : rows + n, column : column + n]
-            block[eye if "own" in output else ~eye] = value
-        return prices
+            block = multipliers[row : row + n, column : column + n]
+            block[own if "own" in output else ~own] = value
+        return multipliers
 
     def dual(self) -> Float[Floats, "M K"]:
-        """``U``: minus every price, and their sum at the right answer."""
-        prices = self.prices()
-        dual = -prices
-        dual[np.arange(len(prices)), self.answers()] = prices.sum(1)
+        """Return the dual matrix ``U`` of the optimum.
+
+        Returns:
+            ``[M, K]``: minus the multipliers of :meth:`prices`, and in the column of each
+            right answer the sum of its row's multipliers, so that rows sum to 0.
+        """
+        multipliers = self.prices()
+        dual = -multipliers
+        dual[np.arange(len(multipliers)), self.answers()] = multipliers.sum(1)
         return dual
 
 
-_SAME = (("first", "bridge"), ("second", "object"))
-_CROSS = (("first", "object"), ("second", "bridge"))
+class _Hop(NamedTuple):
+    """What the multipliers of one hop's prompts add up to in the blocks of ``Xᵀ U``.
+
+    Attributes:
+        diagonal: Coefficient of the block of right answers, on vectors that sum to 0.
+        off_diagonal: The same of the block of the other kind of outputs, with its sign changed.
+        other_kind: Sum of one prompt's multipliers over the outputs of the other kind.
+    """
+
+    diagonal: float
+    off_diagonal: float
+    other_kind: float
+
+
+def _hop_multipliers(
+    value: dict[str, float], n: int, hop: str, *, right_kind: str, wrong_kind: str
+) -> _Hop:
+    """Add up the multipliers of a hop whose answers are of ``right_kind`` (bridge or object)."""
+    same_kind = value[f"{hop} hop, other {right_kind}"]
+    own = value[f"{hop} hop, own {wrong_kind}"]
+    other = value[f"{hop} hop, other {wrong_kind}*"]
+    other_kind = own + (n - 1) * other
+    return _Hop(n * same_kind + other_kind, own - other, other_kind)
 
 
 def closed_form(n: int, *, identity: bool = True) -> ClosedForm:
-    """Return the optimum of program (2) at complexity one, for any ``n``.
+    """Return the optimum of program (2) at complexity one, for any number of entities.
+
+    The program is the least nuclear norm of ``W`` under a margin of 1 for every training fact
+    (Identity Bridge, program (2), §4.3). The form is ours; ``docs/theory.md`` proves it.
 
     Args:
-        n: ``N``, at least 2.
-        identity: Whether identities are facts.
+        n: Number of subjects, of bridges and of objects, at least 2.
+        identity: Whether the identity facts ``(b_i) → b_i`` are trained, as by default.
+
+    Returns:
+        Parameters, multipliers and a certified gap. Time and memory do not depend on ``n``,
+        but for the methods that return full matrices.
 
     Raises:
         ConfigError: ``n`` is below 2.
@@ -146,27 +226,39 @@ def closed_form(n: int, *, identity: bool = True) -> ClosedForm:
 
 
 def _without(n: int) -> ClosedForm:
-    """All constraints have positive multipliers: ``(1-k)/n`` or ``k/n``, ``k = 1/(2√(n+1))``."""
-    x, k = 0.5 / (n + 1), 0.5 / float(np.sqrt(n + 1))
-    own, other = (x - 1.0) / n, -x / n
+    """Without identity facts: all multipliers are ``(1-k)/n`` or ``k/n``, ``k = 1/(2√(n+1))``."""
+    x = 0.5 / (n + 1)
+    k = 0.5 / float(np.sqrt(n + 1))
+    own = (x - 1.0) / n
+    other = -x / n
     point = Parameters(a1=1, d1=1, a2=own, d2=own, b2=other, c2=other, e=x, h=x, f=-x, g=-x)
-    heavy = ("first hop, other bridge", "second hop, other object")
-    names = constraints(identity=False)
-    prices = {name: ((1 - k) if name in heavy else k) / n for name in names}
-    return ClosedForm(n, False, point, prices)
+    multipliers = dict.fromkeys(constraints(identity=False), k / n)
+    multipliers["first hop, other bridge"] = (1 - k) / n
+    multipliers["second hop, other object"] = (1 - k) / n
+    return ClosedForm(n, False, point, multipliers)
 
 
 def _with(n: int) -> ClosedForm:
-    """All but ``b`` in closed form; five kinds of constraints have positive multipliers."""
+    """With identity facts: five kinds of constraints have positive multipliers; ``b`` is a root."""
     from scipy.optimize import brentq
 
     b = float(brentq(lambda b: 1 - b**-2 - _pull(n, b)[2], 1.0, 2.0, xtol=1e-15))
-    e, mean, _ = _pull(n, b)
+    e, mean, _ = _pull(n, b)  # mean: the B of Lemma 2, b1 + n b2
     k = 1 / float(np.sqrt(2 * ((n + 1) * e**2 + mean**2 + n)))
     point = Parameters(
-        a1=1, b1=b, c1=1 / b, d1=1, a2=(e - 1) / n, b2=(mean - b) / n,
-        c2=(-e - 1 / b) / n, d2=(-mean - 1) / n, e=e, f=-1, g=-e, h=1,
-    )  # fmt: skip
+        a1=1,
+        a2=(e - 1) / n,
+        b1=b,
+        b2=(mean - b) / n,
+        c1=1 / b,
+        c2=(-e - 1 / b) / n,
+        d1=1,
+        d2=(-mean - 1) / n,
+        e=e,
+        f=-1,
+        g=-e,
+        h=1,
+    )
     rest = 1 - k * mean
     multipliers = {
         "first hop, other bridge": (1 - b * (b - 1) * rest) / n,
@@ -179,7 +271,7 @@ def _with(n: int) -> ClosedForm:
 
 
 def _pull(n: int, b: float) -> tuple[float, float, float]:
-    """``e`` and ``B`` at a given ``b``, and the pull of the means on it, ``κ (B + e / b²)``."""
+    """Return ``e``, the ``B`` of Lemma 2, and the pull of means on ``b``, ``κ (B + e / b²)``."""
     e = (1 + (n - 1) / b) / (2 * (n + 1))
     mean = (1 + (n - 1) * (2 - b)) / 2
     size = np.sqrt(2 * ((n + 1) * e**2 + mean**2 + n))
@@ -187,17 +279,25 @@ def _pull(n: int, b: float) -> tuple[float, float, float]:
 
 
 def transfer_margin(members: int, told: int) -> float:
-    """Return the margin at the optimum of program (2) of a member's untrained fact.
+    """Return the margin of a group member's untrained fact at the optimum of program (2).
 
-    Of ``members`` of a group, who share a value, a second value is told of ``told``. For the others
-    it follows, rightly or not, with a margin of ``min(1, √(told / (members - told)))``, whatever
-    the number of groups: one example is enough for any group, and half of the group makes what was
-    not told as sure as what was. Counter-examples that name another group's value turn the sign
-    where they are more than the examples. Ours, found on certified optima and tested against them;
-    there is no proof. The world is :class:`~inweights.worlds.Implication` without counter-examples.
+    All ``members`` of a group share a value of one relation; for ``told`` of them a second
+    value is trained, too. For the others it follows, rightly or not, with a margin of
+    ``min(1, √(told / (members - told)))``, whatever the number of groups: one example is
+    enough for any group, and with half of the group trained the rest has the margin of a
+    trained fact. Counter-examples that name another group's value turn the sign where they
+    outnumber the examples. Ours, found on certified optima and tested against them; there is
+    no proof. The world is :class:`~inweights.worlds.Implication` without counter-examples.
+
+    Args:
+        members: Number of members of one group, at least 2.
+        told: Number of members whose second value is trained, from 1 to ``members - 1``.
+
+    Returns:
+        The margin, in units of the margin of a trained fact (above 0, at most 1).
 
     Raises:
-        ConfigError: Not between one and all but one of the members are told.
+        ConfigError: ``told`` is not from 1 to ``members - 1``.
 
     Example:
         >>> transfer_margin(4, 2), round(transfer_margin(10, 1), 4)

@@ -1,15 +1,20 @@
-"""Solver of program (2) of Identity Bridge: least nuclear norm under margins, with a certificate.
+"""Solve program (2) of Identity Bridge: least nuclear norm under margins, with a certificate.
 
-The program is split as ``min ‖Z‖_* + [S has margins ≥ 1]`` such that ``Z = W`` and ``S = X W``,
-and solved by the alternating direction method of multipliers: one shrinkage of singular values,
-one exact projection of the logits and one product with a factorised ``P × P`` matrix an
-iteration, under Anderson acceleration. Both bounds are certified, whatever the iteration does:
+:func:`solve` takes the constraints (:class:`~.program.Program`) or a world and returns a
+:class:`Solution`: the optimal logit matrix ``W``, a certified gap, and the margins of any
+query. It is the numeric core of :func:`~inweights.theory.predict`.
+
+The program is split as ``min ‖Z‖_* + [S has margins ≥ 1]`` such that ``Z = W`` and
+``S = X W``, and solved by the alternating direction method of multipliers: one shrinkage of
+singular values, one exact projection of the logits and one product with a factorised ``P × P``
+matrix an iteration, under Anderson acceleration. Both bounds are certified, whatever the
+iteration does:
 
 - primal: a matrix divided by its least margin is feasible, so that its norm bounds the optimum
   from above;
 - dual: multipliers ``Λ ≥ 0`` divided by ``‖Xᵀ U(Λ)‖_op`` are feasible for the dual program
-  ``max Σ Λ s.t. ‖Xᵀ U(Λ)‖_op ≤ 1``, so that their sum bounds it from below. Row by row, ``U(Λ)``
-  has the multipliers of the right answers, and minus those of the wrong ones.
+  ``max Σ Λ s.t. ‖Xᵀ U(Λ)‖_op ≤ 1``, so that their sum bounds it from below. Row by row,
+  ``U(Λ)`` has the multipliers of the right answers, and minus those of the wrong ones.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs, ``Q`` queries.
 """
@@ -45,19 +50,20 @@ HOPELESS = 1e5
 
 @dataclass(frozen=True, eq=False)
 class Certified:
-    """What a solver found, and how well it is known.
+    """Result of a solver, with a certificate of how close to the optimum it is.
 
     Attributes:
-        program: What was solved.
-        status: ``certified``: the gap is at most what was asked. Trust the gap, not the word.
-        templates: ``W``.
-        optimum: The objective at ``W``: an upper bound on the least one.
-        bound: Certified lower bound on it.
-        dual: What proves the bound.
-        gap: ``(optimum - bound) / optimum``.
+        program: The constraints that were solved for.
+        status: ``certified`` if ``gap`` is at most the requested one, else ``not certified``.
+            Trust the gap, not the word.
+        templates: ``W``, one row of logits for each input token.
+        optimum: The objective at ``W``: an upper bound on the least value.
+        bound: Certified lower bound on the least value.
+        dual: Dual variables that prove the bound.
+        gap: Relative duality gap, ``(optimum - bound) / optimum``.
         iterations: Iterations made.
-        seconds: Time taken.
-        rank: Rank of ``templates``.
+        seconds: Wall-clock time taken.
+        rank: Numerical rank of ``templates``.
     """
 
     program: Program
@@ -75,7 +81,20 @@ class Certified:
     def of_run(
         cls, program: Program, run: Any, gap: float, iterations: int, began: float, **more: Any
     ) -> Self:
-        """Return what a run found, which ended with the attributes of a solution."""
+        """Make a solution from the final state of a solver's run.
+
+        Args:
+            program: The constraints that were solved for.
+            run: Any object with the attributes ``templates``, ``optimum``, ``bound``,
+                ``dual``, ``gap`` and ``rank``.
+            gap: Relative gap that was requested; decides the ``status``.
+            iterations: Iterations made.
+            began: Value of :func:`time.perf_counter` when the run began.
+            **more: Further attributes, of a subclass.
+
+        Returns:
+            An instance of the class that this is called on.
+        """
         names = ("templates", "optimum", "bound", "dual", "gap", "rank")
         return cls(
             program=program,
@@ -88,26 +107,45 @@ class Certified:
 
 
 class Solution(Certified):
-    """The optimum of program (2).
+    """Optimum of program (2), as :func:`solve` returns it.
 
-    ``templates`` are feasible: the least margin of all facts is exactly 1. ``optimum`` is their
-    nuclear norm, and ``dual`` is ``U(Λ)`` with ``‖Xᵀ U‖_op ≤ 1``.
+    ``templates`` are feasible: the least margin of all facts is exactly 1. ``optimum`` is
+    their nuclear norm, and ``dual`` is ``U(Λ)`` with ``‖Xᵀ U‖_op ≤ 1``.
     """
 
     #: The unit of margins: that of the facts.
     scale: ClassVar[float] = 1.0
 
     def margins(self, statements: Statements) -> Float[Floats, " Q"]:
-        """Margin of the best stated answer against every output that is not stated as right.
+        """Return the margin of each statement's best right answer over its best wrong output.
 
-        Margins are normalised: the least one over all facts is 1.
+        Args:
+            statements: Queries or facts of the program's world.
+
+        Returns:
+            ``[Q]``, in units of the least margin over all training facts, which is 1.
+            Positive: the optimum answers rightly.
+
+        Example:
+            >>> from inweights.worlds import TwoHop
+            >>> solution = solve(TwoHop(n=3, identity=True).build(), gap=1e-5)
+            >>> round(float(solution.margins(solution.program.world.facts).min()), 9)
+            1.0
         """
         return self.program.margins(self.templates, statements)
 
     def compare(
         self, statements: Statements
     ) -> tuple[Float[Floats, "Q K"], Int[Ids, " Q"], Bool[Bools, "Q K"]]:
-        """Return logits, columns of the answers and rivals, as :meth:`.Program.compare` does."""
+        """Return logits, answers and rivals of statements, as :meth:`.Program.compare` does.
+
+        Args:
+            statements: Queries or facts of the program's world.
+
+        Returns:
+            Logits ``[Q, K]``, the column of each answer ``[Q]``, and a mask of its rivals
+            ``[Q, K]``.
+        """
         return self.program.compare(self.templates, statements)
 
 
@@ -120,22 +158,32 @@ def solve(
     start: Float[Floats, "P K"] | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> Solution:
-    """Minimise the nuclear norm under all margins (Identity Bridge, program (2)).
+    """Minimise the nuclear norm of ``W`` under all margins (Identity Bridge, program (2), §4.3).
 
-    The iteration treats tokens alike that the facts treat alike, so that where the optimum is not
-    unique, the solution keeps every symmetry of the world.
+    Gradient descent on ``W = E W_proj`` without weight decay tends to the direction of this
+    optimum, so that the margins of untrained queries predict what a trained Emb-MLP answers.
+    Tokens that the facts treat alike are treated alike by the iteration: where the optimum is
+    not unique, the solution keeps every symmetry of the world.
 
     Args:
         program: Constraints, or a world whose facts have one answer each.
-        gap: Relative gap asked for, at least 1e-7.
-        iterations: After so many the best point so far is returned, ``not certified``.
-        seconds: The same, in seconds.
-        start: Templates to start from, such as a solution of fewer facts.
-        progress: Called with the iterations made and the certified gap so far.
+        gap: Requested relative duality gap, from 1e-7 to below 1.
+        iterations: Maximum number of iterations. When they are used up the best point so far
+            is returned, with the status ``not certified``.
+        seconds: Time limit, with the same effect. No limit by default.
+        start: Templates ``[P, K]`` to start from, such as a solution of fewer facts; zeros by
+            default.
+        progress: Called with the iterations made and the certified gap so far, at each
+            evaluation of the bounds.
+
+    Returns:
+        Templates, bounds and the gap that was reached.
 
     Raises:
-        ConfigError: The gap, the iterations, the seconds or the start cannot be.
-        SolverError: No matrix has these margins; names facts that exclude each other.
+        ConfigError: ``gap``, ``iterations``, ``seconds`` or the shape of ``start`` is invalid.
+        DataError: A world is given from which no program can be made (:meth:`.Program.of`).
+        SolverError: No matrix has these margins (the message names facts that exclude each
+            other), or none was found within the limits.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -169,6 +217,7 @@ def _iterate(
     seconds: float | None,
     progress: Callable[[int, float], None] | None,
 ) -> tuple[_Iteration, int]:
+    """Iterate to the gap or a limit; return the final state and the number of iterations."""
     run = _Iteration(program, start)
     every, began = EVERY[run.large], time.perf_counter()
     for step in range(1, iterations + 1):
@@ -189,7 +238,7 @@ def _iterate(
 
 
 class _Iteration(Splitting):
-    """The method with both bounds, and a penalty that is balanced."""
+    """State of the splitting, with the best certified bounds so far and a balanced penalty."""
 
     def __init__(self, program: Program, start: Floats | None) -> None:
         super().__init__(program)
@@ -204,7 +253,7 @@ class _Iteration(Splitting):
         self.split()
 
     def advance(self) -> None:
-        """One iteration."""
+        """Make one iteration, and remember the point before it."""
         self._former = self.z, self.s
         super().advance()
 
@@ -214,7 +263,7 @@ class _Iteration(Splitting):
         return 1.0 - self.bound / self.optimum if np.isfinite(self.optimum) else np.inf
 
     def take_bounds(self) -> None:
-        """Improve both certified bounds if the present point does."""
+        """Evaluate both bounds at the present point, and keep those that are better than before."""
         least = float(self.program.least_margins(self.x_counts @ self.z).min())
         if least > 0 and self.values.sum() / least < self.optimum:
             self.optimum = float(self.values.sum()) / least
@@ -230,7 +279,7 @@ class _Iteration(Splitting):
         self._marker = self.s_price.copy()
 
     def interpolate(self) -> None:
-        """Return the least-squares matrix for one-hot targets, if it has positive margins.
+        """Take the least-squares matrix for one-hot targets, if it has positive margins.
 
         It has wherever the prompts are independent; the iteration may not have come so far.
         """
@@ -247,7 +296,7 @@ class _Iteration(Splitting):
         return float(np.sqrt(np.sum(above**2) + self.coupling * np.sum(below**2)))
 
     def balance(self) -> None:
-        """Choose the penalty so that primal and dual residuals are of one size."""
+        """Change the penalty so that primal and dual residuals become of one size."""
         moved = self.z - self._former[0], self.s - self._former[1]
         primal = self._size(*self.apart) / max(float(np.linalg.norm(self.z)), 1e-12)
         dual = self._size(*moved) / max(float(np.linalg.norm(self.z_price)), 1e-12)
@@ -263,7 +312,7 @@ class _Iteration(Splitting):
 
 
 def _excluded(program: Program, run: _Iteration) -> str:
-    """Say which facts exclude each other: those that carry the proof."""
+    """Return an error message that names the facts with most of the proof of infeasibility."""
     weight = np.where(program.right, run.dual, 0.0).sum(1)
     heavy = [m for m in np.argsort(-weight, kind="stable") if weight[m] > 0.1 * weight.max()]
     firsts = [int(np.flatnonzero(program.row == m)[0]) for m in heavy[:6]]

@@ -1,5 +1,7 @@
-"""The two operators of the splitting: shrink singular values, and project logits on margins.
+"""Shrink singular values and project on margins: the proximal operators of the splitting.
 
+:func:`shrink` and :class:`MarginProjection` are one iteration of :mod:`~.splitting`;
+:func:`operator_norm` and :func:`few_threads` serve all solvers of this package.
 Shapes: ``M`` prompts, ``P`` inputs, ``K`` outputs.
 """
 
@@ -19,13 +21,24 @@ from inweights.worlds.arrays import Float, Floats
 def shrink(
     matrix: Float[Floats, "P K"], threshold: float
 ) -> tuple[Float[Floats, "P K"], Float[Floats, " rank"]]:
-    """Reduce all singular values by ``threshold``, or to 0: the proximal map of ``‖·‖_*``.
+    """Reduce all singular values by a threshold, to at least 0: the proximal map of ``‖·‖_*``.
+
+    Works on the eigenvectors of the smaller Gram matrix, which takes half the time of a
+    singular value decomposition; what it loses lies 1e-8 below the largest value, and is
+    shrunk away.
+
+    Args:
+        matrix: ``[P, K]``.
+        threshold: What is subtracted from every singular value, above 0.
 
     Returns:
-        The matrix, and its positive singular values.
+        The shrunk matrix ``[P, K]``, and its positive singular values ``[rank]``, in ascending
+        order.
 
-    Works on the eigenvectors of the smaller Gram matrix, which takes half the time of a singular
-    value decomposition; what it loses lies 1e-8 below the largest value, and is shrunk away.
+    Example:
+        >>> shrunk, values = shrink(np.diag([3.0, 1.0]), 2.0)
+        >>> shrunk.tolist(), values.tolist()
+        ([[1.0, 0.0], [0.0, 0.0]], [1.0])
     """
     if matrix.shape[0] < matrix.shape[1]:
         turned, values = shrink(matrix.T, threshold)
@@ -39,17 +52,35 @@ def shrink(
 
 
 def operator_norm(matrix: Float[Floats, "P K"]) -> float:
-    """Return the largest singular value."""
+    """Return the largest singular value of a matrix.
+
+    Example:
+        >>> operator_norm(np.diag([3.0, 1.0]))
+        3.0
+    """
     small = matrix @ matrix.T if matrix.shape[0] < matrix.shape[1] else matrix.T @ matrix
     return float(np.sqrt(max(np.linalg.eigvalsh(small)[-1], 0.0)))
 
 
 class MarginProjection:
-    """Nearest logits with margins of at least 1, row by row.
+    """Project logits on the nearest ones whose margins are at least 1, row by row.
 
     A row's right answers are raised to at least ``t`` and its wrong ones lowered to at most
-    ``t - 1``; ``t`` balances the two. With one right answer Newton's method finds it exactly in a
-    few steps (the balance is concave and piecewise linear), and the last ``t`` is a good start.
+    ``t - 1``; ``t`` balances the two. With one right answer Newton's method finds it exactly
+    in a few steps (the balance is concave and piecewise linear), and the last ``t`` is a good
+    start.
+
+    Calling an instance takes and returns logits ``[M, K]`` (Euclidean distance).
+
+    Args:
+        program: Which outputs are right for each of the ``M`` prompts.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> program = Program.of(TwoHop(n=3).build())
+        >>> projected = MarginProjection(program)(np.zeros((9, 6)))
+        >>> program.least_margins(projected).round(9).min()
+        np.float64(1.0)
     """
 
     def __init__(self, program: Program) -> None:
@@ -68,6 +99,7 @@ class MarginProjection:
         return projected
 
     def _one(self, logits: Floats) -> Floats:
+        """Project rows with one right answer, by Newton's method on ``t``."""
         rows = np.arange(len(logits))
         answer = logits[rows, self._answer]
         raised = logits + 1.0
@@ -87,6 +119,7 @@ class MarginProjection:
         return projected
 
     def _several(self, logits: Floats) -> Floats:
+        """Project rows with several right answers, by bisection on ``t``."""
         right = self._right
         low = np.where(right, logits, np.inf).min(1)
         high = np.maximum(low, np.where(right, -np.inf, logits + 1.0).max(1))
@@ -107,7 +140,18 @@ def _libraries() -> ThreadpoolController:
 
 
 def few_threads(shape: tuple[int, int]) -> AbstractContextManager[Any]:
-    """One thread below 512 a side: two gain little there, and lose a factor of 20 on busy cores."""
+    """Return a context in which BLAS uses one thread for matrices with sides below 512.
+
+    Two threads gain little there, and lose a factor of 20 on busy cores.
+
+    Args:
+        shape: Rows and columns of the matrices; larger ones leave the threads as they are.
+
+    Example:
+        >>> with few_threads((10, 10)):
+        ...     np.eye(10) @ np.eye(10)[0]
+        array([1., 0., 0., 0., 0., 0., 0., 0., 0., 0.])
+    """
     few = 1 if max(shape) < 512 else None
     limited: AbstractContextManager[Any] = _libraries().limit(limits=few, user_api="blas")
     return limited

@@ -1,8 +1,10 @@
-"""Program (2) of Identity Bridge for any set of facts whose prompts are bags of tokens (§4.3).
+"""State program (2) of Identity Bridge (§4.3) for any facts whose prompts are bags of tokens.
 
-``min_W ½‖W‖_*²`` such that every fact's right answer beats every other output by a margin of 1,
-where a prompt's logits are the sum of its tokens' rows of ``W``, as in Emb-MLP.
-Shapes: ``M`` distinct prompts, ``P`` input tokens, ``K`` outputs, ``Q`` statements.
+``min_W ½‖W‖_*²`` such that every fact's right answer beats every other output by a margin of
+1, where a prompt's logits are the sum of its tokens' rows of ``W``, as in Emb-MLP.
+:class:`Program` holds the constraints, made from a world; :func:`~.nuclear_norm.solve` and
+:func:`~.soft_program.solve_soft` solve it. Shapes: ``M`` distinct prompts, ``P`` input tokens,
+``K`` outputs, ``Q`` statements.
 """
 
 from __future__ import annotations
@@ -34,16 +36,16 @@ _FACT, _QUESTION = 430, 40
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The constraints of program (2).
+    """Constraints of program (2).
 
     Two facts with the same prompt are one row. With several right answers each of them has to
     beat every output that is *not* right by the margin; they are not compared with each other.
 
     Attributes:
-        world: What the constraints come from.
-        counts: How often each input occurs in each distinct prompt, ``M`` by ``P``.
-        stated: How many facts state each output as the answer to each prompt.
-        row: The distinct prompt of every fact.
+        world: The world whose facts the constraints are.
+        counts: How often each input occurs in each distinct prompt, sparse ``[M, P]``.
+        stated: How many facts state each output as the answer to each prompt, ``[M, K]``.
+        row: Row of ``counts`` of every fact's prompt, ``[facts]``.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -62,16 +64,26 @@ class Program:
         """Make the program of a world's facts.
 
         Args:
-            world: Facts with answers of one token.
-            answers: ``one``: two different answers to one prompt contradict each other.
-                ``several``: they are all right. ``any``: so they are, and nothing else is refused
-                either: prompts that differ in their order only are one, and nothing need be wrong.
-                That is for a soft program, which no facts contradict.
+            world: Facts and queries with answers of one token each.
+            answers: What several answers to one prompt mean. ``one`` (default): they
+                contradict each other, which is an error. ``several``: all are right. ``any``:
+                all are right, and nothing else is refused either: prompts that differ in their
+                order only count as one, and no output need be wrong. That is for a soft
+                program, which no facts contradict.
+
+        Returns:
+            The constraints; prompts are in the order of their first facts.
 
         Raises:
-            ConfigError: ``answers`` is none of these.
-            DataError: Answers have several tokens; or two facts contradict each other; or no
-                output is ever wrong, so that there is nothing to learn.
+            ConfigError: ``answers`` is not one of these.
+            DataError: An answer has several tokens; the arrays would not fit in memory; two
+                facts contradict each other; or no output is ever wrong, so that there are no
+                constraints.
+
+        Example:
+            >>> from inweights.worlds import TwoHop
+            >>> Program.of(TwoHop(n=3, identity=True).build()).shape
+            (8, 6)
         """
         check_names("value of answers", [answers], _ANSWERS)
         facts = world.facts
@@ -97,27 +109,40 @@ class Program:
 
     @cached_property
     def right(self) -> Bool[Bools, "M K"]:
-        """Which outputs are right answers of each prompt."""
+        """Mask of the right answers of each prompt, ``[M, K]``."""
         return self.stated > 0
 
     @cached_property
     def single(self) -> Int[Ids, " M"]:
-        """The right answer of prompts that have just one, as a column; -1 where they have more."""
+        """Column of the right answer of each prompt, ``[M]``; -1 where there are several."""
         return np.where(self.right.sum(1) == 1, self.right.argmax(1), -1)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Shape of ``W``: inputs and outputs."""
+        """Shape ``(P, K)`` of ``W``: number of inputs and of outputs."""
         return self.counts.shape[1], self.stated.shape[1]
 
     @property
     def constraints(self) -> int:
-        """How many margins are bounded."""
+        """Number of bounded margins: pairs of a right and a wrong output, over all prompts."""
         answers = self.right.sum(1)
         return int((answers * (self.right.shape[1] - answers)).sum())
 
     def least_margins(self, logits: Float[Floats, "M K"]) -> Float[Floats, " M"]:
-        """Least margin of every prompt: worst right answer minus best wrong one."""
+        """Return each prompt's least margin: its worst right answer minus its best wrong output.
+
+        Args:
+            logits: ``[M, K]``, one row for each distinct prompt.
+
+        Returns:
+            ``[M]``, in units of the logits; infinite where every output is right.
+
+        Example:
+            >>> from inweights.worlds import TwoHop
+            >>> program = Program.of(TwoHop(n=3).build())
+            >>> program.least_margins(2.0 * program.right).tolist()
+            [2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0]
+        """
         worst = np.where(self.right, logits, np.inf).min(1)
         best: Floats = np.where(self.right, -np.inf, logits).max(1)
         return worst - best
@@ -125,14 +150,31 @@ class Program:
     def logits(
         self, templates: Float[Floats, "P K"], statements: Statements
     ) -> Float[Floats, "Q K"]:
-        """Logits that the row-wise templates ``W`` give to prompts."""
+        """Return the logits that the templates ``W`` give to the prompts of statements.
+
+        Args:
+            templates: ``W``, ``[P, K]``: one row for each input token.
+            statements: Facts or queries of the program's world.
+
+        Returns:
+            ``[Q, K]``: sums of the rows of each prompt's tokens.
+        """
         logits: Floats = count_tokens(self.world, statements) @ templates
         return logits
 
     def margins(
         self, templates: Float[Floats, "P K"], statements: Statements
     ) -> Float[Floats, " Q"]:
-        """Margin of the best stated answer against every output that is not stated as right."""
+        """Return the margin of each statement's best right answer over its best wrong output.
+
+        Args:
+            templates: ``W``, ``[P, K]``.
+            statements: Facts or queries of the program's world.
+
+        Returns:
+            ``[Q]``, in units of the logits. Outputs that another statement gives as an answer
+            to the same prompt do not count as wrong.
+        """
         margins = [
             logits[np.arange(len(logits)), columns]
             - np.where(rivals, logits, -np.inf).max(1, initial=-np.inf)
@@ -143,10 +185,24 @@ class Program:
     def compare(
         self, templates: Float[Floats, "P K"], statements: Statements
     ) -> tuple[Float[Floats, "Q K"], Int[Ids, " Q"], Bool[Bools, "Q K"]]:
-        """Return logits, the column of each answer, and its rivals.
+        """Return the logits of statements, the column of each one's answer, and its rivals.
 
-        Rivals are all outputs but those that some statement gives as an answer to the same prompt.
-        Of the several right answers of a query it is the one with the largest logit.
+        Args:
+            templates: ``W``, ``[P, K]``.
+            statements: Facts or queries of the program's world.
+
+        Returns:
+            Logits ``[Q, K]``; the column of each answer ``[Q]`` (of several right answers the
+            one with the largest logit); and a mask ``[Q, K]`` of its rivals, which are all
+            outputs that no statement gives as an answer to the same prompt.
+
+        Example:
+            >>> from inweights.worlds import TwoHop
+            >>> program = Program.of(TwoHop(n=3).build())
+            >>> templates = np.zeros(program.shape)
+            >>> logits, columns, rivals = program.compare(templates, program.world.facts)
+            >>> logits.shape, columns.shape, rivals.sum(1).tolist()
+            ((9, 6), (9,), [5, 5, 5, 5, 5, 5, 5, 5, 5])
         """
         empty = np.zeros((0, self.shape[1]))
         nothing = empty, np.zeros(0, dtype=np.int64), empty > 0
@@ -156,7 +212,16 @@ class Program:
     def compare_in_parts(
         self, templates: Float[Floats, "P K"], statements: Statements, most: int = 4096
     ) -> Iterator[tuple[Float[Floats, "Q K"], Int[Ids, " Q"], Bool[Bools, "Q K"]]]:
-        """Yield what :meth:`compare` returns for ``most`` statements at a time, in their order."""
+        """Yield what :meth:`compare` returns, part by part, to save memory.
+
+        Args:
+            templates: ``W``, ``[P, K]``.
+            statements: Facts or queries of the program's world.
+            most: Maximum number of statements in a part.
+
+        Yields:
+            Logits, columns of the answers and masks of the rivals, for consecutive statements.
+        """
         from scipy import sparse
 
         outputs, shape = self.world.outputs, (len(statements), len(self.world.outputs))
@@ -184,7 +249,21 @@ class Program:
 
 
 def count_tokens(world: World, statements: Statements) -> sparse.csr_array:
-    """Return how often each of ``world.inputs`` occurs in each prompt, ``[Q, P]``."""
+    """Return how often each input token occurs in each prompt.
+
+    Args:
+        world: Its ``inputs`` are the columns.
+        statements: Facts or queries of the world; their prompts are the rows.
+
+    Returns:
+        Sparse ``[Q, P]``.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> world = TwoHop(n=3).build()
+        >>> count_tokens(world, world.facts).sum(axis=1).tolist()  # the last three are identities
+        [2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 1.0, 1.0, 1.0]
+    """
     from scipy import sparse
 
     lengths = np.diff(statements.prompt_ends, prepend=0)
@@ -195,7 +274,7 @@ def count_tokens(world: World, statements: Statements) -> sparse.csr_array:
 
 
 def _prompt_groups(statements: Statements) -> Ids:
-    """The number of every statement's prompt, the same for all with the same tokens."""
+    """Return a number for every statement's prompt, the same for all with the same tokens."""
     lengths = np.diff(statements.prompt_ends, prepend=0)
     starts = statements.prompt_ends - lengths
     padded = np.full((len(statements), int(lengths.max(initial=0))), -1, dtype=np.int64)
@@ -206,12 +285,25 @@ def _prompt_groups(statements: Statements) -> Ids:
 
 
 def in_words(world: World, statements: Statements, index: int) -> str:
-    """A fact or query of a world, as people read it."""
+    """Return a fact or query as text that people read: ``(prompt) → answer``.
+
+    Args:
+        world: Its vocabulary names the tokens.
+        statements: Facts or queries of the world.
+        index: Which of the statements.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> world = TwoHop(n=3).build()
+        >>> in_words(world, world.facts, 0)
+        '(a1 r1) → b1'
+    """
     prompt, answer = statements.prompt(index), statements.answer(index)
     return f"({world.vocabulary.text(prompt)}) → {world.vocabulary.text(answer)}"
 
 
 def _single_answers(statements: Statements, kind: str) -> None:
+    """Raise a DataError if a statement has an answer of several tokens, or of none."""
     lengths = np.diff(statements.answer_ends, prepend=0)
     if (lengths != 1).any():
         bad = int(np.flatnonzero(lengths != 1)[0])
@@ -223,7 +315,7 @@ def _single_answers(statements: Statements, kind: str) -> None:
 
 
 def _check(world: World, row: Ids, right: Bools, answers: Answers) -> None:
-    """Refuse facts that contradict each other, and facts that demand nothing."""
+    """Raise a DataError if facts contradict each other, or if there are no constraints."""
     facts, told = world.facts, partial(in_words, world, world.facts)
 
     for m in np.flatnonzero(right.sum(1) > 1):
@@ -256,7 +348,23 @@ def check_limits(
     seconds: float | None,
     start: Float[Floats, "P K"] | None,
 ) -> None:
-    """Reject invalid limits of a solver."""
+    """Raise an error if a solver's limits are invalid; return nothing otherwise.
+
+    Args:
+        program: Decides the shape of ``start``.
+        gap: Requested relative duality gap, from 1e-7 to below 1.
+        iterations: Maximum number of iterations, at least 1.
+        seconds: Time limit, at least 0; None: no limit.
+        start: Templates ``[P, K]`` to start from; None: the solver's own.
+
+    Raises:
+        ConfigError: One of them is out of its range, or ``start`` has another shape than
+            ``W``.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> check_limits(Program.of(TwoHop(n=3).build()), 1e-3, 100, None, None)
+    """
     if not 1e-7 <= gap < 1:
         raise ConfigError(f"gap must be at least 1e-7 and below 1, got {gap}")
     check_size("iterations", iterations, most=np.inf)

@@ -1,9 +1,11 @@
-"""Least sum of nuclear norms of a few small matrices under linear constraints, to high accuracy.
+"""Minimise a sum of nuclear norms of a few small matrices under linear constraints, accurately.
 
-``min Σ_j ‖W_j‖_* s.t. ⟨K_k, W⟩ ≥ 1`` has the dual ``max Σ λ_k s.t. ‖Σ_k λ_k K_kj‖_op ≤ 1, λ ≥ 0``,
-whose variables are as few as the constraints. Newton's method follows the central path of the
-dual; on the path a strictly feasible primal point can be read off, so that both bounds are exact
-at every step.
+:func:`least_norms` solves ``min Σ_j ‖W_j‖_* s.t. ⟨K_k, W⟩ ≥ 1``, and serves
+:func:`~.symmetric_solver.solve_symmetric`. The dual is
+``max Σ λ_k s.t. ‖Σ_k λ_k K_kj‖_op ≤ 1, λ ≥ 0``, with as few variables as there are
+constraints. Newton's method follows the central path of the dual; on the path a strictly
+feasible primal point can be read off, so that both bounds are exact at every step. Shapes:
+``C`` constraints.
 """
 
 from __future__ import annotations
@@ -19,14 +21,14 @@ from inweights.worlds.arrays import Float, Reals
 
 @dataclass(frozen=True, eq=False)
 class SmallSolution:
-    """What :func:`least_norms` found.
+    """Result of :func:`least_norms`.
 
     Attributes:
         matrices: ``W_j``, feasible.
         multipliers: ``λ``, feasible for the dual.
-        value: Sum of the nuclear norms of ``matrices``, with the tilt.
-        bound: Lower bound that the multipliers certify.
-        iterations: Newton steps.
+        value: Sum of the nuclear norms of ``matrices``, plus the tilt.
+        bound: Lower bound on the least value, certified by the multipliers.
+        iterations: Newton steps made.
     """
 
     matrices: tuple[Float[Reals, "_ _"], ...]
@@ -37,7 +39,7 @@ class SmallSolution:
 
     @property
     def gap(self) -> float:
-        """Certified relative gap."""
+        """Certified relative duality gap, ``(value - bound) / |value|``."""
         return (self.value - self.bound) / abs(self.value)
 
 
@@ -51,57 +53,79 @@ def least_norms(
     """Solve ``min Σ_j ‖W_j‖_* + ⟨T_j, W_j⟩`` such that ``Σ_j ⟨K_kj, W_j⟩ ≥ 1`` for all ``k``.
 
     Args:
-        coefficients: ``K_j`` for every matrix ``W_j``: of its size, for each of ``C`` constraints.
-        tilt: ``T_j`` with operator norms well below 1. A small one picks a corner of the set of
-            optima where there are several; without it the solution is their middle.
-        gap: Relative gap asked for.
-        iterations: Newton steps allowed.
+        coefficients: ``K_j`` for every matrix ``W_j``, ``[C, rows, columns]``: of the matrix's
+            size, for each of ``C`` constraints.
+        tilt: ``T_j``, of the matrices' sizes, with operator norms well below 1. A small one
+            picks a corner of the set of optima where there are several; without it (the
+            default) the solution is their middle.
+        gap: Requested relative duality gap.
+        iterations: Maximum number of Newton steps.
+
+    Returns:
+        Matrices, multipliers and the certified bound.
+
+    Raises:
+        SolverError: The gap was not reached, as when the constraints exclude each other.
+
+    Example:
+        >>> first_entry = np.array([[[1.0, 0.0], [0.0, 0.0]]])  # W[0, 0] must be at least 1
+        >>> solution = least_norms([first_entry])
+        >>> round(solution.value, 6), solution.matrices[0].round(6)[0, 0]
+        (1.0, np.float64(1.0))
     """
     blocks = [_lift(k) for k in coefficients]
     bases = [np.eye(b.shape[1]) for b in blocks]
     if tilt is not None:
         bases = [e - _lift(t[None])[0] for e, t in zip(bases, tilt, strict=True)]
     count = len(coefficients[0])
-    price: Reals = np.full(count, 0.1 / sum(float(np.abs(b).sum()) for b in blocks))
-    weight, steps = 1.0, 0
+    total = sum(float(np.abs(b).sum()) for b in blocks)
+    multipliers: Reals = np.full(count, 0.1 / total)
+    barrier, steps = 1.0, 0
     degree = count + sum(len(e) for e in bases)
     best: SmallSolution | None = None
     while steps < iterations:
         for _ in range(50):  # a centring takes about five
             steps += 1
-            inverses = [
-                np.linalg.inv(e + np.tensordot(price, b, 1))
-                for e, b in zip(bases, blocks, strict=True)
-            ]
-            turned = [i @ b for i, b in zip(inverses, blocks, strict=True)]
-            slope = np.ones(count) + weight / price
-            curve = np.diag(weight / price**2)
-            for t in turned:
-                slope += weight * np.trace(t, axis1=1, axis2=2)
-                curve += weight * np.einsum("kij,lji->kl", t, t)
+            gradient, hessian = _derivatives(multipliers, barrier, bases, blocks)
             try:
-                move = np.linalg.solve(curve, slope)
+                direction = np.linalg.solve(hessian, gradient)
             except np.linalg.LinAlgError:
-                # The prices grow without bound along a ray: nothing is feasible.
+                # The multipliers grow without bound along a ray: nothing is feasible.
                 raise SolverError(_failed(best, gap, steps)) from None
-            decrement = float(slope @ move) / weight
-            price = price + _stride(price, move, bases, blocks) * move
+            decrement = float(gradient @ direction) / barrier
+            multipliers = (
+                multipliers + _step_length(multipliers, direction, bases, blocks) * direction
+            )
             if decrement < 1e-6:
                 break
-        point = _read(coefficients, tilt, bases, blocks, price, weight, steps)
+        point = _primal_point(coefficients, tilt, bases, blocks, multipliers, barrier, steps)
         if best is not None and best.value <= point.value:
             # Close to the end rounding makes the primal point worse while the bound still rises.
             point = replace(point, matrices=best.matrices, value=best.value)
         best = point
-        if best.gap <= gap or weight * degree < 1e-13:
+        if best.gap <= gap or barrier * degree < 1e-13:
             break
-        weight *= 0.15
+        barrier *= 0.15
     if best is None or not best.gap <= gap:
         raise SolverError(_failed(best, gap, steps))
     return best
 
 
+def _derivatives(
+    multipliers: Reals, barrier: float, bases: Sequence[Reals], blocks: Sequence[Reals]
+) -> tuple[Reals, Reals]:
+    """Gradient and negative Hessian of the dual objective with its logarithmic barrier."""
+    gradient = np.ones(len(multipliers)) + barrier / multipliers
+    hessian = np.diag(barrier / multipliers**2)
+    for base, block in zip(bases, blocks, strict=True):
+        turned = np.linalg.inv(base + np.tensordot(multipliers, block, 1)) @ block
+        gradient += barrier * np.trace(turned, axis1=1, axis2=2)
+        hessian += barrier * np.einsum("kij,lji->kl", turned, turned)
+    return gradient, hessian
+
+
 def _failed(best: SmallSolution | None, gap: float, steps: int) -> str:
+    """Return the message of a path that ended before its gap was reached."""
     reached = "none" if best is None else f"{best.gap:.1e}"
     return (
         f"the central path ended at a gap of {reached}, not {gap:.1e}, after {steps} steps; "
@@ -118,43 +142,46 @@ def _lift(matrices: Reals) -> Reals:
     return lifted
 
 
-def _inside(price: Reals, bases: Sequence[Reals], blocks: Sequence[Reals]) -> bool:
-    if (price <= 0).any():
+def _is_feasible(multipliers: Reals, bases: Sequence[Reals], blocks: Sequence[Reals]) -> bool:
+    """Whether multipliers are strictly feasible for the dual."""
+    if (multipliers <= 0).any():
         return False
     try:
         for e, b in zip(bases, blocks, strict=True):
-            np.linalg.cholesky(e + np.tensordot(price, b, 1))
+            np.linalg.cholesky(e + np.tensordot(multipliers, b, 1))
     except np.linalg.LinAlgError:
         return False
     return True
 
 
-def _stride(price: Reals, move: Reals, bases: Sequence[Reals], blocks: Sequence[Reals]) -> float:
-    """A full Newton step, or as much of it as stays well inside."""
-    stride = 1.0
-    while not _inside(price + stride / 0.95 * move, bases, blocks):
-        stride *= 0.7
-        if stride < 1e-12:
+def _step_length(
+    multipliers: Reals, direction: Reals, bases: Sequence[Reals], blocks: Sequence[Reals]
+) -> float:
+    """Return 1 for a full Newton step, or as much of it as stays well inside the feasible set."""
+    length = 1.0
+    while not _is_feasible(multipliers + length / 0.95 * direction, bases, blocks):
+        length *= 0.7
+        if length < 1e-12:
             return 0.0
-    return stride
+    return length
 
 
-def _read(
+def _primal_point(
     coefficients: Sequence[Reals],
     tilt: Sequence[Reals] | None,
     bases: Sequence[Reals],
     blocks: Sequence[Reals],
-    price: Reals,
-    weight: float,
+    multipliers: Reals,
+    barrier: float,
     steps: int,
 ) -> SmallSolution:
-    """The primal point that the path offers, made feasible, and both bounds."""
+    """Return the primal point that the path offers, made feasible, and both bounds."""
     matrices: list[Reals] = []
-    margins = np.zeros(len(price))
+    margins = np.zeros(len(multipliers))
     for k, e, b in zip(coefficients, bases, blocks, strict=True):
         rows = k.shape[1]
-        inverse = np.linalg.inv(e + np.tensordot(price, b, 1))
-        w = 2.0 * weight * inverse[:rows, rows:]
+        inverse = np.linalg.inv(e + np.tensordot(multipliers, b, 1))
+        w = 2.0 * barrier * inverse[:rows, rows:]
         matrices.append(w)
         margins += np.tensordot(k, w, 2)
     least = float(margins.min())
@@ -162,7 +189,7 @@ def _read(
     value = sum(float(np.linalg.svd(w, compute_uv=False).sum()) for w in matrices)
     if tilt is not None:
         value += sum(float((t * w).sum()) for t, w in zip(tilt, matrices, strict=True))
-    bound = float(price.sum())  # the price is strictly inside
+    bound = float(multipliers.sum())  # they are strictly feasible
     if not least > 0:
         value = np.inf
-    return SmallSolution(tuple(matrices), price, value, bound, steps)
+    return SmallSolution(tuple(matrices), multipliers, value, bound, steps)

@@ -1,6 +1,8 @@
-"""The soft program at a point: its value and slope on the factors, and bounds on its optimum.
+"""Evaluate the soft program at a point: objective and gradient on the factors, and bounds.
 
-Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs, ``F`` rank of the factors.
+:class:`Problem` is what :func:`~.soft_program.solve_soft` minimises, and :class:`Point` what
+it knows of the best point so far. Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs,
+``F`` rank of the factors.
 """
 
 from dataclasses import dataclass
@@ -17,7 +19,17 @@ WEAK = 1e-8
 
 @dataclass(frozen=True)
 class Point:
-    """A point with its certificate, and what the next factors are made of."""
+    """Point with its certificate, and the gradient that shows how to widen its factors.
+
+    Attributes:
+        templates: ``W``, ``[P, K]``.
+        optimum: Objective at ``W``: cross-entropy plus ``decay`` times the nuclear norm, in
+            nats.
+        bound: Certified lower bound on the least objective.
+        dual: Distributions that prove the bound, ``[M, K]``.
+        rank: Numerical rank of ``W``.
+        slope: Gradient of the cross-entropy with respect to ``W``, ``[P, K]``.
+    """
 
     templates: Floats
     optimum: float
@@ -28,11 +40,25 @@ class Point:
 
     @property
     def gap(self) -> float:
+        """Relative duality gap, ``1 - bound / optimum``."""
         return 1.0 - self.bound / self.optimum if self.optimum > 0 else 0.0
 
 
 class Problem:
-    """Cross-entropy, its slope and both bounds."""
+    """Objective of the soft program on factors ``W = L Rᵀ``, its gradient, and both bounds.
+
+    Factors are one array ``[P + K, F]``: ``L`` above ``R``.
+
+    Args:
+        program: Facts.
+        decay: ``λ``, the weight of the nuclear norm, above 0.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> problem = Problem(Program.of(TwoHop(n=3).build()), 1e-2)
+        >>> problem.first_factors().shape[0]
+        14
+    """
 
     def __init__(self, program: Program, decay: float) -> None:
         self.counts, self.turned = program.counts, program.counts.T.tocsr()
@@ -41,31 +67,59 @@ class Problem:
         self.weights, self.shares = facts / facts.sum(), program.stated / facts[:, None]
 
     def entropy(self, logits: Floats) -> tuple[float, Floats]:
-        """Mean cross-entropy, and the softmax."""
+        """Compute the mean cross-entropy of logits.
+
+        Args:
+            logits: ``[M, K]``.
+
+        Returns:
+            The cross-entropy in nats, weighted by how many facts each prompt has; and the
+            softmax ``[M, K]``.
+        """
         own = (self.shares * logits).sum(1)
         top = logits.max(1, keepdims=True)
-        chances = np.exp(logits - top)
-        total = chances.sum(1, keepdims=True)
-        chances /= total
-        return float(self.weights @ (np.log(total[:, 0]) + top[:, 0] - own)), chances
+        probabilities = np.exp(logits - top)
+        total = probabilities.sum(1, keepdims=True)
+        probabilities /= total
+        return float(self.weights @ (np.log(total[:, 0]) + top[:, 0] - own)), probabilities
 
-    def slope(self, chances: Floats) -> Floats:
-        """Slope of the cross-entropy by the logits."""
-        return self.weights[:, None] * (chances - self.shares)
+    def slope(self, probabilities: Floats) -> Floats:
+        """Return the gradient of the cross-entropy with respect to the logits.
+
+        Args:
+            probabilities: Softmax of the logits, ``[M, K]``.
+
+        Returns:
+            ``[M, K]``.
+        """
+        return self.weights[:, None] * (probabilities - self.shares)
 
     def objective(self, x: Floats) -> tuple[float, Floats]:
-        """The objective on the factors, ``[P + K, F]`` one below the other, and its slope."""
+        """Return the objective on the factors and its gradient, as SciPy's optimisers want them.
+
+        Args:
+            x: Factors, flattened.
+
+        Returns:
+            Cross-entropy plus ``λ/2`` times the squared norm of the factors; and the gradient,
+            of the shape of ``x``.
+        """
         factors = x.reshape(sum(self.shape), -1)
         left, right = factors[: self.shape[0]], factors[self.shape[0] :]
         hidden = self.counts @ left
-        value, chances = self.entropy(hidden @ right.T)
-        slope = self.slope(chances)
+        value, probabilities = self.entropy(hidden @ right.T)
+        slope = self.slope(probabilities)
         by_left, by_right = self.turned @ (slope @ right), slope.T @ hidden
         by_x = np.concatenate([by_left, by_right]) + self.decay * factors
         return value + self.decay / 2 * float(x @ x), by_x.ravel()
 
     def first_factors(self) -> Floats:
-        """The factors of one step of steepest descent from nothing; none where nothing pays."""
+        """Return the factors of one step of steepest descent from zero.
+
+        Returns:
+            ``[P + K, F]``; with ``F = 0`` where zero is the optimum, as the decay is too
+            large.
+        """
         _, even = self.entropy(np.zeros(self.shares.shape))
         left, values, right = np.linalg.svd(-(self.turned @ self.slope(even)), full_matrices=False)
         if values[0] <= self.decay:
@@ -75,22 +129,34 @@ class Problem:
         return np.concatenate([left[:, kept] * root, right[kept].T * root])
 
     def factors(self, templates: Floats) -> Floats:
-        """Balanced factors of templates."""
+        """Return balanced factors of templates, ``[P + K, F]``: of all factors those of least norm.
+
+        Args:
+            templates: ``W``, ``[P, K]``.
+        """
         left, values, right = np.linalg.svd(templates, full_matrices=False)
         kept = values > WEAK * values[0]
         root = np.sqrt(values[kept])
         return np.concatenate([left[:, kept] * root, right[kept].T * root])
 
     def certify(self, factors: Floats) -> Point:
-        """Both bounds at a point."""
+        """Evaluate the objective and a lower bound on its optimum at a point.
+
+        Args:
+            factors: ``[P + K, F]``.
+
+        Returns:
+            The point; its bound comes from the softmax of the logits, moved towards the stated
+            answers until the operator norm of the gradient is at most ``λ``.
+        """
         left, right = factors[: self.shape[0]], factors[self.shape[0] :]
         templates = left @ right.T
-        value, chances = self.entropy(self.counts @ templates)
+        value, probabilities = self.entropy(self.counts @ templates)
         one, other = (np.asarray(np.linalg.qr(side, mode="r")) for side in (left, right))
         values = np.linalg.svd(one @ other.T, compute_uv=False)
-        slope = self.turned @ self.slope(chances)
+        slope = self.turned @ self.slope(probabilities)
         shift = min(1.0, self.decay / max(operator_norm(slope), 1e-300))
-        dual = self.shares + shift * (chances - self.shares)
+        dual = self.shares + shift * (probabilities - self.shares)
         logs = np.log(dual, out=np.zeros_like(dual), where=dual > 0)
         rank = int((values > WEAK * values[0]).sum()) if len(values) and values[0] > 0 else 0
         return Point(
@@ -103,17 +169,33 @@ class Problem:
         )
 
     def widen(self, factors: Floats, point: Point) -> Floats | None:
-        """Add the directions that would still pay; none where no direction does."""
+        """Add the directions in which the objective would still fall.
+
+        Args:
+            factors: ``[P + K, F]``.
+            point: The point that they are of.
+
+        Returns:
+            Factors with more columns; None where no direction lowers the objective.
+        """
         left, values, right = np.linalg.svd(-point.slope, full_matrices=False)
-        pays = values > self.decay * (1 + 1e-9)
-        if not pays.any():
+        promising = values > self.decay * (1 + 1e-9)
+        if not promising.any():
             return None
         size = 1e-3 * max(float(np.abs(factors).max(initial=0.0)), 1e-3)
-        return np.hstack([factors, size * np.concatenate([left[:, pays], right[pays].T])])
+        return np.hstack([factors, size * np.concatenate([left[:, promising], right[promising].T])])
 
 
 def better(one: Point, other: Point) -> Point:
-    """The lower point, with the higher of the two bounds."""
+    """Combine two points: the templates with the lower objective, and the higher of the two bounds.
+
+    Args:
+        one: A point.
+        other: Another of the same problem; preferred where they tie.
+
+    Returns:
+        A point whose gap is at most that of either.
+    """
     lower = other if other.optimum <= one.optimum else one
     higher = other if other.bound >= one.bound else one
     return Point(lower.templates, lower.optimum, higher.bound, higher.dual, lower.rank, lower.slope)

@@ -1,17 +1,22 @@
-"""The soft program: least cross-entropy of the facts plus a price on the nuclear norm.
+"""Solve the soft program: least cross-entropy of the facts plus a multiple of the nuclear norm.
 
 ``min_W  mean over facts of −log softmax(x W)[answer]  +  λ ‖W‖_*``
 
-This is what gradient descent with weight decay ``λ`` minimises on a product ``W = E W_proj``, as
-``½ (‖E‖² + ‖W_proj‖²)`` is at least ``‖W‖_*`` and reaches it (Srebro and Shraibman, 2005). Its
-direction tends to that of program (2) of Identity Bridge as ``λ → 0``, where that one has a
-solution. This one always has: facts that exclude each other cost cross-entropy, and nothing else.
+:func:`solve_soft` solves it for one ``λ``, :func:`decay_path` for several; both return
+:class:`SoftSolution`. It stands beside :func:`~.nuclear_norm.solve`, for facts that program
+(2) cannot store and for training with weight decay.
 
-It is solved on the factors, by L-BFGS, which finds no other minimum once the rank suffices; and
-whether it did is told by a certificate that does not depend on how the point was found. With ``Q``
-the shares of the answers that facts state for a prompt, any ``P`` whose rows are distributions and
-with ``‖Xᵀ diag(w) (P − Q)‖_op ≤ λ`` bounds the optimum from below by the mean entropy of ``P``; and
-the softmax of any ``W``, moved towards ``Q`` until the norm is ``λ``, is one.
+This is what gradient descent with weight decay ``λ`` minimises on a product ``W = E W_proj``,
+as ``½ (‖E‖² + ‖W_proj‖²)`` is at least ``‖W‖_*`` and reaches it (Srebro and Shraibman, 2005).
+Its direction tends to that of program (2) of Identity Bridge as ``λ → 0``, where that one has
+a solution. This one always has: facts that exclude each other cost cross-entropy, and nothing
+else.
+
+It is solved on the factors, by L-BFGS, which finds no other minimum once the rank suffices. A
+certificate that does not depend on how the point was found proves that it did. With ``Q`` the
+shares of the answers that facts state for a prompt, any ``P`` whose rows are distributions and
+with ``‖Xᵀ diag(w) (P − Q)‖_op ≤ λ`` bounds the optimum from below by the mean entropy of
+``P``; and the softmax of any ``W``, moved towards ``Q`` until the norm is ``λ``, is one.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs, ``F`` rank of the factors.
 """
@@ -43,10 +48,13 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class SoftSolution(Certified):
-    """The optimum of the soft program; ``dual`` are the distributions that prove the bound.
+    """Optimum of the soft program, as :func:`solve_soft` returns it.
+
+    ``dual`` are the distributions that prove the bound, ``[M, K]``. The other attributes are
+    those of :class:`~.nuclear_norm.Certified`.
 
     Attributes:
-        decay: ``λ``.
+        decay: ``λ``, the weight of the nuclear norm.
     """
 
     decay: float
@@ -60,14 +68,14 @@ class SoftSolution(Certified):
     def scale(self) -> float:
         """Median margin of the prompts that are answered rightly, in logits: the unit of margins.
 
-        1 where none is.
+        1 where no prompt is answered rightly.
         """
         sizes = self._least[(self._least > ROUNDING) & np.isfinite(self._least)]
         return float(np.median(sizes)) if len(sizes) else 1.0
 
     @property
     def stored(self) -> Bool[Bools, " facts"]:
-        """Which facts are answered rightly: each right answer above all wrong ones.
+        """Mask ``[facts]`` of facts that are answered rightly: right answers above wrong ones.
 
         These facts do not exclude each other; ``templates`` prove it.
         """
@@ -75,7 +83,14 @@ class SoftSolution(Certified):
         return won
 
     def margins(self, statements: Statements) -> Float[Floats, " Q"]:
-        """Margin of the stated answer, in units of :attr:`scale`."""
+        """Return the margin of each statement's best right answer over its best wrong output.
+
+        Args:
+            statements: Queries or facts of the program's world.
+
+        Returns:
+            ``[Q]``, in units of :attr:`scale`: 1 is the margin of a typical stored fact.
+        """
         return self.program.margins(self.templates, statements) / self.scale
 
 
@@ -89,22 +104,29 @@ def solve_soft(
     start: Float[Floats, "P K"] | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> SoftSolution:
-    """Minimise mean cross-entropy plus ``decay`` times the nuclear norm.
+    """Minimise the mean cross-entropy of the facts plus ``decay`` times the nuclear norm of ``W``.
 
-    Tokens that the facts treat alike are treated alike at the optimum. Before, rounding may tell
-    them apart: at a gap of 1e-3 by margins of 1e-4 on some processors.
+    Tokens that the facts treat alike are treated alike at the optimum. Before, rounding may
+    separate them: at a gap of 1e-3 by margins of 1e-4 on some processors.
 
     Args:
         program: Facts; ``Program.of(world, "any")`` takes all.
         decay: ``λ``, above 0.
-        gap: Relative gap asked for, at least 1e-7.
-        iterations: After so many the best point so far is returned, ``not certified``.
-        seconds: The same, in seconds.
-        start: Templates to start from, such as a solution for another decay.
-        progress: Called with the iterations made and the certified gap so far.
+        gap: Requested relative duality gap, from 1e-7 to below 1.
+        iterations: Maximum number of iterations. When they are used up the best point so far
+            is returned, with the status ``not certified``.
+        seconds: Time limit, with the same effect. No limit by default.
+        start: Templates ``[P, K]`` to start from, such as a solution for another decay; by
+            default one step of steepest descent from zero.
+        progress: Called with the iterations made and the certified gap so far, every 50
+            iterations.
+
+    Returns:
+        Templates, bounds and the gap that was reached.
 
     Raises:
-        ConfigError: The decay, the gap, the iterations, the seconds or the start cannot be.
+        ConfigError: ``decay``, ``gap``, ``iterations``, ``seconds`` or the shape of ``start``
+            is invalid.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -133,17 +155,20 @@ def decay_path(
     seconds: float | None = None,
     progress: Callable[[int, float], None] | None = None,
 ) -> Iterator[SoftSolution]:
-    """Solve for one decay after the other, each from the solution before: the path ``λ → 0``.
+    """Solve the soft program for several decays, each from the solution before (``λ → 0``).
 
     Args:
         program: Facts.
-        decays: From large to small is quickest.
-        gap: Certified gap asked of each.
-        seconds: Time limit of each.
-        progress: Reports each.
+        decays: Values of ``λ``, above 0; from large to small is quickest.
+        gap: Requested relative duality gap of each solution.
+        seconds: Time limit for each solution. No limit by default.
+        progress: Called with the iterations made and the gap, as in :func:`solve_soft`.
 
     Yields:
         The solutions, in the order of the decays.
+
+    Raises:
+        ConfigError: A decay, ``gap`` or ``seconds`` is invalid.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -169,25 +194,39 @@ def _descend(
     late: float | None,
     progress: Callable[[int, float], None] | None,
 ) -> tuple[Point, int]:
-    """Descend in chunks; look at the certificate between them, and fit the rank."""
+    """Descend in chunks; between them evaluate the certificate and fit the rank of the factors.
+
+    Returns:
+        The best point, and the number of iterations made.
+    """
     from scipy.optimize import minimize
 
-    def in_time(_: Floats) -> None:
+    def stop_when_late(_: Floats) -> None:
         if late is not None and time.perf_counter() > late:
             raise StopIteration
 
     best, steps = problem.certify(factors), 0
     while best.gap > gap and steps < iterations and factors.shape[1]:
-        options = {"maxiter": min(CHUNK, iterations - steps), "maxcor": HISTORY, "ftol": 0.0,
-                   "gtol": 0.0, "maxfun": 4 * CHUNK}  # fmt: skip
+        limit = min(CHUNK, iterations - steps)
         found = minimize(
-            problem.objective, factors.ravel(), jac=True, method="L-BFGS-B", callback=in_time,
-            options=options,
-        )  # fmt: skip
+            problem.objective,
+            factors.ravel(),
+            jac=True,
+            method="L-BFGS-B",
+            callback=stop_when_late,
+            options={
+                "maxiter": limit,
+                "maxcor": HISTORY,
+                "maxfun": 4 * CHUNK,
+                "ftol": 0.0,
+                "gtol": 0.0,
+            },
+        )
         factors = found.x.reshape(factors.shape)
         steps += max(int(found.nit), 1)
         point = problem.certify(factors)
-        stuck = found.nit < options["maxiter"] or point.optimum > best.optimum * (1 - 1e-3 * gap)
+        little_gained = point.optimum > best.optimum * (1 - 1e-3 * gap)
+        stuck = found.nit < limit or little_gained
         best = better(best, point)
         if progress:
             progress(steps, best.gap)

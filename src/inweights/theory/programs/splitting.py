@@ -1,7 +1,8 @@
-"""One iteration of the solver of program (2), shared by its variants.
+"""Make one iteration of the splitting that solves program (2); its solvers share it.
 
-The program is split as :mod:`~inweights.theory.programs.nuclear_norm` says. Shapes: ``M`` distinct
-prompts, ``P`` inputs, ``K`` outputs.
+:class:`Splitting` holds the state and :class:`Anderson` accelerates it;
+:mod:`~inweights.theory.programs.nuclear_norm` explains the splitting and adds the bounds.
+Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 """
 
 from __future__ import annotations
@@ -24,9 +25,24 @@ MEMORY = 2 * 2**30
 
 
 class Splitting:
-    """The state of the method: ``x`` holds ``Z`` plus its multiplier above ``S`` plus its own.
+    """State of the alternating direction method.
 
-    Who makes one sets ``x`` and the penalty, and splits.
+    ``x`` holds ``Z`` plus its multiplier above ``S`` plus its own. A subclass sets ``x`` and
+    ``penalty``, and calls :meth:`split` once.
+
+    Args:
+        program: Constraints.
+        inverse: ``(I + κ Xᵀ X)⁻¹``, to share it among several solvers; computed by default.
+
+    Attributes:
+        x: Iterated matrix, ``[P + M, K]``.
+        penalty: Penalty of the augmented Lagrangian, above 0.
+        z: ``Z``, the shrunk templates, ``[P, K]``.
+        values: Positive singular values of ``z``.
+        s: ``S``, the projected logits, ``[M, K]``.
+        z_price: Multiplier of ``Z = W``, over the penalty.
+        s_price: Multiplier of ``S = X W``, over the penalty.
+        apart: The two residuals ``W − Z`` and ``X W − S`` of the last iteration.
     """
 
     x: Float[Floats, "P+M K"]
@@ -43,7 +59,7 @@ class Splitting:
         self._speed = Anderson(memory=int(min(10, MEMORY // fit)))
 
     def split(self) -> None:
-        """Read both halves of ``x``: what the operators make of it, and the multipliers."""
+        """Apply the operators to both halves of ``x``; set ``z``, ``s`` and the multipliers."""
         inputs = self.program.shape[0]
         above, below = self.x[:inputs], self.x[inputs:]
         self.z, self.values = self.shrunk(above)
@@ -53,11 +69,18 @@ class Splitting:
     def shrunk(
         self, above: Float[Floats, "P K"]
     ) -> tuple[Float[Floats, "P K"], Float[Floats, " rank"]]:
-        """What the objective makes of the upper half, and its singular values."""
+        """Apply the proximal map of the objective to the upper half of ``x``.
+
+        Args:
+            above: ``Z`` plus its multiplier, ``[P, K]``.
+
+        Returns:
+            ``Z``, and its positive singular values.
+        """
         return shrink(above, 1.0 / self.penalty)
 
     def advance(self) -> None:
-        """One iteration."""
+        """Make one over-relaxed and accelerated iteration."""
         target = self.z - self.z_price + self.coupling * (self.x_turned @ (self.s - self.s_price))
         w = self._inverse @ target
         self.apart = w - self.z, self.x_counts @ w - self.s
@@ -66,16 +89,24 @@ class Splitting:
 
 
 class Anderson:
-    """Anderson acceleration of a fixed-point iteration ``x ← x + f(x)``, with a safeguard.
+    """Accelerate a fixed-point iteration ``x ← x + f(x)`` by Anderson's method, with a safeguard.
 
-    Type II: the next point is the combination of the last ones whose residuals cancel best (Walker
-    and Ni, SIAM J. Numer. Anal. 49, 2011). A first-order method that has found the rank and the
-    active constraints of its solution is then as quick as a Newton method.
+    Type II: the next point is the combination of the last ones whose residuals cancel best
+    (Walker and Ni, SIAM J. Numer. Anal. 49, 2011). A first-order method that has found the
+    rank and the active constraints of its solution is then as quick as a Newton method.
 
     Args:
-        memory: How many past differences are combined.
-        first: How many differences there have to be before anything is combined.
-        growth: A step is undone when the residual after it is so many times the one before it.
+        memory: Number of past differences that are combined; 0 turns the acceleration off.
+        first: Number of differences there have to be before anything is combined.
+        growth: A step is undone when the residual after it is more than ``growth`` times the
+            one before it.
+
+    Example:
+        >>> x, accelerated = np.array([0.5]), Anderson(memory=2, first=1)
+        >>> for _ in range(5):
+        ...     x = accelerated.step(x, np.cos(x) - x)
+        >>> x.round(4).tolist()
+        [0.7391]
     """
 
     def __init__(self, memory: int = 10, first: int = 5, growth: float = 2.0) -> None:
@@ -91,7 +122,15 @@ class Anderson:
         self._plain: tuple[float, Floats] | None = None
 
     def step(self, x: Float[Floats, "*x"], residual: Float[Floats, "*x"]) -> Float[Floats, "*x"]:
-        """Return the next point from a point and its residual ``f(x)`` (any shape, always one)."""
+        """Return the next point of the iteration.
+
+        Args:
+            x: The present point, of any shape, always the same.
+            residual: ``f(x)``, of the same shape.
+
+        Returns:
+            The next point, of the same shape.
+        """
         shape, f = x.shape, residual.ravel()
         if self.memory == 0:
             return x + residual
@@ -129,7 +168,19 @@ class Anderson:
 
 
 def coupled_inverse(program: Program) -> Float[Floats, "P P"]:
-    """Return ``(I + κ Xᵀ X)⁻¹``."""
+    """Return ``(I + κ Xᵀ X)⁻¹``, which each iteration multiplies by; the size decides ``κ``.
+
+    Args:
+        program: Its token counts are ``X``.
+
+    Returns:
+        Dense ``[P, P]``.
+
+    Example:
+        >>> from inweights.worlds import TwoHop
+        >>> coupled_inverse(Program.of(TwoHop(n=3).build())).shape
+        (8, 8)
+    """
     gram = (program.counts.T @ program.counts).toarray()
     inverse: Floats = np.linalg.inv(np.eye(len(gram)) + _coupling(program) * gram)
     return inverse
@@ -140,7 +191,19 @@ def _coupling(program: Program) -> float:
 
 
 def multipliers(direction: Float[Floats, "M K"], right: Bool[Bools, "M K"]) -> Float[Floats, "M K"]:
-    """Nearest ``U(Λ)`` with ``Λ ≥ 0``: signs by side, and rows that sum to 0."""
+    """Return the nearest dual matrix ``U(Λ)`` with ``Λ ≥ 0``: signs by side, rows sum to 0.
+
+    Args:
+        direction: ``[M, K]``.
+        right: Mask of the right answers, ``[M, K]``.
+
+    Returns:
+        ``[M, K]``: at least 0 at right answers, at most 0 elsewhere.
+
+    Example:
+        >>> multipliers(np.array([[0.0, -1.0, 2.0]]), np.array([[True, False, False]])).tolist()
+        [[1.0, -1.0, 0.0]]
+    """
     gains = np.where(right, np.maximum(direction, 0.0), 0.0)
     losses = np.where(right, 0.0, np.maximum(-direction, 0.0))
     total = losses.sum(1)

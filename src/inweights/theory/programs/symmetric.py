@@ -1,13 +1,19 @@
-"""The symmetric reduction of program (2) for the world of complexity one (Identity Bridge, App. A).
+"""Reduce program (2) for the two-hop world of complexity one to twelve parameters (App. A).
 
-By symmetry the optimum can be sought among matrices of 12 parameters, equation (3). In ours the
-rows of ``W`` are inputs (subjects ``a``, bridges ``b``, then ``r1``, ``r2``) and the columns are
-outputs (bridges, objects): the paper's ``Wᵀ``. ``I`` is the identity, ``E`` all ones, ``n × n``::
+By symmetry the optimum of Identity Bridge's program (2) can be sought among matrices of
+equation (3), :class:`Parameters`; :func:`average` maps any matrix to one, and
+:func:`constraints` names the margins. The closed form and
+:func:`~.symmetric_solver.solve_symmetric` build on it.
+
+Here the rows of ``W`` are inputs (subjects ``a``, bridges ``b``, then ``r1``, ``r2``) and the
+columns are outputs (bridges ``b``, objects ``c``): the paper's ``Wᵀ``. ``I`` is the identity,
+``E`` all ones, ``n × n``::
 
     Wᵀ = [ a1 I + a2 E   b1 I + b2 E   e 1   f 1 ]   bridges
          [ c1 I + c2 E   d1 I + d2 E   g 1   h 1 ]   objects
 
-A change of basis splits it into ``n - 1`` equal blocks and one of the means, so that (Lemma 2)::
+A change of basis splits it into ``n - 1`` equal blocks and one of the means, so that (Lemma
+2)::
 
     ‖W‖_* = (n-1) ‖[[a1, b1], [c1, d1]]‖_* + ‖[[A, B, √n e, √n f], [C, D, √n g, √n h]]‖_*
 
@@ -16,7 +22,7 @@ with ``A = a1 + n a2`` and so on. Any ``n`` costs the same.
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -42,7 +48,22 @@ CONSTRAINTS: dict[str, dict[str, float]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters:
-    """The twelve parameters of equation (3)."""
+    """Twelve parameters of the symmetric form, equation (3); all 0 by default.
+
+    Attributes:
+        a1: Logit of a subject's own bridge, above that of other bridges.
+        a2: Logit that a subject gives every bridge.
+        b1: Logit of a bridge's own token as output, above that of other bridges.
+        b2: Logit that a bridge gives every bridge.
+        c1: Logit of a subject's own object, above that of other objects.
+        c2: Logit that a subject gives every object.
+        d1: Logit of a bridge's own object, above that of other objects.
+        d2: Logit that a bridge gives every object.
+        e: Logit that the relation ``r1`` gives every bridge.
+        f: Logit that ``r2`` gives every bridge.
+        g: Logit that ``r1`` gives every object.
+        h: Logit that ``r2`` gives every object.
+    """
 
     a1: float = 0.0
     a2: float = 0.0
@@ -58,7 +79,22 @@ class Parameters:
     h: float = 0.0
 
     def matrix(self, n: int) -> Float[Floats, "P K"]:
-        """Return ``W``, ``P = 2n + 2`` and ``K = 2n``: the transpose of equation (3)."""
+        """Return the full matrix ``W``: the transpose of equation (3).
+
+        Args:
+            n: Number of entities of each kind, from 2 to 10⁹.
+
+        Returns:
+            ``[2n + 2, 2n]``. Rows: subjects, bridges, ``r1``, ``r2``. Columns: bridges,
+            objects.
+
+        Raises:
+            ConfigError: ``n`` is out of range, or the matrix would not fit in memory.
+
+        Example:
+            >>> Parameters(a1=1, a2=2, c2=3).matrix(2)[0].tolist()
+            [3.0, 2.0, 3.0, 3.0]
+        """
         check_size("n", n, least=2, most=10**9)
         check_memory(f"a matrix of {2 * n + 2} × {2 * n}", 8 * 8 * n * n, hint="take a smaller n")
         eye, ones, line = np.eye(n), np.ones((n, n)), np.ones((1, n))
@@ -72,7 +108,14 @@ class Parameters:
         )
 
     def row(self, line: str, n: int) -> Float[Floats, " K"]:
-        """Return the row of ``W`` of the first subject ``a`` or bridge ``b``, of ``r1`` or ``r2``.
+        """Return one row of ``W``, without making the matrix.
+
+        Args:
+            line: ``a`` (the first subject), ``b`` (the first bridge), ``r1`` or ``r2``.
+            n: Number of entities of each kind.
+
+        Returns:
+            Logits ``[2n]``: of the bridges, then of the objects.
 
         Example:
             >>> Parameters(a1=1, a2=2, c2=3).row("a", 2).tolist()
@@ -88,12 +131,15 @@ class Parameters:
         return logits
 
     def margin(self, prompt: str, right: str, n: int) -> float:
-        """Return the margin of a prompt, read off the rows of the matrix.
+        """Return the margin of a prompt's right answer over all other outputs.
 
         Args:
             prompt: Tokens ``a``, ``b`` (of number 1), ``r1``, ``r2``, separated by blanks.
             right: The right answer: ``b`` or ``c``, of number 1.
-            n: ``N``.
+            n: Number of entities of each kind.
+
+        Returns:
+            The margin, in logits; negative where another output wins.
 
         Example:
             >>> Parameters(a1=1, a2=-0.5, e=0.25, g=-0.25).margin("a r1", "b", 4)
@@ -104,14 +150,29 @@ class Parameters:
         return float(logits[own] - np.delete(logits, own).max())
 
     def blocks(self, n: int) -> tuple[Float[Floats, "2 2"], Float[Floats, "2 4"]]:
-        """Return the two small matrices of Lemma 2."""
+        """Return the two small matrices of Lemma 2.
+
+        Args:
+            n: Number of entities of each kind.
+
+        Returns:
+            The block that occurs ``n - 1`` times, ``[2, 2]``, and the block of the means,
+            ``[2, 4]``.
+
+        Example:
+            >>> Parameters(a1=1, a2=-0.5, e=2).blocks(4)[1].tolist()
+            [[-1.0, 0.0, 4.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
+        """
         one = np.array([[self.a1, self.b1], [self.c1, self.d1]])
         two = np.array([[self.a2, self.b2], [self.c2, self.d2]])
         lines = np.sqrt(n) * np.array([[self.e, self.f], [self.g, self.h]])
         return one, np.hstack([one + n * two, lines])
 
     def norm(self, n: int) -> float:
-        """Return the nuclear norm of ``matrix(n)`` without making it.
+        """Return the nuclear norm of ``matrix(n)``, from the blocks of Lemma 2.
+
+        Args:
+            n: Number of entities of each kind; the cost does not depend on it.
 
         Example:
             >>> point = Parameters(a1=1, d1=1, c1=0.5, e=2, h=-1)
@@ -120,11 +181,19 @@ class Parameters:
             True
         """
         one, means = self.blocks(n)
-        singular = [float(np.linalg.svd(m, compute_uv=False).sum()) for m in (one, means)]
-        return (n - 1) * singular[0] + singular[1]
+        return (n - 1) * _nuclear_norm(one) + _nuclear_norm(means)
 
     def lemma_2(self, n: int) -> float:
-        """Return the nuclear norm as Lemma 2 (7) writes it, with the coefficients of (6)."""
+        """Return the nuclear norm as Lemma 2 (7) writes it, with the coefficients of (6).
+
+        Args:
+            n: Number of entities of each kind.
+
+        Example:
+            >>> point = Parameters(a1=1, d1=1, c1=0.5, e=2, h=-1)
+            >>> bool(abs(point.lemma_2(7) - point.norm(7)) < 1e-9)
+            True
+        """
         p = self
         ca1, cd1 = p.a1**2 + p.b1**2, p.c1**2 + p.d1**2
         ca2 = 2 * p.a1 * p.a2 + n * p.a2**2 + 2 * p.b1 * p.b2 + n * p.b2**2 + p.e**2 + p.f**2
@@ -138,47 +207,98 @@ class Parameters:
         return float((n - 1) * first + second)
 
     def slack(self, name: str) -> float:
-        """Return by how much a constraint's margin exceeds 1; names are in :func:`constraints`."""
+        """Return by how much the margin of a constraint exceeds 1; negative where it is violated.
+
+        Args:
+            name: One of :func:`constraints`.
+
+        Raises:
+            KeyError: There is no such constraint.
+
+        Example:
+            >>> Parameters(a1=3).slack("first hop, other bridge")
+            2.0
+        """
         return sum(c * getattr(self, p) for p, c in CONSTRAINTS[name].items()) - 1.0
 
     @property
     def composition_margin(self) -> float:
-        """Margin of ``(a_i, r1, r2) → c_i`` against all other outputs (14)."""
+        """Margin of the two-hop query ``(a_i, r1, r2) → c_i`` over all other outputs (14)."""
         own = self.c1 + self.c2 + self.g + self.h
         bridge = max(self.a1, 0.0) + self.a2 + self.e + self.f
         return min(self.c1, own - bridge)
 
     def swapped(self) -> Parameters:
-        """Return the image under ``τ`` of Lemma 4: hops and blocks change places."""
+        """Return the image under ``τ`` of Lemma 4: hops change places, and bridges with objects.
+
+        Example:
+            >>> Parameters(a1=1, g=2).swapped() == Parameters(d1=1, f=2)
+            True
+        """
         p = self
         return Parameters(
-            a1=p.d1, a2=p.d2, b1=p.c1, b2=p.c2, c1=p.b1, c2=p.b2, d1=p.a1, d2=p.a2,
-            e=p.h, f=p.g, g=p.f, h=p.e,
-        )  # fmt: skip
+            a1=p.d1,
+            a2=p.d2,
+            b1=p.c1,
+            b2=p.c2,
+            c1=p.b1,
+            c2=p.b2,
+            d1=p.a1,
+            d2=p.a2,
+            e=p.h,
+            f=p.g,
+            g=p.f,
+            h=p.e,
+        )
 
     def mean(self, other: Parameters) -> Parameters:
-        """Return the average of two points."""
-        pairs = zip(astuple(self), astuple(other), strict=True)
-        return Parameters(**dict(zip(NAMES, ((x + y) / 2 for x, y in pairs), strict=True)))
+        """Return the average of two points, parameter by parameter.
+
+        Example:
+            >>> Parameters(a1=1).mean(Parameters(a1=2, h=4)) == Parameters(a1=1.5, h=2)
+            True
+        """
+        middle = {name: (getattr(self, name) + getattr(other, name)) / 2 for name in NAMES}
+        return Parameters(**middle)
 
 
+def _nuclear_norm(matrix: Floats) -> float:
+    return float(np.linalg.svd(matrix, compute_uv=False).sum())
+
+
+#: Names of the twelve parameters, in the order of their definition.
 NAMES = tuple(Parameters.__dataclass_fields__)
 
 
 def constraints(identity: bool = True, complete: bool = True) -> tuple[str, ...]:
-    """Return the names of the constraints; those with a star are missing in the paper."""
-    return tuple(
-        name
-        for name in CONSTRAINTS
-        if (identity or not name.startswith("identity")) and (complete or not name.endswith("*"))
-    )
+    """Return the names of the kinds of constraints of program (2) in symmetric form.
+
+    Args:
+        identity: Whether the identity facts ``(b_i) → b_i`` are trained; without them their
+            kinds are left out.
+        complete: Whether to return all kinds, as by default, or only those that the paper
+            writes down in (4), (5), (35) and (37). The others end with a star.
+
+    Example:
+        >>> constraints(identity=False, complete=False)[:2]
+        ('first hop, other bridge', 'first hop, own object')
+    """
+    names = list(CONSTRAINTS)
+    if not identity:
+        names = [name for name in names if not name.startswith("identity")]
+    if not complete:
+        names = [name for name in names if not name.endswith("*")]
+    return tuple(names)
 
 
 def average(templates: Float[Floats, "P K"]) -> Parameters:
     """Average ``W`` over all permutations of the indices: the operation of Lemmas 1 and 4.
 
     Args:
-        templates: Of ``2n + 2`` rows and ``2n`` columns, in the order of the module's docstring.
+        templates: ``W``, ``[2n + 2, 2n]``, in the order of :meth:`Parameters.matrix`.
+
+    Returns:
+        The parameters of the average, which has the form (3).
 
     Raises:
         DataError: The shape does not fit any ``n``.
@@ -192,16 +312,18 @@ def average(templates: Float[Floats, "P K"]) -> Parameters:
     n = columns // 2
     if rows != columns + 2 or columns % 2 or n < 2:
         raise DataError(f"templates must have shape [2n + 2, 2n], got {templates.shape}")
-    values: dict[str, float] = {}
-    for name, block in {
+    blocks = {
         "a": templates[:n, :n],
         "b": templates[n : 2 * n, :n],
         "c": templates[:n, n:],
         "d": templates[n : 2 * n, n:],
-    }.items():
+    }
+    values: dict[str, float] = {}
+    for name, block in blocks.items():
         own = float(np.trace(block)) / n
         other = float(block.sum() - np.trace(block)) / (n * (n - 1))
         values |= {f"{name}1": own - other, f"{name}2": other}
-    lines = {"e": (-2, 0), "f": (-1, 0), "g": (-2, n), "h": (-1, n)}
-    values |= {k: float(templates[r, c : c + n].mean()) for k, (r, c) in lines.items()}
+    relations = {"e": (-2, 0), "f": (-1, 0), "g": (-2, n), "h": (-1, n)}
+    for name, (row, column) in relations.items():
+        values[name] = float(templates[row, column : column + n].mean())
     return Parameters(**values)

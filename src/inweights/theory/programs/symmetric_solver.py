@@ -1,11 +1,14 @@
-"""Program (2) of Identity Bridge in its twelve parameters, solved: closed form or central path.
+"""Solve program (2) of Identity Bridge in its twelve parameters: closed form or central path.
 
-The whole program has a closed form; the paper's reduced ones (8), (11), (36) and corners of a set
-of optima are found on the central path.
+:func:`solve_symmetric` returns a :class:`SymmetricSolution` in milliseconds for any ``n``. The
+whole program has a closed form (:mod:`~.closed_form`); the paper's reduced programs (8), (11),
+(36) and corners of a set of optima are found on the central path (:mod:`~.small_sdp`). The
+steps of the paper's proofs (:mod:`inweights.theory.identity_bridge.proof`) are evaluated at
+these optima.
 """
 
 import time
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass
 
 import numpy as np
 
@@ -18,18 +21,18 @@ from inweights.worlds.arrays import Reals
 
 @dataclass(frozen=True, eq=False)
 class SymmetricSolution:
-    """The optimum of a symmetric program.
+    """Optimum of a symmetric program, as :func:`solve_symmetric` returns it.
 
     Attributes:
-        n: ``N``.
-        parameters: Feasible, to rounding.
-        optimum: Nuclear norm.
-        gap: Certified relative gap.
-        multipliers: ``λ`` by the name of the constraint.
+        n: Number of entities of each kind.
+        parameters: The optimum, feasible to rounding.
+        optimum: Its nuclear norm.
+        gap: Certified relative duality gap.
+        multipliers: ``λ`` by the name of the constraint: sums over all constraints of a kind.
         kkt: Largest of: violation of a margin, product of a multiplier with its slack, both
             relative to the optimum, and excess of the dual's operator norms over 1.
-        iterations: Newton steps; none for the closed form.
-        seconds: Time taken.
+        iterations: Newton steps; 0 for the closed form.
+        seconds: Wall-clock time taken.
     """
 
     n: int
@@ -54,22 +57,26 @@ def solve_symmetric(
 ) -> SymmetricSolution:
     """Solve program (2) for the world of complexity one, in milliseconds for any ``n``.
 
-    The whole program has one optimum, which is known (:func:`~.closed_form.closed_form`): margins
-    are then right to rounding. On the central path the gap certifies the norm and no parameter: one
-    whose share of the norm falls with ``n`` is known less and less well (at ``n = 10**9`` and a gap
-    of 2e-8 the margin came out as .39 where .541 is right).
+    The whole program has one optimum, which is known (:func:`~.closed_form.closed_form`):
+    margins are then right to rounding. On the central path the gap certifies the norm and no
+    parameter: one whose share of the norm falls with ``n`` is known less and less well (at
+    ``n = 10**9`` and a gap of 2e-8 the margin came out as .39 where .541 is right).
 
     Args:
-        n: ``N``, at least 2.
-        identity: Whether identities are facts.
-        complete: Whether all constraints of (2) are taken, or only those that the paper writes
-            down. ``complete=False, zero_sum=True`` is problem (8), which is (11), with identity,
-            and problem (36) without.
+        n: Number of entities of each kind, at least 2.
+        identity: Whether the identity facts ``(b_i) → b_i`` are trained, as by default.
+        complete: Whether all constraints of (2) are imposed, or only those that the paper
+            writes down. ``complete=False, zero_sum=True`` is problem (8), which is (11), with
+            identity, and problem (36) without.
         zero_sum: Whether Assumption 2 is imposed: the logits of every row of ``W`` sum to 0.
-        tilt: A small linear term ``⟨tilt, parameters⟩ · (n-1)`` in the objective, which picks a
-            corner where the optimum is not unique.
-        gap: Relative gap asked for.
-        closed: Whether the closed form is returned where there is one.
+        tilt: A small linear term ``⟨tilt, parameters⟩ · (n-1)`` in the objective, which picks
+            a corner where the optimum is not unique. None by default.
+        gap: Requested relative duality gap, on the central path.
+        closed: Whether to return the closed form where there is one (``complete``, no
+            ``tilt``).
+
+    Returns:
+        Parameters, multipliers and the certified gap.
 
     Raises:
         ConfigError: ``n`` is below 2.
@@ -87,10 +94,11 @@ def solve_symmetric(
     if closed and complete and tilt is None:
         return _closed(n, identity, began)
     names = constraints(identity, complete)
-    rows = np.array([[CONSTRAINTS[k].get(p, 0.0) for p in NAMES] for k in names])
-    small, means = _coordinates(rows, n)
-    fold = np.array([[1.0, -1.0]]) / np.sqrt(2) if zero_sum else np.eye(2)
+    small, means = _coordinates(_coefficients(names), n)
+    # Where rows sum to 0, bridges and objects have opposite means: one coordinate instead of two.
+    fold = np.eye(2)
     if zero_sum:
+        fold = np.array([[1.0, -1.0]]) / np.sqrt(2)
         means = fold @ means
     # Everything in units of n - 1, so that a million is as well scaled as ten.
     tilts = None
@@ -115,7 +123,7 @@ def solve_symmetric(
 
 
 def _closed(n: int, identity: bool, began: float) -> SymmetricSolution:
-    """The closed form, with the multipliers of all constraints of the program."""
+    """Return the closed form, with the multipliers of all constraints of the program."""
     known = closed_form(n, identity=identity)
     names = constraints(identity)
     multipliers = np.array([known.totals.get(name, 0.0) for name in names])
@@ -135,6 +143,7 @@ def _closed(n: int, identity: bool, began: float) -> SymmetricSolution:
 def _kkt(
     parameters: Parameters, names: tuple[str, ...], multipliers: Reals, optimum: float
 ) -> float:
+    """Return the largest violation of a margin or of complementary slackness."""
     slack = np.array([parameters.slack(name) for name in names])
     loose = float(np.max(multipliers * np.abs(slack))) / optimum
     return max(float(np.max(-slack)), loose, 0.0)
@@ -146,21 +155,48 @@ def _coordinates(rows: Reals, n: int) -> tuple[Reals, Reals]:
     ``α1 a1 + α2 a2`` is ``(α1 - α2/n) a1 + (α2/n) A``, and ``ε e`` is ``(ε/√n) √n e``.
     """
     form = dict(zip(NAMES, rows.T, strict=True))
-    grid = (("a", "b"), ("c", "d"))
-    small = np.array([[form[f"{k}1"] - form[f"{k}2"] / n for k in line] for line in grid])
-    means = np.array([
-        [*(form[f"{k}2"] / n for k in line), *(form[k] / np.sqrt(n) for k in ends)]
-        for line, ends in zip(grid, (("e", "f"), ("g", "h")), strict=True)
-    ])  # fmt: skip
+
+    def own(block: str) -> Reals:
+        return form[f"{block}1"] - form[f"{block}2"] / n
+
+    def mean(block: str) -> Reals:
+        return form[f"{block}2"] / n
+
+    def relation(block: str) -> Reals:
+        return form[block] / np.sqrt(n)
+
+    small = np.array(
+        [
+            [own("a"), own("b")],
+            [own("c"), own("d")],
+        ]
+    )
+    means = np.array(
+        [
+            [mean("a"), mean("b"), relation("e"), relation("f")],
+            [mean("c"), mean("d"), relation("g"), relation("h")],
+        ]
+    )
     return np.moveaxis(small, -1, 0), np.moveaxis(means, -1, 0)
 
 
+def _coefficients(names: tuple[str, ...]) -> Reals:
+    """Coefficients of the twelve parameters in the named constraints, one row per constraint."""
+    rows = np.zeros((len(names), len(NAMES)))
+    for row, name in zip(rows, names, strict=True):
+        for parameter, coefficient in CONSTRAINTS[name].items():
+            row[NAMES.index(parameter)] = coefficient
+    return rows
+
+
 def _parameters(one: Reals, means: Reals, n: int) -> Parameters:
-    two, lines = (means[:, :2] - one) / n, means[:, 2:] / np.sqrt(n)
+    """The twelve parameters whose matrices of Lemma 2 are ``one`` and ``means``."""
+    two = (means[:, :2] - one) / n
+    relations = means[:, 2:] / np.sqrt(n)
     values: dict[str, float] = {}
-    for i, line in enumerate((("a", "b"), ("c", "d"))):
-        for j, k in enumerate(line):
-            values |= {f"{k}1": float(one[i, j]), f"{k}2": float(two[i, j])}
-    for (i, j), k in {(0, 0): "e", (0, 1): "f", (1, 0): "g", (1, 1): "h"}.items():
-        values[k] = float(lines[i, j])
-    return replace(Parameters(), **values)
+    for block, place in {"a": (0, 0), "b": (0, 1), "c": (1, 0), "d": (1, 1)}.items():
+        values[f"{block}1"] = float(one[place])
+        values[f"{block}2"] = float(two[place])
+    for block, place in {"e": (0, 0), "f": (0, 1), "g": (1, 0), "h": (1, 1)}.items():
+        values[block] = float(relations[place])
+    return Parameters(**values)

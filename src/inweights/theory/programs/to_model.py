@@ -1,4 +1,7 @@
-"""The optimum of program (2) as a model, for use with all probes."""
+"""Turn the optimum of program (2) into a model, for use with all probes.
+
+:func:`to_model` is the bridge from :func:`~.nuclear_norm.solve` to :mod:`inweights.probes`.
+"""
 
 import numpy as np
 import torch
@@ -9,11 +12,26 @@ from inweights.theory.programs.nuclear_norm import Solution
 
 
 def to_model(solution: Solution) -> EmbMLP:
-    """Return an Emb-MLP of one replica whose templates are the solution's.
+    """Return an Emb-MLP whose logits are those of a solution of program (2).
 
-    The factors are balanced, ``E = U √S`` and ``W_proj = √S Vᵀ``: of all pairs with this product
-    they have the least norm, ``½(‖E‖² + ‖W_proj‖²) = ‖W‖_*``, which is how program (1) becomes
-    program (2) (Identity Bridge §4.3). Tokens that are in no prompt have zero embeddings.
+    The factors are balanced, ``E = U √S`` and ``W_proj = √S Vᵀ``: of all pairs with this
+    product they have the least norm, ``½(‖E‖² + ‖W_proj‖²) = ‖W‖_*``, which is how program (1)
+    becomes program (2) (Identity Bridge §4.3). Tokens that are in no prompt have zero
+    embeddings.
+
+    Args:
+        solution: A solution of :func:`~.nuclear_norm.solve`.
+
+    Returns:
+        A model of one replica, with as many hidden units as ``W`` has singular values. Its
+        parameters do not require gradients.
+
+    Example:
+        >>> from inweights.theory import solve
+        >>> from inweights.worlds import TwoHop
+        >>> model = to_model(solve(TwoHop(n=3, identity=True).build()))
+        >>> model.tokens.weight.shape
+        torch.Size([1, 11, 6])
     """
     world = solution.program.world
     u, s, v = np.linalg.svd(solution.templates, full_matrices=False)
