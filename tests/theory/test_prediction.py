@@ -92,7 +92,7 @@ def test_several_answers_to_one_question() -> None:
     )  # fmt: skip
     forecast = predict(made, answers="several")
     (query,) = forecast.queries.iter_rows(named=True)
-    assert (query["answer"], query["right_answers"], query["chance"]) == ("x", 2, 1.0)
+    assert (query["answer"], query["right_answers"], query["chance"]) == ("x", 2, 2 / 4)
     assert (query["verdict"], query["tied"], query["expected"]) == ("follows", 2, 1.0)
     assert bridges(made) == [(0, 1)]
 

@@ -49,7 +49,7 @@ class TrainedForecast:
             (what most replicas answer), ``share`` (of the replicas whose answer is among the right
             ones; of a query that is ``unstated``, that answer ``predicted``), ``lower`` and
             ``upper`` (95% interval of that share, Clopper and Pearson), ``right_answers`` (their
-            number) and ``chance`` (of a guess among the answers of all queries of the role).
+            number) and ``chance`` (the share of the candidates that is right).
         kinds: A row for each model and role of queries: ``model``, ``role``, ``queries``, and
             ``share`` of them with its Student interval over the replicas, ``lower`` to ``upper``,
             ``right_answers`` and ``chance`` (means).
@@ -223,7 +223,7 @@ def _shares(world: World, model: str, answers: Ids) -> tuple[pl.DataFrame, NDArr
     guessing = pl.DataFrame(
         {
             "right_answers": np.where(unstated, 0, queries.right_counts),
-            "chance": pl.Series(queries.chances).scatter(np.flatnonzero(unstated), None),
+            "chance": pl.Series(world.chances).scatter(np.flatnonzero(unstated), None),
         }
     )
     return table.hstack(pl.DataFrame(shares, ends, orient="row")).hstack(guessing), came

@@ -11,13 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import DataError, check_names
-from inweights.worlds.arrays import Bools, Float, Floats, Int
-from inweights.worlds.right_answers import (
-    RightAnswers,
-    first_tokens,
-    merged_rows,
-    nothing_further,
-)
+from inweights.worlds.arrays import Bools, Int
+from inweights.worlds.right_answers import RightAnswers, merged_rows, nothing_further
 from inweights.worlds.vocabulary import Ids, counted
 
 #: Roles that facts of the built-in worlds have. A world of one's own may use others.
@@ -186,25 +181,6 @@ class Statements:
     def right_counts(self) -> Int[Ids, " M"]:
         """How many answers are right to the prompt of each statement, ``[M]``."""
         return self._right.counts
-
-    @property
-    def chances(self) -> Float[Floats, " M"]:
-        """How likely a guess is right, among the answers of all statements of the same role.
-
-        Example:
-            >>> borders = Statements.build({"edge": ([[0], [1], [0]], [[1], [2], [3]])})
-            >>> borders.chances.round(2).tolist()
-            [0.67, 0.33, 0.67]
-        """
-        found = np.zeros(len(self))
-        for role in range(len(self.role_names)):
-            rows = np.flatnonzero(self.roles == role)
-            places, tokens = self.right_pairs(rows)
-            own = np.isin(self.further[:, 0], rows)
-            among = np.union1d(first_tokens(self)[rows], self.further[own, 1])
-            counts = np.bincount(places[np.isin(tokens, among)], minlength=len(rows))
-            found[rows] = counts / max(len(among), 1)
-        return found
 
     def right_pairs(self, indices: Int[Ids, " m"]) -> tuple[Int[Ids, " P"], Int[Ids, " P"]]:
         """Every right answer of some statements: the place in ``indices`` and the token."""

@@ -17,7 +17,7 @@ from inweights.config import to_plain
 from inweights.errors import DataError
 from inweights.support.progress import plural
 from inweights.support.showing import Card
-from inweights.worlds.arrays import Bools
+from inweights.worlds.arrays import Bools, Float, Floats
 from inweights.worlds.statements import FACT_ROLES, QUERY_ROLES, Statement, Statements
 from inweights.worlds.vocabulary import Ids, Vocabulary
 
@@ -93,6 +93,18 @@ class World:
         """Tokens that occur in an answer, sorted: ``V_out`` of Identity Bridge §3.3."""
         further = self.queries.further[:, 1]
         return np.unique(np.concatenate([self.facts.answers, self.queries.answers, further]))
+
+    @cached_property
+    def chances(self) -> Float[Floats, " Q"]:
+        """How likely a guess is right for each query: the share of the outputs that is right.
+
+        Example:
+            >>> from inweights.worlds import TwoHop
+            >>> world = TwoHop(n=3).build()
+            >>> len(world.outputs), world.chances.round(2).tolist()
+            (6, [0.17, 0.17, 0.17])
+        """
+        return self.queries.right_counts / max(len(self.outputs), 1)
 
     @cached_property
     def complexity(self) -> int:

@@ -52,7 +52,7 @@ class Prediction:
         world: What was asked: ``query`` and ``fact`` are places in it.
         queries: One row a query: ``query`` (its index in the world), ``part``, ``prompt``,
             ``answer`` (where several are right, the first of them), ``right_answers`` (their
-            number), ``chance`` (of a guess among the answers of all queries of the role),
+            number), ``chance`` (the share of the outputs that is right),
             ``predicted`` (the output with the largest logit), ``margin`` (of the best right answer
             over the best wrong one; the facts have 1: the least of them, or with decay the
             median), ``verdict``, ``tied`` (number of outputs within the tolerance of the largest),

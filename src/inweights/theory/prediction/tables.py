@@ -38,7 +38,7 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
             "prompt": [words.text(queries.prompt(i)) for i in range(len(queries))],
             "answer": names[queries.answers].tolist(),
             "right_answers": np.where(unstated, 0, queries.right_counts),
-            "chance": pl.Series(queries.chances).scatter(np.flatnonzero(unstated), None),
+            "chance": pl.Series(world.chances).scatter(np.flatnonzero(unstated), None),
             "predicted": names[world.outputs[best.astype(np.int64)]].tolist(),
             "margin": np.where(unstated, lead, margin),
             "verdict": verdict.astype(str),

@@ -79,10 +79,9 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
 
 def _of_answers(world: World, rows: Ids) -> tuple[Floats, Floats]:
     """The features ``right`` and ``density`` of some queries."""
-    counts, chances = world.queries.right_counts[rows], world.queries.chances[rows]
-    among = counts / np.maximum(chances, 1e-9)  # how many answers a guess chooses from
-    wrong = np.maximum(among - counts, 0.5)  # where all are right, as if half of one was not
-    density = np.where(counts > 1, np.log(np.maximum(among - 1, 0.5) / wrong), 0.0)
+    counts, outputs = world.queries.right_counts[rows], len(world.outputs)
+    wrong = np.maximum(outputs - counts, 0.5)  # where all are right, as if half of one was not
+    density = np.where(counts > 1, np.log(max(outputs - 1, 0.5) / wrong), 0.0)
     return np.log(np.maximum(counts, 1)), np.maximum(density, 0.0)
 
 
