@@ -1,4 +1,8 @@
-"""A step that is captured once as a CUDA graph and replayed: its kernels are launched as one."""
+"""Capture a training step once as a CUDA graph and replay it, so that its kernels launch as one.
+
+The loop wraps its update in a :class:`CapturedUpdate` where :func:`can_capture` allows it: a small
+model's step on a GPU takes as long as launching its kernels.
+"""
 
 from __future__ import annotations
 
@@ -12,23 +16,31 @@ from inweights.models.base import Model
 from inweights.training.batches.plans import Batch
 from inweights.worlds.arrays import Float
 
-#: Moves the parameters by a batch, and returns the loss of each replica, ``[R]``.
+#: Makes one update of the parameters by a batch, and returns the loss of each replica, ``[R]``.
 Update = Callable[[Batch], Tensor]
-#: Updates before the capture, in which libraries choose their kernels and memory is found.
+#: Updates before the capture, in which libraries choose their kernels and memory is allocated.
 WARM_UP = 3
 
 
 def can_capture(model: Model) -> bool:
-    """Whether a model is on a GPU and of the library, whose steps ask the GPU for no number."""
+    """Return whether a model is a built-in one on a GPU; its steps need no host synchronisation."""
     package = type(model).__module__.rpartition(".")[0]
     return model.column.device.type == "cuda" and package == "inweights.models"
 
 
 class CapturedUpdate:
-    """An update as a CUDA graph. The first few are done as ever, the next is captured.
+    """An update that is captured as a CUDA graph at its fourth call, and replayed afterwards.
 
-    A graph reads and writes where it did when it was captured: so a batch is copied to where the
-    first one lay, and rates are numbers on the device.
+    A graph reads and writes the memory that it was captured with: so a batch is copied into that of
+    the captured one, and rates are tensors on the device.
+
+    Args:
+        update: The update; its shapes are the same at every call.
+        optimizer: Its rates are read at each call.
+        device: The GPU.
+
+    Raises:
+        ConfigError: The device is no GPU.
     """
 
     def __init__(
@@ -36,11 +48,13 @@ class CapturedUpdate:
     ) -> None:
         if device.type != "cuda":
             raise ConfigError(f"steps can be captured on a GPU only, got '{device.type}'")
-        self._update, self._groups = update, optimizer.param_groups
+        self._update = update
+        self._groups = optimizer.param_groups
         self._rates = [torch.zeros((), device=device) for _ in self._groups]
         for group in self._groups:
             group["capturable"] = True
-        self._side, self._done = torch.cuda.Stream(device), 0
+        self._side = torch.cuda.Stream(device)
+        self._done = 0
         self._graph: torch.cuda.CUDAGraph | None = None
 
     def __call__(self, batch: Batch) -> Float[Tensor, " R"]:
@@ -57,7 +71,7 @@ class CapturedUpdate:
         if self._graph is None:
             self._parts = [part.clone() for part in batch.tensors]
             self._graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._graph, stream=self._side):  # nothing is done yet
+            with torch.cuda.graph(self._graph, stream=self._side):  # recorded, but not yet run
                 self._losses = self._update(batch.with_tensors(self._parts))
         torch._foreach_copy_(self._parts, batch.tensors)
         self._graph.replay()

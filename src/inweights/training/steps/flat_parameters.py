@@ -1,8 +1,8 @@
-"""All parameters of a model as one matrix, a row a replica.
+"""All parameters of a model as one matrix with a row for each replica: :class:`FlatParameters`.
 
-The optimizer, the checkpoint and the stop rule work on rows; the layers go on seeing their own
-parameters, which become views of the matrix. This asks nothing of a model but that its parameters
-start with the replica axis. Shapes: ``R`` replicas, ``P`` parameters of one.
+The optimizer, the checkpoint and the stop rule work on rows; the layers use their own parameters as
+before, which become views of the matrix. The only condition is that parameters start with the
+replica axis. Shapes: ``R`` replicas, ``P`` parameters of one replica.
 """
 
 from __future__ import annotations
@@ -21,15 +21,25 @@ from inweights.worlds.arrays import Float
 
 
 class FlatParameters:
-    """The parameters of ``model`` as two matrices with a row a replica.
+    """The parameters of a model and their gradients as two matrices ``[R, P]``.
 
-    Matrices stand before vectors (gains and biases), so that what decays of a row is one piece.
+    Columns of matrices come before those of vectors (gains and biases), so that what decays is one
+    contiguous part of a row. Until :meth:`release` the model's parameters are views.
+
+    Args:
+        model: Its parameters become views of ``values``.
 
     Attributes:
         values: The parameters.
         gradients: Their gradients.
-        slots: Views of these in the shapes of the parameters.
-        matrices: How many of the ``P`` columns are those of matrices.
+        names: Name of each parameter, in the order of the columns.
+        parameters: The parameters themselves, in the same order.
+        spans: First column of each parameter, and the one after its last.
+        slots: Views of ``gradients`` in the shapes of the parameters.
+        matrices: Number of columns that belong to matrices.
+
+    Raises:
+        ConfigError: A parameter does not start with the replica axis.
     """
 
     values: Float[Tensor, "R P"]
@@ -61,7 +71,17 @@ class FlatParameters:
         return zip(self.parameters, self.spans, strict=True)
 
     def moving(self, moves: Sequence[str], freezes: Sequence[str] = ()) -> list[int]:
-        """Return the indices of the parameters that move, and let only those move."""
+        """Choose the parameters that are trained, and return their indices.
+
+        Only these require a gradient afterwards, and all gradients are 0.
+
+        Args:
+            moves: Patterns of names, such as ``blocks.*``; each must match a parameter.
+            freezes: Patterns of those among them that are frozen; each must match one of them.
+
+        Raises:
+            ConfigError: A pattern matches nothing, or all parameters are frozen.
+        """
         matched = _matching(self.names, moves)
         frozen = _matching(matched, freezes)
         if len(frozen) == len(matched):
@@ -72,7 +92,7 @@ class FlatParameters:
         chosen = [i for i, n in enumerate(self.names) if n in matched and n not in frozen]
         for i, parameter in enumerate(self.parameters):
             parameter.requires_grad_(i in chosen)
-        self.gradients.zero_()  # of what moved in an earlier phase
+        self.gradients.zero_()  # of parameters that were trained in an earlier phase
         return chosen
 
     def release(self) -> None:
@@ -82,16 +102,25 @@ class FlatParameters:
             parameter.data = parameter.detach().clone(memory_format=torch.contiguous_format)
 
     def backward(self, loss: Float[Tensor, ""], moving: Sequence[int]) -> None:
-        """Write the gradient of ``loss`` by the moving parameters into ``gradients``."""
+        """Compute the gradient of a loss, and write it into ``gradients``.
+
+        Args:
+            loss: A scalar, the sum over replicas.
+            moving: Indices of the parameters that it is computed for.
+        """
         gradients = torch.autograd.grad(
             loss, [self.parameters[i] for i in moving], allow_unused=True, materialize_grads=True
         )
         torch._foreach_copy_([self.slots[i] for i in moving], list(gradients))
 
     def add_noise(self, share: float, seeds: Sequence[int], *path: str | int) -> None:
-        """Add normal noise to each replica's gradients, of ``share`` of their root mean square.
+        """Add normal noise to the gradients of each replica.
 
-        ``path`` tells this draw from others, by phase and step; a replica draws the same alone.
+        Args:
+            share: Standard deviation of the noise, as a share of the root mean square of the
+                replica's gradients.
+            seeds: Root seed of each replica.
+            path: Names and numbers of the random stream, such as phase and step.
         """
         for row, seed in zip(self.gradients, seeds, strict=True):
             stream = Streams(seed).numpy("gradient noise", *path)
@@ -105,8 +134,11 @@ def _is_vector(parameter: Tensor) -> bool:
 
 
 def _matching(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
-    """Return the names that match a pattern; each pattern has to match one."""
+    """Return the names that match a pattern, in order; each pattern must match one."""
+    matched: set[str] = set()
     for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) for name in names):
+        found = [name for name in names if fnmatchcase(name, pattern)]
+        if not found:
             raise unknown_name("parameter", pattern, names)
-    return [name for name in names if any(fnmatchcase(name, p) for p in patterns)]
+        matched.update(found)
+    return [name for name in names if name in matched]

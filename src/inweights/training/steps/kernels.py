@@ -1,4 +1,9 @@
-"""The kernels of a computation, recorded below autograd, on memory that is planned once."""
+"""Record the kernels of a computation below autograd, and run them again on planned memory.
+
+:class:`Kernels` records one call of a function; a call of it runs the same kernels on the same
+memory, without Python's and autograd's work between them. ``recorded.py`` uses it for the losses
+and gradients of a training step.
+"""
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
@@ -10,26 +15,26 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-#: Bytes of which the start of each buffer is a multiple.
+#: The start of each buffer is a multiple of this many bytes.
 ALIGNED = 64
-#: Kernels that PyTorch's own functions call faster than its table of operators does.
+#: Kernels that are called faster by PyTorch's functions (``torch.add``) than by ``torch.ops``.
 DIRECT = frozenset(
     """add addcmul amax baddbmm bmm cumsum div exp gather index_select log mean mul neg rsqrt
     scatter_add sub sum tanh where""".split()  # noqa: SIM905
 )
-#: What makes memory and sets no number, what sets zeros or ones, and what copies.
+#: Kernels that allocate memory without values, that fill it with 0 or with 1, and that copy.
 EMPTY = frozenset(("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"))
 ZEROS = frozenset(("zeros", "zeros_like", "new_zeros"))
 ONES = frozenset(("ones", "ones_like", "new_ones"))
 COPIES = frozenset(("clone", "_to_copy", "contiguous"))
 
 
-class NotRecordable(Exception):  # noqa: N818  # it is an answer, no error
-    """A computation depends on numbers of its own, or draws some."""
+class NotRecordable(Exception):  # noqa: N818  # an answer to the caller, which users never see
+    """The computation draws random numbers, or its kernels depend on computed numbers."""
 
 
 class _Call(NamedTuple):
-    """A kernel; the pieces of memory in ``fresh`` are there since it ran."""
+    """One call of a kernel; ``fresh`` are the pieces of memory that it allocated."""
 
     func: Any
     args: Any
@@ -47,10 +52,16 @@ class _Call(NamedTuple):
 
 
 class Kernels:
-    """The kernels of one call of ``compute``; a call runs them again.
+    """The kernels of one call of a function; calling them returns the function's result again.
+
+    Args:
+        compute: Called once, and recorded. It reads and writes the same memory at every call.
 
     Attributes:
         bytes: Size of the memory that all intermediate results share.
+
+    Raises:
+        NotRecordable: The computation cannot be repeated by the same kernels.
     """
 
     def __init__(self, compute: Callable[[], Tensor]) -> None:
@@ -76,7 +87,7 @@ class Kernels:
 
 
 class _Recorder(TorchDispatchMode):
-    """Notes each kernel with what it was given and what it gave, and keeps all of it alive."""
+    """Record each kernel with its arguments and results, which stay alive."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -107,7 +118,7 @@ _Recorder.__torch_dispatch__ = inspect.unwrap(_Recorder.__torch_dispatch__)  # t
 
 
 def _copies_at_once(calls: Sequence[_Call]) -> list[_Call]:
-    """Copy each gradient to its place when it is made, while it lies in a cache, not at the end."""
+    """Copy each gradient to its place when it is computed, while it is in the cache."""
     ends = [at for at, call in enumerate(calls) if call.name == "_foreach_copy_"]
     if not ends:
         return list(calls)
@@ -129,8 +140,9 @@ def _copies_at_once(calls: Sequence[_Call]) -> list[_Call]:
 
 
 def _needed(calls: Sequence[_Call], result: Tensor) -> list[_Call]:
-    """The calls that change a tensor, or make one that is read: neither views nor checks."""
-    read, needed = {_place(result)}, []
+    """Return the calls that change a tensor, or make one that is read later."""
+    read = {_place(result)}
+    needed = []
     for call in reversed(calls):
         if call.func._schema.is_mutable or call.fresh & read:
             needed.append(call)
@@ -139,9 +151,9 @@ def _needed(calls: Sequence[_Call], result: Tensor) -> list[_Call]:
 
 
 class _Memory:
-    """One piece of memory for all buffers, in which those that are needed at once lie apart.
+    """One piece of memory for all buffers; those that are needed at the same time do not overlap.
 
-    What is computed number by number is written over an input that nobody reads afterwards.
+    An elementwise result is written over an input that is not read afterwards.
     """
 
     def __init__(self, calls: Sequence[_Call], result: Tensor) -> None:
@@ -164,7 +176,7 @@ class _Memory:
         self._storage = torch.empty(self.bytes, dtype=torch.uint8).untyped_storage()
 
     def moved(self, tensor: Tensor) -> Tensor:
-        """Return the same part of a buffer where it lies now; of what is no buffer, itself."""
+        """Return the tensor in its planned memory; one that is no buffer stays where it is."""
         start = self._starts.get(_place(tensor))
         if start is None:
             return tensor.detach()
@@ -174,7 +186,7 @@ class _Memory:
 
 
 def _replaceable(call: _Call, out: Tensor) -> list[int]:
-    """The inputs over which the result of a call can be written, as each number needs its own."""
+    """Return the inputs over which the result of an elementwise call can be written."""
     given = [_place(one) for one in call.given]
     able = len(given) if torch.Tag.pointwise in call.func.tags else call.name == "index_add"
     return [
@@ -187,7 +199,7 @@ def _replaceable(call: _Call, out: Tensor) -> list[int]:
 
 
 def _packed(buffers: dict[int, tuple[int, int, int]]) -> dict[int, int]:
-    """Return where each buffer starts, given first use, last use and bytes; the largest first."""
+    """Return the first byte of each buffer, given its first use, last use and size in bytes."""
     placed: list[tuple[int, int, int, int]] = []  # start, end, first, last
     starts: dict[int, int] = {}
     for place, (first, last, size) in sorted(buffers.items(), key=lambda item: -item[1][2]):
@@ -202,8 +214,10 @@ def _packed(buffers: dict[int, tuple[int, int, int]]) -> dict[int, int]:
 
 
 def _run_again(call: _Call) -> Iterable[Callable[[], object]]:
-    """Calls that do the same on the same memory."""
-    func, name, outs = call.func, call.name, call.outs
+    """Return functions that repeat a call on the same memory."""
+    func = call.func
+    name = call.name
+    outs = call.outs
     if func._schema.is_mutable:
         return [partial(_direct(func, name), *call.args, **call.kwargs)]
     if name in EMPTY:
@@ -224,7 +238,8 @@ def _run_again(call: _Call) -> Iterable[Callable[[], object]]:
 
 
 def _direct(func: Any, name: str) -> Callable[..., object]:
-    if name in DIRECT and str(func) != "aten.sum.out":  # a sum of all, which has no such function
+    """Return the fastest function that calls a kernel."""
+    if name in DIRECT and str(func) != "aten.sum.out":  # torch.sum of all numbers takes no `out`
         return getattr(torch, name)
     if name.endswith("_") and name[:-1] in DIRECT | {"copy", "zero", "fill"}:
         return getattr(Tensor, name)
@@ -232,7 +247,7 @@ def _direct(func: Any, name: str) -> Callable[..., object]:
 
 
 def _writing(func: Any) -> tuple[Any, list[str]] | None:
-    """Return the overload that writes to memory it is given, and the names of these arguments."""
+    """Return the overload that writes into given tensors, and the names of these arguments."""
     own = [(a.name, str(a.type)) for a in func._schema.arguments]
     for one in func.overloadpacket.overloads():
         overload = getattr(func.overloadpacket, one)
@@ -246,6 +261,7 @@ def _writing(func: Any) -> tuple[Any, list[str]] | None:
 
 
 def _and_copy(func: Any, args: Any, kwargs: Any, outs: Sequence[Any]) -> None:
+    """Call a kernel that cannot write into given tensors, and copy its results into them."""
     for out, new in zip(outs, tree_leaves(func(*args, **kwargs)), strict=True):
         if isinstance(new, Tensor):
             out.copy_(new)
@@ -256,7 +272,7 @@ def _only_tensors(values: Iterable[Any]) -> list[Tensor]:
 
 
 def _place(tensor: Tensor) -> int:
-    """Which piece of memory a tensor is a part of."""
+    """Return the identity of the piece of memory that a tensor is a view of."""
     return tensor.untyped_storage()._cdata
 
 

@@ -1,8 +1,9 @@
-"""Steps that ask for gradients on their way, of all replicas at once.
+"""Run optimizer steps that call a ``closure``, with one computation for all replicas.
 
-A sharpness-aware step, or a line search, calls a ``closure`` that computes the loss where the
-parameters are then. One computation makes that of all replicas; so each replica's step waits at its
-call until all others have come to theirs, or have ended.
+A sharpness-aware step, or a line search, calls a ``closure`` that computes the loss at the current
+parameters. One computation gives that of all replicas: so :func:`in_lockstep` lets each replica's
+step wait at its call until all others have called theirs, or have ended. ``own_optimizer.py`` uses
+it. Shapes: ``R`` replicas.
 """
 
 from __future__ import annotations
@@ -20,59 +21,78 @@ def in_lockstep(
     steps: Sequence[Callable[[Callable[[], Tensor]], None]],
     compute: Callable[[], Float[Tensor, " R"]],
 ) -> None:
-    """Run a step of each replica, given a ``closure`` that returns its loss, computed for all."""
-    told: list[Tensor] = []
-    rows = [_Row(step, row, told) for row, step in enumerate(steps)]
+    """Run the steps of all replicas, whose closures share one computation.
+
+    Args:
+        steps: For each replica a function of a ``closure``, which returns the replica's loss.
+        compute: Returns the losses of all replicas, and writes their gradients. It is called
+            whenever every step that has not ended waits for its closure.
+
+    Raises:
+        BaseException: Whatever a step or ``compute`` raises; the other steps are then ended.
+    """
+    losses: list[Tensor] = []
+    rows = [_Row(step, row, losses) for row, step in enumerate(steps)]
     try:
-        while sum(row.asks() for row in rows):  # all of them go on, one after another
-            told[:] = [compute()]
+        while _resume_all(rows):
+            losses[:] = [compute()]
     finally:
         for row in rows:
-            row.left = True
-            row.asks()
+            row.abandoned = True
+            row.resume()
+
+
+def _resume_all(rows: Sequence[_Row]) -> bool:
+    """Let all steps go on, one after another; return whether any waits for its closure."""
+    waiting = [row.resume() for row in rows]
+    return any(waiting)
 
 
 class _GivenUp(BaseException):
-    """Ends a step that waits for gradients which nobody computes any more."""
+    """Ends a step that waits for gradients which are not computed any more."""
 
 
 class _Row:
-    """The step of one replica, in a thread that only runs while another waits for it."""
+    """The step of one replica, in a thread that only runs while the calling one waits for it."""
 
     def __init__(
-        self, step: Callable[[Callable[[], Tensor]], None], row: int, told: list[Tensor]
+        self, step: Callable[[Callable[[], Tensor]], None], row: int, losses: list[Tensor]
     ) -> None:
-        self._step, self._row, self._told = step, row, told
-        self._go, self._back = threading.Semaphore(0), threading.Semaphore(0)
+        self._step = step
+        self._row = row
+        self._losses = losses
+        self._go = threading.Semaphore(0)
+        self._back = threading.Semaphore(0)
         self._error: BaseException | None = None
-        self._ended = self.left = False
+        self._ended = False
+        self.abandoned = False
         threading.Thread(target=self._run, daemon=True).start()
 
-    def asks(self) -> bool:
-        """Go on until it asks for gradients (then true), or ends."""
+    def resume(self) -> bool:
+        """Let the step go on; return whether it now waits for its closure (else it has ended)."""
         if not self._ended:
             self._go.release()
             self._back.acquire()
-            if self._error and not self.left:
+            if self._error and not self.abandoned:
                 raise self._error
         return not self._ended
 
     def _run(self) -> None:
-        torch.set_flush_denormal(True)  # as in the thread that trains; it belongs to the thread
+        torch.set_flush_denormal(True)  # a setting of each thread; as in the one that trains
         try:
             self._wait()
-            self._step(self._ask)
+            self._step(self._closure)
         except BaseException as error:  # noqa: BLE001  # raised again in the thread that trains
             self._error = error
         self._ended = True
         self._back.release()
 
-    def _ask(self) -> Float[Tensor, ""]:
+    def _closure(self) -> Float[Tensor, ""]:
         self._back.release()
         self._wait()
-        return self._told[0][self._row]
+        return self._losses[0][self._row]
 
     def _wait(self) -> None:
         self._go.acquire()
-        if self.left:
+        if self.abandoned:
             raise _GivenUp

@@ -1,9 +1,10 @@
-"""Cross-entropy at labelled positions, without ever holding all their logits.
+"""Cross-entropy at labelled positions, without all their logits in memory at once.
 
-With 10^5 classes the logits of a batch fill the memory, and most of a step goes into moving them.
-Here they are made for a few positions at a time, turned into probabilities where they lie and into
-their share of the gradient at once, in the forward pass; what is kept has the size of the states
-and of the head. Several labels may share a position: a soft target. Its loss is split as
+:class:`Loss` gives the loss of each replica on a batch. With 10^5 classes the logits of a batch
+would fill the memory, and a step would mostly move them. So they are computed for some positions at
+a time, turned into probabilities in place and into their part of the gradient at once, in the
+forward pass; what is kept has the size of the states and of the head. Several labels may share a
+position: a soft target. Its loss is split as
 
     ``Σ_l w_l (lse(z_n) - z_n[y_l])  =  Σ_n W_n lse(z_n)  -  Σ_l w_l z_n[y_l]``,  ``W_n = Σ w_l``,
 
@@ -27,22 +28,22 @@ from inweights.training.curriculum import Precision
 from inweights.training.steps.rounding import RoundedProducts
 from inweights.worlds.arrays import Float, Int
 
-#: Above so many logits in a batch the plain way, which holds them all three times, is left.
+#: Largest number of logits in a batch for plain cross-entropy, which holds three copies of them.
 MOST_LOGITS = 2**25
-#: Logits held at once: few enough for a processor's cache, many enough for its matrix units.
+#: Logits held at once: few enough for a processor's cache, enough for its matrix units.
 CHUNK_LOGITS = {"cpu": 2**25, "cuda": 2**28}
 
 
 class Loss:
-    """The loss of the batches of one phase: every replica's weighted mean cross-entropy.
+    """Compute each replica's weighted mean cross-entropy on a batch, ``[R]``, in nats.
 
     One label a position and few logits take :func:`cross_entropy`. Else :func:`log_normaliser`
-    does the work if the model's head is a matrix, and checkpoints over positions if it is not.
+    is used if the model's head is a matrix, and gradient checkpoints over positions if not.
 
     Args:
         model: ``R`` replicas.
-        precision: See :class:`~inweights.training.Phase`. Where bfloat16 is emulated the logits of
-            all labels are held at once.
+        precision: ``fp32``, ``bf16`` or ``bf16-emulated``, as in
+            :class:`~inweights.training.Phase`; emulation holds the logits of all labels at once.
     """
 
     def __init__(self, model: Model, precision: Precision = "fp32") -> None:
@@ -71,7 +72,7 @@ class Loss:
     def logits(
         self, batch: Batch
     ) -> tuple[Float[Tensor, "R m K"], Int[Tensor, "R m"], Float[Tensor, "R m"]]:
-        """Return the logits at every label, in fp32, with the labels and their weights."""
+        """Compute the logits at every label, in fp32; return them, the labels and weights."""
         with (
             RoundedProducts() if self._emulated else nullcontext(),
             torch.autocast(batch.at.device.type, torch.bfloat16, enabled=self._bf16),
@@ -82,7 +83,7 @@ class Loss:
 
     @torch.no_grad()
     def _head_is_matrix(self, state: Tensor) -> bool:
-        """Whether the logits are a product with ``readout``; looked at once, on one position."""
+        """Whether logits equal a product with ``head_matrix``; tried once, on one position."""
         if self._linear is None:
             readout, one = self._model.head_matrix, _full(state[:, :1])
             self._linear = readout is not None
@@ -96,13 +97,24 @@ class Loss:
 def cross_entropy(
     logits: Float[Tensor, "R n K"], labels: Int[Tensor, "R n"], weights: Float[Tensor, "*_ n"]
 ) -> Float[Tensor, " R"]:
-    """Weighted mean cross-entropy of each replica, in nats."""
+    """Compute the weighted cross-entropy of each replica, in nats.
+
+    Args:
+        logits: At ``n`` labelled positions, over ``K`` candidates.
+        labels: Logit column of each label.
+        weights: Weight of each label; with a sum of 1 the result is a mean.
+
+    Example:
+        >>> labels, weights = torch.tensor([[1, 0]]), torch.tensor([[0.5, 0.5]])
+        >>> round(cross_entropy(torch.zeros(1, 2, 4), labels, weights).item(), 4)  # log 4
+        1.3863
+    """
     total: Tensor = _CrossEntropy.apply(_full(logits), labels, weights)  # type: ignore[no-untyped-call]
     return total
 
 
 class _CrossEntropy(torch.autograd.Function):
-    """The gradient by the logits is the probabilities, less 1 at the label, times the weight."""
+    """The gradient by the logits is the probabilities, minus 1 at the label, times the weight."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
@@ -128,21 +140,28 @@ def log_normaliser(
     *,
     bf16: bool,
 ) -> Float[Tensor, " R"]:
-    """Return ``Σ_n W_n logsumexp(state_n · readout)`` of each replica; products may be bf16."""
+    """Compute ``Σ_n W_n logsumexp(state_n · readout)`` of each replica.
+
+    Args:
+        state: The states at ``n`` positions.
+        readout: The head.
+        weights: ``W_n``, the sum of the weights of the labels at each position.
+        bf16: Whether factors and results of products are rounded to bfloat16.
+    """
     total: Tensor = _LogNormaliser.apply(state, readout, weights, bf16)  # type: ignore[no-untyped-call]
     return total
 
 
 class _LogNormaliser(torch.autograd.Function):
-    """The gradient is made in the forward pass, where each chunk of probabilities is at hand."""
+    """The gradient is computed in the forward pass, from each chunk of probabilities."""
 
     @staticmethod
     def forward(ctx: Any, state: Tensor, readout: Tensor, weights: Tensor, bf16: bool) -> Tensor:
         replicas, count, width = state.shape
         classes = readout.shape[2]
         kind = torch.bfloat16 if bf16 else torch.float32
-        # The head's gradient passes through memory once a chunk: a chunk of about ``width``
-        # positions has as many logits as the gradient has entries.
+        # The head's gradient is read and written once a chunk. So a chunk has about ``width``
+        # positions: as many logits as the gradient has entries.
         most = CHUNK_LOGITS.get(state.device.type, CHUNK_LOGITS["cuda"])
         rows = max(1, min(max(128 if bf16 else 32, width), most // (replicas * classes), count))
         if state.device.type != "cpu":
@@ -150,8 +169,8 @@ class _LogNormaliser(torch.autograd.Function):
         head = readout.to(kind)
         back = head.transpose(1, 2).contiguous() if bf16 else readout.transpose(1, 2)
         buffer = state.new_empty(replicas, rows, classes)
-        # What does not move needs no gradient: a frozen head saves a third of the work. It is
-        # laid out as the head is stored, so that no gradient is transposed in memory.
+        # Frozen parameters need no gradient: a frozen head saves a third of the work. The gradient
+        # is laid out as the head is stored, so that it need not be transposed.
         by_state = torch.empty_like(state) if ctx.needs_input_grad[0] else None
         by_head = state.new_zeros(replicas, classes, width) if ctx.needs_input_grad[1] else None
         total = state.new_zeros(replicas)
@@ -189,22 +208,25 @@ class _LogNormaliser(torch.autograd.Function):
 def _by_matrix(
     state: Float[Tensor, "R n D"], readout: Float[Tensor, "R D K"], batch: Batch, bf16: bool
 ) -> Float[Tensor, " R"]:
+    """Return the loss by :func:`log_normaliser` and the logits of the labels alone."""
     labels, rows, weights = _spread(batch, state.shape[0])
     mass = torch.zeros(state.shape[:2], device=state.device).scatter_add_(1, rows, weights)
-    # Logits of the labels alone; rounded as those of the normaliser are.
-    left, right = _pick(state, rows), _pick(readout.transpose(1, 2), labels)
+    # The labels' logits are rounded as those of the normaliser are.
+    left = _pick(state, rows)
+    right = _pick(readout.transpose(1, 2), labels)
     if bf16:
-        left, right = left.bfloat16().float(), right.bfloat16().float()
-    said = (left * right).sum(-1)
+        left = left.bfloat16().float()
+        right = right.bfloat16().float()
+    logits = (left * right).sum(-1)
     if bf16:
-        said = said.bfloat16().float()
-    return log_normaliser(state, readout, mass, bf16=bf16) - (said * weights).sum(-1)
+        logits = logits.bfloat16().float()
+    return log_normaliser(state, readout, mass, bf16=bf16) - (logits * weights).sum(-1)
 
 
 def _by_checkpoints(
     model: Model, state: Float[Tensor, "R n D"], batch: Batch
 ) -> Float[Tensor, " R"]:
-    """Any head at all: logits of a chunk of positions, made again for the backward pass."""
+    """Return the loss for any head: logits of a chunk of positions are recomputed for backward."""
     replicas, count = state.shape[:2]
     labels, rows, weights = _spread(batch, replicas)
     size = max(1, MOST_LOGITS // (replicas * len(model.candidates)))
@@ -227,7 +249,7 @@ def _by_checkpoints(
 def _spread(
     batch: Batch, replicas: int
 ) -> tuple[Int[Tensor, "R m"], Int[Tensor, "R m"], Float[Tensor, "R m"]]:
-    """Labels, their places among the labelled positions, and weights."""
+    """Return labels, their indices among the labelled positions, and weights, each ``[R, m]``."""
     labels, rows = batch.labels, batch.rows
     if rows is None:
         rows = torch.arange(labels.shape[-1], device=labels.device)
@@ -236,12 +258,12 @@ def _spread(
 
 
 def _full(values: Tensor) -> Tensor:
-    """Bfloat16 as fp32; anything else as it is."""
+    """Return bfloat16 as fp32, and other types unchanged."""
     return values.float() if values.dtype == torch.bfloat16 else values
 
 
 def _pick(table: Float[Tensor, "R n D"], rows: Int[Tensor, "R m"]) -> Float[Tensor, "R m D"]:
-    """Rows of a table, each replica's own."""
+    """Return rows of each replica's table."""
     replicas, count, width = table.shape
     if replicas == 1:
         return table.index_select(1, rows[0])

@@ -1,4 +1,8 @@
-"""Settings of processor and allocator during training."""
+"""Settings of threads, floating-point numbers and memory during training.
+
+The loop enters :func:`flushed_denormals` and calls :func:`keep_memory`; the executors limit threads
+by :func:`use_threads`.
+"""
 
 import ctypes
 import sys
@@ -10,14 +14,15 @@ from pathlib import Path
 import torch
 from threadpoolctl import threadpool_limits
 
-# Parameters of mallopt(3).
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+# Parameters of mallopt(3), and their value: bytes.
+_TRIM_THRESHOLD = -1
+_MMAP_THRESHOLD = -3
 _LARGE = 2**30
 
 
 @contextmanager
 def use_threads(threads: int) -> Iterator[None]:
-    """Let torch and the linear algebra of NumPy use so many threads for a while."""
+    """Let torch and NumPy's linear algebra use ``threads`` threads within the ``with`` block."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
@@ -29,22 +34,23 @@ def use_threads(threads: int) -> Iterator[None]:
 
 @contextmanager
 def flushed_denormals() -> Iterator[None]:
-    """Count tiny numbers as 0. Late in training they would slow a CPU down twentyfold.
+    """Round denormal numbers to 0 within the ``with`` block; they make a CPU twenty times slower.
 
-    ``torch.set_flush_denormal`` speaks to the thread that calls it, and threads take it over when
-    they are made: those that torch has made before are told as well, where that can be done.
+    Adam's moments become so small late in training. ``torch.set_flush_denormal`` holds for the
+    calling thread and for threads that it starts; where that is possible, it is set for the threads
+    that torch has started before, too.
     """
     torch.set_flush_denormal(True)
-    _tell_threads()
+    _set_other_threads()
     try:
         yield
     finally:
         torch.set_flush_denormal(False)
-        _tell_threads()
+        _set_other_threads()
 
 
-def _tell_threads() -> bool:
-    """Give torch's other threads this one's floating-point settings; says whether it was done.
+def _set_other_threads() -> bool:
+    """Give torch's other threads this one's floating-point settings; return whether it was done.
 
     GNU's OpenMP runs a C function in every thread of its pool, and ``fesetenv`` of the C library
     is one.
@@ -63,7 +69,7 @@ def _tell_threads() -> bool:
 
 @cache
 def _openmp() -> ctypes.CDLL | None:
-    """The OpenMP library that torch has loaded, if it is GNU's and the C library knows fenv.h."""
+    """Return the OpenMP library that torch has loaded, if it is GNU's and there is ``fenv.h``."""
     if not sys.platform.startswith("linux"):
         return None
     try:
@@ -90,10 +96,10 @@ def _openmp() -> ctypes.CDLL | None:
 
 @cache
 def keep_memory() -> bool:
-    """Let the process keep the memory that it frees, where the C library can (glibc).
+    """Let the process keep freed memory for later use; return whether that was possible (glibc).
 
-    Gradients are allocated and freed in every step; giving their pages back each time and getting
-    new ones costs a third of a step at width 128 and 64 replicas. Returns whether it was done.
+    Gradients are allocated and freed in every step; to return their pages each time and get new
+    ones costs a third of a step at width 128 and 64 replicas.
     """
     if not sys.platform.startswith("linux"):
         return False

@@ -1,9 +1,10 @@
-"""Losses and gradients of a step, recorded once as a list of kernels and run again.
+"""Record the losses and gradients of a step as a list of kernels, and run these in later steps.
 
-Autograd and the modules decide at every step anew which kernels run, and ask for memory for each.
-For small models that takes as long as the kernels. Shapes are the same at every step of a phase, so
-that one step has the kernels of all: they are recorded and run again on the same memory, with the
-same numbers to the last bit. Shapes: ``R`` replicas.
+Modules and autograd decide at every step anew which kernels run, and allocate memory for each. For
+small models that takes as long as the kernels. Shapes are the same at every step of a phase, so
+that its steps have the same kernels: :class:`RecordedLosses` records those of one step and runs
+them again on the same memory, with the same numbers to the last bit. Shapes: ``R`` replicas, ``P``
+parameters of one replica.
 """
 
 from __future__ import annotations
@@ -17,32 +18,37 @@ from inweights.training.batches.plans import Batch
 from inweights.training.steps.kernels import Kernels, NotRecordable
 from inweights.worlds.arrays import Float
 
-#: Computes the loss of each replica, ``[R]``, and writes their gradients to where they belong.
+#: Computes the loss of each replica on a batch, ``[R]``, and writes their gradients.
 Losses = Callable[[Batch], Tensor]
 
-#: Steps before the recording, in which ids are checked and ways of computing chosen.
+#: Steps before the recording, in which ids are checked and PyTorch chooses kernels.
 WARM_UP = 2
-#: Steps after it, in which kernels and Python have to agree to the last bit.
+#: Steps after it, in which the kernels are compared with Python, to the last bit.
 COMPARED = 2
 
 
 class RecordedLosses:
-    """Losses and gradients of the batches of a phase; recorded at its third step.
+    """Losses and gradients of the batches of a phase, by kernels recorded at its third step.
 
-    For the next steps both ways are taken: a model whose arithmetic depends on more than parameters
-    and batch, such as on how often it was called, is computed as ever from there on. So are batches
-    of other shapes than the recorded one.
+    In the next two steps both the kernels and the function run, and if they differ, the kernels are
+    not used: the model's arithmetic may depend on more than parameters and batch, such as on the
+    number of its calls. Batches of other shapes than the recorded one are computed by the function.
+
+    Args:
+        losses: The function; it returns the losses and writes the gradients.
+        gradients: Where it writes them.
     """
 
     def __init__(self, losses: Losses, gradients: Float[Tensor, "R P"]) -> None:
-        self._losses, self._gradients = losses, gradients
+        self._losses = losses
+        self._gradients = gradients
         self._done = 0
         self._parts: list[Tensor] = []
         self._kernels: Kernels | None = None
 
     @property
     def kernels(self) -> int:
-        """Number of kernels of a step; 0 while none, or as none, are recorded."""
+        """Number of recorded kernels of a step; 0 if there is no recording."""
         return 0 if self._kernels is None else len(self._kernels)
 
     def __call__(self, batch: Batch) -> Float[Tensor, " R"]:
@@ -55,13 +61,15 @@ class RecordedLosses:
             own.copy_(part)
         if self._done > WARM_UP + COMPARED:
             return self._kernels()
-        found, gradients = self._kernels(), self._gradients.clone()
+        found = self._kernels()
+        gradients = self._gradients.clone()
         losses = self._losses(batch)
         if not (_same(found, losses) and _same(gradients, self._gradients)):
             self._kernels = None
         return losses
 
     def _record(self, batch: Batch) -> None:
+        """Record the kernels of a step on a copy of a batch, if they can be recorded."""
         self._parts = [part.clone() for part in batch.tensors]
         self._shapes = batch.inputs.shapes
         try:
@@ -70,11 +78,12 @@ class RecordedLosses:
             self._kernels = None
 
     def _fits(self, batch: Batch) -> bool:
-        return batch.inputs.shapes == self._shapes and [p.shape for p in batch.tensors] == [
-            p.shape for p in self._parts
-        ]
+        """Whether a batch has the shapes of the recorded one."""
+        if batch.inputs.shapes != self._shapes:
+            return False
+        return [part.shape for part in batch.tensors] == [part.shape for part in self._parts]
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
-    """Whether all numbers are the same, of which some may be none."""
+    """Whether all numbers are the same, where NaN equals NaN."""
     return bool(((one == other) | (one.isnan() & other.isnan())).all())

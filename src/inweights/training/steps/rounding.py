@@ -1,8 +1,9 @@
-"""Matrix products in bfloat16, emulated in fp32: slower, with the same bits everywhere.
+"""Matrix products in bfloat16, emulated in fp32: slower, but the same bits for any replicas.
 
-Kernels for bfloat16 on a CPU sum up in another order for several replicas than for one, so that a
-run would not be the same alone and in company. Here each product rounds what it takes to bfloat16,
-sums up in fp32, and rounds what it gives, forwards and backwards.
+Kernels for bfloat16 on a CPU sum in another order for several replicas than for one, so that a run
+would not be the same alone and among others. Within :class:`RoundedProducts` each product rounds
+its factors to bfloat16, sums in fp32, and rounds its result, forwards and backwards. It is the
+precision ``bf16-emulated`` of a :class:`~inweights.training.Phase`.
 """
 
 from collections.abc import Callable
@@ -14,7 +15,10 @@ from torch.overrides import TorchFunctionMode
 
 
 class RoundedProducts(TorchFunctionMode):
-    """Within it ``torch.bmm`` and ``torch.baddbmm``, of which layers consist, round to bfloat16."""
+    """Within the ``with`` block ``torch.bmm`` and ``torch.baddbmm`` round to bfloat16.
+
+    All layers of the library multiply by these two.
+    """
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
@@ -27,18 +31,20 @@ class RoundedProducts(TorchFunctionMode):
 
 
 class _Product(torch.autograd.Function):
-    """``a b + c`` of ``[R, n, D]``, ``[R, D, F]`` and perhaps ``[R, 1, F]``."""
+    """``a b + c`` for ``a`` of shape ``[R, n, D]``, ``b`` ``[R, D, F]`` and ``c`` ``[R, 1, F]``."""
 
     @staticmethod
     def forward(ctx: Any, a: Tensor, b: Tensor, c: Tensor | None) -> Tensor:
-        a, b = _rounded(a), _rounded(b)
+        a = _rounded(a)
+        b = _rounded(b)
         ctx.save_for_backward(a, b)
         return _rounded(torch.bmm(a, b) if c is None else torch.baddbmm(_rounded(c), a, b))
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
         a, b = ctx.saved_tensors
-        given, (for_a, for_b, for_c) = _rounded(grads[0]), ctx.needs_input_grad
+        given = _rounded(grads[0])
+        for_a, for_b, for_c = ctx.needs_input_grad
         return (
             _rounded(torch.bmm(given, b.mT)) if for_a else None,
             _rounded(torch.bmm(a.mT, given)) if for_b else None,
