@@ -12,6 +12,7 @@ from typing import Any
 
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError
+from inweights.lab.grammar.protocol_file import PaperProtocol, read_protocol
 from inweights.lab.grammar.recipe import SCALES, Paper, Recipe
 from inweights.lab.grammar.recipe_file import read_recipe
 
@@ -85,6 +86,7 @@ def recipe(module: str) -> Recipe:
         scores=own["SCORES"],
         notes=notes,
         names=own | configs,
+        protocol=protocol(source),
         scales={scale: own["Settings"]() for scale in SCALES},
         seeds=dict(zip(SCALES, (2, 8, 16), strict=True)),
         plan=own["plan"],
@@ -94,6 +96,19 @@ def recipe(module: str) -> Recipe:
         if not claim.ours:
             claim.check_sources(f"{folder}/{name}.toml")
     return made
+
+
+@lru_cache
+def protocol(paper: str) -> PaperProtocol | None:
+    """Return what a paper and its code state, by its short name; nothing where no file does.
+
+    Example:
+        >>> stated = protocol("geometric-memory")
+        >>> stated.paper.code.partition("@")[0] if stated else None
+        'Shahriarnz14/Geometric_Memory'
+    """
+    path = _folder() / paper.replace("-", "_") / "protocol.toml"
+    return read_protocol(path) if path.is_file() else None
 
 
 def _folder() -> Path:

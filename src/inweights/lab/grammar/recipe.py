@@ -11,6 +11,7 @@ from inweights.config.border import as_list
 from inweights.errors import ConfigError, check_names
 from inweights.lab.grammar.claim import Claim, Stating
 from inweights.lab.grammar.figure import Figure
+from inweights.lab.grammar.protocol_file import PaperProtocol, Reason
 from inweights.lab.grammar.trial import Plan
 from inweights.support.sources import RAISED, sources_of
 
@@ -47,6 +48,8 @@ class Recipe:
         cautions: What a reader has to know of the tables, given the settings.
         results: What came out, in sentences, given the same: for a page without claims.
         meanings: What settings decide, by name; others say it in the docstring of their config.
+        reasons: Why settings that differ from the paper's do.
+        protocol: What the paper and its code state, where that is known.
     """
 
     name: str
@@ -69,6 +72,8 @@ class Recipe:
     cautions: Callable[[Any, Tables], Sequence[str]] | None = None
     results: Callable[[Any, Tables], Sequence[str]] | None = None
     meanings: Mapping[str, str] = field(default_factory=dict)
+    reasons: Sequence[Reason] = ()
+    protocol: PaperProtocol | None = None
 
     def __post_init__(self) -> None:
         if not self.scales or set(self.scales) != set(self.seeds):

@@ -14,6 +14,7 @@ from inweights.config import Config, decode, load_toml, to_plain
 from inweights.errors import ConfigError, check_names
 from inweights.lab.grammar.claim import Claim, Protocol, Rule, Stating
 from inweights.lab.grammar.figure import Figure
+from inweights.lab.grammar.protocol_file import PaperProtocol, Reason
 from inweights.lab.grammar.recipe import Code, Paper, Recipe
 from inweights.lab.grammar.score import Judged
 
@@ -74,6 +75,8 @@ class RecipeFile(Config):
         published: What the paper prints, and ``quote`` its words, for claims without their own.
         seeds: Number of replicates, by scale or at all; as the code says if left out.
         version: The same.
+        ours: Names of settings that are ours; sentences; and reasons why settings of a world, a
+            model, a learner or a measure are not the paper's.
         notes: Names of notes that several recipes share (``geometric-memory/ssm``).
         settings: What each setting decides, by its name.
         scales: Settings by scale, where the code does not give them; others have their defaults. A
@@ -95,7 +98,7 @@ class RecipeFile(Config):
     quote: str = ""
     seeds: int | dict[str, int] | None = None
     version: int | None = None
-    ours: tuple[str, ...] = ()
+    ours: tuple[str | Reason, ...] = ()
     notes: tuple[str, ...] = ()
     settings: dict[str, str] = {}
     scales: dict[str, dict[str, Any]] = {}
@@ -111,13 +114,14 @@ def read_recipe(
     scores: Mapping[str, Judged],
     notes: Mapping[str, Sequence[str]] | None = None,
     names: Mapping[str, Any] | None = None,
+    protocol: PaperProtocol | None = None,
     **code: Unpack[Code],
 ) -> Recipe:
     """Return the recipe whose words are in a TOML file, named as the file is.
 
     ``scores`` are by the claims' ids; ``notes``, which recipes share, by name; ``names`` are those
-    of the code that settings of a scale may ``use``, such as its ``globals()``; ``code`` has one
-    scale at least.
+    of the code that settings of a scale may ``use``, such as its ``globals()``; ``protocol`` is
+    what the paper states; ``code`` has one scale at least.
     """
     file = _decoded(RecipeFile, load_toml(path), f"{path}")
     claims, figures = file.claims.items(), file.figures.items()
@@ -143,7 +147,9 @@ def read_recipe(
     check_names("setting", file.settings, fields, hint=f"{path.name} says what it means.")
     name = path.stem.replace("_", "-")
     state = paper.stating(name, file.cited or file.place, file.condition)
-    ours = [*file.ours, *(text for note in file.notes for text in known[note])]
+    reasons = [one for one in file.ours if isinstance(one, Reason)]
+    said_of = [one.why if isinstance(one, Reason) else one for one in file.ours]
+    ours = [*said_of, *(text for note in file.notes for text in known[note])]
     made = paper.recipe(
         name,
         title=file.title,
@@ -154,7 +160,8 @@ def read_recipe(
         ours=[_folded(text) for text in ours],
         **code,
     )
-    return replace(made, meanings={name: _folded(text) for name, text in file.settings.items()})
+    meanings = {name: _folded(text) for name, text in file.settings.items()}
+    return replace(made, meanings=meanings, reasons=tuple(reasons), protocol=protocol)
 
 
 def _decoded(

@@ -1,0 +1,76 @@
+"""Every setting of a paper's recipes is the paper's, its code's, smaller, or ours with a reason."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pytest
+
+from inweights.lab.grammar.differences import Difference, compare
+from inweights.recipes import get_recipe, recipe_names
+from inweights.recipes.papers import papers, protocol
+
+PAPERS = [paper for paper in papers() if protocol(paper)]
+RECIPES = [name for name in recipe_names() if name.partition("/")[0] in PAPERS]
+
+
+@lru_cache
+def differences(name: str) -> list[Difference]:
+    """Return those of a recipe at all its scales."""
+    recipe = get_recipe(name)
+    return [one for scale in recipe.scales for trial in compare(recipe, scale) for one in trial]
+
+
+def test_the_papers_have_a_protocol() -> None:
+    assert "geometric-memory" in PAPERS
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_setting_is_classified(name: str) -> None:
+    unknown = {
+        f"{one.leaf} = {one.value}" for one in differences(name) if one.whose == "unclassified"
+    }
+    assert not unknown, (
+        "state in protocol.toml what the paper and its code have, or that they do not"
+    )
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_what_is_ours_has_a_reason(name: str) -> None:
+    bare = {
+        f"{one.leaf} = {one.value}, stated: {one.stated.text if one.stated else 'not'}"
+        for one in differences(name)
+        if one.whose == "ours" and one.reason is None
+    }
+    assert not bare, "say why in the recipe's 'ours', or in protocol.toml where several share it"
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_reason_explains_a_difference(name: str) -> None:
+    used = {id(one.reason) for one in differences(name)}
+    idle = [reason.why for reason in get_recipe(name).reasons if id(reason) not in used]
+    assert not idle, "nothing that it names differs from the paper"
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_what_a_protocol_states_is_used(paper: str) -> None:
+    stated = protocol(paper)
+    assert stated
+    found = [one for name in RECIPES if name.startswith(f"{paper}/") for one in differences(name)]
+    settings, reasons = {id(one.stated) for one in found}, {id(one.reason) for one in found}
+    idle = [
+        f"{part.title}: {leaf}"
+        for part in stated.parts
+        for leaf, setting in part.settings.items()
+        if id(setting) not in settings
+    ]
+    idle += [reason.why for reason in stated.ours if id(reason) not in reasons]
+    assert not idle, "no recipe has such a setting, or a later part says it more exactly"
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_paper_names_its_text_and_its_code(paper: str) -> None:
+    stated = protocol(paper)
+    assert stated
+    assert all((stated.paper.version, stated.paper.date, stated.paper.venue, stated.paper.code))
+    assert stated.paper.read_on.startswith("2026-")
