@@ -1,1 +1,1 @@
-"""One step: losses, optimizers, parameters in one matrix, rounding, captured kernels."""
+"""Parts of a training step: losses, optimizers, edits, the matrix of parameters, kernels."""

@@ -1,13 +1,17 @@
-"""The optimizer of all replicas: fused kernels on rows and columns of one matrix, and its state.
+"""The built-in optimizers of all replicas: fused kernels on parts of one matrix, and their state.
 
-Shapes: ``R`` replicas, ``P`` parameters of one.
+:func:`build_optimizer` makes a ``torch.optim`` optimizer whose parameters are rows and columns of
+:class:`FlatParameters`; :func:`state_of` and :func:`load_state` turn its state into matrices for a
+checkpoint. Shapes: ``R`` replicas, ``P`` parameters of one replica.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from typing import Any
 
 import torch
@@ -17,9 +21,9 @@ from inweights.training.curriculum import Optimizer
 from inweights.training.steps.flat_parameters import FlatParameters
 from inweights.worlds.arrays import Float
 
-#: Numbers that the widest registers take at once.
+#: Numbers that the widest registers hold.
 LANES = 16
-#: A first column, and the one after the last.
+#: A part of the columns: the first, and the one after the last.
 Span = tuple[int, int]
 
 
@@ -29,79 +33,106 @@ def build_optimizer(
     moving: Sequence[int],
     columns: Span | None = None,
 ) -> torch.optim.Optimizer:
-    """Build the optimizer of a phase: groups of parameters for each run of equal settings.
+    """Build the optimizer of a phase for all replicas.
 
-    Settings are one a replica, and differ in rate, decay and what decays only. ``columns`` are the
-    first that it steps, and the one after the last; all if left out.
+    Neighbouring replicas with equal settings form a group of its parameters.
+
+    Args:
+        flat: The matrices of parameters and gradients.
+        settings: One a replica; they differ in rate, decay and what decays only.
+        moving: Indices of the parameters that are trained.
+        columns: The part of the columns that it updates; by default all.
+
+    Returns:
+        A ``torch.optim`` optimizer with rates in its ``param_groups``, whose ``step`` takes no
+        closure.
     """
     spans = joined(flat.spans[i] for i in moving)
     if columns:
         spans = _within(spans, *columns)
     if len(equal_runs(settings)) > 1 and flat.values.device.type != "cpu":
         return one_for_all_rows(flat, settings, spans)
-    groups, apart = _groups(flat, settings, spans)
+    groups, decays = _groups(flat, settings, spans)
     if not groups and columns:
-        # Nothing of this rank moves. A column without a gradient stays where it is, and has a state
-        # as the columns of the other ranks have, so that all gather as many matrices.
+        # Nothing in this rank's columns is trained. One column without a gradient stays as it is,
+        # and has a state as those of other ranks have, so that all gather as many matrices.
         one_column = (slice(0, 1), slice(columns[0], columns[0] + 1))
         parameter = _with_gradient(flat.values[one_column], flat.gradients[one_column])
         groups = [{"params": [parameter], "weight_decay": 0.0}]
     optimizer = _of_kind(groups, settings[0])
 
-    def before(*_: object) -> None:
-        for group, values, share in apart:
-            values.mul_(1.0 - optimizer.param_groups[group]["lr"] * share)
+    def decay_first(*_: object) -> None:
+        for one in decays:
+            one.values.mul_(1.0 - optimizer.param_groups[one.group]["lr"] * one.decay)
 
-    if apart:
-        optimizer.register_step_pre_hook(before)
+    if decays:
+        optimizer.register_step_pre_hook(decay_first)
     return optimizer
+
+
+@dataclass(frozen=True)
+class _Decay:
+    """A decay that is applied before the optimizer's kernel: of which group, what and how much."""
+
+    group: int
+    values: Float[Tensor, "r p"]
+    decay: float
 
 
 def _groups(
     flat: FlatParameters, settings: Sequence[Optimizer], spans: Sequence[Span]
-) -> tuple[list[dict[str, Any]], list[tuple[int, Float[Tensor, "r p"], float]]]:
-    """Groups of an optimizer, and what decays apart: its group, its values and its decay."""
+) -> tuple[list[dict[str, Any]], list[_Decay]]:
+    """Return the groups of an optimizer, and the decays that are applied before its kernel."""
     groups: list[dict[str, Any]] = []
-    apart: list[tuple[int, Float[Tensor, "r p"], float]] = []
-    # What is left over at the end of a block is rounded otherwise than its middle: a replica is the
-    # same alone and in company only if whole rows fill the lanes of a processor.
+    decays: list[_Decay] = []
+    # Numbers at the end of a tensor that fill no whole register are rounded differently: a replica
+    # is the same alone and among others only if rows are whole registers.
     count = flat.values.shape[1]
     in_lanes = list(spans) == [(0, count)] and count % LANES == 0
     for first, last in equal_runs(settings):
         one = settings[first]
-        decays = decays_of(flat, spans, one)
-        if one.kind == "adamw" and len(decays) > 1 and in_lanes:
+        parts = decays_of(flat, spans, one)
+        if one.kind == "adamw" and len(parts) > 1 and in_lanes:
             # Two pieces of each row would be two tensors a replica, each with a count of its steps.
-            # AdamW's decay is a factor of its own, so that it is made before, in all rows at once.
+            # AdamW's decay is a separate factor, so that it is applied first, to all rows at once.
             rows = slice(first, last)
             block = _with_gradient(flat.values[rows], flat.gradients[rows])
-            for part, decay in decays:
-                apart += [(len(groups), flat.values[rows, i:j], decay) for i, j in part if decay]
+            for part, decay in parts:
+                if decay:
+                    pieces = [flat.values[rows, start:end] for start, end in part]
+                    decays += [_Decay(len(groups), piece, decay) for piece in pieces]
             groups.append({"params": [block], "lr": one.rate, "weight_decay": 0.0})
             continue
-        for part, decay in decays:
-            # A fused kernel wants contiguous memory: whole rows can be taken together, parts
-            # cannot.
+        for part, decay in parts:
+            # A fused kernel needs contiguous memory: several whole rows can be one tensor, parts
+            # of rows cannot.
             whole = part == list(spans) and in_lanes
             size = last - first if whole else 1
             blocks = [slice(row, row + size) for row in range(first, last, size)]
             parameters = [
                 _with_gradient(flat.values[block, start:end], flat.gradients[block, start:end])
-                for block in blocks
-                for start, end in part
+                for block, (start, end) in product(blocks, part)
             ]
             groups.append({"params": parameters, "lr": one.rate, "weight_decay": decay})
-    return groups, apart
+    return groups, decays
 
 
 def one_for_all_rows(
     flat: FlatParameters, settings: Sequence[Optimizer], spans: Sequence[Span]
 ) -> torch.optim.Optimizer:
-    """Build an optimizer of as many kernels for many different rates as for one.
+    """Build an optimizer that takes as many kernels for many different rates as for one.
 
-    Without its rate and decay an update is the same function for all rows: the fused kernel makes
-    it in a matrix of its own, from where it is added with the rate of each row. Where a kernel
-    costs as much as its launch, on a GPU, 64 rates would otherwise take 64 times as long as one.
+    Without its rate and decay an update is the same function for all rows: the fused kernel
+    computes it in a matrix of its own, and it is added with the rate of each row. On a GPU, where a
+    kernel costs as much as its launch, 64 rates would otherwise take 64 times as long as one.
+
+    Args:
+        flat: The matrices of parameters and gradients.
+        settings: One a replica; they differ in rate, decay and what decays only.
+        spans: The columns that are trained.
+
+    Returns:
+        A ``torch.optim`` optimizer with one group, whose rate is a factor of the replicas' rates.
     """
     rates = flat.values.new_tensor([[one.rate] for one in settings])
     decay = torch.zeros_like(flat.values)
@@ -109,15 +140,17 @@ def one_for_all_rows(
         for part, of in decays_of(flat, spans, one):
             for start, end in part:
                 row[start:end] = of
-    kept, whole = 1.0 - rates * decay, torch.ones_like(rates)
-    kind, any_decay = settings[0].kind, any(one.weight_decay for one in settings)
+    shrunk = 1.0 - rates * decay
+    whole = torch.ones_like(rates)
+    kind = settings[0].kind
+    any_decay = any(one.weight_decay for one in settings)
     update = _with_gradient(torch.zeros_like(flat.values), flat.gradients)
     optimizer = _of_kind([{"params": [update], "lr": 1.0, "weight_decay": 0.0}], settings[0])
 
     def before(*_: object) -> None:
         update.data.zero_()
         if kind == "adamw" and any_decay:
-            flat.values.mul_(torch.lerp(whole, kept, optimizer.param_groups[0]["lr"]))
+            flat.values.mul_(torch.lerp(whole, shrunk, optimizer.param_groups[0]["lr"]))
         elif any_decay:
             flat.gradients.addcmul_(flat.values, decay)
 
@@ -136,6 +169,7 @@ def _with_gradient(values: Float[Tensor, "r p"], gradient: Float[Tensor, "r p"])
 
 
 def _of_kind(groups: list[dict[str, Any]], one: Optimizer) -> torch.optim.Optimizer:
+    """Return the fused optimizer of a kind for some groups."""
     if one.kind == "sgd":
         return _uncompiled(torch.optim.SGD)(groups, lr=one.rate, momentum=one.momentum, fused=True)
     kind = _uncompiled(torch.optim.AdamW if one.kind == "adamw" else torch.optim.Adam)
@@ -144,9 +178,10 @@ def _of_kind(groups: list[dict[str, Any]], one: Optimizer) -> torch.optim.Optimi
 
 @cache
 def _uncompiled(kind: type[Any]) -> Callable[..., torch.optim.Optimizer]:
-    """Return an optimizer that does not import PyTorch's compiler, half of a process's start.
+    """Return a subclass of an optimizer that does not import PyTorch's compiler.
 
-    PyTorch wraps these methods to keep its compiler out of them, and imports it (2.6 s) for that.
+    PyTorch wraps these methods to keep its compiler out of them, and imports it for that: 2.6 s,
+    half of the start of a process.
     """
     own: dict[str, object] = {
         name: inspect.unwrap(getattr(kind, name))
@@ -161,7 +196,14 @@ def state_of(
 ) -> dict[str, Float[Tensor, "R P"] | Float[Tensor, ""]]:
     """Return the state of an optimizer as matrices and numbers, by name.
 
-    They do not tell how rows and columns were grouped, nor who had which of them.
+    They do not depend on how rows and columns were grouped, or divided among processes.
+
+    Args:
+        optimizer: One of :func:`build_optimizer`.
+        flat: The parameters that it was built for.
+
+    Returns:
+        For AdamW the moments ``[R, P]`` and the number of steps, in the names of ``torch.optim``.
     """
     state: dict[str, Tensor] = {}
     for parameter, (rows, columns) in _places(optimizer, flat):
@@ -178,18 +220,21 @@ def load_state(
     flat: FlatParameters,
     state: dict[str, Float[Tensor, "R P"] | Float[Tensor, ""]],
 ) -> None:
-    """Load an optimizer's part of a stored state; see :func:`state_of`."""
+    """Load what :func:`state_of` returned into an optimizer, however its parameters are grouped.
+
+    Args:
+        optimizer: One of :func:`build_optimizer`.
+        flat: The parameters that it was built for.
+        state: Of an optimizer of the same kind; if empty, nothing is loaded.
+    """
     if not state:
         return
-    own = {
-        index: {
-            name: (value[place] if value.dim() else value).clone(
-                memory_format=torch.contiguous_format
-            )
-            for name, value in state.items()
-        }
-        for index, (_, place) in enumerate(_places(optimizer, flat))
-    }
+    own: dict[int, dict[str, Tensor]] = {}
+    for index, (_, place) in enumerate(_places(optimizer, flat)):
+        own[index] = {}
+        for name, value in state.items():
+            part = value[place] if value.dim() else value
+            own[index][name] = part.clone(memory_format=torch.contiguous_format)
     optimizer.load_state_dict({**optimizer.state_dict(), "state": own})
 
 
@@ -207,7 +252,16 @@ def _places(
 def decays_of(
     flat: FlatParameters, spans: Sequence[Span], one: Optimizer
 ) -> list[tuple[list[Span], float]]:
-    """Return what decays of some columns and what is spared, each with its decay; none is empty."""
+    """Divide columns into those that decay and those that do not, each with its decay.
+
+    Args:
+        flat: Says which columns are those of matrices.
+        spans: The columns that are divided.
+        one: The settings: how much decays, and whether vectors do.
+
+    Returns:
+        One or two pairs of columns and decay; no pair is without columns.
+    """
     count = flat.values.shape[1]
     split = flat.matrices if one.weight_decay and one.decayed == "matrices" else count
     parts = (
@@ -218,23 +272,34 @@ def decays_of(
 
 
 def _within(spans: Iterable[Span], first: int, last: int) -> list[Span]:
-    """Cut spans to the columns from the first to before the last."""
+    """Return the parts of spans from column ``first`` to before column ``last``."""
     cut = [(max(start, first), min(end, last)) for start, end in spans]
     return [(start, end) for start, end in cut if start < end]
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:
-    """Join neighbouring spans."""
-    joined: list[Span] = []
+    """Join spans of which one begins where the last one ends.
+
+    Example:
+        >>> joined([(0, 3), (3, 5), (7, 9)])
+        [(0, 5), (7, 9)]
+    """
+    found: list[Span] = []
     for start, end in spans:
-        if joined and joined[-1][1] == start:
-            joined[-1] = (joined[-1][0], end)
+        if found and found[-1][1] == start:
+            found[-1] = (found[-1][0], end)
         else:
-            joined.append((start, end))
-    return joined
+            found.append((start, end))
+    return found
 
 
 def equal_runs(settings: Sequence[Optimizer]) -> list[Span]:
-    """Return ``(first, last)`` of every run of neighbouring replicas with equal settings."""
+    """Return the runs of neighbouring replicas with equal settings: the first, and one after each.
+
+    Example:
+        >>> slow, fast = Optimizer(rate=0.1), Optimizer(rate=0.2)
+        >>> equal_runs([slow, slow, fast])
+        [(0, 2), (2, 3)]
+    """
     cuts = [i for i in range(1, len(settings)) if settings[i] != settings[i - 1]]
     return list(zip([0, *cuts], [*cuts, len(settings)], strict=True))

@@ -1,6 +1,9 @@
-"""A loss and a penalty of one's own: called at each step, and looked at closely at the first.
+"""Loss functions and penalties of users: called at each step, and checked at the first.
 
-Shapes: ``R`` replicas, ``n`` labels, ``K`` candidates.
+:class:`OwnLoss` takes the place of :class:`~inweights.training.steps.losses.Loss` in a phase that
+names a function. The checks find what returns another shape than ``[R]``, has no gradient, or
+makes the loss of one replica depend on another. Shapes: ``R`` replicas, ``n`` labels, ``K``
+candidates.
 """
 
 from __future__ import annotations
@@ -23,30 +26,46 @@ from inweights.worlds.arrays import Float, Int
 
 
 class OwnLoss:
-    """The loss of a phase that has a loss function, a penalty, or both, of one's own."""
+    """Compute the loss of a phase with a loss function, a penalty, or both, of the user.
+
+    Args:
+        model: ``R`` replicas.
+        phase: Names the loss function and the penalty.
+        state: Its step is passed to the penalty.
+
+    Raises:
+        ConfigError: At the first call, if a function fails, returns another shape than ``[R]``,
+            has no gradient, or mixes replicas.
+    """
 
     def __init__(self, model: Model, phase: Phase, state: ReplicaState) -> None:
-        self._model, self._state, self._usual = model, state, Loss(model, phase.precision)
+        self._model = model
+        self._state = state
+        self._built_in = Loss(model, phase.precision)
         self._loss = phase.loss if isinstance(phase.loss, Code) else None
         self._penalty = phase.penalty
-        self._new = True
+        self._unchecked = True
 
     def __call__(self, batch: Batch) -> Float[Tensor, " R"]:
-        total = self._usual(batch) if self._loss is None else self._own(self._loss, batch)
+        if self._loss is None:
+            total = self._built_in(batch)
+        else:
+            total = self._by_function(self._loss, batch)
         if self._penalty is not None:
-            found = self._penalty.load()(self._model, self._state.step)
-            if self._new:
-                _check_shape(self._penalty, "the model and a step", found, self._model.replicas)
-                self._check_rows(self._penalty, found)
-            total = total + found
-        self._new = False
+            penalty = self._penalty.load()(self._model, self._state.step)
+            if self._unchecked:
+                _check_shape(self._penalty, "the model and a step", penalty, self._model.replicas)
+                self._check_rows(self._penalty, penalty)
+            total = total + penalty
+        self._unchecked = False
         return total
 
-    def _own(self, code: Code, batch: Batch) -> Float[Tensor, " R"]:
+    def _by_function(self, code: Code, batch: Batch) -> Float[Tensor, " R"]:
+        """Return the losses that the user's function gives, checked at the first call."""
         function = code.load()
-        logits, labels, weights = self._usual.logits(batch)
+        logits, labels, weights = self._built_in.logits(batch)
         given = {"weights": weights} if "weights" in inspect.signature(function).parameters else {}
-        if not self._new:
+        if not self._unchecked:
             found: Tensor = function(logits, labels, **given)
             return found
         if not given and not torch.allclose(weights, weights[:, :1]):
@@ -72,7 +91,7 @@ class OwnLoss:
         return found
 
     def _check_rows(self, code: Code, found: Float[Tensor, " R"]) -> None:
-        """Refuse a penalty of one replica that moves with the parameters of another."""
+        """Raise an error if the penalty of one replica depends on the parameters of another."""
         moving = [p for p in self._model.parameters() if p.requires_grad]
         if len(found) == 1 or not found.requires_grad:
             return
@@ -84,6 +103,7 @@ class OwnLoss:
 
 
 def _check_shape(code: Code, what: str, found: Any, replicas: int) -> None:
+    """Raise an error unless a function returned one number a replica; ``what`` it was given."""
     shape = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
     if shape != [replicas] or not found.is_floating_point():
         raise ConfigError(
@@ -101,16 +121,17 @@ def _check_alone(
     labels: Int[Tensor, "R n"],
     weights: Float[Tensor, "R n"] | None,
 ) -> None:
-    """Refuse a loss whose value for a replica depends on who is beside it."""
+    """Raise an error if the loss of the first replica changes when another one is beside it."""
 
     def value(*scales: float) -> Tensor:
+        """Return the losses of copies of the first replica with scaled logits."""
         rows = [0] * len(scales)
         given = {} if weights is None else {"weights": weights[rows]}
-        return function(
-            logits[rows] * logits.new_tensor(scales).view(-1, 1, 1), labels[rows], **given
-        )
+        scaled = logits[rows] * logits.new_tensor(scales).view(-1, 1, 1)
+        return function(scaled, labels[rows], **given)
 
-    alone, beside = value(1.0), value(1.0, -3.0)
+    alone = value(1.0)
+    beside = value(1.0, -3.0)
     if beside.shape != (2,) or not torch.allclose(alone[0], beside[0], rtol=1e-4, equal_nan=True):
         raise _mixing(code, "reduce over every axis but the first")
 

@@ -1,12 +1,15 @@
-"""Optimizers of one's own: element-wise ones on rows of one matrix, others replica by replica.
+"""Optimizers of users: elementwise ones on blocks of one matrix, others for each replica.
 
-Shapes: ``R`` replicas, ``P`` parameters of one.
+:class:`OwnOptimizer` wraps any ``torch.optim`` class, or a function that returns optimizers, so
+that the loop can step all replicas at once and store their state. Shapes: ``R`` replicas, ``P``
+parameters of one replica.
 """
 
 import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain, product
 from typing import Any, cast
 
 import msgspec
@@ -21,117 +24,167 @@ from inweights.training.steps.flat_parameters import FlatParameters
 from inweights.training.steps.lockstep import in_lockstep
 from inweights.training.steps.optimizers import decays_of, equal_runs, joined
 
-#: Columns of rows that are stepped as one block: a multiple of what a processor's loops take at
-#: once, so that no row has a rest of its own; and as few numbers as one thread takes.
-LANES, MOST_TOGETHER = 32, 2**15
+#: Rows whose length is a multiple of this can be one block: no row ends within a vector register.
+LANES = 32
+#: Largest block, in numbers: PyTorch computes it in one thread.
+MOST_TOGETHER = 2**15
+#: Shape of the matrix, and number of steps, by which an update is tried for being elementwise.
 _TRIED = (3, 2 * LANES)
-#: Steps of the trial that tells whether an update is element-wise.
 _STEPS = 3
 #: Name, values and gradient of a parameter.
 Slot = tuple[str, Tensor, Tensor]
 
 
 class OwnOptimizer:
-    """The optimizers of a phase that are somebody's own, as one, with the groups of all of them."""
+    """The optimizers that a user's class or function makes for a phase, as one.
+
+    Args:
+        flat: The matrices of parameters and gradients.
+        settings: One a replica, with the same ``kind`` but perhaps other options.
+        moving: Indices of the parameters that are trained.
+
+    Attributes:
+        param_groups: The groups of all of them, in which the loop sets rates.
+
+    Raises:
+        ConfigError: The optimizer cannot be made, draws random numbers, or is none.
+    """
 
     def __init__(
         self, flat: FlatParameters, settings: Sequence[Optimizer], moving: Sequence[int]
     ) -> None:
         code = settings[0].kind
         assert isinstance(code, Code)
-        self._name, self._new = code.name, True
+        self._name = code.name
+        self._unchecked = True
         if _is_elementwise(code, settings[0]):
-            places = list(_blocks(flat, settings, moving))
+            parts = list(_blocks(flat, settings, moving))
         else:
-            places = [(one, _shaped(flat, row, moving)) for row, one in enumerate(settings)]
+            parts = [(one, _shaped(flat, row, moving)) for row, one in enumerate(settings)]
             warnings.warn(
                 f"{self._name} is stepped replica by replica, as an update of a parameter depends "
                 "on more than its own gradients",
                 stacklevel=2,
             )
-        self._linked = [(nn.Parameter(v), g) for _, slots in places for _, v, g in slots]
-        left = iter(self._linked)
+        #: Parameters of the optimizers, each with its part of the gradients.
+        self._linked: list[tuple[nn.Parameter, Tensor]] = []
         #: Optimizers of each replica, or of each block of replicas.
-        self._rows = [
-            _built(one, [(name, next(left)[0]) for name, _, _ in slots]) for one, slots in places
-        ]
-        self._all = [optimizer for row in self._rows for optimizer in row]
-        self._asks = any(map(asks_for_gradients, self._all))
-        self.param_groups = [group for optimizer in self._all for group in optimizer.param_groups]
+        self._rows: list[list[torch.optim.Optimizer]] = []
+        for one, slots in parts:
+            pairs = [(name, nn.Parameter(values)) for name, values, _ in slots]
+            gradients = [gradient for _, _, gradient in slots]
+            self._linked += zip([parameter for _, parameter in pairs], gradients, strict=True)
+            self._rows.append(_built(one, pairs))
+        self._all = list(chain.from_iterable(self._rows))
+        self._needs_closure = any(needs_closure(optimizer) for optimizer in self._all)
+        self.param_groups = list(
+            chain.from_iterable(optimizer.param_groups for optimizer in self._all)
+        )
 
     def step(self, again: Callable[[], Tensor]) -> None:
-        """Move the parameters.
+        """Make one update by the gradients in the matrix.
 
         Args:
-            again: Computes losses ``[R]`` and gradients where the parameters are then; for
-                optimizers whose ``step`` needs a ``closure``.
+            again: Computes losses ``[R]`` and gradients at the current parameters, for optimizers
+                whose ``step`` needs a ``closure``.
+
+        Raises:
+            ConfigError: At the first call, if the optimizer gives parameters other memory, or its
+                state holds what a checkpoint cannot store.
         """
 
-        def linked() -> None:
+        def link_gradients() -> None:
             for parameter, gradient in self._linked:
                 parameter.grad = gradient
 
-        def linked_again() -> Tensor:
+        def compute_again() -> Tensor:
             losses = again()
-            linked()
+            link_gradients()
             return losses
 
-        before = [p.data_ptr() for p, _ in self._linked]
-        linked()
-        if self._asks:
-            in_lockstep([partial(_step, row) for row in self._rows], linked_again)
+        before = [parameter.data_ptr() for parameter, _ in self._linked]
+        link_gradients()
+        if self._needs_closure:
+            in_lockstep([partial(_step, row) for row in self._rows], compute_again)
         else:
             _step(self._all)
-        if self._new and before != [p.data_ptr() for p, _ in self._linked]:
+        if not self._unchecked:
+            return
+        if before != [parameter.data_ptr() for parameter, _ in self._linked]:
             raise ConfigError(
                 f"{self._name} gives parameters other memory (p.data = ...); change them in place, "
                 "p.add_(...)"
             )
-        if self._new:
-            self.state()  # what cannot be kept is refused now, not at a checkpoint
-        self._new = False
+        self.state()  # raises an error now, not at a checkpoint, if it cannot be stored
+        self._unchecked = False
 
     def state(self) -> dict[str, Tensor]:
-        """Return the state as named tensors: of every optimizer its state and its groups."""
-        form, tensors = [], dict[str, Tensor]()
-        for one in self._all:
-            state = [one.state.get(p, {}) for g in one.param_groups for p in g["params"]]
-            groups = [{k: v for k, v in g.items() if k != "params"} for g in one.param_groups]
+        """Return the state and the groups of all optimizers as named tensors.
+
+        Raises:
+            ConfigError: The state holds what a checkpoint cannot store.
+        """
+        form = []
+        tensors: dict[str, Tensor] = {}
+        for optimizer in self._all:
+            state = [optimizer.state.get(one, {}) for one in _parameters_of(optimizer)]
+            groups = [_settings_of(group) for group in optimizer.param_groups]
             form.append(_packed([state, groups], tensors, self._name))
         words = np.frombuffer(msgspec.json.encode(form), dtype=np.uint8)
         return {"form": torch.from_numpy(words.copy()), **tensors}
 
     def load(self, state: dict[str, Tensor]) -> None:
-        """Load what :meth:`state` returned; nothing of an empty one."""
-        form = msgspec.json.decode(state["form"].cpu().numpy().tobytes()) if state else ()
-        for one, packed in zip(self._all, form, strict=bool(state)):
+        """Load what :meth:`state` returned; an empty state loads nothing."""
+        if not state:
+            return
+        form = msgspec.json.decode(state["form"].cpu().numpy().tobytes())
+        for optimizer, packed in zip(self._all, form, strict=True):
             own, groups = _unpacked(packed, state)
-            parameters = [p for group in one.param_groups for p in group["params"]]
-            one.state.update({p: v for p, v in zip(parameters, own, strict=True) if v})
-            for group, values in zip(one.param_groups, groups, strict=True):
+            for parameter, values in zip(_parameters_of(optimizer), own, strict=True):
+                if values:
+                    optimizer.state[parameter] = values
+            for group, values in zip(optimizer.param_groups, groups, strict=True):
                 group.update(values)
 
 
-def asks_for_gradients(optimizer: Any) -> bool:
-    """Whether ``step`` of an optimizer, or of its class, cannot do without a ``closure``."""
+def _parameters_of(optimizer: torch.optim.Optimizer) -> list[Tensor]:
+    return list(chain.from_iterable(group["params"] for group in optimizer.param_groups))
+
+
+def _settings_of(group: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in group.items() if name != "params"}
+
+
+def needs_closure(optimizer: Any) -> bool:
+    """Return whether ``step`` of an optimizer, or of its class, requires a ``closure``.
+
+    Example:
+        >>> needs_closure(torch.optim.LBFGS), needs_closure(torch.optim.SGD)
+        (True, False)
+    """
     closure = inspect.signature(optimizer.step).parameters.get("closure")
     return closure is not None and closure.default is inspect.Parameter.empty
 
 
 def _step(optimizers: Sequence[Any], closure: Callable[[], Tensor] | None = None) -> None:
-    for one in optimizers:
-        one.step(closure) if asks_for_gradients(one) else one.step()
+    for optimizer in optimizers:
+        if needs_closure(optimizer):
+            optimizer.step(closure)
+        else:
+            optimizer.step()
 
 
 def _built(one: Optimizer, pairs: list[tuple[str, nn.Parameter]]) -> list[torch.optim.Optimizer]:
-    """Call a class or function of one's own."""
+    """Call the user's class or function, and return the optimizers that it gives."""
     assert isinstance(one.kind, Code)
     given = {} if one.weight_decay is None else {"weight_decay": one.weight_decay}
-    make, groups = one.kind.load(), cast("list[Any]", pairs)
+    make = one.kind.load()
+    groups = cast("list[Any]", pairs)
     if one.weight_decay and one.decayed == "matrices" and isinstance(_bare(make), type):
-        spared = [pair for pair in pairs if pair[1].dim() < 2]
-        others = {"params": [pair for pair in pairs if pair[1].dim() > 1]}
-        groups = [others, {"params": spared, "weight_decay": 0.0}] if spared else [others]
+        vectors = [pair for pair in pairs if pair[1].dim() < 2]
+        groups = [{"params": [pair for pair in pairs if pair[1].dim() > 1]}]
+        if vectors:
+            groups.append({"params": vectors, "weight_decay": 0.0})
     try:
         made = make(groups, lr=one.rate, **given)
     except (TypeError, ValueError) as error:
@@ -150,49 +203,55 @@ def _built(one: Optimizer, pairs: list[tuple[str, nn.Parameter]]) -> list[torch.
 
 
 def _bare(make: Any) -> Any:
+    """Return what a ``functools.partial`` calls; anything else as it is."""
     return make.func if isinstance(make, partial) else make
 
 
 def _is_elementwise(code: Code, one: Optimizer) -> bool:
-    """Whether a class moves each number by its own gradients alone, found out by trying.
+    """Find out by trying whether a class updates each number by that number's gradients only.
 
-    A matrix, its transpose and its rows alone have to move alike, to the last bit. A function may
-    look at names and shapes, and so is never taken for one.
+    A matrix, its transpose and its first row must get the same update, to the last bit. A function
+    may depend on names and shapes, and so is never taken to be elementwise.
+
+    Raises:
+        ConfigError: The class draws random numbers.
     """
     kind = _bare(code.load())
-    if not isinstance(kind, type) or asks_for_gradients(kind):
+    if not isinstance(kind, type) or needs_closure(kind):
         return False
-    one = msgspec.structs.replace(one, decayed="all")  # a row is no vector of a norm
+    one = msgspec.structs.replace(one, decayed="all")  # a row is not a norm's vector here
     start = torch.arange(_TRIED[0] * _TRIED[1], dtype=torch.float32).view(_TRIED).sin()
-    pushes = [(start * (step + 1.7)).cos() for step in range(_STEPS)]
+    gradients = [(start * (step + 1.7)).cos() for step in range(_STEPS)]
 
-    def moved(view: Callable[[Tensor], Tensor]) -> Tensor:
+    def updated(view: Callable[[Tensor], Tensor]) -> Tensor:
+        """Return a view of the matrix after the steps, when it is all that is trained."""
         values = nn.Parameter(view(start).clone(memory_format=torch.contiguous_format))
         optimizers = _built(one, [("values", values)])
-        for push in pushes:
-            values.grad = view(push).clone(memory_format=torch.contiguous_format)
+        for gradient in gradients:
+            values.grad = view(gradient).clone(memory_format=torch.contiguous_format)
             for optimizer in optimizers:
                 optimizer.step()
         return values.detach()
 
-    drawn = torch.get_rng_state()
+    random_state = torch.get_rng_state()
     try:
-        whole, turned = moved(lambda x: x), moved(lambda x: x.T).T
-        row = moved(lambda x: x[0])
+        whole = updated(lambda x: x)
+        transposed = updated(lambda x: x.T).T
+        row = updated(lambda x: x[0])
     except (RuntimeError, ValueError, TypeError, ConfigError):
-        return False  # such as one that takes matrices alone
-    if not torch.equal(drawn, torch.get_rng_state()):
+        return False  # such as an optimizer of matrices only
+    if not torch.equal(random_state, torch.get_rng_state()):
         raise ConfigError(
             f"{kind.__name__} draws random numbers, so that its runs could not be repeated; "
             "Optimizer(noise=...) adds noise to gradients"
         )
-    return torch.equal(whole, turned) and torch.equal(whole[0], row)
+    return torch.equal(whole, transposed) and torch.equal(whole[0], row)
 
 
 def _blocks(
     flat: FlatParameters, settings: Sequence[Optimizer], moving: Sequence[int]
 ) -> Iterator[tuple[Optimizer, list[Slot]]]:
-    """Rows of the matrix that an element-wise optimizer steps at once, with its settings."""
+    """Yield settings, and the parts of the matrix that an elementwise optimizer updates by them."""
     spans = joined(flat.spans[i] for i in moving)
     count = flat.values.shape[1]
     for first, last in equal_runs(settings):
@@ -203,23 +262,24 @@ def _blocks(
             own = msgspec.structs.replace(one, weight_decay=one.weight_decay and decay)
             whole = together and part == spans
             rows = [(first, last)] if whole else [(r, r + 1) for r in range(first, last)]
-            cuts = [(slice(*row), slice(*span)) for row in rows for span in part]
+            cuts = [(slice(*row), slice(*span)) for row, span in product(rows, part)]
             yield own, [(str(cut), flat.values[cut], flat.gradients[cut]) for cut in cuts]
 
 
 def _shaped(flat: FlatParameters, row: int, moving: Sequence[int]) -> list[Slot]:
-    """Parameters of one replica in their own shapes, each with its gradient."""
+    """Return the parameters of one replica in their own shapes, each with its gradient."""
     return [(flat.names[i], flat.parameters[i].detach()[row], flat.slots[i][row]) for i in moving]
 
 
 def _packed(value: Any, tensors: dict[str, Tensor], name: str) -> Any:
-    """What a state holds as JSON, its tensors apart."""
+    """Return a value of an optimizer's state as plain JSON; its tensors go to ``tensors``."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
         return {"float": value.hex()}
     if isinstance(value, Tensor):
-        tensors[key := str(len(tensors))] = value
+        key = str(len(tensors))
+        tensors[key] = value
         return {"tensor": key}
     if isinstance(value, dict):
         return {"dict": [[k, _packed(v, tensors, name)] for k, v in value.items()]}
@@ -232,6 +292,7 @@ def _packed(value: Any, tensors: dict[str, Tensor], name: str) -> Any:
 
 
 def _unpacked(value: Any, tensors: dict[str, Tensor]) -> Any:
+    """Return the value of which :func:`_packed` made JSON."""
     if not isinstance(value, dict):
         return value
     [(kind, held)] = value.items()
