@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from typing import Any
 
@@ -33,6 +34,8 @@ RECIPE = PAPER.recipe(
 
 
 def git(*words: str) -> str:
+    if shutil.which("git") is None:
+        pytest.skip("needs git")
     who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
     done = subprocess.run(["git", *who, *words], capture_output=True, text=True, check=True)
     return done.stdout.strip()
