@@ -399,7 +399,25 @@ def test_a_word_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     before = key_of("train")
     Path("train").mkdir()
     assert key_of("train") == before
-    assert key_of("data/") != (Path("data").mkdir() or key_of("data/"))
+    before = [key_of(text) for text in ("/", "..", "./", "data/")]
+    Path("data").mkdir()
+    Path("data", "one.txt").write_text("1", encoding="utf-8")
+    after = [key_of(text) for text in ("/", "..", "./", "data/")]
+    assert [one == other for one, other in zip(before, after, strict=True)] == [True] * 3 + [False]
+
+
+def test_configs_within_lists_are_written_for_the_command_line() -> None:
+    class Inner(Config):
+        size: int = 1
+
+    class Outer(Config):
+        several: tuple[Inner, ...] = ()
+        anything: Any = None
+
+    given_values = {"several": (Inner(size=3),), "anything": [(1, inf), Inner()]}
+    written = as_overrides(Outer(), given_values)
+    changed = apply_overrides(Outer(), written)
+    assert changed == Outer(several=(Inner(size=3),), anything=[(1, inf), {"size": 1}])
 
 
 def test_what_own_code_changes_is_its_own(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 import msgspec
 
-from inweights.config.forms import FORMS
 from inweights.config.plain import identity as identity
 from inweights.config.plain import named as named
+from inweights.config.plain import plain_values
 from inweights.config.plain import to_plain as to_plain
 from inweights.config.refusal import check_types, refusal
 from inweights.config.sizes import MOST as MOST
@@ -170,7 +170,7 @@ def as_overrides(
         return tuple(changes)
     written: list[str] = []
     for key, value in changes.items():
-        plain = to_plain(value) if isinstance(value, msgspec.Struct) else value
+        plain = plain_values(value)
         current: Any = config
         for step in key.split("."):
             current = getattr(current, step, None)
@@ -195,8 +195,7 @@ def replace_at(config: C, values: Mapping[str, Any]) -> C:
     """
     plain = to_plain(config)
     for path, value in values.items():
-        whole = isinstance(value, msgspec.Struct) and type(value) not in FORMS
-        plain = _with(plain, path, to_plain(value) if whole else value)
+        plain = _with(plain, path, plain_values(value))
     return decode(type(config), plain)
 
 

@@ -69,6 +69,19 @@ def named(value: Any, *, newer: bool = False) -> Any:
     return _plain(value, open_=False, leave_out=_newer if newer else _later)
 
 
+def plain_values(value: Any) -> Any:
+    """Return a value with the configs in it as dictionaries, and all else as it is.
+
+    Example:
+        >>> from inweights.config import Config
+        >>> class Ring(Config):
+        ...     nodes: int = 15
+        >>> plain_values([Ring(), (1, 2)])
+        [{'nodes': 15}, (1, 2)]
+    """
+    return _plain(value, open_=True, leave_out=_nothing)
+
+
 def _nothing(config: Any) -> tuple[msgspec.Struct, frozenset[str]]:
     return config, frozenset()
 

@@ -57,7 +57,8 @@ def _names(value: Any) -> Iterator[str]:
 def _is_there(name: str | Path) -> bool:
     if isinstance(name, str):
         separated = os.sep in name or (os.altsep or os.sep) in name
-        if len(name) > _MAX_NAME or not (separated or PurePath(name).suffix):
+        last = PurePath(name).name.strip(".")  # "/" and ".." stand for more than a file's name
+        if len(name) > _MAX_NAME or not last or not (separated or PurePath(name).suffix):
             return False
     try:
         return Path(name).is_file() or Path(name).is_dir()
