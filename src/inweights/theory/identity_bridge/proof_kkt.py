@@ -1,7 +1,9 @@
-"""Problem (11) of Identity Bridge (App. A.2): its KKT conditions, Propositions 1, 3 and 4.
+"""Check problem (11) of Identity Bridge (App. A.2): its KKT conditions, Propositions 1, 3 and 4.
 
-Problem (11) has the parameters of (3) with ``g = -e`` and ``h = -f``, and ``t ≥ |a1 d1 - b1 c1|``.
-Every function returns rows ``check, value``.
+Problem (11) has the parameters of (3) with ``g = -e`` and ``h = -f``, and
+``t ≥ |a1 d1 - b1 c1|``. Every function returns a table with the columns ``check`` and
+``value``; recipes turn it into claims, as those of
+:mod:`~inweights.theory.identity_bridge.proof`.
 """
 
 from dataclasses import replace
@@ -19,25 +21,44 @@ _FREE = ("a1", "a2", "b1", "b2", "c1", "c2", "d1", "d2", "e", "f", "t")
 
 
 def at_optimum(n: int) -> pl.DataFrame:
-    """The KKT conditions of (11) at its optimum, and the cases that Proposition 4 excludes.
+    """Evaluate the KKT conditions of (11) at its optimum, and the cases Proposition 4 excludes.
 
-    - ``(28)``: residual of stationarity with multipliers in closed form, relative to the gradient;
-      ``(28) sign``: the least of the multipliers of ``g_1`` to ``g_9``, over ``n - 1``.
-    - ``(S1)-(S3)``: residual of these three conditions of Proposition 2, the same way.
-    - ``licq``: by how much the active gradients are more than their rank.  ``mfcq``: the slope at
-      which all active constraints can be left at once (positive: multipliers exist).
-    - ``(27)``: in Case 1 (``a1 + n a2 = e = 0``) the margin of ``(a_1, r1)`` over its own object,
-      minus 1, of the matrix itself. Negative: the case cannot be.
-    - ``case 2``: multiplier of ``g_1`` over ``n - 1``. Positive: the case cannot be.
-    - ``(33)``: its right side over its left, over ``√n``; 1 or more where the two differ as the
-      proof of Proposition 4 says.
+    Args:
+        n: Number of entities of each kind, at least 2.
+
+    Returns:
+        Rows ``check, value``:
+
+        - ``(28)``: residual of stationarity with multipliers in closed form, relative to the
+          gradient.
+        - ``(28) sign``: the least of the multipliers of ``g_1`` to ``g_9``, over ``n - 1``.
+        - ``(S1)-(S3)``: largest residual of these three conditions of Proposition 2, the same
+          way.
+        - ``licq``: by how much the number of active gradients exceeds their rank.
+        - ``mfcq``: the slope at which all active constraints can be left at once (positive:
+          multipliers exist).
+        - ``(27)``: in Case 1 (``a1 + n a2 = e = 0``) the margin of ``(a_1, r1)`` over its own
+          object, minus 1, of the matrix itself. Negative: the case is impossible.
+        - ``case 2``: multiplier of ``g_1`` over ``n - 1``. Positive: the case is impossible.
+        - ``(33)``: its right side over its left, over ``√n``; 1 or more where the two differ
+          as the proof of Proposition 4 says.
+
+    Raises:
+        ConfigError: ``n`` is below 2.
+
+    Example:
+        >>> checks = dict(at_optimum(10).rows())
+        >>> checks["(28)"] < 1e-9, checks["(27)"] < 0
+        (True, True)
     """
     known = closed_form(n)
     p = known.parameters
-    gradients, prices = _gradients(p, n), _multipliers(n)
-    objective, residual = gradients["objective"], gradients["objective"].copy()
-    for name, price in prices.items():
-        residual -= price * gradients[name]
+    gradients, multipliers = _gradients(p, n), _multipliers(n)
+    objective = gradients["objective"]
+    residual = objective.copy()
+    for name, multiplier in multipliers.items():
+        residual -= multiplier * gradients[name]
+    inequalities = [value for name, value in multipliers.items() if name.startswith("g")]
     size = float(np.linalg.norm(objective))
     chosen = [_FREE.index(k) for k in ("c2", "a2", "e")]
     _, licq, mfcq = _stationarity(p, n)
@@ -50,31 +71,48 @@ def at_optimum(n: int) -> pl.DataFrame:
     return check_rows(
         {
             "(28)": float(np.linalg.norm(residual)) / size,
-            "(28) sign": min(v for k, v in prices.items() if k.startswith("g")) / (n - 1),
+            "(28) sign": min(inequalities) / (n - 1),
             "(S1)-(S3)": float(np.abs(residual[chosen]).max()) / size,
             "licq": licq,
             "mfcq": mfcq,
             "(27)": hop[0] - hop[n] - 1,
-            "case 2": prices["g1"] / (n - 1),
+            "case 2": multipliers["g1"] / (n - 1),
             "(33)": right / left / np.sqrt(n),
         }
     )
 
 
 def at_random(n: int, seed: int, points: int = 20) -> pl.DataFrame:
-    """Lemma 2, (14), Propositions 1 and 3 at random points, each against the matrix itself.
+    """Compare Lemma 2, (14) and Propositions 1 and 3 with the matrix itself at random points.
 
-    Largest errors are relative, over all points.
+    Args:
+        n: Number of entities of each kind, at least 2.
+        seed: Seed of the random points.
+        points: Number of points.
 
-    - ``lemma 2``: of (7), against singular values of the matrix.
-    - ``(14)``: of the margins (14), against the logits of the matrix.
-    - ``prop 1``: of (11) at ``t = |u|``, against singular values, where rows sum to 0.
-      ``prop 1 growth``: least slope of (11) in ``t``, over ``(n - 1) / 2√M1``: 1 if it is exact.
-    - ``(23)``: change of ``M2`` and of ``h_1`` along the direction (22), (23) with ``Δa2 = +αε/n``;
-      ``(23) printed``: the same with the minus sign that one version of the paper has.
-    - ``(24)``: of the change of ``M1``.  ``(25)``: of the change of the objective with the factor
-      ``1/√M1``; ``(25) printed``: without it, as it is printed; ``(25) sign``: largest change over
-      that predicted, which is positive where the direction descends.
+    Returns:
+        Rows ``check, value``; values are the largest relative errors over all points:
+
+        - ``lemma 2``: of (7), against singular values of the matrix.
+        - ``(14)``: of the margins (14), against the logits of the matrix.
+        - ``prop 1``: of (11) at ``t = |u|``, against singular values, where rows sum to 0.
+        - ``prop 1 growth``: least slope of (11) in ``t``, over ``(n - 1) / 2√M1``: 1 if it is
+          exact.
+        - ``(23)``: change of ``M2`` and of ``h_1`` along the direction (22), (23) with
+          ``Δa2 = +αε/n``.
+        - ``(23) printed``: the same with the minus sign that one version of the paper has.
+        - ``(24)``: of the change of ``M1``.
+        - ``(25)``: of the change of the objective with the factor ``1/√M1``.
+        - ``(25) printed``: the same without it, as it is printed.
+        - ``(25) sign``: largest change over the predicted one; positive where the direction
+          descends.
+
+    Raises:
+        ConfigError: ``n`` is below 2.
+
+    Example:
+        >>> dict(at_random(5, seed=0, points=3).rows())["lemma 2"] < 1e-9
+        True
     """
     rng = np.random.default_rng(seed)
     worst: dict[str, float] = {}
@@ -96,31 +134,30 @@ def at_random(n: int, seed: int, points: int = 20) -> pl.DataFrame:
 
 
 def _propositions(p: Parameters, n: int, keep: Any, step: float = 1e-6) -> None:
-    """Propositions 1 and 3 at a point of (11) that satisfies (21) strictly, with ``c1 > 0``."""
+    """Evaluate Propositions 1 and 3 at a point strictly inside (21), with ``c1 > 0``."""
     u = abs(p.a1 * p.d1 - p.b1 * p.c1)
     full = float(np.linalg.svd(p.matrix(n), compute_uv=False).sum())
     keep("prop 1", abs(_problem_11(p, n, u) / full - 1))
-    m1 = p.a1**2 + p.b1**2 + p.c1**2 + p.d1**2 + 2 * u
+    m1 = _squares(p) + 2 * u
     slope = (_problem_11(p, n, u + step) - _problem_11(p, n, u - step)) / (2 * step)
     keep("prop 1 growth", -slope / ((n - 1) / np.sqrt(m1)))
     alpha, gamma = 1.0, p.d1 / p.b1
 
     def moved(by: float, sign: float) -> Parameters:
         return replace(
-            p, a1=p.a1 - by * alpha, a2=p.a2 + sign * by * alpha / n,
-            c1=p.c1 - by * gamma, c2=p.c2 + sign * by * gamma / n,
-        )  # fmt: skip
+            p,
+            a1=p.a1 - by * alpha,
+            a2=p.a2 + sign * by * alpha / n,
+            c1=p.c1 - by * gamma,
+            c2=p.c2 + sign * by * gamma / n,
+        )
 
     for name, sign in (("(23)", 1.0), ("(23) printed", -1.0)):
-        one, other = (
-            np.array([_means(x, n), x.a1 + x.c1 + n * (x.a2 + x.c2)])
-            for x in (moved(step, sign), moved(-step, sign))
-        )
-        keep(name, float(np.abs(one - other).max()) / (2 * step))
+        change = _kept_constant(moved(step, sign), n) - _kept_constant(moved(-step, sign), n)
+        keep(name, float(np.abs(change).max()) / (2 * step))
     ahead, behind = moved(step, 1.0), moved(-step, 1.0)
-    squares = [x.a1**2 + x.b1**2 + x.c1**2 + x.d1**2 for x in (ahead, behind)]
     pull = alpha * (p.a1 + p.c1 * p.d1 / p.b1)
-    keep("(24)", abs((squares[0] - squares[1]) / (2 * step) / (-2 * pull) - 1))
+    keep("(24)", abs((_squares(ahead) - _squares(behind)) / (2 * step) / (-2 * pull) - 1))
     fall = (_problem_11(ahead, n, u) - _problem_11(behind, n, u)) / (2 * step)
     keep("(25)", abs(fall / (-(n - 1) * pull / np.sqrt(m1)) - 1))
     keep("(25) printed", abs(fall / (-(n - 1) * pull) - 1))
@@ -128,7 +165,7 @@ def _propositions(p: Parameters, n: int, keep: Any, step: float = 1e-6) -> None:
 
 
 def _feasible(p: Parameters, n: int) -> Parameters:
-    """A point of (11) made of a random one: ``c1 > 0``, and no constraint of (21) is tight."""
+    """Make a random point one of (11): ``c1 > 0``, and no constraint of (21) is tight."""
     p = replace(p, a1=2 + abs(p.a1), b1=2 + abs(p.b1), c1=0.1 + abs(p.c1), d1=1.5 + abs(p.d1))
     p = replace(p, c2=-p.a2 - (p.a1 + p.c1) / n, d2=-p.b2 - (p.b1 + p.d1) / n)
     p = replace(p, e=1 + abs(p.e) + max(0.0, p.c1 + p.c2 - p.a1 - p.a2))
@@ -136,15 +173,25 @@ def _feasible(p: Parameters, n: int) -> Parameters:
 
 
 def _means(p: Parameters, n: int) -> float:
-    """``M2`` of (8)."""
+    """Return ``M2`` of (8)."""
     return float((p.a1 + n * p.a2) ** 2 + (p.b1 + n * p.b2) ** 2 + n * (p.e**2 + p.f**2))
 
 
+def _squares(p: Parameters) -> float:
+    """Sum of the squares of ``a1, b1, c1, d1``, the part of ``M1`` without ``t``."""
+    return p.a1**2 + p.b1**2 + p.c1**2 + p.d1**2
+
+
+def _kept_constant(p: Parameters, n: int) -> Floats:
+    """``M2`` and ``h_1``, which the direction (22), (23) is to leave as they are."""
+    return np.array([_means(p, n), p.a1 + p.c1 + n * (p.a2 + p.c2)])
+
+
 def _multipliers(n: int) -> dict[str, float]:
-    """Multipliers of (11) in closed form. Of ``g_7`` and ``g_8`` one is 0; any choice will do."""
+    """Return multipliers of (11) in closed form; of ``g_7`` and ``g_8`` one may be 0."""
     known = closed_form(n)
     p, totals = known.parameters, known.totals
-    prices = {f"g{k}": 0.0 for k in range(1, 10)}
+    found = {f"g{k}": 0.0 for k in range(1, 10)}
     names = {
         "g1": "first hop, other bridge",
         "g2": "first hop, own object",
@@ -152,16 +199,28 @@ def _multipliers(n: int) -> dict[str, float]:
         "g5": "second hop, other object",
         "g6": "second hop, own bridge",
     }
-    prices |= {k: totals[name] for k, name in names.items()}
-    first, second = prices["g2"] / n, (prices["g4"] - prices["g6"]) / n
+    found |= {k: totals[name] for k, name in names.items()}
+    first = found["g2"] / n
+    second = (found["g4"] - found["g6"]) / n
     rise = (n - 1) / (p.b1 + p.c1)  # (n - 1) / √A
-    turn = (rise * p.c1 + prices["g2"] - first) / p.b1  # (29)
-    prices |= {"g7": max(turn, 0.0), "g8": max(-turn, 0.0), "g9": rise - abs(turn)}
-    return prices | {"h1": first, "h2": second}
+    turn = (rise * p.c1 + found["g2"] - first) / p.b1  # (29)
+    found |= {"g7": max(turn, 0.0), "g8": max(-turn, 0.0), "g9": rise - abs(turn)}
+    return found | {"h1": first, "h2": second}
 
 
 def check_rows(values: dict[str, float]) -> pl.DataFrame:
-    """Return rows ``check, value``."""
+    """Return a dictionary as a table.
+
+    Args:
+        values: Value by name of the check.
+
+    Returns:
+        Columns ``check`` (text) and ``value`` (float), in the order of the dictionary.
+
+    Example:
+        >>> check_rows({"gap": 0.5}).rows()
+        [('gap', 0.5)]
+    """
     return pl.DataFrame(
         {"check": list(values), "value": [float(v) for v in values.values()]},
         schema={"check": pl.String, "value": pl.Float64},
@@ -169,12 +228,13 @@ def check_rows(values: dict[str, float]) -> pl.DataFrame:
 
 
 def _problem_11(p: Parameters, n: int, t: float) -> float:
-    first = p.a1**2 + p.b1**2 + p.c1**2 + p.d1**2 + 2 * t
+    """Objective of problem (11)."""
+    first = _squares(p) + 2 * t
     return float((n - 1) * np.sqrt(first) + np.sqrt(2 * _means(p, n)))
 
 
 def _forms(p: Parameters, n: int) -> dict[str, tuple[dict[str, float], float]]:
-    """Gradient and slack of every constraint of (11)."""
+    """Return gradient and slack of every constraint of (11), by its name in the paper."""
     u = p.a1 * p.d1 - p.b1 * p.c1
     turn = {"a1": p.d1, "d1": p.a1, "b1": -p.c1, "c1": -p.b1}
     return {
@@ -199,22 +259,29 @@ def _forms(p: Parameters, n: int) -> dict[str, tuple[dict[str, float], float]]:
 
 
 def _gradients(p: Parameters, n: int) -> dict[str, Floats]:
-    """Gradients of the objective of (11) at ``t = |u|`` and of its constraints, in ``_FREE``."""
+    """Return gradients of the objective of (11) at ``t = |u|`` and of its constraints."""
     u = p.a1 * p.d1 - p.b1 * p.c1
-    first = np.sqrt(p.a1**2 + p.b1**2 + p.c1**2 + p.d1**2 + 2 * abs(u))
+    first = np.sqrt(_squares(p) + 2 * abs(u))
     a, b = p.a1 + n * p.a2, p.b1 + n * p.b2
     second = np.sqrt(_means(p, n) / 2)
-    rises = {k: (n - 1) * getattr(p, k) / first for k in ("a1", "b1", "c1", "d1")}
-    rises["a1"] += a / second
-    rises["b1"] += b / second
-    rises |= {"a2": n * a / second, "b2": n * b / second, "t": (n - 1) / first}
-    rises |= {"e": n * p.e / second, "f": n * p.f / second}
-    rows = {"objective": rises} | {k: form for k, (form, _) in _forms(p, n).items()}
-    return {k: np.array([row.get(x, 0.0) for x in _FREE]) for k, row in rows.items()}
+    objective = {k: (n - 1) * getattr(p, k) / first for k in ("a1", "b1", "c1", "d1")}
+    objective["a1"] += a / second
+    objective["b1"] += b / second
+    objective |= {"a2": n * a / second, "b2": n * b / second, "t": (n - 1) / first}
+    objective |= {"e": n * p.e / second, "f": n * p.f / second}
+    gradients = {"objective": _in_order(objective)}
+    for name, (gradient, _) in _forms(p, n).items():
+        gradients[name] = _in_order(gradient)
+    return gradients
+
+
+def _in_order(gradient: dict[str, float]) -> Floats:
+    """A gradient by parameter as an array in the order of ``_FREE``; what is missing is 0."""
+    return np.array([gradient.get(parameter, 0.0) for parameter in _FREE])
 
 
 def _stationarity(p: Parameters, n: int, active: float = 1e-4) -> tuple[float, float, float]:
-    """KKT residual of (11), deficiency of its active gradients, and the slope that leaves them."""
+    """Return KKT residual, rank deficiency of active gradients, and the slope that leaves them."""
     from scipy.optimize import linprog, nnls
 
     rows = _gradients(p, n)
