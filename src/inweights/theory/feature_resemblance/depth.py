@@ -1,7 +1,9 @@
-"""Feature resemblance by depth in a linear network that is trained layer by layer (theorem 6).
+"""Predict feature resemblance by depth in a layer-wise trained linear network (theorem 6).
 
-The text lost equations 8 and 9; the recursion below is our statement of what lemma 18 does, for
-square layers from ``N(0, 1/d)``, in the limit of a large width and while no label is fitted yet.
+:func:`depth_cosines` predicts, :func:`lemma_18` compares the prediction with a random network.
+The paper's text lost equations 8 and 9; the recursion below is our statement of what lemma 18
+does, for square layers from ``N(0, 1/d)``, in the limit of a large width and while no label is
+fitted yet. Shapes: ``L`` layers.
 """
 
 from __future__ import annotations
@@ -21,25 +23,28 @@ def depth_cosines(
 ) -> Float[Floats, " L"]:
     """Return the predicted cosine of two inputs of one label after each layer.
 
-    Layer ``l`` adds ``a_l B_{y}`` to an input of label ``y``, where ``B_y``, of length 1, is the
-    direction of the label behind it and ``a_l = ηT/N (1 + q e_{l-1})`` with ``q`` inputs a label:
-    its own norm, and what it shares with its like. ``B`` of a layer is ``Wᵀ B`` of the next, so
-    that everything added so far adds up, and passes through ``W Wᵀ``, whose products have the
-    second moments of Fuss and Catalan (``s + 1`` for ``s`` square layers):
+    Layer ``l`` adds ``a_l B_{y}`` to an input of label ``y``, where ``B_y``, of length 1, is
+    the direction of the label behind it and ``a_l = ηT/N (1 + q e_{l-1})`` with ``q`` inputs
+    per label: its own norm, and what it shares with the others. ``B`` of a layer is ``Wᵀ B``
+    of the next, so that everything added so far adds up, and passes through ``W Wᵀ``, whose
+    products have the second moments of Fuss and Catalan (``s + 1`` for ``s`` square layers):
 
         ``e_l = Σ_{m, m' ≤ l} a_m a_m' (l − max(m, m') + 1)``,  ``cos_l = e_l / (1 + e_l)``.
 
-    It rises with every layer. Where labels come to be fitted the true cosine grows more slowly.
+    It rises with every layer. Once labels are fitted the true cosine grows more slowly.
 
     Args:
-        layers: Number of layers.
+        layers: Number of layers ``L``.
         inputs: Number ``N`` of inputs.
-        per_label: Inputs ``q`` that share a label.
+        per_label: Number ``q`` of inputs that share a label.
         rate: Learning rate ``η``.
-        steps: Updates ``T`` of each layer.
+        steps: Number ``T`` of updates of each layer.
+
+    Returns:
+        Cosines ``[L]``, from the first layer to the last.
 
     Raises:
-        ConfigError: A number is not above 0.
+        ConfigError: A number is not above 0, or not finite.
 
     Example:
         >>> depth_cosines(4).round(2).tolist()
@@ -74,29 +79,29 @@ def lemma_18(
     share: float = 0.05,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Hold products of the states of a random deep linear network against lemma 18.
+    """Compare products of the states of a random deep linear network with lemma 18.
 
-    The layers are square, all entries ``N(0, 1/d)``, the inputs orthonormal. Layer by layer the
-    network goes one step down a loss whose slope stays that of the start, as while no label is
-    fitted: ``W ← W + (ηT/N) Bᵀ Y Xᵀ``. The text lost the lemma's bounds; its three cases are held
-    against ``e_l`` of :func:`depth_cosines`, the limit of a large width.
+    The layers are square, all entries ``N(0, 1/d)``, the inputs orthonormal. Layer by layer
+    the network goes one step down a loss whose slope stays that of the start, as while no
+    label is fitted: ``W ← W + (ηT/N) Bᵀ Y Xᵀ``. The text lost the lemma's bounds; its three
+    cases are compared with ``e_l`` of :func:`depth_cosines`, the limit of a large width.
 
     Args:
-        width: ``d``.
+        width: ``d``, at least the number of inputs.
         layers: Number of layers.
         labels: Number of labels.
-        per_label: Inputs of each label.
+        per_label: Number of inputs of each label.
         share: ``ηT/N``.
         seed: Root seed of the network.
 
     Returns:
-        A row a layer: ``layer``, ``length`` (distance of the mean ``‖x‖²`` from ``1 + e_l``),
-        ``same`` (of the mean product of two inputs of one label from ``e_l``) and ``other`` (mean
-        absolute product of inputs of two labels), each over ``1 + e_l``; and ``cosine``, the mean
-        product of two inputs of one label over the mean length.
+        A row per layer: ``layer`` (from 1), ``length`` (distance of the mean ``‖x‖²`` from
+        ``1 + e_l``), ``same`` (of the mean product of two inputs of one label from ``e_l``)
+        and ``other`` (mean absolute product of inputs of two labels), each over ``1 + e_l``;
+        and ``cosine``, the mean product of two inputs of one label over the mean length.
 
     Raises:
-        ConfigError: The width is below the number of inputs.
+        ConfigError: The width is below the number of inputs, or a number is not above 0.
 
     Example:
         >>> bool((lemma_18(width=256, layers=3)["length"] < 0.1).all())
@@ -109,16 +114,17 @@ def lemma_18(
     behind = [rng.normal(0, width**-0.5, (labels, width))]
     for later in weights[:0:-1]:
         behind.append(behind[-1] @ later)
-    told = np.repeat(np.eye(labels), per_label, axis=1)
-    alike = told.T @ told - np.eye(inputs)
+    one_hot = np.repeat(np.eye(labels), per_label, axis=1)  # [labels, inputs]
+    same_label = one_hot.T @ one_hot - np.eye(inputs)
     cosines = depth_cosines(layers, inputs=1, per_label=per_label, rate=share, steps=1)
     state, rows = np.eye(width)[:, :inputs], []
     for layer, (weight, b, cosine) in enumerate(zip(weights, behind[::-1], cosines, strict=True)):
-        state = weight @ state + share * b.T @ told @ (state.T @ state)
+        state = weight @ state + share * b.T @ one_hot @ (state.T @ state)
         products = state.T @ state
         lengths, size = np.diag(products), 1 / (1 - cosine)  # 1 + e_l
-        same = (products * alike).sum() / alike.sum()
-        others = np.abs(products * (1 - alike - np.eye(inputs))).sum() / (inputs - per_label)
+        same = (products * same_label).sum() / same_label.sum()
+        other_label = 1 - same_label - np.eye(inputs)
+        others = np.abs(products * other_label).sum() / (inputs - per_label)
         rows.append(
             {
                 "layer": layer + 1,

@@ -1,7 +1,8 @@
-"""Closed-form gradients of the one-layer transformer (Feature Resemblance, appendix D, Lemma 1).
+"""Compute gradients of the one-layer transformer in closed form (Feature Resemblance, D).
 
-Shapes: ``R`` replicas, ``N`` facts, ``T`` positions, ``I`` width of embeddings, ``D`` width, ``K``
-labels, ``M`` width of the MLP.
+:func:`gradients` returns loss and :class:`Gradients`; :mod:`~.stage_one` descends by them.
+Shapes: ``R`` replicas, ``N`` facts, ``T`` positions, ``I`` width of embeddings, ``D`` width,
+``K`` labels, ``M`` width of the MLP.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ class Gradients:
     """Loss of each replica, and its gradients.
 
     Attributes:
-        losses: In nats.
-        key_query: By ``W_KQ``.
-        value: By ``W_V``.
-        mlp: By ``w``.
-        scores: ``softmax(Xᵀ W_KQ x)`` of every fact.
+        losses: Weighted mean cross-entropy, in nats, ``[R]``.
+        key_query: With respect to ``W_KQ``, ``[R, I, I]``.
+        value: With respect to ``W_V``, ``[R, D, I]``.
+        mlp: With respect to ``w``, ``[R, K, M, D]``.
+        scores: Attention ``softmax(Xᵀ W_KQ x)`` of every fact, ``[R, N, T]``.
     """
 
     losses: Float[Reals, " R"]
@@ -51,20 +52,26 @@ def gradients(
         −∂/∂W_V      = κ0/m · Σ_{k,r} g_k w_{k,r} (X s)ᵀ
         −∂/∂W_KQ     = κ0/m · Σ_{k,r} g_k X (diag(s) − s sᵀ) Xᵀ W_Vᵀ w_{k,r} xᵀ
 
-    summed over the facts with their weights. The text lost the right-hand sides; these are derived,
-    and tested against autograd.
+    summed over the facts with their weights. The text lost the right-hand sides; these are
+    derived, and tested against autograd.
 
     Args:
-        matrices: ``W_KQ``, for embeddings of width ``I`` (in the paper ``D``), ``W_V`` as the paper
-            writes it (a :class:`~inweights.models.OneLayer` stores its transpose), and ``w``.
-        inputs: Embeddings of the prompts (rows are tokens), of all replicas or of each its own.
-        labels: Index of each answer among the ``K``.
-        kappa: ``κ0``.
-        weights: Weight of each fact; ``1/N`` if left out.
-        relu: Whether the MLP has ReLU (appendix A): inactive ``w_{k,r}`` drop out.
+        matrices: ``W_KQ`` ``[R, I, I]``, for embeddings of width ``I`` (in the paper ``D``),
+            ``W_V`` ``[R, D, I]`` as the paper writes it (a :class:`~inweights.models.OneLayer`
+            stores its transpose), and ``w`` ``[R, K, M, D]``.
+        inputs: Embeddings of the prompts (rows are tokens), of all replicas ``[N, T, I]`` or
+            of each its own ``[R, N, T, I]``.
+        labels: Index of each answer among the ``K``, ``[N]``.
+        kappa: Scale ``κ0`` of the logits.
+        weights: Weight of each fact, ``[N]``; ``1/N`` by default.
+        relu: Whether the MLP has ReLU (appendix A): inactive ``w_{k,r}`` drop out. Linear by
+            default.
+
+    Returns:
+        Losses, gradients (of the loss, not its negative) and attention scores.
 
     Raises:
-        DataError: Shapes do not fit.
+        DataError: Shapes do not fit, or a label is not from 0 to ``K - 1``.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -118,6 +125,11 @@ def gradients(
 
 
 def softmax(logits: Float[Reals, "*n K"]) -> Float[Reals, "*n K"]:
-    """Return the softmax along the last axis."""
+    """Return the softmax along the last axis, of the same shape.
+
+    Example:
+        >>> softmax(np.zeros((1, 4))).tolist()
+        [[0.25, 0.25, 0.25, 0.25]]
+    """
     weights: Reals = np.exp(logits - logits.max(-1, keepdims=True))
     return weights / weights.sum(-1, keepdims=True)

@@ -1,11 +1,15 @@
-"""Feature resemblance before any training, from the facts alone (Feature Resemblance).
+"""Predict feature resemblance from the facts alone, before any training (Feature Resemblance).
 
-In stage 1 (§4.1) of a :class:`~inweights.models.OneLayer` from a small start, logits are near 0,
-both tokens of a prompt have attention 1/2, and ``w`` stands still. Then gradient descent adds to
-``W_V e`` a fixed direction a step, a sum of the mean MLP vectors of the labels that are told of
-``e``, and the cosine of two entities follows from the facts alone. This linear regime is our
-statement of what propositions 1 to 5 bound. NumPy only; shapes: ``R`` replicas, ``N`` facts, ``T``
-positions, ``V`` tokens, ``D`` width, ``K`` labels, ``M`` width of the MLP (``m``), ``P`` pairs.
+:func:`curriculum_cosine` is for the paper's curricula, :func:`linear_cosines` for any world;
+recipes and the prediction of near entities compare them with trained models.
+
+In stage 1 (§4.1) of a :class:`~inweights.models.OneLayer` from a small start, logits are near
+0, both tokens of a prompt have attention 1/2, and ``w`` is frozen. Then gradient descent adds
+to ``W_V e`` a fixed direction per step, a sum of the mean MLP vectors of the labels that facts
+state of ``e``, and the cosine of two entities follows from the facts alone. This linear regime
+is our statement of what propositions 1 to 5 bound. NumPy only; shapes: ``R`` replicas, ``N``
+facts, ``T`` positions, ``V`` tokens, ``D`` width, ``K`` labels, ``M`` width of the MLP
+(``m``), ``P`` pairs.
 """
 
 from __future__ import annotations
@@ -38,19 +42,19 @@ _COUNTED = (("category", "similarity", "attribution"), ("identity", "first_hop",
 def noise(
     n: int = 100, *, rate: float = 0.47, steps: int = 50, kappa: float = 300.0, hidden: int = 10
 ) -> float:
-    """Return ``ν² = m / (η κ0 T1 / 2n)²``: the start of ``W_V e`` against what a step adds.
+    """Return ``ν² = m / (η κ0 T1 / 2n)²``: the start of ``W_V e`` relative to what a step adds.
 
     Both are random vectors of the same ``σ0``, which therefore cancels.
 
     Args:
         n: Number of tuples.
-        rate: ``η`` of stage 1.
-        steps: ``T1``.
-        kappa: ``κ0``.
-        hidden: ``m``.
+        rate: Learning rate ``η`` of stage 1.
+        steps: Number ``T1`` of updates in stage 1.
+        kappa: Scale ``κ0`` of the logits.
+        hidden: Width ``m`` of the MLP.
 
     Raises:
-        ConfigError: A number is not above 0.
+        ConfigError: A number is not above 0 or not finite, or ``steps`` is below 1.
 
     Example:
         >>> round(noise(), 5)
@@ -71,25 +75,29 @@ def curriculum_cosine(
 ) -> float:
     """Return the predicted cosine of ``W_V e_a`` and ``W_V e_b`` after stage 1 of a curriculum.
 
-    ``cos = C S / √((C² + A² + ν²)(S² + ν²))``, of the shares of the loss that category, similarity
-    and attribution have: ``W_V e_b`` grows along the property alone, ``W_V e_a`` along property and
-    attribute. In the joint course ``C = S = ρ / (2ρ + 1)`` and ``A = S / ρ``; SA has no attribute
-    in its first phase; AS says nothing of ``b`` there, and without identities ``a`` and ``b`` share
-    nothing. Two hops with identities are the joint course renamed (``b`` has the further label).
-    Only stage 1 of the first phase counts, since nothing later moves ``W_V``.
+    ``cos = C S / √((C² + A² + ν²)(S² + ν²))``, of the shares of the loss that category,
+    similarity and attribution have: ``W_V e_b`` grows along the property alone, ``W_V e_a``
+    along property and attribute. In the joint curriculum ``C = S = ρ / (2ρ + 1)`` and
+    ``A = S / ρ``; SA has no attribute in its first phase; AS says nothing of ``b`` there, and
+    without identities ``a`` and ``b`` share nothing. Two hops with identities are the joint
+    curriculum renamed (``b`` has the further label). Only stage 1 of the first phase counts,
+    since nothing later moves ``W_V``.
 
     Args:
-        course: ``joint``, ``SA``, ``AS``, ``two-hop`` or ``two-hop without identity``; or how often
-            each role counts in the first phase of any other course, as in ``{"category": 2,
-            "similarity": 1}`` (with ``attribution``; or ``first_hop``, ``identity``,
-            ``second_hop``).
-        rho: ``ρ``, copies of the similarity premise, at least 1; unused but by ``joint`` and
-            ``two-hop``.
-        noise: ``ν²``, from :func:`noise`.
+        course: ``joint``, ``SA``, ``AS``, ``two-hop`` or ``two-hop without identity``; or how
+            often each role counts in the first phase of any other curriculum, as in
+            ``{"category": 2, "similarity": 1}`` (with ``attribution``; or ``first_hop``,
+            ``identity``, ``second_hop``).
+        rho: ``ρ``, copies of the similarity premise, at least 1; ``joint`` and ``two-hop``
+            alone use it.
+        noise: ``ν²``, from :func:`noise`; 0, the default, is the limit of a small start.
+
+    Returns:
+        The cosine, from 0 to 1.
 
     Raises:
-        ConfigError: The course or a role is unknown, ``ρ`` is below 1, the noise or a count below
-            0, or no count is above it.
+        ConfigError: The curriculum or a role is unknown, ``ρ`` is below 1, the noise or a
+            count below 0, or no count is above it.
 
     Example:
         >>> [round(curriculum_cosine("joint", rho=rho), 4) for rho in (1, 3, 5)]
@@ -116,6 +124,7 @@ def curriculum_cosine(
 
 
 def _counts(roles: Mapping[str, float]) -> tuple[float, float, float]:
+    """Return the three counts of ``_COUNTED`` in the first phase of a user's own curriculum."""
     names = next((group for group in _COUNTED if set(group) & set(roles)), _COUNTED[0])
     for role, count in roles.items():
         check_names("role", [role], names)
@@ -140,25 +149,29 @@ def linear_cosines(
     """Return the predicted cosine of ``W_V e`` of each pair of tokens, from the facts of any world.
 
     A fact of weight ``ω`` (weights sum to 1) and answer ``y`` adds ``ω/T (1_y − 1/K)`` to the
-    coefficients ``α_e`` of each of its ``T`` tokens; ``cos = ⟨α_a, α_b⟩ / √((|α_a|² + ν²)(|α_b|² +
-    ν²))`` with ``ν² = m / (η κ0 T1)²``. It is :func:`curriculum_cosine` for the paper's worlds up
-    to ``1/K``, and takes shared labels, some identities, or any number of relations as well.
+    coefficients ``α_e`` of each of its ``T`` tokens;
+    ``cos = ⟨α_a, α_b⟩ / √((|α_a|² + ν²)(|α_b|² + ν²))`` with ``ν² = m / (η κ0 T1)²``. It is
+    :func:`curriculum_cosine` for the paper's worlds up to ``1/K``, and takes shared labels,
+    some identities, or any number of relations as well.
 
-    It holds as long as logits stay near 0. That ends where many entities share few labels, whose
-    directions then grow by all of them, and in a long stage 1: with 6 categories for 60 tuples it
-    was off by .04 to .06 at the default rate on average, and by .1 for one pair.
-    :func:`inweights.theory.feature_resemblance.stage_one.stage_one` measures the distance from this
-    regime.
+    It holds as long as logits stay near 0. That ends where many entities share few labels,
+    whose directions then grow by all of them, and in a long stage 1: with 6 categories for 60
+    tuples it was off by .04 to .06 at the default rate on average, and by .1 for one pair.
+    :func:`inweights.theory.feature_resemblance.stage_one.stage_one` measures the distance from
+    this regime.
 
     Args:
         world: Facts; of an answer the first token counts.
-        pairs: Tokens.
-        roles: Facts that stage 1 trains, by role, with how often each counts; all, once, if left
-            out.
-        rate: ``η`` of stage 1.
-        steps: ``T1``.
-        kappa: ``κ0``.
-        hidden: ``m``.
+        pairs: Token ids, ``[P, 2]``.
+        roles: Facts that stage 1 trains, by role, with how often each counts; by default all,
+            once.
+        rate: Learning rate ``η`` of stage 1.
+        steps: Number ``T1`` of updates in stage 1.
+        kappa: Scale ``κ0`` of the logits.
+        hidden: Width ``m`` of the MLP.
+
+    Returns:
+        Cosines ``[P]``.
 
     Raises:
         ConfigError: A number is not above 0.
@@ -186,8 +199,21 @@ def linear_cosines(
 def weights_of(world: World, roles: Mapping[str, float]) -> Float[Reals, " N"]:
     """Return the weight of every fact in the mean loss, by how often its role counts.
 
+    Args:
+        world: Facts.
+        roles: How often each role counts; roles that are left out count 0.
+
+    Returns:
+        Weights ``[N]`` that sum to 1.
+
     Raises:
         DataError: The world lacks a role.
+
+    Example:
+        >>> from inweights.worlds import Analogy
+        >>> world = Analogy(n=2).build()
+        >>> float(weights_of(world, {"category": 3.0, "similarity": 1.0}).sum())
+        1.0
     """
     weights = np.zeros(len(world.facts))
     for role, count in roles.items():
@@ -197,7 +223,23 @@ def weights_of(world: World, roles: Mapping[str, float]) -> Float[Reals, " N"]:
 
 
 def linear_coefficients(world: World, weights: Float[Reals, " N"]) -> Float[Reals, "V K"]:
-    """Return ``α``: what a step of the linear regime adds to each token along each label."""
+    """Return ``α``: what a step of the linear regime adds to each token along each label.
+
+    Args:
+        world: Facts; of an answer the first token counts.
+        weights: Weight of every fact, ``[N]``, as from :func:`weights_of`.
+
+    Returns:
+        ``[V, K]``: a fact of weight ``ω`` with ``T`` tokens adds ``ω/T (1_y − 1/K)`` to each
+        of them.
+
+    Example:
+        >>> from inweights.worlds import Analogy
+        >>> world = Analogy(n=2).build()
+        >>> alpha = linear_coefficients(world, weights_of(world, {"similarity": 1.0}))
+        >>> alpha.shape == (len(world.vocabulary), len(world.outputs))
+        True
+    """
     labels = world.outputs
     alpha = np.zeros((len(world.vocabulary), len(labels)))
     for rows, prompts, answers in world.facts.by_shape():

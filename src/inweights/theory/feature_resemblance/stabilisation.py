@@ -1,8 +1,13 @@
-"""What Node2Vec's descent does to eigenvalues and eigenvectors (Geometric Memory, F.2 and F.3).
+"""Follow what Node2Vec's descent does to eigenvalues and eigenvectors (Geometric Memory, F.2, F.3).
 
-The matrices of a trajectory, seen in the eigenspaces of the negative Laplacian ``P + Pᵀ − 2I``:
-``C`` (Propositions 6, 9), the softmax ``S`` (7), the walk (8) and the vectors ``V`` (10). NumPy
-only. Shapes: ``K`` recorded steps, ``N`` nodes, ``D`` width, ``G`` eigenspaces.
+:func:`by_space` and :func:`propositions` turn a
+:class:`~..geometric_memory.node2vec.Trajectory` into tables, which recipes judge;
+:func:`outside` measures how far a matrix mixes eigenspaces.
+
+The matrices of a trajectory are seen in the eigenspaces of the negative Laplacian
+``P + Pᵀ − 2I``: ``C`` (Propositions 6, 9), the softmax ``S`` (7), the walk (8) and the vectors
+``V`` (10). NumPy only. Shapes: ``K`` recorded steps, ``N`` nodes, ``D`` width, ``G``
+eigenspaces.
 """
 
 from __future__ import annotations
@@ -17,17 +22,27 @@ from inweights.worlds.arrays import Float, Floats
 
 
 def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:
-    """Follow ``C`` and ``V`` within each eigenspace of the graph (Fig. 8).
+    """Follow ``C`` and ``V`` within each eigenspace of a graph (Fig. 8).
 
     Args:
         run: Descent of one tied model, ``R = 1``.
-        a: Adjacency.
+        a: Adjacency, ``[N, N]``.
 
     Returns:
-        A row for each step and space: ``step, space`` (-1 for the degenerate vectors, 0 for the
-        Fiedler space), ``size``, ``coefficient`` (mean of ``v_iᵀ C v_i``; an eigenvalue of ``C``
-        where Proposition 6 holds), ``energy`` (share of all of ``‖V‖²``), ``length`` (root of
-        that energy's mean over the space's vectors).
+        A row for each step and space: ``step, space`` (-1 for the degenerate vectors, 0 for
+        the Fiedler space), ``size``, ``coefficient`` (mean of ``v_iᵀ C v_i``; an eigenvalue of
+        ``C`` where Proposition 6 holds), ``energy`` (share of all of ``‖V‖²``), ``length``
+        (root of that energy's mean over the space's vectors).
+
+    Raises:
+        DataError: The run has several replicas or is untied, or the graph has no edge.
+
+    Example:
+        >>> from inweights.theory.geometric_memory.node2vec import descend
+        >>> ring = np.roll(np.eye(6), 1, 1) + np.roll(np.eye(6), -1, 1)
+        >>> run = descend(np.random.default_rng(0).normal(size=(1, 6, 8)), ring, steps=10)
+        >>> by_space(run, ring).select("space", "size").rows()
+        [(-1, 1), (0, 2), (1, 2), (2, 1)]
     """
     spectrum = _spectrum(run, a)
     rows = []
@@ -51,24 +66,36 @@ def by_space(run: Trajectory, a: Float[Floats, "N N"]) -> pl.DataFrame:
 
 
 def propositions(run: Trajectory, a: Float[Floats, "N N"], *, spaces: int = 1) -> pl.DataFrame:
-    """Follow what Propositions 6 to 10 and the two conditions of F.2 speak of.
+    """Follow what Propositions 6 to 10 and the two conditions of F.2 state.
 
     Args:
         run: Descent of one tied model, ``R = 1``.
-        a: Adjacency.
-        spaces: How many top eigenspaces count as Fiedler-like.
+        a: Adjacency, ``[N, N]``.
+        spaces: Number of top eigenspaces that count as Fiedler-like, from 1 to ``G - 1``.
 
     Returns:
-        A row for each step. ``loss`` (mean over nodes); :func:`outside` of ``C``, ``S + Sᵀ`` and
-        ``V Vᵀ`` (``outside_c, outside_s, outside_v``; Proposition 6) and ``outside_random``, its
-        mean over bases at random; ``s_low, s_high, s_trace`` (eigenvalues of ``S`` and
-        their sum over ``N``; 7); ``walk_low, walk_high`` (of ``P + Pᵀ − 2I``; 8); ``c_top`` (of
-        ``C``, the largest) and ``c_second`` (the largest beside the degenerate ones; 9);
-        ``null_size`` (the largest ``|λ|`` among the eigenvalues of ``C`` that should vanish),
-        ``null_gap`` (the least ``|λ|`` of the others) and ``null_angle`` (sine of the largest
-        angle between their eigenvectors and the graph's); ``top`` (share of the energy of ``V``
-        in the top eigenspaces, degenerate vectors left out; 10) and ``degenerate``; ``change``
-        (``‖CV‖ / ‖V‖``, which is 0 at rest) and ``norm``, ``‖V‖``.
+        A row for each step. ``loss`` (mean over nodes); :func:`outside` of ``C``, ``S + Sᵀ``
+        and ``V Vᵀ`` (``outside_c, outside_s, outside_v``; Proposition 6) and
+        ``outside_random``, its mean over bases at random; ``s_low, s_high, s_trace``
+        (eigenvalues of ``S`` and their sum over ``N``; 7); ``walk_low, walk_high`` (of
+        ``P + Pᵀ − 2I``; 8); ``c_top`` (of ``C``, the largest) and ``c_second`` (the largest
+        beside the degenerate ones; 9); ``null_size`` (the largest ``|λ|`` among the
+        eigenvalues of ``C`` that should vanish), ``null_gap`` (the least ``|λ|`` of the
+        others) and ``null_angle`` (sine of the largest angle between their eigenvectors and
+        the graph's); ``top`` (share of the energy of ``V`` in the top eigenspaces, degenerate
+        vectors left out; 10) and ``degenerate`` (share of the energy in the degenerate
+        vectors); ``change`` (``‖CV‖ / ‖V‖``, which is 0 at rest) and ``norm``, ``‖V‖``.
+
+    Raises:
+        DataError: The run has several replicas or is untied, the graph has no edge, or
+            ``spaces`` is out of range.
+
+    Example:
+        >>> from inweights.theory.geometric_memory.node2vec import descend
+        >>> ring = np.roll(np.eye(6), 1, 1) + np.roll(np.eye(6), -1, 1)
+        >>> run = descend(np.random.default_rng(0).normal(size=(1, 6, 8)), ring, steps=10)
+        >>> propositions(run, ring)["s_trace"].item() < 1
+        True
     """
     spectrum = _spectrum(run, a)
     if not 1 <= spaces < spectrum.spaces:
@@ -119,15 +146,23 @@ def propositions(run: Trajectory, a: Float[Floats, "N N"], *, spaces: int = 1) -
 
 
 def outside(symmetric: Float[Floats, "N N"], spectrum: Spectrum) -> float:
-    """Return the share of a matrix that leads from one eigenspace of the graph to another.
+    """Return the share of a matrix that leads from one eigenspace of a graph to another.
 
-    ``Σ_{i, j of different spaces} (v_iᵀ X v_j)² / ‖X − tr(X)/N‖²``: 0 where ``X`` and the Laplacian
-    have their eigenvectors in common, 1 where they share no direction. The multiple of the identity
-    is left out, as it has any eigenvectors.
+    ``Σ_{i, j of different spaces} (v_iᵀ X v_j)² / ‖X − tr(X)/N‖²``: 0 where ``X`` and the
+    Laplacian have their eigenvectors in common, 1 where they share no direction. The multiple
+    of the identity is left out, as it has any eigenvectors.
 
     Args:
-        symmetric: ``X``.
+        symmetric: ``X``, ``[N, N]``.
         spectrum: Eigenspaces of the graph; all degenerate vectors count as one space.
+
+    Returns:
+        From 0 to 1; NaN for a multiple of the identity.
+
+    Example:
+        >>> ring = np.roll(np.eye(6), 1, 1) + np.roll(np.eye(6), -1, 1)
+        >>> outside(ring, eigenspaces(operator(ring))) < 1e-12
+        True
     """
     count = len(symmetric)
     seen = spectrum.vectors.T @ symmetric @ spectrum.vectors
@@ -141,6 +176,7 @@ def outside(symmetric: Float[Floats, "N N"], spectrum: Spectrum) -> float:
 
 
 def _spectrum(run: Trajectory, a: Floats) -> Spectrum:
+    """Return the eigenspaces of a graph; a run of several or untied models is a DataError."""
     if run.targets is not None or run.frames.shape[1] != 1:
         raise DataError(
             f"the propositions are about one tied model; this run has {run.frames.shape[1]} "

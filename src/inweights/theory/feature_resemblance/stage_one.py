@@ -1,8 +1,10 @@
-"""Stage 1 of the one-layer transformer in closed form, and what the lemmas say of it.
+"""Run stage 1 of the one-layer transformer in closed form, and measure what its lemmas bound.
 
-Gradient descent by :func:`~inweights.theory.feature_resemblance.gradients.gradients`, without
-autograd or a training loop: what lemma 1 predicts, step by step. Shapes: ``N`` facts, ``V`` tokens,
-``D`` width, ``K`` labels, ``M`` width of the MLP.
+:func:`lemma_1` tests the gradients against autograd, :func:`stage_one` measures a run, and
+:class:`Learnt` is its result, from which :mod:`~.stage_two` starts. Gradient descent is by
+:func:`~inweights.theory.feature_resemblance.gradients.gradients`, without autograd or a
+training loop. Shapes: ``N`` facts, ``T`` positions, ``V`` tokens, ``D`` width, ``K`` labels,
+``M`` width of the MLP.
 """
 
 from __future__ import annotations
@@ -29,16 +31,19 @@ from inweights.worlds.world import Ids, World
 def lemma_1(
     world: WorldConfig, *, seed: int = 0, mlp: Literal["linear", "relu"] = "linear"
 ) -> pl.DataFrame:
-    """Hold the closed-form gradients (15) to (17) against autograd, in double precision.
+    """Compare the closed-form gradients (15) to (17) with autograd, in double precision.
 
     Args:
-        world: A world of prompts of one length.
-        seed: Root seed of world and start.
+        world: Config of a world with prompts of one length.
+        seed: Root seed of world and initialisation.
         mlp: ``linear``, or ``relu`` as in appendix A.
 
     Returns:
-        ``matrix`` (``W_KQ``, ``W_V`` or ``w``) and ``error``, the largest difference relative to
-        the largest entry.
+        Three rows: ``matrix`` (``W_KQ``, ``W_V`` or ``w``) and ``error``, the largest
+        difference relative to the largest entry.
+
+    Raises:
+        DataError: Prompts have several lengths.
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -80,18 +85,22 @@ def stage_one(
     """Run stage 1 by the closed-form gradients, and measure what lemmas 2, 6, 8, 11 and 15 bound.
 
     Args:
-        world: A world of prompts of one length.
-        roles: Facts of stage 1, with how often each counts.
-        seed: Root seed of world and start.
-        model: Architecture with a folded or linear MLP; the paper's, folded, if left out.
-        rate: ``η``.
-        steps: ``T1``.
+        world: Config of a world with prompts of one length.
+        roles: Facts of stage 1, with how often each role counts.
+        seed: Root seed of world and initialisation.
+        model: Architecture with a folded or linear MLP; by default the paper's, folded.
+        rate: Learning rate ``η``.
+        steps: Number ``T1`` of updates.
 
     Returns:
-        One row: ``attention``, the largest distance of an attention score from its even share, in
-        any step; ``span``, the share of what was added to ``W_V e`` that is not along the MLP
-        vectors of the start (lemma 2); ``linear``, the distance of what was added from what the
-        linear regime adds, relative to it; ``learnt``, by how much the mean loss fell.
+        One row: ``attention``, the largest distance of an attention score from uniform
+        attention, in any step; ``span``, the share of what was added to ``W_V e`` that is not
+        along the MLP vectors of the start (lemma 2); ``linear``, the distance of what was
+        added from what the linear regime adds, relative to it; ``learnt``, by how much the
+        mean loss fell, in nats.
+
+    Raises:
+        DataError: The world lacks a role, or prompts have several lengths.
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -118,19 +127,19 @@ def stage_one(
 
 @dataclass(frozen=True, eq=False)
 class Learnt:
-    """What stage 1 leaves behind: of one model, with all facts of its world.
+    """Result of stage 1: the matrices of one model, with all facts of its world.
 
     Attributes:
-        world: Facts.
-        prompts: Tokens.
-        labels: Columns of their answers.
+        world: The world.
+        prompts: Tokens of all facts, ``[N, T]``.
+        labels: Column of each fact's answer, ``[N]``.
         kappa: Scale of the logits, ``F_k = κ/M Σ_r ⟨w_{k,r}, h⟩``.
-        mlp: ``w``, which stood still.
-        before: ``W_V`` at the start.
-        value: ``W_V`` at the end.
-        key_query: ``W_KQ`` at the end.
-        losses: Mean loss before every step.
-        spread: Largest distance of an attention score from its even share, in any step.
+        mlp: ``w``, which is frozen in stage 1, ``[K, M, D]``.
+        before: ``W_V`` at the start, ``[D, V]``.
+        value: ``W_V`` at the end, ``[D, V]``.
+        key_query: ``W_KQ`` at the end, ``[V, V]``.
+        losses: Mean loss before every step, in nats.
+        spread: Largest distance of an attention score from uniform attention, in any step.
     """
 
     world: World
@@ -155,7 +164,19 @@ class Learnt:
         rate: float,
         steps: int,
     ) -> Learnt:
-        """Run stage 1, which moves ``W_KQ`` and ``W_V``, by the gradients of lemma 1."""
+        """Run stage 1, which trains ``W_KQ`` and ``W_V``, by the gradients of lemma 1.
+
+        Args:
+            world: Config of a world with prompts of one length.
+            roles: Facts of stage 1, with how often each role counts.
+            seed: Root seed of world and initialisation.
+            model: Architecture with a folded or linear MLP; None: the paper's, folded.
+            rate: Learning rate ``η``.
+            steps: Number ``T1`` of updates.
+
+        Raises:
+            DataError: The world lacks a role, or prompts have several lengths.
+        """
         built, config = world.build(seed), model or OneLayerConfig(mlp="folded")
         network, prompts, labels = _start(built, config, seed)
         key_query, value, mlp = _weights(network)
@@ -179,12 +200,12 @@ class Learnt:
 
     @property
     def scores(self) -> Float[Reals, "N T"]:
-        """``softmax(Xᵀ W_KQ x)`` of every fact."""
+        """Attention ``softmax(Xᵀ W_KQ x)`` of every fact after stage 1, ``[N, T]``."""
         return softmax(self.key_query[self.prompts, self.prompts[:, -1:]])
 
 
 def _start(world: World, config: OneLayerConfig, seed: int) -> tuple[OneLayer, Ids, Ids]:
-    """A model in double precision, prompts ``[N, T]`` and columns of the answers ``[N]``."""
+    """Return a model in double precision, prompts ``[N, T]`` and columns of the answers ``[N]``."""
     outputs = world.outputs
     model = config.build(
         vocabulary=len(world.vocabulary), seeds=[seed], candidates=outputs.tolist()
@@ -194,7 +215,7 @@ def _start(world: World, config: OneLayerConfig, seed: int) -> tuple[OneLayer, I
 
 
 def _weights(model: OneLayer) -> tuple[Reals, Reals, Reals]:
-    """``W_KQ [1, V, V]``, ``W_V [1, D, V]`` and ``w [1, K, M, D]``."""
+    """Return copies of ``W_KQ [1, V, V]``, ``W_V [1, D, V]`` and ``w [1, K, M, D]``."""
     attention = model.attention
     key_query, value, mlp = (
         p.detach().numpy().copy() for p in (attention.key_query, attention.value, model.mlp.weight)

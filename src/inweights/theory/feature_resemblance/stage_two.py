@@ -1,11 +1,14 @@
-"""Stage 2 of the one-layer transformer: convergence, as lemmas 7, 9, 10, 12, 13 and 16 prove it.
+"""Run stage 2 of the one-layer transformer and compare it with the convergence its lemmas prove.
 
-With the attention frozen, stage 2 descends on a convex loss of what is linear in ``w``. The proofs
-compare ``w`` with a ``w*`` of a large margin: where ``η ‖∇L‖² ≤ L`` at every step, telescoping
-``‖w − w*‖²`` gives ``min_{t < T} L ≤ ‖w(0) − w*‖² / (ηT) + 2 L(w*)``, so that ``T2`` steps of the
-order of ``1/(ηε)`` reach a loss ``ε``, up to logarithms. The text lost every bound; this is what
-the steps that it kept give, with the constants of the run. Shapes: ``N`` facts of a phase, ``K``
-labels, ``D`` width.
+:func:`stage_two` continues from :class:`~.stage_one.Learnt` and returns losses beside the
+bounds of lemmas 7, 9, 10, 12, 13 and 16.
+
+With the attention frozen, stage 2 descends on a convex loss of what is linear in ``w``. The
+proofs compare ``w`` with a ``w*`` of a large margin: where ``η ‖∇L‖² ≤ L`` at every step,
+telescoping ``‖w − w*‖²`` gives ``min_{t < T} L ≤ ‖w(0) − w*‖² / (ηT) + 2 L(w*)``, so that
+``T2`` steps of the order of ``1/(ηε)`` reach a loss ``ε``, up to logarithms. The text lost
+every bound; this is what the steps that it kept give, with the constants of the run. Shapes:
+``N`` facts of a phase, ``K`` labels, ``D`` width, ``V`` tokens.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,26 +42,28 @@ def stage_two(
     attention: int = 50,
     slower: float = 1.0,
 ) -> pl.DataFrame:
-    """Run stage 1 and the MLP's phases after it, and hold each against the bound of its lemma.
+    """Run stage 1 and the MLP's phases after it, and compare each with the bound of its lemma.
 
     Args:
-        world: A world of prompts of one length.
-        phases: Facts of each phase, with how often each counts; stage 1 has those of the first.
-        steps: Updates of the MLP in each phase.
-        seed: Root seed of world and start.
-        model: Architecture with a folded or linear MLP; the paper's, folded, if left out.
-        rate: ``η`` of stage 1.
-        slower: By which factor stage 2 has a smaller one.
-        attention: Updates of stage 1.
+        world: Config of a world with prompts of one length.
+        phases: Facts of each phase, with how often each role counts; stage 1 has those of the
+            first.
+        steps: Number of updates of the MLP in each phase.
+        seed: Root seed of world and initialisation.
+        model: Architecture with a folded or linear MLP; by default the paper's, folded.
+        rate: Learning rate ``η`` of stage 1.
+        attention: Number of updates of stage 1.
+        slower: Factor by which the learning rate of stage 2 is smaller.
 
     Returns:
-        A row a phase and a number of ``steps``, of which there are about ten to the ten-fold:
-        ``least``, the least loss of so many, and ``bound``, the one that is proven; ``step_size``,
-        the largest ``η ‖∇L‖² / L`` among them, which the proofs want at most 1; ``guess``, the loss
-        of even odds.
+        A row per phase and number of ``steps``, about ten of them per decade: ``least``, the
+        least loss so far, and ``bound``, the proven one; ``step_size``, the largest
+        ``η ‖∇L‖² / L`` so far, which the proofs require to be at most 1; ``phase``, from 1;
+        ``guess``, the loss of a uniform distribution. Losses are in nats.
 
     Raises:
         ConfigError: Phases and steps differ in number, or a phase has no step.
+        DataError: The world lacks a role, or prompts have several lengths.
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -87,8 +92,8 @@ def stage_two(
         weights = weights_of(learnt.world, roles)
         trained = np.flatnonzero(weights)
         h, labels = states[trained], learnt.labels[trained]
-        told = _told(learnt.prompts[trained], labels, len(value.T), len(u))
-        margins = np.einsum("nt,ntk->nk", scores[trained], told[learnt.prompts[trained]])
+        occurs = _co_occurrence(learnt.prompts[trained], labels, len(value.T), len(u))
+        margins = np.einsum("nt,ntk->nk", scores[trained], occurs[learnt.prompts[trained]])
         start = scale * h @ u.T
         phase = _Phase(start, h @ h.T, labels, weights[trained], scale, rate)
         found, pull = _against_bound(phase, margins, count)
@@ -99,7 +104,16 @@ def stage_two(
 
 @dataclass(frozen=True)
 class _Phase:
-    """What a phase descends on: its logits ``[N, K]`` at the start, ``h hᵀ``, and what is right."""
+    """Objective of one phase.
+
+    Attributes:
+        start: Logits at the start, ``[N, K]``.
+        gram: ``h hᵀ`` of the states that the MLP sees, ``[N, N]``.
+        labels: Column of each right answer, ``[N]``.
+        weights: Weight of each fact in the loss, ``[N]``.
+        scale: Factor of the logits.
+        rate: Learning rate.
+    """
 
     start: Reals
     gram: Reals
@@ -110,7 +124,7 @@ class _Phase:
 
 
 def _against_bound(phase: _Phase, margins: Reals, steps: int) -> tuple[pl.DataFrame, Reals]:
-    """Losses and bounds after some numbers of steps; and what ``u`` moved by, over ``scale``."""
+    """Return losses and bounds by number of steps; and the movement of ``u``, over ``scale``."""
     losses, squares, pull = _descend(phase, steps)
     far, left = _comparators(phase, margins)
     shown = np.unique(np.geomspace(1, steps, 1 + round(10 * np.log10(steps))).astype(int))
@@ -124,9 +138,11 @@ def _against_bound(phase: _Phase, margins: Reals, steps: int) -> tuple[pl.DataFr
 
 
 def _descend(phase: _Phase, steps: int) -> tuple[Reals, Reals, Reals]:
-    """Gradient descent in the logits ``[N, K]``: losses and ``‖∇L‖²`` before every step.
+    """Run gradient descent in the logits ``[N, K]``.
 
-    Third, what ``u`` moved by: ``scale · pullᵀ h``.
+    Returns:
+        Losses before every step; ``‖∇L‖²`` before every step; and the movement of ``u``, as
+        ``scale · pullᵀ h``.
     """
     logits, scale, rate = phase.start, phase.scale, phase.rate
     losses, squares, pull = np.empty(steps), np.empty(steps), np.zeros_like(logits)
@@ -140,7 +156,7 @@ def _descend(phase: _Phase, steps: int) -> tuple[Reals, Reals, Reals]:
 
 
 def _loss(logits: Reals, labels: Ids, weights: Reals) -> tuple[float, Reals]:
-    """Mean cross-entropy, and its gradient by the logits."""
+    """Return the mean cross-entropy, and its gradient with respect to the logits."""
     shifted = logits - logits.max(-1, keepdims=True)
     exponentials = np.exp(shifted)
     total = exponentials.sum(-1)
@@ -151,18 +167,18 @@ def _loss(logits: Reals, labels: Ids, weights: Reals) -> tuple[float, Reals]:
     return loss, weights[:, None] * residual
 
 
-def _told(prompts: Ids, labels: Ids, tokens: int, outputs: int) -> Reals:
-    """Whether a token stands in a fact with a label, ``[V, K]``: what gives every fact a margin."""
-    told = np.zeros((tokens, outputs))
-    told[prompts, labels[:, None]] = 1.0
-    return told
+def _co_occurrence(prompts: Ids, labels: Ids, tokens: int, outputs: int) -> Reals:
+    """Return whether a token occurs in a fact with a label, ``[V, K]``; every fact has a margin."""
+    occurs = np.zeros((tokens, outputs))
+    occurs[prompts, labels[:, None]] = 1.0
+    return occurs
 
 
 def _comparators(phase: _Phase, margins: Reals) -> tuple[Reals, Reals]:
-    """``‖w(0) − w*‖²`` and ``L(w*)`` of the ``w*`` that are tried.
+    """Return ``‖w(0) − w*‖²`` and ``L(w*)`` of all ``w*`` that are tried.
 
-    ``w*`` has the logits ``λ · start + μ · margins``, and is as near to ``w(0)`` as these allow:
-    what no fact of the phase sees is that of ``w(0)``.
+    ``w*`` has the logits ``λ · start + μ · margins``, and is as near to ``w(0)`` as these
+    allow: where no fact of the phase sees it, it equals ``w(0)``.
     """
     start = phase.start
     inverse = np.linalg.pinv(phase.gram, rcond=1e-10, hermitian=True)

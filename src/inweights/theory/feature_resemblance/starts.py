@@ -1,8 +1,11 @@
-"""How random starts are spread: lemmas 3 to 5 and 17 of Feature Resemblance.
+"""Measure how random initialisations are spread: lemmas 3 to 5 and 17 of Feature Resemblance.
 
-In a width ``d`` Gaussian vectors ``N(0, σ²)`` have squared lengths near ``σ²d``, and products of
-the order of ``σ² √d``. The text lost the bounds; these are what Bernstein's inequality, which its
-proofs name, gives with the usual constants.
+:func:`one_layer_start` is for the one-layer transformer, :func:`deep_start` for the deep
+linear network; recipes judge that all values stay below the bounds.
+
+In a width ``d`` Gaussian vectors ``N(0, σ²)`` have squared lengths near ``σ²d``, and products
+of the order of ``σ² √d``. The text lost the bounds; these are what Bernstein's inequality,
+which its proofs name, gives with the usual constants.
 """
 
 import math
@@ -27,20 +30,21 @@ def one_layer_start(
     delta: float = 0.01,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Hold the start of a one-layer transformer against lemmas 3, 4 and 5.
+    """Compare the initialisation of a one-layer transformer with lemmas 3, 4 and 5.
 
     Args:
-        world: Its tokens have a ``W_V e`` each, its answers ``m`` vectors ``w`` each.
+        world: Config of a world; its tokens have a ``W_V e`` each, its answers ``m`` vectors
+            ``w`` each.
         width: ``d``.
-        hidden: ``m``.
-        std: ``σ0``.
+        hidden: Width ``m`` of the MLP.
+        std: Standard deviation ``σ0``.
         delta: Probability with which a bound may fail.
-        seed: Root seed of world and start.
+        seed: Root seed of world and initialisation.
 
     Returns:
-        Two rows: of ``vectors`` ``w`` (lemma 3), and of ``W_V e`` beside ``w`` (lemma 4; 5 for two
-        hops). ``length`` is the largest distance of ``‖x‖²`` from ``σ0² d``, relative; ``product``
-        the largest ``|⟨x, y⟩|`` of two of them, over ``2 σ0² √(d log(M²/δ))``.
+        Two rows: of ``vectors`` ``w`` (lemma 3), and of ``W_V e`` beside ``w`` (lemma 4; 5 for
+        two hops). ``length`` is the largest distance of ``‖x‖²`` from ``σ0² d``, relative;
+        ``product`` the largest ``|⟨x, y⟩|`` of two of them, over ``2 σ0² √(d log(M²/δ))``.
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -68,26 +72,26 @@ def one_layer_start(
 def deep_start(
     *, width: int = 1024, layers: int = 7, labels: int = 50, delta: float = 0.01, seed: int = 0
 ) -> pl.DataFrame:
-    """Hold the start of a deep linear network against lemma 17.
+    """Compare the initialisation of a deep linear network with lemma 17.
 
-    A label's direction behind layer ``l`` is its row of the readout, pulled back through the ``s``
-    layers above, ``a_kᵀ W_L ⋯ W_{l+1}``; all entries are ``N(0, 1/d)``. Products of two such
-    directions have the variance ``(s + 1)/d``.
+    A label's direction behind layer ``l`` is its row of the readout, pulled back through the
+    ``s`` layers above, ``a_kᵀ W_L ⋯ W_{l+1}``; all entries are ``N(0, 1/d)``. Products of two
+    such directions have the variance ``(s + 1)/d``.
 
     Args:
         width: ``d``.
-        layers: ``L``.
-        labels: ``K``.
+        layers: Number ``L`` of layers.
+        labels: Number ``K`` of labels, at least 2.
         delta: Probability with which a bound may fail.
-        seed: Root seed of the start.
+        seed: Root seed of the initialisation.
 
     Returns:
-        A row a number of layers ``above``: ``length``, the largest distance of a squared length
-        from 1, and ``product``, the largest ``|⟨u_k, u_k'⟩|`` of two labels, both over
-        ``2 √((s + 1) log(K²/δ) / d)``.
+        A row per number of layers ``above``, from 0 to ``L``: ``length``, the largest distance
+        of a squared length from 1, and ``product``, the largest ``|⟨u_k, u_k'⟩|`` of two
+        labels, both over ``2 √((s + 1) log(K²/δ) / d)``.
 
     Raises:
-        ConfigError: Width, layers or labels are below 1, or there is one label.
+        ConfigError: Width or layers are below 1, or there are fewer than 2 labels.
 
     Example:
         >>> deep_start(width=64, layers=2, labels=3)["above"].to_list()
@@ -112,7 +116,7 @@ def deep_start(
 
 
 def _spread(vectors: Reals, others: Reals) -> tuple[Reals, float]:
-    """Squared lengths of vectors, and the largest product with others; those begin with them."""
+    """Return squared lengths, and the largest product with ``others``, which begin with them."""
     products = np.abs(vectors @ others.T)
     lengths = np.diag(products).copy()
     np.fill_diagonal(products, 0.0)

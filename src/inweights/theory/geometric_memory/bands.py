@@ -1,8 +1,12 @@
-"""Energy of embeddings by bands of eigenvalues, for graphs whose spectrum is too large to compute.
+"""Measure the energy of embeddings by bands of eigenvalues, for large graphs.
+
+:class:`Bands` replaces :class:`~.spectral.Spectrum` above :data:`~.spectral.EXACT` nodes; the
+probe of geometry and the scene of large graphs use it.
 
 Lanczos iterations that start from a vector ``e`` give a quadrature of its spectral measure
-``Σ_i (v_iᵀ e)² δ(λ − λ_i)`` (Golub and Meurant 2010, §6), so that no eigenvector is needed, and how
-often an eigenvalue occurs does not matter. Shapes: ``N`` nodes, ``D`` width, ``B`` bands.
+``Σ_i (v_iᵀ e)² δ(λ − λ_i)`` (Golub and Meurant 2010, §6), so that no eigenvector is needed,
+and how often an eigenvalue occurs does not matter. Shapes: ``N`` nodes, ``D`` width, ``B``
+bands, ``C`` components.
 """
 
 from __future__ import annotations
@@ -26,13 +30,19 @@ _STEPS, _COLUMNS = 160, 64
 
 @dataclass(frozen=True, eq=False)
 class Bands:
-    """A negative Laplacian, and the bands of its eigenvalues.
+    """Negative Laplacian of a graph, with bands of its eigenvalues.
 
     Attributes:
         matrix: The operator, sparse, ``[N, N]``.
-        top: Degenerate vector of every component, each on its own nodes.
-        component: Component of every node.
-        edges: Limits of the bands, from the largest eigenvalue down.
+        top: Degenerate (top) eigenvector of every component, each on its own nodes, ``[N]``.
+        component: Number of every node's component, ``[N]``.
+        edges: Limits of the bands, from the largest eigenvalue down, ``[B + 1]``.
+
+    Example:
+        >>> ring = np.arange(6)
+        >>> bands = Bands.of(6, np.r_[ring, ring], np.r_[(ring + 1) % 6, (ring - 1) % 6])
+        >>> bands.edges.shape, bands.edges[[0, -1]].round(6).tolist()
+        ((33,), [-1.0, -4.0])
     """
 
     matrix: Any
@@ -42,7 +52,18 @@ class Bands:
 
     @classmethod
     def of(cls, count: int, u: Ids, v: Ids, kind: Operator = "walk") -> Bands:
-        """Return the bands of a graph with edges from ``u`` to ``v``."""
+        """Make the operator of a graph, and bands between its second largest and least eigenvalue.
+
+        Args:
+            count: Number of nodes ``N``.
+            u: Nodes where edges start, ``[E]``.
+            v: Nodes where they end, ``[E]``. Parallel edges count once.
+            kind: Which negative Laplacian, as in :func:`~.spectral.operator`; the paper's by
+                default.
+
+        Raises:
+            DataError: No edge joins two different nodes, or ``kind`` is unknown.
+        """
         from scipy import sparse
         from scipy.sparse.csgraph import connected_components
 
@@ -63,13 +84,28 @@ class Bands:
         return cls(matrix, top, component, edges)
 
     def degenerate(self, vectors: Float[Floats, "N D"]) -> Float[Floats, "C D"]:
-        """Return the part of the embeddings in the degenerate vector of each component."""
+        """Return the part of embeddings that lies in the degenerate vector of each component.
+
+        Args:
+            vectors: Embeddings, ``[N, D]``.
+
+        Returns:
+            ``[C, D]``: inner products of each component's vector with the columns.
+        """
         found = np.zeros((self.component.max() + 1, vectors.shape[1]))
         np.add.at(found, self.component, self.top[:, None] * vectors)
         return found
 
     def sizes(self, seed: int, cut: float | None = None) -> Float[Floats, " B"]:
-        """Estimate the number of eigenvalues in every band, by the energy of random vectors."""
+        """Estimate the number of eigenvalues in every band from the energy of random vectors.
+
+        Args:
+            seed: Root seed of the random vectors.
+            cut: One limit in place of those of the bands; see :meth:`energy`.
+
+        Returns:
+            ``[B]``, not rounded; the degenerate eigenvalues are left out.
+        """
         drawn = Streams(seed).numpy(EVALUATION, "bands").normal(size=(len(self.top), _COLUMNS))
         shares, _ = self.energy(drawn, cut)
         found: Floats = shares * (len(self.top) - self.component.max() - 1)
@@ -78,15 +114,23 @@ class Bands:
     def energy(
         self, vectors: Float[Floats, "N D"], cut: float | None = None
     ) -> tuple[Float[Floats, " B"], float]:
-        """Return the share of energy in every band, and the most that a limit may be wrong.
+        """Return the share of the embeddings' energy in every band, and a bound on its error.
 
         Args:
-            vectors: Embeddings; what lies in the degenerate vectors is left out.
+            vectors: Embeddings, ``[N, D]``; what lies in the degenerate vectors is left out.
             cut: One limit in place of those of the bands: the shares above and below it.
 
         Returns:
-            Shares that sum to 1, from the largest eigenvalues down; and the largest half weight
-            of the two quadrature nodes beside a limit.
+            Shares that sum to 1, from the largest eigenvalues down, ``[B]`` (NaN where there
+            is no energy); and the largest half weight of the two quadrature nodes beside a
+            limit, which bounds how wrong a cumulated share may be.
+
+        Example:
+            >>> ring = np.arange(6)
+            >>> bands = Bands.of(6, np.r_[ring, ring], np.r_[(ring + 1) % 6, (ring - 1) % 6])
+            >>> shares, _ = bands.energy(np.cos(2 * np.pi * ring / 6)[:, None], cut=-2.0)
+            >>> shares.round(6).tolist()
+            [1.0, 0.0]
         """
         limits = self.edges[1:-1] if cut is None else np.array([cut])
         values, weights = self._measure(vectors)
@@ -114,7 +158,7 @@ class Bands:
 
 
 def _ends(matrix: Any) -> tuple[Floats, tuple[float, float]]:
-    """The top eigenvector of a component, and its least and its second largest eigenvalue."""
+    """Return the top eigenvector of a component, and its least and second largest eigenvalue."""
     count = matrix.shape[0]
     if count == 1:
         return np.ones(1), (np.inf, -np.inf)
@@ -130,7 +174,7 @@ def _ends(matrix: Any) -> tuple[Floats, tuple[float, float]]:
 
 
 def _lanczos(matrix: Any, start: Floats) -> tuple[Floats, Floats]:
-    """Quadrature of every column's spectral measure: nodes in ascending order, and weights."""
+    """Return the quadrature of every column's spectral measure: nodes, ascending, and weights."""
     from scipy.linalg import eigh_tridiagonal
 
     energy = np.square(start).sum(0)

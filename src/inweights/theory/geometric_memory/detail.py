@@ -1,6 +1,7 @@
-"""Level of detail: a large graph drawn as some of its nodes, each with those nearest to it.
+"""Choose the level of detail of a large graph: some nodes are drawn, each for those nearest to it.
 
-Shapes: ``N`` nodes, ``K`` of them that are drawn.
+:class:`Detail` serves :func:`~.layout.scene`. Shapes: ``N`` nodes, ``K`` of them that are
+drawn.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ DRAWN = 250
 
 @dataclass(frozen=True, eq=False)
 class Detail:
-    """The nodes that stand for all.
+    """Nodes of a graph that are drawn, and which of them represents each node.
 
     Attributes:
-        nodes: Which, in ascending order; all of a graph of up to :data:`DRAWN`.
-        cell: Place in ``nodes`` of the one nearest to each node, by hops; -1 where none is reached.
+        nodes: The drawn nodes in ascending order, ``[K]``; all of a graph of up to
+            :data:`DRAWN`.
+        cell: Place in ``nodes`` of the drawn node nearest to each node, by hops, ``[N]``; -1
+            where none is reached.
     """
 
     nodes: Int[Ids, " K"]
@@ -30,7 +33,13 @@ class Detail:
 
     @classmethod
     def of(cls, count: int, u: Ids, v: Ids, most: int = DRAWN) -> Detail:
-        """Choose nodes that lie far from one another: each next one is the farthest from all.
+        """Choose nodes far from one another: each next one is the farthest from those chosen.
+
+        Args:
+            count: Number of nodes ``N``.
+            u: Nodes where edges start, ``[E]``; direction does not matter.
+            v: Nodes where they end, ``[E]``.
+            most: Maximum number of drawn nodes.
 
         Example:
             >>> path = np.arange(8), np.arange(1, 9)
@@ -57,7 +66,20 @@ class Detail:
         return cls(nodes, place[owner])
 
     def adjacency(self, u: Ids, v: Ids) -> Float[Floats, "K K"]:
-        """Return which drawn nodes are joined: an edge leads from the one's cell to the other's."""
+        """Return the 0/1 adjacency of the drawn nodes: 1 where an edge joins their cells.
+
+        Args:
+            u: Nodes where the graph's edges start, ``[E]``.
+            v: Nodes where they end, ``[E]``.
+
+        Returns:
+            ``[K, K]``, row to column. Loops count only where all nodes are drawn.
+
+        Example:
+            >>> path = np.arange(8), np.arange(1, 9)
+            >>> Detail.of(9, *path, most=3).adjacency(*path).tolist()
+            [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
+        """
         found = np.zeros((len(self.nodes), len(self.nodes)))
         one, other = self.cell[u], self.cell[v]
         whole = len(self.cell) == len(self.nodes)
@@ -66,7 +88,15 @@ class Detail:
         return found
 
     def names(self, every: list[str]) -> list[str]:
-        """Return the names of the drawn nodes, with how many others each stands for."""
+        """Return the names of the drawn nodes, with how many others each represents.
+
+        Args:
+            every: Names of all nodes, of length ``N``.
+
+        Example:
+            >>> Detail.of(9, np.arange(8), np.arange(1, 9), most=3).names(list("abcdefghi"))
+            ['a + 2', 'e + 2', 'i + 2']
+        """
         others = np.bincount(self.cell[self.cell >= 0], minlength=len(self.nodes)) - 1
         return [
             every[node] + (f" + {more:,}" if more else "")

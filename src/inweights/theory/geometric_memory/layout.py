@@ -1,6 +1,8 @@
-"""Layout of a graph: a root, an order of its nodes, a plane, its eigenspaces.
+"""Lay out a graph for a picture: roots, an order of its nodes, coordinates in a plane, eigenspaces.
 
-NumPy only. Shapes: ``N`` nodes, ``M`` links, ``G`` eigenspaces.
+:func:`scene` describes a world's graph in one row of a table, which the report's figures and
+the explorer read; :func:`roots_of`, :func:`depth_first` and :func:`plane` are its parts. NumPy
+only. Shapes: ``N`` nodes, ``M`` links, ``G`` eigenspaces.
 """
 
 from __future__ import annotations
@@ -19,10 +21,13 @@ _ROUNDS = 300
 
 
 def roots_of(hops: Float[Floats, "N N"]) -> list[int]:
-    """Return the middle of every component: the node whose farthest node is nearest.
+    """Return the centre of every component: the node with the least distance to its farthest node.
 
-    Ties go to the node with the least sum of distances, then to the first. The middle of the
+    Ties go to the node with the least sum of distances, then to the first. The centre of the
     largest component comes first.
+
+    Args:
+        hops: Numbers of hops between all nodes, ``[N, N]``; infinite between components.
 
     Example:
         >>> far = np.inf
@@ -44,7 +49,13 @@ def roots_of(hops: Float[Floats, "N N"]) -> list[int]:
 def depth_first(near: Bool[Bools, "N N"]) -> Int[Ids, " N"]:
     """Return the nodes in depth-first order: around a ring, arm after arm of a star.
 
-    It begins at the first node; other components follow, each from its first.
+    The order begins at node 0; other components follow, each from its first node.
+
+    Args:
+        near: Which nodes are joined, ``[N, N]``; direction does not matter.
+
+    Returns:
+        Node numbers, ``[N]``.
 
     Example:
         >>> ring = np.roll(np.eye(4, dtype=bool), 1, 1) | np.roll(np.eye(4, dtype=bool), -1, 1)
@@ -58,16 +69,17 @@ def depth_first(near: Bool[Bools, "N N"]) -> Int[Ids, " N"]:
 
 
 def plane(hops: Float[Floats, "N N"]) -> Float[Floats, "N 2"]:
-    """Lay the nodes out so that their distances are the numbers of hops, as well as a plane can.
+    """Place nodes in a plane so that their distances approximate the numbers of hops.
 
-    Stress majorisation (SMACOF with weights ``hops⁻²``: the layout of Kamada and Kawai) from two
-    leading directions of classical scaling; nothing is random. Components stand apart.
+    Stress majorisation (SMACOF with weights ``hops⁻²``: the layout of Kamada and Kawai) from
+    two leading directions of classical scaling; nothing is random. Components are placed
+    apart.
 
     Args:
-        hops: Distances; infinite between components.
+        hops: Numbers of hops, ``[N, N]``; infinite between components.
 
     Returns:
-        Coordinates, centred, the largest coordinate 1.
+        Coordinates ``[N, 2]``, centred, the largest absolute coordinate 1.
 
     Example:
         >>> path = np.array([[0.0, 1, 2], [1, 0, 1], [2, 1, 0]])
@@ -98,20 +110,23 @@ def plane(hops: Float[Floats, "N N"]) -> Float[Floats, "N 2"]:
 
 
 def scene(world: World) -> pl.DataFrame:
-    """Describe a graph for a picture, in one row.
+    """Describe a world's graph for a picture, in one row of a table.
 
-    Of a graph with more than 250 nodes the picture is of 250 of them
-    (:class:`~inweights.theory.geometric_memory.detail.Detail`) and of bands of eigenvalues.
+    Of a graph with more than 250 nodes the picture shows 250
+    (:class:`~inweights.theory.geometric_memory.detail.Detail`) and bands of eigenvalues.
+
+    Args:
+        world: A world whose facts are edges.
 
     Returns:
-        ``nodes`` (names, ``N``), ``links`` (pairs of node numbers, each once, ``M``), ``roots``
-        (see :func:`roots_of`), ``order`` (see :func:`depth_first`, from the first node),
-        ``ring`` (whether the graph is one cycle), ``x`` and ``y`` (of :func:`plane`, ``N``),
-        ``eigenvalues`` and ``sizes`` (of the eigenspaces of ``P + Pᵀ − 2I``, ``G``); and
-        ``all_nodes`` where not all are drawn.
+        ``nodes`` (names, ``N``), ``links`` (pairs of node numbers, each once, ``M``),
+        ``roots`` (see :func:`roots_of`), ``order`` (see :func:`depth_first`, from the first
+        node), ``ring`` (whether the graph is one cycle), ``x`` and ``y`` (of :func:`plane`,
+        ``N``), ``eigenvalues`` and ``sizes`` (of the eigenspaces of ``P + Pᵀ − 2I``, ``G``);
+        and ``all_nodes`` (the number of nodes) where not all are drawn.
 
     Raises:
-        DataError: The world is no graph.
+        DataError: The world has no edge, or none between two different nodes.
 
     Example:
         >>> from inweights.worlds import Graph

@@ -1,9 +1,14 @@
-"""Node2Vec's dynamics in closed form (Geometric Memory, appendix F, Lemma 1).
+"""Run Node2Vec's dynamics in closed form (Geometric Memory, appendix F, Lemma 1).
 
-Gradient ascent on ``J = Σ_i (1/n_i) Σ_{j ∈ nbr(i)} log S_ij`` with ``S = softmax(V Vᵀ)`` by row
-(the node itself included) is ``V ← V + η C V``, ``C = (P − S) + (P − S)ᵀ``, ``P = D⁻¹A``. (The
-paper calls the softmax ``P`` and writes ``D⁻¹A`` for the walk.) A node without edges has no
-summand, hence no row in either. NumPy only; shapes: ``R`` replicas, ``N`` nodes, ``D`` width.
+:func:`descend` runs the dynamics and returns a :class:`Trajectory`; :func:`probabilities`,
+:func:`losses` and :func:`coefficients` evaluate one point. What the dynamics do to eigenspaces
+is followed in :mod:`inweights.theory.feature_resemblance.stabilisation`.
+
+Gradient ascent on ``J = Σ_i (1/n_i) Σ_{j ∈ nbr(i)} log S_ij`` with ``S = softmax(V Vᵀ)`` by
+row (the node itself included) is ``V ← V + η C V``, ``C = (P − S) + (P − S)ᵀ``, ``P = D⁻¹A``.
+(The paper calls the softmax ``P`` and writes ``D⁻¹A`` for the walk.) A node without edges has
+no summand, hence no row in either. NumPy only; shapes: ``R`` replicas, ``N`` nodes, ``D``
+width, ``K`` recorded steps.
 """
 
 from __future__ import annotations
@@ -22,11 +27,14 @@ from inweights.worlds.arrays import Float, Floats, Ids, Int
 def probabilities(
     v: Float[Floats, "*R N D"], u: Float[Floats, "*R N D"] | None = None
 ) -> Float[Floats, "*R N N"]:
-    """Return ``S``, the row softmax of ``V Uᵀ`` (``V Vᵀ`` where ``U`` is left out).
+    """Return ``S``, the row softmax of ``V Uᵀ`` (``V Vᵀ`` by default).
 
     Args:
-        v: Vectors.
-        u: Vectors of the predicted nodes.
+        v: Vectors ``V``, ``[..., N, D]``.
+        u: Vectors ``U`` of the predicted nodes, of the same shape; ``V`` by default.
+
+    Returns:
+        ``[..., N, N]``; rows sum to 1.
 
     Example:
         >>> probabilities(np.zeros((2, 4, 3))).shape, float(probabilities(np.zeros((4, 3)))[0, 0])
@@ -36,6 +44,7 @@ def probabilities(
 
 
 def _softmax(v: Floats, u: Floats) -> tuple[Floats, Floats]:
+    """Return the row softmax of ``V Uᵀ``, and its logarithm."""
     logits = v @ np.swapaxes(u, -1, -2)
     logits -= logits.max(-1, keepdims=True)
     weights = np.exp(logits)
@@ -49,19 +58,39 @@ def losses(
 ) -> Float[Floats, "*R"]:
     """Return ``−J``, the sum over nodes of the mean over neighbours of ``−log S``.
 
-    Divide by the number of nodes for a mean. Its floor is ``Σ_i ln deg(i)``.
+    Divide by the number of nodes for a mean. Its lower bound is ``Σ_i ln deg(i)``.
 
     Args:
-        v: Vectors.
-        a: Adjacency.
-        u: Vectors of the predicted nodes, where they are untied.
+        v: Vectors ``V``, ``[..., N, D]``.
+        a: Adjacency, ``[N, N]``.
+        u: Vectors ``U`` of the predicted nodes of an untied model; ``V`` by default.
+
+    Returns:
+        One loss per replica, in nats, ``[...]``.
+
+    Raises:
+        DataError: Shapes do not fit, or the vectors are not floating-point numbers.
+
+    Example:
+        >>> float(losses(np.zeros((2, 1)), np.array([[0.0, 1.0], [1.0, 0.0]])).round(4))
+        1.3863
     """
     _check(v, a, u)
     return -(random_walk(a) * _softmax(v, v if u is None else u)[1]).sum((-1, -2))
 
 
 def coefficients(v: Float[Floats, "*R N D"], a: Float[Floats, "N N"]) -> Float[Floats, "*R N N"]:
-    """Return ``C = (P − S) + (P − S)ᵀ`` at the vectors ``V``.
+    """Return the coefficient matrix ``C = (P − S) + (P − S)ᵀ`` at the vectors ``V``.
+
+    Args:
+        v: Vectors ``V``, ``[..., N, D]``.
+        a: Adjacency, ``[N, N]``.
+
+    Returns:
+        ``[..., N, N]``, symmetric; a step of ascent is ``V ← V + η C V``.
+
+    Raises:
+        DataError: Shapes do not fit, or the vectors are not floating-point numbers.
 
     Example:
         >>> c = coefficients(np.zeros((2, 1)), np.array([[0.0, 1.0], [1.0, 0.0]]))
@@ -73,7 +102,7 @@ def coefficients(v: Float[Floats, "*R N D"], a: Float[Floats, "N N"]) -> Float[F
 
 
 def _walk(a: Floats) -> tuple[Floats, Floats]:
-    """Return ``P``, and 1 in the rows that have a summand."""
+    """Return ``P``, and a column that is 1 for nodes with edges, else 0."""
     return random_walk(a), (a.sum(1, keepdims=True) > 0).astype(np.float64)
 
 
@@ -84,14 +113,14 @@ def _coefficients(v: Floats, walk: Floats, there: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """What the dynamics went through.
+    """Recorded course of the dynamics, as :func:`descend` returns it.
 
     Attributes:
-        vectors: ``V`` at the end.
+        vectors: ``V`` at the end, ``[R, N, D]``.
         targets: ``U`` at the end where the model is untied, else ``None``.
-        steps: Steps at which something was recorded.
-        losses: ``−J`` there.
-        frames: ``V`` there, copied.
+        steps: Recorded steps, ``[K]``.
+        losses: ``−J`` at these steps, ``[K, R]``.
+        frames: Copies of ``V`` at these steps, ``[K, R, N, D]``.
     """
 
     vectors: Float[Floats, "R N D"]
@@ -113,18 +142,23 @@ def descend(
     """Run ``V ← V + η C V`` for any number of replicas at once.
 
     Args:
-        start: ``V`` at step 0; its dtype is the one that is worked in.
-        a: Adjacency.
-        rate: ``η``, one for all or one a replica.
+        start: ``V`` at step 0, ``[R, N, D]``; its dtype is the one that is computed in.
+        a: Adjacency, ``[N, N]``.
+        rate: Learning rate ``η``: one for all replicas, or one per replica.
         steps: Number of updates.
-        record: Steps (0 is the start) at which loss and vectors are kept; the last step is
-            always among them.
-        targets: ``U`` at step 0, for an untied model: ``V ← V + η (P − S) U`` and
-            ``U ← U + η (P − S)ᵀ V``, both from the values before the step.
+        record: Steps (0 is the start) at which loss and vectors are recorded; the last step
+            always is.
+        targets: ``U`` at step 0, ``[R, N, D]``, for an untied model: ``V ← V + η (P − S) U``
+            and ``U ← U + η (P − S)ᵀ V``, both from the values before the step. Tied by
+            default.
+
+    Returns:
+        Final vectors, and losses and vectors at the recorded steps.
 
     Raises:
         DataError: Shapes do not fit, or a step to record does not exist.
-        SolverError: The vectors of some replica became infinite or not a number; says which.
+        SolverError: The vectors of some replica became infinite or NaN; the message says
+            which.
 
     Example:
         >>> ring = np.roll(np.eye(9), 1, 1) + np.roll(np.eye(9), -1, 1)
@@ -178,7 +212,7 @@ def descend(
 def _advance(
     v: Floats, u: Floats | None, walk: Floats, there: Floats, eta: Floats, steps: int
 ) -> tuple[Floats, Floats | None]:
-    """The updates as they are written, for any dtype and size of the logits."""
+    """Make updates as the formulas are written, for any dtype and size of the logits."""
     with np.errstate(over="ignore", invalid="ignore"):  # seen and said at the next record
         for _ in range(steps):
             if u is None:
@@ -190,6 +224,7 @@ def _advance(
 
 
 def _check(v: Floats, a: Floats, u: Floats | None) -> None:
+    """Raise a DataError if vectors do not fit the graph or are not floating-point numbers."""
     if v.ndim < 2 or v.shape[-2] != len(a) or (u is not None and u.shape[-2:] != v.shape[-2:]):
         raise DataError(
             f"vectors [..., N, D] of a graph of {len(a)} nodes cannot have shape {v.shape}"

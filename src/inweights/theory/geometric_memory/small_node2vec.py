@@ -1,10 +1,12 @@
-"""Node2Vec's descent in as few coordinates as there are nodes, in few and small calls.
+"""Run Node2Vec's descent in as few coordinates as there are nodes, in few and small calls.
+
+:func:`advance` is the fast path of :func:`~.node2vec.descend`.
 
 ``V ← (I + η C) V`` never leaves the row space of ``V_0``. So with ``V_0 = L_0 Qᵀ``, ``Q`` of
 orthonormal columns, it is ``L ← (I + η C) L`` with the same ``C``, and ``V = L Qᵀ`` (Geometric
-Memory, appendix F, Lemma 1). Exact but for rounding, and where vectors are wider than the graph has
-nodes, as the paper's are, most of the work is gone. NumPy only; shapes: ``R`` replicas, ``N``
-nodes, ``D`` width.
+Memory, appendix F, Lemma 1). Exact but for rounding, and where vectors are wider than the
+graph has nodes, as the paper's are, most of the work is gone. NumPy only; shapes: ``R``
+replicas, ``N`` nodes, ``D`` width.
 """
 
 from __future__ import annotations
@@ -23,13 +25,28 @@ _HIGHEST = 300.0
 def advance(
     v: Float[Floats, "R N D"],
     walk: Float[Floats, "N N"],
-    there: Float[Floats, "N 1"],
+    has_edges: Float[Floats, "N 1"],
     eta: Float[Floats, "_ 1 1"],
     steps: int,
 ) -> Float[Floats, "R N D"] | None:
     """Return the vectors some steps later, or ``None`` where exponentials may overflow.
 
-    ``there`` is 1 for nodes that have edges, else 0; there are at most :data:`BLOCK` steps.
+    Args:
+        v: Vectors ``V`` in double precision, ``[R, N, D]``; other dtypes give ``None``.
+        walk: Random walk ``P``, ``[N, N]``.
+        has_edges: 1 for nodes that have edges, else 0, ``[N, 1]``.
+        eta: Learning rate of each replica, ``[R, 1, 1]``, or of all, ``[1, 1, 1]``.
+        steps: Number of updates, at most :data:`BLOCK`.
+
+    Returns:
+        ``[R, N, D]``, or ``None``: then the caller has to make the updates with care for
+        overflow.
+
+    Example:
+        >>> walk = np.array([[0.0, 1.0], [1.0, 0.0]])
+        >>> step = np.full((1, 1, 1), 0.1)
+        >>> advance(np.array([[[1.0], [0.0]]]), walk, np.ones((2, 1)), step, 1).round(3).tolist()
+        [[[0.854], [0.123]]]
     """
     with np.errstate(over="ignore", invalid="ignore"):  # infinite is too large as well
         largest = np.square(v).sum(-1).max(initial=0.0)
@@ -39,20 +56,20 @@ def advance(
     if v.shape[1] < v.shape[2]:
         basis, triangle = np.linalg.qr(v.swapaxes(1, 2))
         v = triangle.swapaxes(1, 2)
-    still = np.eye(len(walk)) + eta * (walk + walk.T)  # I + η (P + Pᵀ)
-    weight = eta * there
+    constant = np.eye(len(walk)) + eta * (walk + walk.T)  # I + η (P + Pᵀ)
+    weight = eta * has_edges
     with np.errstate(all="ignore"):  # what overflows is seen below and done again
         if len(v) == 1:  # two axes: less to do for each of the many small calls
-            frames = _single(v[0].copy(), still[0], weight[0, :, 0], steps)[None]
+            frames = _single(v[0].copy(), constant[0], weight[0, :, 0], steps)[None]
         else:
-            frames = _several(v.copy(), still, weight, steps)
+            frames = _several(v.copy(), constant, weight, steps)
         if basis is not None:
             frames = frames @ basis.swapaxes(1, 2)
     return frames if np.isfinite(frames).all() else None
 
 
-def _single(v: Floats, still: Floats, weight: Floats, steps: int) -> Floats:
-    """The updates of one replica, ``[N, D]``."""
+def _single(v: Floats, constant: Floats, weight: Floats, steps: int) -> Floats:
+    """Make the updates of one replica, ``[N, D]``."""
     count = len(v)
     shares, factor = np.empty((count, count)), np.empty((count, count))
     ones, scale, spare = np.ones(count), np.empty(count), np.empty_like(v)
@@ -64,15 +81,15 @@ def _single(v: Floats, still: Floats, weight: Floats, steps: int) -> Floats:
         dot(shares, ones, scale)
         divide(weight, scale, scale)
         multiply(shares, column, shares)  # η S
-        subtract(still, shares, factor)
+        subtract(constant, shares, factor)
         subtract(factor, half, factor)  # I + η C
         dot(factor, v, spare)
         v, spare = spare, v
     return v
 
 
-def _several(v: Floats, still: Floats, weight: Floats, steps: int) -> Floats:
-    """The same for replicas, ``[R, N, D]``."""
+def _several(v: Floats, constant: Floats, weight: Floats, steps: int) -> Floats:
+    """Make the updates of several replicas, ``[R, N, D]``."""
     shares = np.empty((*v.shape[:2], v.shape[1]))
     factor, spare = np.empty_like(shares), np.empty_like(v)
     ones, half = np.ones((v.shape[1], 1)), shares.swapaxes(1, 2)
@@ -80,7 +97,7 @@ def _several(v: Floats, still: Floats, weight: Floats, steps: int) -> Floats:
         np.matmul(v, v.swapaxes(1, 2), out=shares)
         np.exp(shares, out=shares)
         np.multiply(shares, weight / (shares @ ones), out=shares)
-        np.subtract(still, shares, out=factor)
+        np.subtract(constant, shares, out=factor)
         np.subtract(factor, half, out=factor)
         np.matmul(factor, v, out=spare)
         v, spare = spare, v

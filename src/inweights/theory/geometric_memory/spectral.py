@@ -1,9 +1,13 @@
-"""The spectrum of a graph: adjacency, walks, Laplacians, eigenspaces (Geometric Memory §4, App. F).
+"""Compute the spectrum of a graph: adjacency, walks, Laplacians, eigenspaces.
 
-Eigenvectors of a tied eigenvalue are any basis of their space, so that nothing here speaks of one
-eigenvector: vectors are grouped by eigenvalue, and a graph with several components has several
-null vectors, all of which are told apart. Shapes: ``N`` nodes, ``D`` width, ``R``
-replicas, ``G`` eigenspaces.
+:func:`adjacency` reads a world's graph, :func:`operator` makes a negative Laplacian and
+:func:`eigenspaces` its :class:`Spectrum`; :func:`hop_distances` counts hops. Probes of
+geometry and all of this package build on them (Geometric Memory §4, App. F).
+
+Eigenvectors of a tied eigenvalue are any basis of their space, so that nothing here uses a
+single eigenvector: vectors are grouped by eigenvalue, and a graph with several components has
+several null vectors, all of which are set apart. Shapes: ``N`` nodes, ``E`` edges, ``D``
+width, ``R`` replicas, ``G`` eigenspaces.
 """
 
 from __future__ import annotations
@@ -34,12 +38,20 @@ OPERATORS: tuple[Operator, ...] = ("walk", "combinatorial", "normalised")
 def adjacency(world: World) -> Float[Floats, "N N"]:
     """Return the 0/1 adjacency of a world's facts among its nodes, row to column.
 
-    Every fact with one prompt token and one answer token, both of the group ``node`` (of all tokens
-    where there is no such group), is an edge; a token ``<edge>`` may stand before the prompt. Loops
-    are on the diagonal. The matrix is symmetric where both directions are trained.
+    Every fact with one prompt token and one answer token, both of the group ``node`` (of all
+    tokens where there is no such group), is an edge; a token ``<edge>`` may stand before the
+    prompt. Loops are on the diagonal. The matrix is symmetric where both directions are
+    trained.
+
+    Args:
+        world: A world whose facts are edges.
+
+    Returns:
+        ``[N, N]``.
 
     Raises:
-        DataError: No fact is an edge, or ids of the group ``node`` do not start at 0.
+        DataError: No fact is an edge, ids of the group ``node`` do not start at 0, or the
+            matrix would not fit in memory.
 
     Example:
         >>> from inweights.worlds import Graph
@@ -57,8 +69,20 @@ def adjacency(world: World) -> Float[Floats, "N N"]:
 def edge_ends(world: World) -> tuple[int, Int[Ids, " E"], Int[Ids, " E"]]:
     """Return the number of nodes, and where the edges of :func:`adjacency` start and end.
 
+    Args:
+        world: A world whose facts are edges.
+
+    Returns:
+        ``N``; start nodes ``[E]``; end nodes ``[E]``. An edge in both directions is two.
+
     Raises:
         DataError: No fact is an edge, or ids of the group ``node`` do not start at 0.
+
+    Example:
+        >>> from inweights.worlds import Graph
+        >>> count, u, v = edge_ends(Graph(shape="cycle", n=4, shuffled=False).build())
+        >>> count, len(u), len(v)
+        (4, 8, 8)
     """
     words = world.vocabulary
     count = len(words["node"]) if "node" in words else len(words)
@@ -77,10 +101,17 @@ def edge_ends(world: World) -> tuple[int, Int[Ids, " E"], Int[Ids, " E"]]:
 
 
 def random_walk(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
-    """Return ``P = D⁻¹A``: rows sum to 1. A node without edges has a row of zeros.
+    """Return the random walk ``P = D⁻¹A``: rows sum to 1. A node without edges has a row of zeros.
+
+    Args:
+        a: Adjacency, ``[N, N]``.
 
     Raises:
-        DataError: ``a`` is not a square matrix of numbers from 0 upwards.
+        DataError: ``a`` is not a square matrix of non-negative numbers.
+
+    Example:
+        >>> random_walk(np.array([[0.0, 1, 1], [1, 0, 0], [0, 0, 0]])).tolist()
+        [[0.0, 0.5, 0.5], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
     """
     _check(a)
     degree = a.sum(1, keepdims=True)
@@ -88,16 +119,19 @@ def random_walk(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
 
 
 def operator(a: Float[Floats, "N N"], kind: Operator = "walk") -> Float[Floats, "N N"]:
-    """Return a negative Laplacian of the graph: symmetric, its top eigenvalue about 0.
+    """Return a negative Laplacian of a graph: symmetric, its top eigenvalue about 0.
 
     Args:
-        a: Adjacency. Taken without direction by the last two: ``max(A, Aᵀ)``.
-        kind: ``walk``: ``P + Pᵀ − 2I`` (App. F; with irregular degrees its top eigenvalue lies
-            slightly above 0). ``combinatorial``: ``A − D``. ``normalised``:
+        a: Adjacency, ``[N, N]``. The last two kinds ignore direction: ``max(A, Aᵀ)``.
+        kind: ``walk`` (default): ``P + Pᵀ − 2I`` (App. F; with irregular degrees its top
+            eigenvalue lies slightly above 0). ``combinatorial``: ``A − D``. ``normalised``:
             ``D^-½ A D^-½ − I``. A node without edges has zeros throughout.
 
+    Returns:
+        Dense ``[N, N]``.
+
     Raises:
-        DataError: ``a`` is no adjacency, or ``kind`` is unknown.
+        DataError: ``a`` is not an adjacency, or ``kind`` is unknown.
 
     Example:
         >>> path = np.array([[0.0, 1.0], [1.0, 0.0]])
@@ -112,7 +146,24 @@ def operator(a: Float[Floats, "N N"], kind: Operator = "walk") -> Float[Floats, 
 
 
 def sparse_operator(a: Any, kind: Operator = "walk") -> Any:
-    """Return what :func:`operator` does for an adjacency that is a sparse array, as one."""
+    """Return a negative Laplacian as :func:`operator` does, of and as a sparse array.
+
+    Args:
+        a: Adjacency, a SciPy sparse array ``[N, N]``.
+        kind: As in :func:`operator`.
+
+    Returns:
+        Sparse array in CSR format, ``[N, N]``.
+
+    Raises:
+        DataError: ``kind`` is unknown.
+
+    Example:
+        >>> from scipy import sparse
+        >>> path = sparse.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
+        >>> sparse_operator(path, "combinatorial").toarray().tolist()
+        [[-1.0, 1.0], [1.0, -1.0]]
+    """
     from scipy import sparse
 
     check_names("operator", [kind], OPERATORS, error=DataError)
@@ -133,10 +184,11 @@ class Spectrum:
     """Eigenvalues and eigenvectors of a symmetric operator, grouped where eigenvalues tie.
 
     Attributes:
-        values: Eigenvalues: of the degenerate vectors, then the others from the largest down.
-        vectors: Orthonormal eigenvectors in columns.
-        space: Eigenspace of each, counted from 0 among those that are not null; -1 for the
-            degenerate ones.
+        values: Eigenvalues: of the degenerate vectors, then the others from the largest down,
+            ``[N]``.
+        vectors: Orthonormal eigenvectors in columns, ``[N, N]``.
+        space: Eigenspace of each, counted from 0 among those that are not null, ``[N]``; -1
+            for the degenerate ones.
     """
 
     values: Float[Floats, " N"]
@@ -150,27 +202,30 @@ class Spectrum:
 
     @property
     def null(self) -> int:
-        """Number of degenerate vectors that are left out."""
+        """Number of degenerate vectors, one per component, which no eigenspace contains."""
         return int((self.space < 0).sum())
 
     def eigenvalues(self) -> Float[Floats, " G"]:
-        """Eigenvalue of each space, from the largest (the Fiedler space) down."""
+        """Return the eigenvalue of each space, ``[G]``: the Fiedler space first, then downwards."""
         return np.array([self.values[self.space == g].mean() for g in range(self.spaces)])
 
     def sizes(self) -> Int[Ids, " G"]:
-        """Dimension of each space."""
+        """Return the dimension of each space, ``[G]``."""
         return np.bincount(self.space[self.space >= 0])
 
     def energy(self, vectors: Float[Floats, "*R N D"]) -> Float[Floats, "*R G"]:
-        """Share of the embeddings' energy in each space; null vectors count nowhere.
+        """Return the share of the embeddings' energy in each space; null vectors count nowhere.
 
         ``Σ_{i in space} ‖Eᵀv_i‖² / Σ_{i not null} ‖Eᵀv_i‖²``: B.5 (3), by whole eigenspace.
 
         Args:
-            vectors: Embeddings.
+            vectors: Embeddings ``E``, ``[..., N, D]``.
 
         Returns:
-            Shares that sum to 1; not a number where there is no energy.
+            Shares ``[..., G]`` that sum to 1; NaN where there is no energy.
+
+        Raises:
+            DataError: The embeddings have another number of nodes.
 
         Example:
             >>> ring = np.roll(np.eye(6), 1, 1) + np.roll(np.eye(6), -1, 1)
@@ -192,16 +247,20 @@ class Spectrum:
 def eigenspaces(symmetric: Float[Floats, "N N"], *, tolerance: float = 1e-8) -> Spectrum:
     """Group the eigenvectors of a negative Laplacian by tied eigenvalue.
 
-    Each component of the graph (nodes that non-zero entries join) has its own degenerate vector,
-    the top one of its block; all of them are set apart, also where the eigenvalue is not quite 0
-    or ties with another.
+    Each component of the graph (nodes that non-zero entries join) has its own degenerate
+    vector, the top one of its block; all of them are set apart, also where the eigenvalue is
+    not quite 0 or ties with another.
 
     Args:
-        symmetric: The Laplacian.
+        symmetric: The negative Laplacian, ``[N, N]`` (:func:`operator`).
         tolerance: Eigenvalues that differ by less, relative to the largest absolute one, tie.
 
+    Returns:
+        All eigenvalues and eigenvectors, and the eigenspace of each.
+
     Raises:
-        DataError: The matrix is not symmetric, or nothing but null vectors is left.
+        DataError: The matrix is not symmetric, nothing but null vectors is left, or the
+            spectrum would not fit in memory.
 
     Example:
         >>> star = np.zeros((4, 4)); star[0, 1:] = star[1:, 0] = 1
@@ -236,7 +295,13 @@ def eigenspaces(symmetric: Float[Floats, "N N"], *, tolerance: float = 1e-8) -> 
 
 
 def components(joined: Bool[Bools, "N N"]) -> Int[Ids, " N"]:
-    """Return the component of every node, named by its smallest node.
+    """Return the connected component of every node, named by its smallest node.
+
+    Args:
+        joined: Which nodes are joined, ``[N, N]``; direction does not matter.
+
+    Returns:
+        ``[N]``.
 
     Example:
         >>> components(np.array([[0, 0, 1], [0, 0, 0], [0, 0, 0]], dtype=bool)).tolist()
@@ -249,7 +314,16 @@ def components(joined: Bool[Bools, "N N"]) -> Int[Ids, " N"]:
 
 
 def hop_distances(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
-    """Return the number of hops between all nodes, without direction; ∞ where none.
+    """Return the number of hops between all nodes, without direction; infinite without a path.
+
+    Args:
+        a: Adjacency, ``[N, N]``.
+
+    Returns:
+        ``[N, N]``, symmetric, with zeros on the diagonal.
+
+    Raises:
+        DataError: ``a`` is not a square matrix of non-negative numbers.
 
     Example:
         >>> hop_distances(np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0.0]])).tolist()
@@ -262,16 +336,19 @@ def hop_distances(a: Float[Floats, "N N"]) -> Float[Floats, "N N"]:
 def hops_from(
     count: int, u: Int[Ids, " E"], v: Int[Ids, " E"], sources: Int[Ids, " S"] | None = None
 ) -> Float[Floats, "S N"]:
-    """Return the number of hops from some nodes to all, without direction; ∞ where none.
+    """Return the number of hops from some nodes to all, without direction; infinite without a path.
 
-    A breadth-first search from all sources at once: what has reached a node is a row of bits, a
-    source a bit, and a hop takes it along the edges.
+    A breadth-first search from all sources at once: what has reached a node is a row of bits,
+    a source a bit, and a hop takes it along the edges.
 
     Args:
-        count: ``N``.
-        u: Where edges start.
-        v: Where they end.
-        sources: Nodes; all if left out.
+        count: Number of nodes ``N``.
+        u: Nodes where edges start, ``[E]``.
+        v: Nodes where they end, ``[E]``.
+        sources: Nodes to start from, ``[S]``; all by default.
+
+    Returns:
+        ``[S, N]``.
 
     Example:
         >>> hops_from(4, np.array([0, 1]), np.array([1, 2]), np.array([2])).tolist()
@@ -296,6 +373,7 @@ def hops_from(
 
 
 def _check(a: Floats) -> None:
+    """Raise a DataError if ``a`` is not a square matrix of non-negative numbers."""
     if a.ndim != 2 or a.shape[0] != a.shape[1] or not (a >= 0).all():
         raise DataError(
             f"an adjacency must be a square matrix of non-negative numbers, got shape {a.shape}"

@@ -1,6 +1,8 @@
-"""Path-star tasks as pictures, and what their statements reveal (Geometric Memory, App. A).
+"""Draw path-star tasks and measure what their statements reveal (Geometric Memory, App. A).
 
-A world is read off its own statements, so that what is drawn is what a model is told.
+:func:`star_picture` is the table behind a figure, :func:`star_design` a table of shares;
+recipes use both. A world is read off its own statements, so that the picture shows what a
+model is trained on.
 """
 
 import itertools
@@ -21,19 +23,20 @@ TRAINED, ASKED, NEITHER = "trained path", "asked path", "edges alone"
 def star_picture(
     world: PathStar | InContextStar, *, examples: int = 2, seed: int = 0
 ) -> pl.DataFrame:
-    """Return the graph of a path-star task by arm, with its facts and queries.
+    """Return the graph of a path-star task by arm, with its facts and queries as text.
 
     In weights there is one graph for all examples; in context each example has its own.
 
     Args:
         world: Config of the task, without branches.
-        examples: Facts of the in-context task that are drawn, and one query beside them.
+        examples: Number of facts of the in-context task that are drawn; one query stands
+            beside them. In weights it has no effect.
         seed: Root seed of the world.
 
     Returns:
-        A row for each node of each arm, the root in all of them: ``panel, note`` (statements as
-        text), ``arm, depth, kind`` (``trained path``, ``asked path`` or ``edges alone``), ``node``
-        (its label, the root's once), ``x, y`` (in a plane, the root in the middle).
+        A row for each node of each arm, the root in all of them: ``panel, note`` (statements
+        as text), ``arm, depth, kind`` (``trained path``, ``asked path`` or ``edges alone``),
+        ``node`` (its label, the root's once), ``x, y`` (in a plane, the root in the middle).
 
     Example:
         >>> table = star_picture(PathStar(arms=4, nodes=3))
@@ -42,24 +45,21 @@ def star_picture(
     """
     made = world.build(seed)
     if isinstance(world, PathStar):
-        first = [int(made.facts.with_role(role)[0]) for role in ("edge", "path")]
-        note = "\n".join(
-            [*(_text(made, made.facts, i) for i in first), _text(made, made.queries, 0)]
-        )
+        examples_of_roles = [
+            _text(made, made.facts, int(made.facts.with_role(role)[0])) for role in ("edge", "path")
+        ]
+        note = "\n".join([*examples_of_roles, _text(made, made.queries, 0)])
         goals = dict.fromkeys(_goals(made.queries), ASKED)
         goals |= dict.fromkeys(_goals(made.facts), TRAINED)
         return _panel(made, _children(made), goals, "in weights: one graph", note)
     shown = [(f"in context: example {i + 1}", made.facts, i, TRAINED) for i in range(examples)]
-    return pl.concat(
-        _panel(
-            made,
-            _children(made, said.prompt(i)),
-            {int(said.answer(i)[-1]): kind},
-            panel,
-            _text(made, said, i),
-        )
-        for panel, said, i, kind in [*shown, ("in context: asked", made.queries, 0, ASKED)]
-    )
+    shown.append(("in context: asked", made.queries, 0, ASKED))
+    panels = []
+    for panel, statements, i, kind in shown:
+        children = _children(made, statements.prompt(i))
+        goal = int(statements.answer(i)[-1])
+        panels.append(_panel(made, children, {goal: kind}, panel, _text(made, statements, i)))
+    return pl.concat(panels)
 
 
 def star_design(world: PathStar | InContextStar, *, seed: int = 0) -> pl.DataFrame:
@@ -70,10 +70,11 @@ def star_design(world: PathStar | InContextStar, *, seed: int = 0) -> pl.DataFra
         seed: Root seed of the world.
 
     Returns:
-        One row: ``told`` (share of the asked paths, goals with their graphs, that are facts),
-        ``edges`` (share of the edges of asked paths that are told, in weights or in the prompt),
-        ``first`` (children of the root: how many first nodes an edge allows), ``later`` (most
-        children of any other node on the way: 1 where the token before says the next).
+        One row: ``told`` (share of the queried paths, goals with their graphs, that are
+        facts), ``edges`` (share of the edges of queried paths that are stated, in weights or
+        in the prompt), ``first`` (children of the root: how many first nodes an edge allows),
+        ``later`` (most children of any other node on the way: 1 where the token before
+        determines the next).
 
     Example:
         >>> star_design(PathStar(arms=4, nodes=3)).rows()
@@ -81,12 +82,15 @@ def star_design(world: PathStar | InContextStar, *, seed: int = 0) -> pl.DataFra
     """
     made = world.build(seed)
     inside = isinstance(world, InContextStar)
-    told = {_key(made.facts, i, inside) for i in range(len(made.facts))}
-    known, edges, first, later = [], [], set(), 0
+    trained = {_key(made.facts, i, inside) for i in range(len(made.facts))}
+    known: list[bool] = []
+    edges: list[bool] = []
+    first: set[int] = set()
+    later = 0
     for i in range(len(made.queries)):
         children = _children(made, made.queries.prompt(i) if inside else None)
         steps = made.queries.answer(i).tolist()
-        known.append(_key(made.queries, i, inside) in told)
+        known.append(_key(made.queries, i, inside) in trained)
         pairs = list(itertools.pairwise(steps))
         edges += [v in children.get(u, ()) for u, v in pairs]
         first.add(len(children[steps[0]]))
@@ -101,40 +105,44 @@ def star_design(world: PathStar | InContextStar, *, seed: int = 0) -> pl.DataFra
     )
 
 
-def _key(said: Statements, i: int, inside: bool) -> tuple[object, ...]:
-    """What makes two examples one: goal and path, and in context the graph."""
-    prompt = said.prompt(i).tolist()
+def _key(statements: Statements, i: int, inside: bool) -> tuple[object, ...]:
+    """Return what makes two examples the same: goal and path, and in context the graph."""
+    prompt = statements.prompt(i).tolist()
     graph = frozenset(zip(prompt[::2], prompt[1::2], strict=False)) if inside else frozenset()
-    return tuple(said.answer(i).tolist()), graph
+    return tuple(statements.answer(i).tolist()), graph
 
 
-def _goals(said: Statements) -> list[int]:
-    return [int(said.answer(int(i))[-1]) for i in said.with_role("path")]
+def _goals(statements: Statements) -> list[int]:
+    """Return the last node of every path that statements give as an answer."""
+    return [int(statements.answer(int(i))[-1]) for i in statements.with_role("path")]
 
 
 def _children(made: World, prompt: np.ndarray | None = None) -> Children:
-    """Edges away from the root: those of a prompt, ``u v u v … <query>``, or all that are told."""
+    """Return edges away from the root: of a prompt, ``u v u v … <query>``, or of all facts."""
     if prompt is None:
         prompts, answers = made.facts.matrix(made.facts.with_role("edge"))
         pairs = zip(prompts[:, -1].tolist(), answers[:, -1].tolist(), strict=True)
     else:
-        said = prompt[: int(np.flatnonzero(prompt == made.vocabulary.id("<query>"))[0])]
-        pairs = zip(said[::2].tolist(), said[1::2].tolist(), strict=True)
+        stated = prompt[: int(np.flatnonzero(prompt == made.vocabulary.id("<query>"))[0])]
+        pairs = zip(stated[::2].tolist(), stated[1::2].tolist(), strict=True)
     children: Children = {}
     for u, v in pairs:
         children.setdefault(u, set()).add(v)
     return children
 
 
-def _text(made: World, said: Statements, i: int) -> str:
-    """A statement in words, in short lines; what is asked says so."""
-    words = f"{made.vocabulary.text(said.prompt(i))} → {made.vocabulary.text(said.answer(i))}"
-    return "\n".join(wrap(f"asked: {words}" if said is made.queries else words, 38))
+def _text(made: World, statements: Statements, i: int) -> str:
+    """Return a statement as text, in short lines; a query is marked as such."""
+    prompt = made.vocabulary.text(statements.prompt(i))
+    answer = made.vocabulary.text(statements.answer(i))
+    prefix = "asked: " if statements is made.queries else ""
+    return "\n".join(wrap(f"{prefix}{prompt} → {answer}", 38))
 
 
 def _panel(
     made: World, children: Children, goals: dict[int, str], panel: str, note: str
 ) -> pl.DataFrame:
+    """Return the rows of one graph: arms as straight lines around the root."""
     (root,) = set(children) - set().union(*children.values())
     rows = []
     for arm, node in enumerate(sorted(children[root])):

@@ -1,8 +1,10 @@
-"""What it costs to store a graph, and how to store it associatively (Geometric Memory E.2, E.3).
+"""Count what it costs to store a graph, and store it associatively (Geometric Memory E.2, E.3).
 
-Propositions 1 and 2 count bits and norms of both storages; propositions 3 to 5 give embeddings
-whose logits are 1 on edges and 0 between other nodes. Shapes: ``N`` nodes, ``M`` stored
-associations (an edge in both directions is two), ``D`` width.
+:func:`bit_complexity` and :func:`norm_complexity` are Propositions 1 and 2; the functions
+named ``…_storage`` give embeddings whose logits are 1 on edges and 0 between other nodes
+(Propositions 3 to 5), and :func:`fit` measures how well they do. :mod:`~.storage_tables` makes
+tables of them. Shapes: ``N`` nodes, ``M`` stored associations (an edge in both directions is
+two), ``E`` undirected edges, ``D`` width.
 """
 
 from __future__ import annotations
@@ -19,32 +21,39 @@ from inweights.worlds.arrays import Float, Floats
 
 @dataclass(frozen=True)
 class Complexity:
-    """Cost of the two storages, in one unit."""
+    """Cost of associative and of geometric storage, in one unit.
+
+    Attributes:
+        associative: Cost of a lookup table of associations.
+        geometric: Cost of an embedding with a geometry.
+    """
 
     associative: float
     geometric: float
 
     @property
     def ratio(self) -> float:
-        """Associative over geometric: above 1 where geometry is the more succinct one."""
+        """Associative cost over geometric: above 1 where geometry is the more succinct one."""
         return self.associative / self.geometric
 
 
 def bit_complexity(
     a: Float[Floats, "N N"], *, dimensions: int, cells: int, tied: bool = True
 ) -> Complexity:
-    """Bits of both storages (Proposition 1): ``M log₂ N`` against ``N · m · log₂ Δ``.
+    """Return the bits of both storages (Proposition 1): ``M log₂ N`` against ``N · m · log₂ Δ``.
 
     Args:
-        a: Adjacency; a symmetric one holds both directions of every edge.
+        a: 0/1 adjacency, ``[N, N]``; a symmetric one holds both directions of every edge.
         dimensions: ``m`` of the geometric embedding; 2 for a cycle, the number of arms for a
             path-star.
-        cells: ``Δ``, how many values a coordinate needs; ``N`` for a cycle, the nodes of a path
-            for a path-star.
-        tied: Whether embedding and unembedding are one; two matrices cost twice the bits.
+        cells: ``Δ``, how many values a coordinate needs; ``N`` for a cycle, the nodes of a
+            path for a path-star.
+        tied: Whether embedding and unembedding are one, as by default; two matrices cost twice
+            the bits.
 
     Raises:
-        DataError: There are fewer than one dimension or two cells.
+        DataError: ``a`` is not a square matrix of 0 and 1, or there are fewer than one
+            dimension or two cells.
 
     Example:
         >>> ring = np.roll(np.eye(16), 1, 1)
@@ -61,15 +70,19 @@ def bit_complexity(
 
 
 def norm_complexity(a: Float[Floats, "N N"], *, tied: bool = True) -> Complexity:
-    """Frobenius norms of both storages at margin 1 (Proposition 2): ``√M`` against ``√N``.
+    """Return Frobenius norms of both storages at margin 1 (Proposition 2): ``√M`` against ``√N``.
 
-    The first is reached by ``W = A`` between one-hot embeddings. The second is the proposition's
-    estimate, vectors of length 1; it holds as a lower bound where the logits of non-neighbours
-    are not negative.
+    The first is reached by ``W = A`` between one-hot embeddings. The second is the
+    proposition's estimate, vectors of length 1; it holds as a lower bound where the logits of
+    non-neighbours are not negative.
 
     Args:
-        a: Adjacency; a symmetric one holds both directions of every edge.
-        tied: Whether embedding and unembedding are one; two cost ``√2`` times the norm.
+        a: 0/1 adjacency, ``[N, N]``; a symmetric one holds both directions of every edge.
+        tied: Whether embedding and unembedding are one, as by default; two cost ``√2`` times
+            the norm.
+
+    Raises:
+        DataError: ``a`` is not a square matrix of 0 and 1.
 
     Example:
         >>> norm_complexity(np.roll(np.eye(16), 1, 1))
@@ -80,10 +93,16 @@ def norm_complexity(a: Float[Floats, "N N"], *, tied: bool = True) -> Complexity
 
 
 def separating_dimensions(arms: int, closeness: float = 0.5, seed: int = 0) -> int:
-    """Dimensions in which random directions separate that many arms (E.2, Johnson-Lindenstrauss).
+    """Return in how many dimensions random directions separate a number of arms (E.2).
 
-    Found by bisection in one draw: as many as leave no two of them with a larger ``|cosine|`` than
-    ``closeness``, about ``4 ln(arms) / closeness²`` for many arms.
+    The Johnson-Lindenstrauss lemma as a number. Found by bisection in one draw: as many as leave
+    no two of them with a larger ``|cosine|`` than ``closeness``, about
+    ``4 ln(arms) / closeness²`` for many arms.
+
+    Args:
+        arms: Number of directions, at least 2.
+        closeness: Largest ``|cosine|`` of two of them, between 0 and 1.
+        seed: Seed of the random directions.
 
     Raises:
         DataError: There are fewer than two arms, or ``closeness`` is not between 0 and 1.
@@ -109,12 +128,20 @@ def separating_dimensions(arms: int, closeness: float = 0.5, seed: int = 0) -> i
 def bipartite_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
     """Return tied embeddings of a bipartite graph (Proposition 3).
 
-    One part is one-hot, the other has its rows of the adjacency; the smaller part is the one-hot
-    one, so ``D ≤ N/2``. Across the parts the logits are the adjacency. *Within* the second part
-    they count common neighbours, which the proposition's "0" leaves out: :func:`fit` says so.
+    One part is one-hot, the other has its rows of the adjacency; the smaller part is the
+    one-hot one, so ``D ≤ N/2``. Across the parts the logits are the adjacency. *Within* the
+    second part they count common neighbours, which the proposition's "0" leaves out:
+    :func:`fit` says so.
+
+    Args:
+        a: Symmetric 0/1 adjacency without loops, ``[N, N]``.
+
+    Returns:
+        Embeddings ``[N, D]``, one row per node.
 
     Raises:
-        DataError: The graph is directed, or has an odd cycle (names one of its edges).
+        DataError: The graph is directed, has loops, or has an odd cycle (the message names one
+            of its edges).
 
     Example:
         >>> path = np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=float)
@@ -132,9 +159,16 @@ def bipartite_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
 
 
 def untied_storage(a: Float[Floats, "N N"]) -> tuple[Float[Floats, "N N"], Float[Floats, "N N"]]:
-    """Return embeddings and unembeddings with ``V Uᵀ = A`` (Proposition 4).
+    """Return embeddings ``V`` and unembeddings ``U`` with ``V Uᵀ = A`` (Proposition 4).
 
-    Any graph will do: directed ones and loops too.
+    Args:
+        a: 0/1 adjacency of any graph, directed ones and loops too, ``[N, N]``.
+
+    Returns:
+        ``V`` and ``U``, each ``[N, N]``.
+
+    Raises:
+        DataError: ``a`` is not a square matrix of 0 and 1.
 
     Example:
         >>> v, u = untied_storage(np.array([[0.0, 1.0], [0.0, 1.0]]))
@@ -148,13 +182,27 @@ def untied_storage(a: Float[Floats, "N N"]) -> tuple[Float[Floats, "N N"], Float
 def one_step_storage(
     a: Float[Floats, "N N"], width: int, seed: int = 0
 ) -> tuple[Float[Floats, "N D"], Float[Floats, "N D"]]:
-    """Return ``V`` at random and ``U`` after one gradient step from 0 (Proposition 4, second part).
+    """Return random ``V``, and ``U`` after one gradient step from 0 (Proposition 4, second part).
 
-    The correlation loss ``−Σ_edges ⟨v_i, u_j⟩`` with ``V`` frozen, entries ``N(0, 1/D)``, and rate
-    1: ``U = Aᵀ V``, so that ``V Uᵀ = (V Vᵀ) A``: the adjacency, off by about ``√(deg/D)``.
+    The correlation loss ``−Σ_edges ⟨v_i, u_j⟩`` with ``V`` frozen, entries ``N(0, 1/D)``, and
+    rate 1: ``U = Aᵀ V``, so that ``V Uᵀ = (V Vᵀ) A``: the adjacency, off by about
+    ``√(deg/D)``.
+
+    Args:
+        a: 0/1 adjacency, ``[N, N]``.
+        width: ``D``, at least 1.
+        seed: Seed of ``V``.
+
+    Returns:
+        ``V`` and ``U``, each ``[N, D]``.
 
     Raises:
-        DataError: ``width`` is below 1.
+        DataError: ``a`` is not a square matrix of 0 and 1, or ``width`` is below 1.
+
+    Example:
+        >>> v, u = one_step_storage(np.roll(np.eye(4), 1, 1), width=1000)
+        >>> (v @ u.T).round(0).astype(int)[0].tolist()
+        [0, 1, 0, 0]
     """
     _counts(a)
     if width < 1:
@@ -167,6 +215,12 @@ def incidence_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N E"]:
     """Return tied embeddings, the rows of the incidence matrix (Proposition 5).
 
     Logits are 1 on edges, 0 between other nodes, and ``deg(i)`` of a node with itself.
+
+    Args:
+        a: Symmetric 0/1 adjacency without loops, ``[N, N]``.
+
+    Returns:
+        Embeddings ``[N, E]``.
 
     Raises:
         DataError: The graph is directed, or has loops.
@@ -184,11 +238,17 @@ def incidence_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N E"]:
 
 
 def shifted_storage(a: Float[Floats, "N N"]) -> Float[Floats, "N D"]:
-    """Return tied embeddings with ``V Vᵀ = A + cI``, ``c = −λ_min(A)``: width below ``N``. Ours.
+    """Return tied embeddings of width below ``N`` with ``V Vᵀ = A + cI``, ``c = −λ_min(A)`` (ours).
 
-    Proposition 5 needs ``|E|`` dimensions, and its footnote 14 suspects that no fewer will do.
-    They will: ``A + cI`` is positive semidefinite, so that it is a Gram matrix, and its rank is
-    ``N`` less the multiplicity of ``λ_min``. A node's logit with itself is ``c``.
+    Proposition 5 needs ``E`` dimensions, and its footnote 14 suspects that no fewer will do.
+    They will: ``A + cI`` is positive semidefinite, so that it is a Gram matrix, and its rank
+    is ``N`` less the multiplicity of ``λ_min``. A node's logit with itself is ``c``.
+
+    Args:
+        a: Symmetric 0/1 adjacency without loops, ``[N, N]``.
+
+    Returns:
+        Embeddings ``[N, D]``, ``D < N``.
 
     Raises:
         DataError: The graph is directed, or has loops.
@@ -225,14 +285,25 @@ class Fit:
 
     @property
     def exact(self) -> bool:
-        """Whether logits are 1 on edges and 0 between other nodes, up to rounding."""
+        """Whether logits are 1 on edges and 0 between other nodes, up to rounding (1e-9)."""
         return max(self.edges, self.others) < 1e-9
 
 
 def fit(
     a: Float[Floats, "N N"], v: Float[Floats, "N D"], u: Float[Floats, "N D"] | None = None
 ) -> Fit:
-    """Compare the logits ``V Uᵀ`` (``V Vᵀ`` where tied) with the adjacency.
+    """Compare the logits ``V Uᵀ`` (``V Vᵀ`` by default) with an adjacency.
+
+    Args:
+        a: 0/1 adjacency, ``[N, N]``.
+        v: Embeddings ``V``, ``[N, D]``.
+        u: Unembeddings ``U``, ``[N, D]``; ``V``, as of a tied model, by default.
+
+    Returns:
+        Largest errors by kind of pair, and whether neighbours come first.
+
+    Raises:
+        DataError: ``a`` is not a square matrix of 0 and 1, or the logits are not ``[N, N]``.
 
     Example:
         >>> ring = np.roll(np.eye(6), 1, 1) + np.roll(np.eye(6), -1, 1)
@@ -260,12 +331,14 @@ def fit(
 
 
 def _counts(a: Floats) -> tuple[int, int]:
+    """Return the number of nodes and of associations; raise a DataError without 0/1 entries."""
     if a.ndim != 2 or a.shape[0] != a.shape[1] or not np.isin(a, (0, 1)).all():
         raise DataError(f"an adjacency must be a square matrix of 0 and 1, got shape {a.shape}")
     return len(a), int(a.sum())
 
 
 def _refuse_directed(a: Floats) -> None:
+    """Raise a DataError if a tied model cannot store the graph: it is directed, or has loops."""
     _counts(a)
     if not np.array_equal(a, a.T) or a.diagonal().any():
         raise DataError(

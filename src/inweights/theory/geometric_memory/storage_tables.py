@@ -1,4 +1,8 @@
-"""Storage of one graph as tables: what it costs, and what each construction gives (E.2, E.3)."""
+"""Make tables of the storage of one graph: what it costs, and what each construction gives.
+
+Recipes compare trained models with them (Geometric Memory E.2, E.3); the formulas are in
+:mod:`~inweights.theory.geometric_memory.storage`.
+"""
 
 import math
 
@@ -7,21 +11,31 @@ import polars as pl
 
 from inweights.theory.geometric_memory import storage as stored
 from inweights.theory.geometric_memory.spectral import adjacency, hop_distances
+from inweights.worlds.arrays import Floats
 from inweights.worlds.families.graph import Graph
 
 
 def costs(world: Graph, *, dimensions: int, cells: int, seed: int = 0) -> pl.DataFrame:
-    """Cost of storing a graph associatively and geometrically (Propositions 1 and 2).
+    """Return the cost of storing a graph associatively and geometrically (Propositions 1 and 2).
 
     Args:
         world: Config of a graph, with the directions that are stored.
-        dimensions: ``m`` of the geometric embedding.
-        cells: ``Δ``, how many values a coordinate needs.
+        dimensions: ``m`` of the geometric embedding, at least 1.
+        cells: ``Δ``, how many values a coordinate needs, at least 2.
         seed: Root seed of the labels; no cost depends on it.
 
     Returns:
-        A row for each measure (``bits``, ``norm``) and whether the model is tied: ``measure, tied,
-        nodes, associations, associative, geometric, ratio`` (the first cost over the second).
+        A row for each measure (``bits``, ``norm``) and whether the model is tied:
+        ``measure, tied, nodes, associations, associative, geometric, ratio`` (the first cost
+        over the second).
+
+    Raises:
+        DataError: ``dimensions`` or ``cells`` is too small, or the adjacency would not fit in
+            memory.
+
+    Example:
+        >>> costs(Graph(shape="cycle", n=16), dimensions=2, cells=16)["ratio"].to_list()[0]
+        1.0
     """
     a = adjacency(world.build(seed))
     rows = []
@@ -43,20 +57,28 @@ def costs(world: Graph, *, dimensions: int, cells: int, seed: int = 0) -> pl.Dat
 
 
 def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
-    """Every construction that stores a graph associatively, compared with the adjacency.
+    """Compare every construction that stores a graph associatively with its adjacency.
 
     Args:
         world: Config of an undirected graph without loops.
         seed: Root seed of the labels.
 
     Returns:
-        A row for each construction: ``construction`` (``proposition 3``, where the graph has no
-        odd cycle, ``4``, ``5`` and ``shifted``, ours), ``nodes, edges, width``; ``on_edges``
-        (largest ``|logit − 1|``), ``off_edges`` (largest ``|logit|`` between other nodes),
-        ``across`` (the larger of the two over nodes an odd number of hops apart, which lie in
-        different parts of a bipartite graph), ``itself`` (largest ``|logit|`` of a node with
-        itself), ``recall`` (1 where every node's neighbours come first), ``width_over_edges`` and
-        ``width_over_nodes``.
+        A row for each construction: ``construction`` (``proposition 3``, where the graph has
+        no odd cycle, ``4``, ``5`` and ``shifted``, ours), ``nodes, edges, width``;
+        ``on_edges`` (largest ``|logit − 1|``), ``off_edges`` (largest ``|logit|`` between
+        other nodes), ``across`` (the larger of the two over nodes an odd number of hops apart,
+        which lie in different parts of a bipartite graph), ``itself`` (largest ``|logit|`` of
+        a node with itself), ``recall`` (1 where every node's neighbours come first),
+        ``width_over_edges`` and ``width_over_nodes``.
+
+    Raises:
+        DataError: The graph is directed or has loops, or the adjacency would not fit in
+            memory.
+
+    Example:
+        >>> constructions(Graph(shape="cycle", n=6))["construction"].to_list()
+        ['proposition 3', 'proposition 4', 'proposition 5', 'shifted']
     """
     a = adjacency(world.build(seed))
     hops = hop_distances(a)
@@ -64,13 +86,14 @@ def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     odd, even = remainder == 1, remainder == 0
     edges = int(a.sum()) // 2
     # An edge between two nodes that are equally far from a third, modulo two, closes an odd cycle.
-    bipartite = not any(((part @ a > 0) & part).any() for part in (odd, even))
-    built = {
-        **({"proposition 3": (stored.bipartite_storage(a), None)} if bipartite else {}),
-        "proposition 4": stored.untied_storage(a),
-        "proposition 5": (stored.incidence_storage(a), None),
-        "shifted": (stored.shifted_storage(a), None),
-    }
+    odd_cycle = ((odd @ a > 0) & odd).any() or ((even @ a > 0) & even).any()
+    bipartite = not odd_cycle
+    built: dict[str, tuple[Floats, Floats | None]] = {}
+    if bipartite:
+        built["proposition 3"] = stored.bipartite_storage(a), None
+    built["proposition 4"] = stored.untied_storage(a)
+    built["proposition 5"] = stored.incidence_storage(a), None
+    built["shifted"] = stored.shifted_storage(a), None
     rows = []
     for name, (v, u) in built.items():
         storage = stored.fit(a, v, u)
@@ -94,17 +117,24 @@ def constructions(world: Graph, *, seed: int = 0) -> pl.DataFrame:
 
 
 def one_step(world: Graph, *, width: int, seed: int = 0) -> pl.DataFrame:
-    """How well one gradient step from 0 stores a graph (Proposition 4, second half).
+    """Measure how well one gradient step from 0 stores a graph (Proposition 4, second half).
 
     Args:
         world: Config of a graph.
-        width: ``D`` of the frozen random vectors.
+        width: ``D`` of the frozen random vectors, at least 1.
         seed: Root seed of labels and vectors.
 
     Returns:
-        One row: ``width, on_edges, off_edges`` (largest errors of the logits), ``recall`` (1 where
-        every node's neighbours come first) and ``expected``, the scale ``√(deg/D)`` of the error
-        at the mean degree.
+        One row: ``width, on_edges, off_edges`` (largest errors of the logits), ``recall`` (1
+        where every node's neighbours come first) and ``expected``, the scale ``√(deg/D)`` of
+        the error at the mean degree.
+
+    Raises:
+        DataError: ``width`` is below 1, or the adjacency would not fit in memory.
+
+    Example:
+        >>> one_step(Graph(shape="cycle", n=6), width=2000)["recall"].item()
+        1.0
     """
     a = adjacency(world.build(seed))
     storage = stored.fit(a, *stored.one_step_storage(a, width, seed))
@@ -120,18 +150,21 @@ def one_step(world: Graph, *, width: int, seed: int = 0) -> pl.DataFrame:
 
 
 def squeezed_star(*, arms: int, nodes: int, closeness: float = 0.5, draws: int = 4) -> pl.DataFrame:
-    """A path-star in fewer dimensions than it has arms (E.2): arms along random directions.
+    """Return the cost of a path-star in fewer dimensions than it has arms (E.2): random directions.
 
     Args:
-        arms: Arms of the star.
-        nodes: Nodes of a path, the root included; as many cells a coordinate.
-        closeness: Largest ``|cosine|`` of two arms.
-        draws: The fewest dimensions of so many draws are taken.
+        arms: Number of arms of the star, at least 2.
+        nodes: Nodes of a path, the root included; as many cells per coordinate.
+        closeness: Largest ``|cosine|`` of two arms, between 0 and 1.
+        draws: Number of random draws, of which the one with the fewest dimensions is taken.
 
     Returns:
         One row: ``nodes, dimensions, over_log`` (dimensions over ``ln arms``), ``over_arms``
-        (over one dimension an arm), and the bits of storing one direction of the edges:
-        ``associative, geometric, ratio`` (the first over the second).
+        (dimensions over the number of arms), and the bits of storing one direction of the
+        edges: ``associative, geometric, ratio`` (the first over the second).
+
+    Raises:
+        DataError: There are fewer than two arms, or ``closeness`` is not between 0 and 1.
 
     Example:
         >>> table = squeezed_star(arms=100, nodes=5)
