@@ -78,6 +78,15 @@ class Settings(Config):
     least: float = 0.0
 
 
+class Inner(Config):
+    size: int = 1
+
+
+class Outer(Config):
+    several: tuple[Inner, ...] = ()
+    anything: Any = None
+
+
 class Colour(enum.Enum):
     RED = 1
 
@@ -407,13 +416,6 @@ def test_a_word_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_configs_within_lists_are_written_for_the_command_line() -> None:
-    class Inner(Config):
-        size: int = 1
-
-    class Outer(Config):
-        several: tuple[Inner, ...] = ()
-        anything: Any = None
-
     given_values = {"several": (Inner(size=3),), "anything": [(1, inf), Inner()]}
     written = as_overrides(Outer(), given_values)
     changed = apply_overrides(Outer(), written)
