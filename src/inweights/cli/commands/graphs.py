@@ -163,7 +163,8 @@ def _settings(graphs: dict[str, Graph]) -> tuple[str, ...]:
     nodes = max(len(graph.build().vocabulary["node"]) for graph in graphs.values())
     width = 1 << (nodes - 1).bit_length()
     wider = {"width": width} if Settings().width < width and nodes <= DRAWN else {}
-    return as_overrides(Settings(), {"graphs": [], "own": graphs, **wider})
+    own = {name: to_plain(graph) for name, graph in graphs.items()}
+    return as_overrides(Settings(), {"graphs": [], "own": own, **wider})
 
 
 def _path_star(
