@@ -16,6 +16,7 @@ from inweights.lm import (
     cost_of,
     encode,
     finetune,
+    least_seconds,
     load_model,
     read_examples,
 )
@@ -91,6 +92,29 @@ def test_a_limit_in_minutes_is_that_of_all_epochs(tmp_path, capsys, monkeypatch)
     assert main([*words, "--out", str(tmp_path / "y")]) == 2
     assert re.search(r"--for 1min is too short: .* take [2-9]min", capsys.readouterr().err)
     assert not (tmp_path / "y").exists()
+
+
+def test_a_limit_that_is_far_too_short_is_refused_before_updates_are_measured(
+    tmp_path, capsys, monkeypatch
+) -> None:
+    def measured(*_: Any, **__: Any) -> Cost:
+        raise AssertionError("no update is measured")
+
+    monkeypatch.setattr(lm_package, "cost_of", measured)
+    monkeypatch.setattr(lm_package, "least_seconds", lambda *_: 3600.0)
+    words = ["augment", "@people", "--model", "@tiny", "--out", str(tmp_path / "x")]
+    assert main([*words, "--for", "6min"]) == 2
+    assert "the facts alone take at least 60min" in capsys.readouterr().err
+
+
+def test_the_least_time_leaves_the_model_as_it_is() -> None:
+    model = load_model("@tiny")
+    before = {name: weight.clone() for name, weight in model.model.named_parameters()}
+    assert least_seconds(model, [Example("Rome is in", " Italy.")] * 9, FineTune(epochs=2)) > 0
+    for name, weight in model.model.named_parameters():
+        assert weight.requires_grad
+        assert weight.grad is None
+        assert weight.equal(before[name])
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from inweights.lm.tuning.card import card_of as card_of
     from inweights.lm.tuning.cost import Cost as Cost
     from inweights.lm.tuning.cost import cost_of as cost_of
+    from inweights.lm.tuning.cost import least_seconds as least_seconds
     from inweights.lm.tuning.epochs import score_epochs as score_epochs
     from inweights.lm.tuning.fine_tune import DEFAULT as DEFAULT
     from inweights.lm.tuning.fine_tune import FineTune as FineTune

@@ -125,6 +125,8 @@ def _planned(
         return lm.cost_of(model, examples, lm.DEFAULT, each=each) if model else None
 
     made = making(budget=text.budget, tokens=count)
+    if model and text.limit.endswith("min"):
+        _refuse_too_short(model, made, text.limit)
     cost = costs(made)
     if not (text.limit and count):
         return made, cost
@@ -138,6 +140,18 @@ def _planned(
         )
     made = making(budget=budget, tokens=count)
     return made, costs(made, cost.each if cost else 0.0)
+
+
+def _refuse_too_short(model: lm.LanguageModel, made: Augmented, limit: str) -> None:
+    """Refuse a limit that is too short whatever the updates take, before they are measured."""
+    facts = made.train.filter(role="fact").unique("fact", maintain_order=True)
+    examples = [lm.Example(*row) for row in facts.select("prompt", "completion").iter_rows()]
+    minutes = lm.least_seconds(model, examples, lm.DEFAULT) / 60
+    if minutes > int(limit.removesuffix("min")):
+        raise ConfigError(
+            f"--for {limit} is too short: the facts alone take at least {math.ceil(minutes)}min, "
+            "by one batch"
+        )
 
 
 @base.app.command

@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import torch
 from msgspec import structs
 
 from inweights.lm.model.data import Example, encode
@@ -39,6 +40,46 @@ class Cost:
     def each(self) -> float:
         """Seconds for each token of one pass, over all epochs."""
         return self.seconds / self.tokens
+
+
+def least_seconds(lm: LanguageModel, examples: Sequence[Example], config: FineTune) -> float:
+    """Return seconds below which training on examples does not stay, measured on one batch.
+
+    Forwards and backwards through frozen weights, the faster of two: what is left out of an update
+    (gradients of the weights, the optimizer, writing texts to replay) only adds to it. Leaves the
+    model as it is.
+
+    Args:
+        lm: The model.
+        examples: What would be trained on, at least.
+        config: How.
+
+    Example:
+        >>> from inweights.lm import load_model
+        >>> facts = [Example("Rome is in", " Italy."), Example("Oslo is in", " Norway.")] * 10
+        >>> 0 < least_seconds(load_model("@tiny"), facts, FineTune(epochs=3)) < 60
+        True
+    """
+    encoded = encode(lm, examples, end=config.end)
+    batches = [batch for stage in stages_of(encoded, config) for batch in stage.order(config, 0)]
+    widths = [max(len(row.ids) for row in batch) for batch in batches]
+    positions = sum(len(batch) * width for batch, width in zip(batches, widths, strict=True))
+    rows, width = len(batches[0]), widths[0]
+    ids = torch.full((rows, width), encoded[0].ids[0], device=lm.device)
+    trained = [weight for weight in lm.model.parameters() if weight.requires_grad]
+    times = []
+    try:
+        for weight in trained:
+            weight.requires_grad_(False)
+        for _ in range(2):
+            began = time.perf_counter()
+            given = lm.model.get_input_embeddings()(ids).detach().requires_grad_()
+            lm.model(inputs_embeds=given, labels=ids).loss.backward()
+            times.append(time.perf_counter() - began)
+    finally:
+        for weight in trained:
+            weight.requires_grad_(True)
+    return min(times) / (rows * width) * positions * (1 + config.replay)
 
 
 def cost_of(
