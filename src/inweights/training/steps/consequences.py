@@ -1,0 +1,192 @@
+"""What follows from edits of stored facts, computed from the world alone: :class:`Consequences`.
+
+For each fact of a role it has the new answer that an edit gives it, and the statements that follow
+from it (a composition through an edited hop, the reverse of an edited edge) with what they say
+then. ``editing.py`` changes weights accordingly, and the probe of edits measures by it. Shapes:
+``N`` facts that may be edited, ``T`` tokens of their prompts, ``M`` statements that may follow,
+trained or not, ``S`` tokens of theirs.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Self
+
+import numpy as np
+
+from inweights.errors import DataError
+from inweights.seeds import Streams
+from inweights.worlds.arrays import Bool, Int
+from inweights.worlds.families.graph import edge_prefix
+from inweights.worlds.world import World
+
+#: The answers to a prompt, by the tokens of the prompt.
+_Answers = dict[tuple[int, ...], set[int]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Consequences:
+    """The facts of a role in one world, and the statements that may follow from them.
+
+    Attributes:
+        facts: Prompts of the facts.
+        apart: Whether an edit of one fact should leave another one alone.
+        old: Answer of each fact.
+        donors: Index of the fact whose answer each of them gets.
+        queries: Prompts of the statements.
+        through: Whether a statement follows from the edit of a fact.
+        expected: What a statement says after the edit of a fact that it follows from.
+        truth: What each statement says as long as nothing is edited.
+        rights: Number of right answers to each fact's prompt.
+        query_rights: Number of right answers to each statement's prompt, at least 1.
+    """
+
+    facts: Int[np.ndarray, "N T"]
+    apart: Bool[np.ndarray, "N N"]
+    old: Int[np.ndarray, " N"]
+    donors: Int[np.ndarray, " N"]
+    queries: Int[np.ndarray, "M S"]
+    through: Bool[np.ndarray, "N M"]
+    expected: Int[np.ndarray, "N M"]
+    truth: Int[np.ndarray, " M"]
+    rights: Int[np.ndarray, " N"]
+    query_rights: Int[np.ndarray, " M"]
+
+    @classmethod
+    def of(cls, world: World, role: str, *, drawn: bool = False) -> Self:
+        """Find the facts of a role, a new answer for each, and what follows from it.
+
+        The new answer is that of the next fact whose answer is not right already. In a graph the
+        node itself, and nodes two edges away, are not taken either.
+
+        Args:
+            world: Has the facts.
+            role: Their role: ``first_hop``, ``second_hop``, ``attribution``, ``similarity`` or
+                ``edge``.
+            drawn: Whether facts are in an order that the world's root seed draws, one fact of
+                each prompt first; else they are in the world's order.
+
+        Raises:
+            DataError: The world has no facts of the role or none that follow, or all facts have
+                one answer.
+        """
+        if role not in world.facts.role_names:
+            raise DataError(
+                "edits requires a world with first and second hops, analogies, reversals or edges; "
+                f"this one has no facts of the role '{role}'"
+            )
+        facts, answers = _statements(world, role)
+        if drawn:
+            order = _drawn_order(world, role, facts)
+            facts = facts[order]
+            answers = answers[order]
+        right = _right_answers(world)
+        prompts = [tuple(prompt) for prompt in facts.tolist()]
+        free = np.stack([~np.isin(answers, _near(prompt, right)) for prompt in prompts])
+        if not free.any(1).all():
+            raise DataError(f"all facts of the role '{role}' have one answer")
+        count = len(facts)
+        places = np.arange(count)
+        distance = (places[None] - places[:, None] - 1) % count
+        donors = np.where(free, distance, count).argmin(1)
+        queries, through, expected = _followed(world, role, facts, answers[donors])
+        queried = [tuple(prompt) for prompt in queries.tolist()]
+        due = {tuple(query.prompt): {query.answer[0]} for query in world.queries}
+        return cls(
+            facts=facts,
+            apart=free if role == "attribution" else ~np.eye(count, dtype=bool),
+            old=answers,
+            donors=donors,
+            queries=queries,
+            through=through,
+            expected=expected,
+            truth=np.array([min(right[prompt] or due[prompt]) for prompt in queried]),
+            rights=np.array([len(right[prompt]) for prompt in prompts]),
+            query_rights=np.array([max(len(right[prompt]), 1) for prompt in queried]),
+        )
+
+
+def _right_answers(world: World) -> _Answers:
+    """Return the answers of the facts, by prompt; none for other prompts."""
+    right: _Answers = defaultdict(set)
+    for fact in world.facts:
+        right[tuple(fact.prompt)].add(fact.answer[0])
+    return right
+
+
+def _near(prompt: tuple[int, ...], right: _Answers) -> list[int]:
+    """Return answers that a fact does not get: its subject, right ones, and those next to them."""
+    near = {prompt[-1], *right[prompt]}
+    for answer in right[prompt]:
+        near.update(right.get((*prompt[:-1], answer), ()))
+    return list(near)
+
+
+def _drawn_order(world: World, role: str, facts: Int[np.ndarray, "N T"]) -> Int[np.ndarray, " N"]:
+    """Return a random order of facts, in which one fact of each prompt comes first."""
+    order = Streams(world.seed).numpy("edit", role).permutation(len(facts))
+    first = np.sort(np.unique(facts[order], axis=0, return_index=True)[1])
+    return np.concatenate([order[first], np.delete(order, first)])
+
+
+def _followed(
+    world: World, role: str, facts: Int[np.ndarray, "N T"], new: Int[np.ndarray, " N"]
+) -> tuple[Int[np.ndarray, "M S"], Bool[np.ndarray, "N M"], Int[np.ndarray, "N M"]]:
+    """Return statements, which of them follow from each fact, and what they say then."""
+    if role == "edge":  # reversed, the new answer leads to the subject
+        at = len(edge_prefix(world))
+        queries, _ = _statements(world, "reverse_edge", "reversal")
+        through = new[:, None] == queries[None, :, at]
+        return queries, through, np.broadcast_to(facts[:, at, None], through.shape)
+    if role in ("first_hop", "second_hop"):
+        queries = _two_hop_prompts(world)
+        first = _table(*_statements(world, "first_hop"))
+        onward = _table(*_statements(world, "second_hop"))
+        own = facts[:, 0]
+        keys = np.array([first[entity, relation] for entity, relation, _ in queries.tolist()])
+    else:  # a class takes the place of the bridge
+        queries, answers = _statements(world, "conclusion", "attribution")
+        classes = _table(*_statements(world, "category", "similarity"))
+        class_of = {entity: group for (entity, _), group in classes.items()}
+        own = np.array([class_of[entity] for entity in facts[:, 0].tolist()])
+        keys = np.array([class_of[entity] for entity in queries[:, 0].tolist()])
+        onward = _table(np.stack([keys, queries[:, 1]], 1), answers)
+    if role in ("first_hop", "similarity"):  # the new answer leads on
+        prefix = queries[:, :-1]
+        through = (facts[:, None, : prefix.shape[1]] == prefix[None]).all(-1)
+        steps = product(new.tolist(), queries[:, -1].tolist())
+        expected = np.array([onward[step] for step in steps]).reshape(through.shape)
+        return queries, through, expected
+    through = (own[:, None] == keys[None]) & (facts[:, 1:] == queries[None, :, -1])
+    through &= facts[:, :1] != queries[None, :, 0]  # not the fact itself
+    return queries, through, np.broadcast_to(new[:, None], through.shape)
+
+
+def _two_hop_prompts(world: World) -> Int[np.ndarray, "M 3"]:
+    """Return the prompts of two-hop questions, and of trained two-hop facts."""
+    prompts = [world.queries.prompt(i) for i in range(len(world.queries))]
+    if "two_hop" in world.facts.role_names:
+        prompts += [world.facts.prompt(int(i)) for i in world.facts.with_role("two_hop")]
+    return np.stack([prompt for prompt in prompts if len(prompt) == 3])
+
+
+def _statements(world: World, *roles: str) -> tuple[Int[np.ndarray, "m T"], Int[np.ndarray, " m"]]:
+    """Return prompts and answers of the facts and queries of some roles, if there are any."""
+    rows = [
+        part.matrix(part.with_role(role))
+        for role, part in product(roles, (world.facts, world.queries))
+        if role in part.role_names
+    ]
+    if not rows:
+        raise DataError(f"edits requires a world with one of the roles {', '.join(roles)}")
+    prompts = np.concatenate([prompts for prompts, _ in rows])
+    answers = np.concatenate([answers[:, 0] for _, answers in rows])
+    return prompts, answers
+
+
+def _table(prompts: Int[np.ndarray, "m 2"], answers: Int[np.ndarray, " m"]) -> dict[Any, int]:
+    """Return the answer of each prompt."""
+    keys = [tuple(prompt) for prompt in prompts.tolist()]
+    return dict(zip(keys, answers.tolist(), strict=True))
