@@ -12,6 +12,7 @@ import pytest
 import rdflib
 from tests.foreign.test_files_of_facts import TRIPLES, facts_of
 
+from inweights.audit import mend
 from inweights.cli import console, main
 from inweights.errors import DataError
 from inweights.worlds import read_knowledge
@@ -176,3 +177,34 @@ def test_columns_by_name_or_number(tmp_path: Path) -> None:
     for columns in ("wer,was,wo", "2,3,4"):
         found = read_knowledge(tmp_path / "f.csv", header=True, columns=columns)
         assert facts_of(found) == [("Ana", "in", "Oslo"), ("Ben", "in", "Rom")]
+
+
+@pytest.mark.parametrize(
+    ("name", "should"),
+    [("[[Oslo]]", "Oslo"), ("MÃ¼ller", "Müller"), ("'Oslo'", "Oslo"), ("R&amp;D", "R&D")],
+)
+def test_broken_names_are_named_and_mended(tmp_path: Path, name: str, should: str) -> None:
+    path = tmp_path / "f.csv"
+    path.write_text(f"subject,relation,object\nAna,in,{name}\nBen,in,Rom\n", encoding="utf-8")
+    facts = read_knowledge(path)
+    (remark,) = [remark for remark in facts.remarks if remark.kind == "markup"]
+    assert f"'{name}' (line 2) as '{should}'" in remark.text
+    assert mend(facts).facts["object"].to_list() == [should, "Rom"]
+
+
+def test_a_place_with_its_country_is_named_and_left(tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    path.write_text('s,r,o\nAna,in,"Paris, France"\nBen,in,Paris\nParis,of,France\n')
+    facts = read_knowledge(path)
+    assert [r.lines for r in facts.remarks if r.kind == "several"] == [(2,)]
+    assert mend(facts).facts["object"].to_list() == ["Paris, France", "Paris", "France"]
+
+
+def test_a_wide_table_of_three_columns_is_no_table_of_triples(tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    path.write_text("name,city,boss\nAna,Oslo,Ben\nBen,Rom,Cleo\nCleo,Bonn,Dag\n")
+    with pytest.raises(DataError, match="--wide"):
+        read_knowledge(path)
+    with pytest.raises(DataError, match=r"seems to be no relation.*--wide"):
+        read_knowledge(path, header=True)
+    assert len(read_knowledge(path, wide=True)) == 6

@@ -36,8 +36,8 @@ def repaired_facts(facts: Knowledge) -> tuple[Knowledge, list[Change]]:
         subject, relation, thing = (_mended(name, line, told, changes) for name in names)
         if relation in dated and names[1] == relation:
             thing = _day(names, thing, line, changes)
-        parts = parts_of(thing, known)
-        if parts and all(part in known for part in parts):
+        parts = parts_of(thing, known, sure=True)
+        if parts:
             before = ", ".join(names)
             changes.append((line, "split", before, "; ".join(parts), "each is a name elsewhere"))
         else:

@@ -40,13 +40,15 @@ def repaired(name: str) -> tuple[str, str]:
     return name, ""
 
 
-def parts_of(name: str, known: Container[str]) -> tuple[str, ...]:
+def parts_of(name: str, known: Container[str], *, sure: bool = False) -> tuple[str, ...]:
     """Return the values that a cell seems to hold; empty if it is one.
 
     Args:
         name: The cell.
         known: Names that stand alone elsewhere: by a comma or stroke a name is parted only where
             each part is one of them.
+        sure: Whether to part only where a list, a semicolon or a bar does, and each part is known:
+            *Paris, France* is one place, though both parts are names.
 
     Example:
         >>> parts_of("Finnish; Sami", ()), parts_of("Washington, D.C.", ("Washington",))
@@ -56,16 +58,20 @@ def parts_of(name: str, known: Container[str]) -> tuple[str, ...]:
         return ()
     inner = name[1:-1] if name[:1] + name[-1:] in ("[]", "{}") else ""
     if inner:
-        return _listed(name, inner)
+        return _if_known(_listed(name, inner), known, sure=sure)
     for separator in (r"\s*[;|]\s*", r"\s*\n\s*"):
         found = _parted(separator, name)
         if found:
-            return found
-    for separator in (r",\s*", r"\s*/\s*", r"\s+(?:and|und|et|y|&|\+)\s+"):
+            return _if_known(found, known, sure=sure)
+    for separator in () if sure else (r",\s*", r"\s*/\s*", r"\s+(?:and|und|et|y|&|\+)\s+"):
         found = _parted(separator, name)
         if found and all(part in known for part in found):
             return found
     return ()
+
+
+def _if_known(parts: tuple[str, ...], known: Container[str], *, sure: bool) -> tuple[str, ...]:
+    return () if sure and not all(part in known for part in parts) else parts
 
 
 def _parted(separator: str, name: str) -> tuple[str, ...]:

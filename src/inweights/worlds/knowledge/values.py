@@ -64,8 +64,10 @@ def _markup(first: dict[str, int]) -> Iterator[Remark]:
         if why:
             found[why].append((name, new, line))
     for why, names in found.items():
-        told = [f"'{old}' (line {line}) as '{new}'" + f" (line {first[new]})" * (new in first)
-                for old, new, line in names[:_NAMED]]  # fmt: skip
+        told = []
+        for old, new, line in names[:_NAMED]:
+            there = f" (line {first[new]})" if new in first else ""
+            told.append(f"'{old}' (line {line}) as '{new}'{there}")
         text = f"{why}: read {'; '.join(told)}{_more(names)}? --fix writes it so"
         yield Remark("markup", tuple(line for *_, line in names), text)
 
@@ -75,8 +77,9 @@ def _several(what: str, cells: Sequence[Cell], known: frozenset[str]) -> Iterato
     shared = any(part in known for name, _ in found for part in parts_of(name, known))
     if found and (shared or len(found) > 1):
         text = (
-            f"{what}: cells hold several values, {_listed(found)}; no question chains there: write "
-            "a fact for each (--fix does where each is a name elsewhere)"
+            f"{what}: cells seem to hold several values, {_listed(found)}; no question chains "
+            "there: write a fact for each (--fix does where a semicolon or bar parts names that "
+            "are known elsewhere)"
         )
         yield Remark("several", tuple(line for _, line in found), text)
 

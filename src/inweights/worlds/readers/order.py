@@ -106,7 +106,7 @@ def _facts(columns: Sequence[Sequence[str]], usual: tuple[int, ...], *, named: b
             "the first column is read as the relation: the second and the third "
             "share names, and the first has fewer values",
         )
-    varied = count >= _ENOUGH and len(second) > _MANY * count
+    varied = count >= _ENOUGH - named and len(second) > _MANY * count
     if varied and (named or (len(first) > _MANY * count and len(third) <= _FEW * count)):
         wide = "if each column is a relation of the first, use --wide; otherwise " * named
         return Order(
