@@ -63,7 +63,9 @@ class PhaseUpdate:
         parameters = setup.parameters
         moving = parameters.moving(phase.moves, phase.freezes)
         settings = [one.phases[state.phase].optimizer for one in setup.curricula]
-        self._setup, self._state, self._phase = setup, state, phase
+        self._setup = setup
+        self._state = state
+        self._phase = phase
         self.batches = Batches(setup.model, setup.worlds, phase, setup.seeds, state.phase)
         self._build_optimizer(settings, moving)
         self._peak_rates = [group["lr"] for group in self._optimizer.param_groups]
@@ -83,7 +85,8 @@ class PhaseUpdate:
 
     def __call__(self) -> Float[Tensor, " R"]:
         """Make the update of the state's step, and return each replica's loss before it."""
-        state, parameters = self._state, self._setup.parameters
+        state = self._state
+        parameters = self._setup.parameters
         self._set_rates(self._phase.schedule.factor(state.step, self._phase.steps))
         before = parameters.values[self._frozen] if len(self._frozen) else None
         batch = self.batches.at(state.step)
@@ -104,12 +107,14 @@ class PhaseUpdate:
             losses: The last loss of each replica, compared with ``stop.loss_below``. The accuracy
                 on the phase's facts is measured here, where the rule asks for it.
         """
-        stop, model = self._phase.stop, self._setup.model
+        stop = self._phase.stop
+        model = self._setup.model
         met = torch.zeros(model.replicas, dtype=torch.bool)
         if stop.loss_below is not None:
             met |= losses.cpu() < stop.loss_below
         if stop.accuracy is not None:
-            worlds, facts = self._setup.worlds, self.batches.facts
+            worlds = self._setup.worlds
+            facts = self.batches.facts
             answers = answers_of(model, worlds, "facts", facts)
             right = torch.zeros_like(answers, dtype=torch.bool)
             for rows, logits in answer_blocks(model, worlds, "facts", facts):
@@ -151,7 +156,8 @@ class PhaseUpdate:
 
     def _gradients_of(self, moving: Sequence[int]) -> Losses:
         """Return the function that computes losses and gradients of a batch."""
-        setup, phase = self._setup, self._phase
+        setup = self._setup
+        phase = self._phase
         loss: Loss | OwnLoss
         if isinstance(phase.loss, Code) or phase.penalty is not None:
             loss = OwnLoss(setup.model, phase, self._state)
@@ -176,7 +182,8 @@ class PhaseUpdate:
 
     def _add_noise(self) -> None:
         """Add the step's noise to the gradients of each replica."""
-        noise, state = self._phase.optimizer.noise, self._state
+        noise = self._phase.optimizer.noise
+        state = self._state
         self._setup.parameters.add_noise(noise, self._setup.seeds, state.phase, state.step)
 
 

@@ -175,12 +175,12 @@ def answer_scores(
 
 @dataclass(frozen=True)
 class RightPlaces:
-    """Right answers of statements, some of which have several.
+    """All ``P`` right answers of ``M`` statements, some of which have several.
 
     Attributes:
-        world: The world that each belongs to, ``[P]``.
-        row: The place of its statement, ``[P]``.
-        column: Its column in the head, ``[P]``.
+        world: Index of the world that each right answer belongs to, ``[P]``.
+        row: Index of its statement among the ``M``, ``[P]``.
+        column: Its logit column, ``[P]``.
         worlds: Number of worlds.
         is_set: Whether a statement itself has several answers, as a query may, ``[M]``.
     """
@@ -194,7 +194,12 @@ class RightPlaces:
     def among(
         self, rows: Int[Tensor, " m"], logits: Float[Tensor, "R m K"]
     ) -> Bool[Tensor, "R m K"]:
-        """Which candidates are right answers to some of the statements."""
+        """Return which candidates are right answers to some of the statements.
+
+        Args:
+            rows: Indices of ``m`` statements among the ``M``.
+            logits: Their logits, for shape and device only.
+        """
         place = torch.full_like(self.is_set, -1, dtype=torch.int64)
         place[rows] = torch.arange(len(rows), device=rows.device)
         kept = place[self.row] >= 0
@@ -208,7 +213,17 @@ class RightPlaces:
 def right_places(
     model: Model, worlds: Sequence[World], part: Part, indices: Int[Ids, " M"]
 ) -> RightPlaces | None:
-    """Return the right answers of some statements of each world; none where each has just one."""
+    """Return the right answers of some statements of each world.
+
+    Args:
+        model: The model; answers without a logit column are left out.
+        worlds: One world, or one a replica.
+        part: ``facts`` or ``queries``.
+        indices: Indices of the ``M`` statements.
+
+    Returns:
+        ``None`` if every statement has one right answer.
+    """
     each: list[Statements] = [getattr(world, part) for world in worlds]
     if all((statements.right_counts[indices] == 1).all() for statements in each):
         return None
@@ -216,10 +231,9 @@ def right_places(
     owners = [np.full(len(row), world) for world, (row, _) in enumerate(pairs)]
     several = np.any([np.isin(indices, one.further[:, 0]) for one in each], axis=0)
     device = model.column.device
-    world, row, token = (
-        torch.from_numpy(np.concatenate(parts)).to(device)
-        for parts in (owners, [row for row, _ in pairs], [token for _, token in pairs])
-    )
+    world = torch.from_numpy(np.concatenate(owners)).to(device)
+    row = torch.from_numpy(np.concatenate([rows for rows, _ in pairs])).to(device)
+    token = torch.from_numpy(np.concatenate([tokens for _, tokens in pairs])).to(device)
     column = model.column[token]
     kept = column >= 0
     is_set = torch.from_numpy(several).to(device)
@@ -231,7 +245,13 @@ def are_right(
     own: Int[Tensor, "R m 1"],
     accepted: Bool[Tensor, "R m K"] | None,
 ) -> Bool[Tensor, "R m"]:
-    """Whether columns are right answers: the stated one, or any of those that are accepted."""
+    """Return whether chosen candidates are right answers.
+
+    Args:
+        columns: Logit column of the chosen candidate of each statement.
+        own: Column of the answer that each statement states.
+        accepted: All right answers; ``None`` if each statement has one.
+    """
     if accepted is None:
         return columns == own.squeeze(-1)
     return accepted.gather(-1, columns.unsqueeze(-1)).squeeze(-1)
@@ -242,7 +262,7 @@ def _lead(
     own: Int[Tensor, "R m 1"],
     accepted: Bool[Tensor, "R m K"] | None,
 ) -> Float[Tensor, "R m"]:
-    """The largest logit of a right answer less the largest of a wrong one."""
+    """Return the largest logit of a right answer minus the largest of a wrong one."""
     if accepted is not None:
         best = logits.masked_fill(~accepted, -torch.inf).amax(-1)
         return best - logits.masked_fill(accepted, -torch.inf).amax(-1)

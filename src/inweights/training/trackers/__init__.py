@@ -1,4 +1,8 @@
-"""Watching with Weights & Biases, trackio, MLflow or TensorBoard: one observer for all of them."""
+"""Trackers: the :class:`Tracker` passes losses, measurements and files on to an experiment tracker.
+
+It is an :class:`~inweights.training.Observer` for Weights & Biases, trackio, MLflow and
+TensorBoard, whose own calls are in ``tools.py``; :func:`points` turns a measured table into curves.
+"""
 
 import json
 import logging
@@ -16,33 +20,35 @@ from inweights.training.trackers.tools import TOOLS, Tool, module_of
 
 __all__ = ["MOST_CURVES", "Tracker", "points"]
 
-#: Curves that one table gives at most; a larger table is among the files alone.
+#: Largest number of curves of one table; a larger table is only stored as a file.
 MOST_CURVES = 200
+#: What one run of the tracker can be.
 _PER = ("run", "trial", "sweep")
 _LOG = logging.getLogger("inweights.trackers")
 
 
 class Tracker(Observer):
-    """Passes what happens on to a tracker. Nothing leaves this machine unless the tracker is told.
+    """Pass losses, measurements and files on to an experiment tracker, locally by default.
 
-    What is trained alone is one run of the tracker. A sweep or a recipe is a group: each of its
-    trials and seeds is a run with its settings and the curves of its measures, as soon as it is
-    stored, whoever trained it; the whole is one more, with all settings, tables and figures as
-    files. Local by default: Weights & Biases is offline unless ``WANDB_MODE`` says otherwise,
-    MLflow writes below ``folder`` unless ``MLFLOW_TRACKING_URI`` is set, trackio where
-    ``TRACKIO_DIR`` says unless ``TRACKIO_SPACE_ID`` is set.
+    A single training is one run of the tracker. A sweep or a recipe is a group: each of its trials
+    and seeds is a run with its settings and the curves of its measures, as soon as it is stored,
+    also if another process trained it; one more run has all settings, tables and figures as
+    files. Weights & Biases is offline unless ``WANDB_MODE`` says otherwise, MLflow writes below
+    ``folder`` unless ``MLFLOW_TRACKING_URI`` is set, and trackio to ``TRACKIO_DIR`` unless
+    ``TRACKIO_SPACE_ID`` is set.
 
     Args:
         tool: ``wandb``, ``trackio``, ``mlflow`` or ``tensorboard``.
-        per: What is a run of the tracker: each ``run`` (a trial with one seed), each ``trial``
+        per: What is one run of the tracker: each ``run`` (a trial with one seed), each ``trial``
             with all of its seeds, or the whole ``sweep``.
         project: Name of the tracker's project.
-        name: Name of what is watched, instead of its own.
-        folder: Where files go.
-        every: Steps between two records of the loss of a training.
+        name: Name of the tracked work; by default that of the sweep or recipe, or ``training``.
+        folder: Folder of local files.
+        every: Number of steps between two records of the loss of a training.
 
     Raises:
-        ConfigError: There is no such tracker, or its package is not installed.
+        ConfigError: There is no such tracker, its package is not installed, or another option is
+            out of range.
 
     Example:
         >>> Tracker("wandbb")
@@ -66,19 +72,24 @@ class Tracker(Observer):
         if every < 1:
             raise ConfigError(f"tracker.every must be at least 1, got {every}")
         module_of(tool)
-        self._tool, self._per, self._project = tool, per, project
-        self._folder, self._open = Path(folder), dict[str, Tool]()
+        self._tool = tool
+        self._per = per
+        self._project = project
+        self._folder = Path(folder)
+        self._open: dict[str, Tool] = {}
         self._settings: Mapping[str, Any] = {}
 
     def started(self, settings: Mapping[str, Any]) -> None:
-        self._settings, self._open = settings, {}
-        self._run({})  # that of the whole, also where nothing is stored of it
+        self._settings = settings
+        self._open = {}
+        self._run({})  # the run of the whole is opened even if nothing will be recorded in it
 
     def step(self, seen: Step) -> None:
-        losses = [float(loss) for loss in seen.losses]  # a sweep has none
-        if losses:
-            names = ["loss"] if len(losses) == 1 else [f"loss/{i}" for i in range(len(losses))]
-            self._run({}).log(seen.step, {**dict(zip(names, losses, strict=True)), **seen.numbers})
+        losses = [float(loss) for loss in seen.losses]
+        if not losses:
+            return  # a step of a whole sweep has no loss
+        names = ["loss"] if len(losses) == 1 else [f"loss/{i}" for i in range(len(losses))]
+        self._run({}).log(seen.step, {**dict(zip(names, losses, strict=True)), **seen.numbers})
 
     def measured(self, name: str, table: pl.DataFrame) -> None:
         labels = [*self._settings.get("labels", ())]
@@ -100,15 +111,14 @@ class Tracker(Observer):
         self._close(failed=True)
 
     def _run(self, key: Mapping[str, Any]) -> Tool:
-        """Return the tracker's run of some labels; with none of them that of the whole."""
+        """Return the tracker's run with some labels, opened at its first use; {} is the whole."""
         name = ", ".join(f"{label}={value}" for label, value in key.items())
         if name not in self._open:
             whole = self.name or str(self._settings.get("name", "training"))
             config = dict(self._settings)
             trials = config.pop("trials", ())
             if key:
-                same = (t for t in trials if all(t.get(k, v) == v for k, v in key.items()))
-                config = {**next(same, {}), **key}
+                config = {**_first_with(key, trials), **key}
             self._open[name] = TOOLS[self._tool](
                 self._project, whole, name or whole, config, self._folder
             )
@@ -121,13 +131,29 @@ class Tracker(Observer):
 
 
 def points(name: str, table: pl.DataFrame) -> Iterator[tuple[int | None, dict[str, float]]]:
-    """Yield the steps of a measured table, each with its numbers by name.
+    """Yield the steps of a measured table, each with the numbers of its curves.
 
-    Words, seeds and replicas are part of the name; a table without steps gives one point.
+    Columns of words, ``seed`` and ``replica`` are part of a curve's name: ``name/word/column``.
+
+    Args:
+        name: Name of the table.
+        table: With a column ``step``; without one it gives a single point, whose step is ``None``.
+
+    Yields:
+        The step, and its numbers by the names of the curves. Nothing for a table of more than
+        ``MOST_CURVES`` curves.
+
+    Example:
+        >>> table = pl.DataFrame({"replica": [0, 1], "step": [5, 5], "loss": [0.5, 0.25]})
+        >>> list(points("fit", table))
+        [(5, {'fit/0/loss': 0.5, 'fit/1/loss': 0.25})]
     """
     numbers = [c for c, kind in table.schema.items() if kind.is_float()]
-    named, texts = ("seed", "replica"), (pl.String, pl.Boolean)
-    words = [c for c, kind in table.schema.items() if kind in texts or c in named]
+    words = [
+        column
+        for column, kind in table.schema.items()
+        if kind in (pl.String, pl.Boolean) or column in ("seed", "replica")
+    ]
     curves = table.select(words).n_unique() * len(numbers) if words else len(numbers)
     if curves > MOST_CURVES:
         _LOG.info("%s would be %d curves; it is among the files alone", name, curves)
@@ -140,13 +166,24 @@ def points(name: str, table: pl.DataFrame) -> Iterator[tuple[int | None, dict[st
     yield from found.items()
 
 
+def _first_with(key: Mapping[str, Any], trials: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the first trial whose labels do not differ from ``key``; empty if there is none."""
+    for trial in trials:
+        if all(trial.get(label, value) == value for label, value in key.items()):
+            return trial
+    return {}
+
+
 def _files(
     settings: Mapping[str, Any], tables: Mapping[str, pl.DataFrame], place: Path
 ) -> Sequence[Path]:
-    """Settings and tables as files; of a recipe also the figures and the page of its folder."""
+    """Write settings and tables below ``place``; return them, and a recipe's figures and page."""
     (place / "settings.json").write_text(json.dumps(settings, indent=1, default=str), "utf-8")
     for name, table in tables.items():
         table.write_parquet(place / f"{name}.parquet")
     folder = Path(settings["folder"]) if "folder" in settings else None
-    drawn = [*folder.glob("figures/*"), folder / "page.html"] if folder else []
-    return [*sorted(place.iterdir()), *(file for file in drawn if file.is_file())]
+    written = sorted(place.iterdir())
+    if folder is None:
+        return written
+    drawn = [*folder.glob("figures/*"), folder / "page.html"]
+    return written + [file for file in drawn if file.is_file()]

@@ -1,4 +1,8 @@
-"""The trackers' own calls: a run is opened, given numbers and files, and ended."""
+"""The calls of each experiment tracker: a :class:`Tool` is one run that is open.
+
+:class:`~inweights.training.Tracker` opens runs through the table ``TOOLS``, records numbers and
+files, and closes them. Packages of trackers are imported when a run is opened.
+"""
 
 import importlib
 import os
@@ -10,7 +14,7 @@ from typing import Any, Protocol
 
 from inweights.errors import ConfigError, check_names
 
-#: The module of each tracker, and what is installed for it.
+#: The module of each tracker; the tracker's name is also that of its package.
 MODULES = {
     "tensorboard": "torch.utils.tensorboard",
     "wandb": "wandb",
@@ -20,20 +24,25 @@ MODULES = {
 
 
 class Tool(Protocol):
-    """One run of a tracker."""
+    """One open run of a tracker."""
 
     def log(self, step: int | None, numbers: Mapping[str, float]) -> None:
-        """Record numbers, at a step or of the whole."""
+        """Record numbers.
+
+        Args:
+            step: The step they belong to; ``None`` for the run as a whole.
+            numbers: The numbers by name.
+        """
 
     def files(self, paths: Sequence[Path]) -> None:
-        """Keep files with the run."""
+        """Store copies of files with the run."""
 
     def end(self, *, failed: bool) -> None:
-        """Close the run."""
+        """Close the run, as finished or as failed."""
 
 
 def module_of(tool: str) -> Any:
-    """Return the module of a tracker.
+    """Import and return the module of a tracker.
 
     Raises:
         ConfigError: There is no such tracker, or its package is not installed.
@@ -46,13 +55,25 @@ def module_of(tool: str) -> Any:
 
 
 class Wandb:
-    """A run of Weights & Biases."""
+    """Open a run of Weights & Biases, offline unless ``WANDB_MODE`` says otherwise.
+
+    Args:
+        project: Name of the project.
+        group: Name of the group: a sweep, a recipe, or the run itself.
+        name: Name of the run.
+        config: Settings of the run, as plain values.
+        folder: Folder of local files.
+
+    Raises:
+        ConfigError: The tracker's package is not installed.
+    """
 
     def __init__(
         self, project: str, group: str, name: str, config: Mapping[str, Any], folder: Path
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._wandb, self._group = module_of("wandb"), group
+        self._wandb = module_of("wandb")
+        self._group = group
         self._run = self._wandb.init(
             project=project,
             group=group,
@@ -63,7 +84,7 @@ class Wandb:
             reinit="create_new",
             settings=self._wandb.Settings(silent=True, console="off"),
         )
-        self._run.define_metric("*", step_metric="step")  # tables come one after the other
+        self._run.define_metric("*", step_metric="step")  # steps need not increase over all tables
 
     def log(self, step: int | None, numbers: Mapping[str, float]) -> None:
         if step is None:
@@ -79,7 +100,18 @@ class Wandb:
 
 
 class Trackio:
-    """A run of trackio."""
+    """Open a run of trackio.
+
+    Args:
+        project: Name of the project.
+        group: Name of the group: a sweep, a recipe, or the run itself.
+        name: Name of the run.
+        config: Settings of the run, as plain values.
+        folder: Folder of local files.
+
+    Raises:
+        ConfigError: The tracker's package is not installed.
+    """
 
     def __init__(
         self, project: str, group: str, name: str, config: Mapping[str, Any], folder: Path
@@ -102,7 +134,18 @@ class Trackio:
 
 
 class MLflow:
-    """A run of MLflow; a group is a tag, and the project its experiment."""
+    """Open a run of MLflow; the project is its experiment, and the group a tag.
+
+    Args:
+        project: Name of the project.
+        group: Name of the group: a sweep, a recipe, or the run itself.
+        name: Name of the run.
+        config: Settings of the run, as plain values.
+        folder: Folder of local files.
+
+    Raises:
+        ConfigError: The tracker's package is not installed.
+    """
 
     def __init__(
         self, project: str, group: str, name: str, config: Mapping[str, Any], folder: Path
@@ -137,7 +180,18 @@ class MLflow:
 
 
 class TensorBoard:
-    """A folder of TensorBoard; tables are not among what it shows."""
+    """Open a folder of TensorBoard; of files it shows figures only.
+
+    Args:
+        project: Name of the project.
+        group: Name of the group: a sweep, a recipe, or the run itself.
+        name: Name of the run.
+        config: Settings of the run, as plain values.
+        folder: Folder of local files.
+
+    Raises:
+        ConfigError: The tracker's package is not installed.
+    """
 
     def __init__(
         self, project: str, group: str, name: str, config: Mapping[str, Any], folder: Path
@@ -163,7 +217,7 @@ class TensorBoard:
         self._writer.close()
 
 
-#: What opens a run of each tracker: project, group, name, settings, folder.
+#: Opens a run of each tracker, given project, group, name, settings and folder.
 TOOLS: dict[str, Callable[[str, str, str, Mapping[str, Any], Path], Tool]] = {
     "tensorboard": TensorBoard,
     "wandb": Wandb,
@@ -173,23 +227,25 @@ TOOLS: dict[str, Callable[[str, str, str, Mapping[str, Any], Path], Tool]] = {
 
 
 def _artifact(module: Any, name: str, paths: Sequence[Path]) -> Any:
-    made = module.Artifact(_plain(name).replace("/", "-"), type="results")
+    """Return an artifact of files, for Weights & Biases or trackio."""
+    artifact = module.Artifact(_plain(name).replace("/", "-"), type="results")
     for path in paths:
-        made.add_file(str(path))
-    return made
+        artifact.add_file(str(path))
+    return artifact
 
 
 def _plain(name: str) -> str:
-    """A name of letters, digits and what every tracker takes."""
+    """Return a name of letters, digits and the signs that every tracker accepts."""
     return re.sub(r"[^\w.=/, -]", "_", name).replace(", ", " ").replace("=", "-")
 
 
 def _flat(config: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Settings by dotted path."""
+    """Return settings by their dotted paths, such as ``learner.phases.0.steps``."""
     found: dict[str, Any] = {}
     for key, value in config.items():
-        several = isinstance(value, list | tuple) and value and isinstance(value[0], Mapping)
-        inner = {str(i): one for i, one in enumerate(value)} if several else value
+        inner = value
+        if isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
+            inner = {str(i): item for i, item in enumerate(value)}
         if isinstance(inner, Mapping):
             found |= _flat(inner, f"{before}{key}.")
         else:
