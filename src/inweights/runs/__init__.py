@@ -1,4 +1,9 @@
-"""Run folders: storing, finding and resuming runs. Independent of models."""
+"""Store, find and resume runs in folders; independent of models.
+
+:class:`RunStore` finds :class:`RunFolder` objects by their config; :func:`environment` records
+where a run was made. The sub-package ``tables`` stores the tables of single trainings, which
+runs share.
+"""
 
 from inweights.runs.about import About, about, remembered, when, written
 from inweights.runs.environment import environment, repositories

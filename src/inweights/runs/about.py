@@ -1,4 +1,8 @@
-"""What a run folder says of its run, for a list of runs; no result is believed from it."""
+"""Read what a run folder records about its run, for lists of runs.
+
+:func:`about` returns the overrides, plugins and duration; :func:`when` and :func:`written`
+format times and seeds. Nothing here verifies a result: for that see :meth:`.RunFolder.verify`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,13 @@ if TYPE_CHECKING:
 
 
 class About(msgspec.Struct):
-    """What was asked of a run, as its folder remembers it."""
+    """Options of a run, as its folder records them.
+
+    Attributes:
+        overrides: Settings that were changed, as ``name=value``.
+        plugins: Import names of the plugins that were loaded.
+        seconds: Wall-clock duration of the run.
+    """
 
     overrides: tuple[str, ...] = ()
     plugins: tuple[str, ...] = ()
@@ -23,7 +33,16 @@ class About(msgspec.Struct):
 
 
 def about(folder: RunFolder) -> About:
-    """Return what a run's folder remembers; nothing where it is not done, or damaged."""
+    """Return what a run's folder records; defaults where the run is not complete, or is damaged.
+
+    Args:
+        folder: Folder of a run, complete or not.
+
+    Example:
+        >>> from inweights.runs import RunStore
+        >>> about(RunStore("/tmp/inweights-doctest").folder("own/none", {})).plugins
+        ()
+    """
     try:
         return msgspec.convert(folder.json("outcome.json"), About)
     except (FolderError, msgspec.ValidationError):
@@ -31,12 +50,33 @@ def about(folder: RunFolder) -> About:
 
 
 def remembered(folder: RunFolder) -> tuple[str, ...]:
-    """Return the plugins that a run was made with. Their code is not to be run for that."""
+    """Return the import names of the plugins that a run was made with, without importing them.
+
+    Args:
+        folder: Folder of a run, complete or not.
+
+    Example:
+        >>> from inweights.runs import RunStore
+        >>> remembered(RunStore("/tmp/inweights-doctest").folder("own/none", {}))
+        ()
+    """
     return about(folder).plugins
 
 
 def when(folder: RunFolder) -> str:
-    """Return when a run was last changed, by this machine's clock; "" where nothing is known."""
+    """Return when a run was last changed, in local time, as ``2024-05-31 14:02``.
+
+    Args:
+        folder: Folder of a run, complete or not.
+
+    Returns:
+        The time to the minute; an empty text where it is unknown.
+
+    Example:
+        >>> from inweights.runs import RunStore
+        >>> when(RunStore("/tmp/inweights-doctest").folder("own/none", {}))
+        ''
+    """
     place = folder.path if folder.complete else folder.work
     try:
         changed = (place / "config.json").stat().st_mtime
@@ -46,7 +86,14 @@ def when(folder: RunFolder) -> str:
 
 
 def written(seeds: Sequence[Any]) -> str:
-    """Return seeds as they are written on the command line.
+    """Return seeds in the form in which the command line takes them.
+
+    Args:
+        seeds: Root seeds, in order.
+
+    Returns:
+        ``first..last`` for consecutive numbers, else a list with commas. A single seed ends
+        with a comma.
 
     Example:
         >>> written([100, 101, 102]), written([7, 9]), written([7])
@@ -56,4 +103,6 @@ def written(seeds: Sequence[Any]) -> str:
     numbers = all(isinstance(seed, int) for seed in seeds)
     if numbers and len(seeds) > 1 and seeds == list(range(seeds[0], seeds[0] + len(seeds))):
         return f"{seeds[0]}..{seeds[-1]}"
-    return ",".join(map(str, seeds)) + "," * (len(seeds) == 1)
+    if len(seeds) == 1:
+        return f"{seeds[0]},"  # the comma distinguishes a seed from a number of seeds
+    return ",".join(map(str, seeds))

@@ -1,4 +1,8 @@
-"""Where a run was made: versions, commits and machine, for its record."""
+"""Record where a run was made: versions, commits and machine.
+
+:func:`environment` is stored with every run; :func:`repositories` and :func:`file_at` read
+git.
+"""
 
 import os
 import platform
@@ -20,8 +24,20 @@ _LIBRARY = Path(__file__).resolve().parents[1]
 def environment(commits: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return what a run was made with: versions, commits, processor, linear algebra and threads.
 
-    Names no user, host or path. Of torch and of libraries of linear algebra it says what is loaded
-    in this process, and loads nothing.
+    The record names no user, host or path. Of torch and of libraries of linear algebra it
+    describes what is loaded in this process, and loads nothing.
+
+    Args:
+        commits: Commits to record, as from :func:`repositories`, which is called by default.
+
+    Returns:
+        ``python``, ``packages`` (version by name), ``repositories``, ``system``, ``machine``,
+        ``processor``, ``cores``, ``blas`` (one entry per loaded library) and ``torch`` (empty
+        where torch is not loaded).
+
+    Example:
+        >>> sorted(environment({}))[:4]
+        ['blas', 'cores', 'machine', 'packages']
     """
     from threadpoolctl import threadpool_info
 
@@ -47,7 +63,15 @@ def environment(commits: Mapping[str, Any] | None = None) -> dict[str, Any]:
 
 
 def version_of(package: str) -> str:
-    """Return the installed version of a package, or ``not installed``."""
+    """Return the installed version of a package, or ``not installed``.
+
+    Args:
+        package: Name of the distribution, as ``pip`` takes it.
+
+    Example:
+        >>> version_of("no-such-package")
+        'not installed'
+    """
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -73,7 +97,20 @@ def repositories() -> dict[str, dict[str, Any]]:
 
 
 def file_at(commit: str, path: Path) -> bytes | None:
-    """Return a file as a commit of its repository has it; none without git, or where it has not."""
+    """Return the content of a file as of a commit of its repository.
+
+    Args:
+        commit: Hash of a commit (7 to 64 hexadecimal digits), or ``HEAD``.
+        path: The file, in the working tree.
+
+    Returns:
+        Its bytes; ``None`` without git, outside a repository, or where the commit has no such
+        file.
+
+    Example:
+        >>> file_at("not-a-commit", Path("README.md")) is None
+        True
+    """
     folder = path.resolve().parent
     if not folder.is_dir() or not re.fullmatch(r"[0-9a-f]{7,64}|HEAD", commit):
         return None
@@ -82,25 +119,33 @@ def file_at(commit: str, path: Path) -> bytes | None:
 
 
 def _top(folder: Path) -> Path | None:
-    told = _git(folder, "rev-parse", "--show-toplevel")
-    return Path(told).resolve() if told else None
+    """The top folder of a folder's git repository; None outside of one."""
+    answer = _git(folder, "rev-parse", "--show-toplevel")
+    return Path(answer).resolve() if answer else None
 
 
 def _state(top: Path) -> dict[str, Any]:
+    """Commit of a repository, and whether its tracked files are as committed."""
     # A repository of somebody else may name programs that 'status' would run.
-    said = _git(top, "config", "--show-scope", "--name-only", "--get-regexp", r"^filter\.")
+    filters = _git(top, "config", "--show-scope", "--name-only", "--get-regexp", r"^filter\.")
     clean = None
-    if said is not None and not re.search(r"^(local|worktree)\b", said, re.MULTILINE):
+    if filters is not None and not re.search(r"^(local|worktree)\b", filters, re.MULTILINE):
         changed = _git(
-            top, "-c", "core.fsmonitor=false", "--no-optional-locks", "status", "--porcelain",
-            "--untracked-files=no", "--ignore-submodules=all",
-        )  # fmt: skip
+            top,
+            "-c",
+            "core.fsmonitor=false",
+            "--no-optional-locks",
+            "status",
+            "--porcelain",
+            "--untracked-files=no",
+            "--ignore-submodules=all",
+        )
         clean = None if changed is None else not changed
     return {"commit": _git(top, "rev-parse", "--verify", "--quiet", "HEAD"), "clean": clean}
 
 
 def _git(folder: Path, *words: str, strip: bool = True) -> str | None:
-    """What git says; none where it is missing, fails or takes long."""
+    """Return what git prints; None where git is missing, fails or takes long."""
     program = shutil.which("git")
     if program is None:
         return None
@@ -109,28 +154,32 @@ def _git(folder: Path, *words: str, strip: bool = True) -> str | None:
     try:
         done = subprocess.run(  # noqa: S603 - a fixed program, no shell
             [program, "-C", str(folder), *words],
-            env=env, capture_output=True, text=True, errors="replace", timeout=_PATIENCE,
+            env=env,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PATIENCE,
             check=False,
-        )  # fmt: skip
+        )
     except (OSError, subprocess.SubprocessError):
         return None
-    # 'config' ends with 1 where nothing fits.
-    fits = done.returncode == 0 or ("config" in words and done.returncode == 1)
-    if not fits:
+    # 'config' ends with 1 where no setting matches.
+    nothing_matches = "config" in words and done.returncode == 1
+    if done.returncode != 0 and not nothing_matches:
         return None
     return done.stdout.strip() if strip else done.stdout
 
 
 @lru_cache(maxsize=1)
 def _packages() -> tuple[tuple[str, str], ...]:
-    """Versions of all installed packages that the library needs, directly or through others.
+    """Return versions of all installed packages that the library needs, directly or through others.
 
-    Its optional parts count where they are installed, but for what builds and tests it.
+    Its optional parts count where they are installed, except for what builds and tests it.
     """
     found: dict[str, str] = {}
-    left = ["inweights"]
-    while left:
-        name = re.sub(r"[-_.]+", "-", left.pop()).lower()
+    pending = ["inweights"]
+    while pending:
+        name = re.sub(r"[-_.]+", "-", pending.pop()).lower()
         if name in found:
             continue
         try:
@@ -144,16 +193,18 @@ def _packages() -> tuple[tuple[str, str], ...]:
         version = re.search(r"^Version: *(\S+)", head, re.MULTILINE)
         found[name] = version[1] if version else package.version
         needs = re.findall(r"^Requires-Dist: *(.+)", head, re.MULTILINE)
-        for needed in needs if version else package.requires or ():
-            asked, _, marker = needed.partition(";")
-            wanted = name == "inweights" and not re.search(r"""["'](dev|docs)["']""", marker)
-            if wanted or "extra" not in marker:
-                left.append(re.split(r"[^\w.-]", asked.strip(), maxsplit=1)[0])
+        for requirement in needs if version else package.requires or ():
+            needed, _, marker = requirement.partition(";")
+            for_development = re.search(r"""["'](dev|docs)["']""", marker)
+            own_extra = name == "inweights" and not for_development
+            if own_extra or "extra" not in marker:
+                pending.append(re.split(r"[^\w.-]", needed.strip(), maxsplit=1)[0])
     return tuple(sorted(found.items()))
 
 
 @lru_cache(maxsize=1)
 def _processor() -> str:
+    """Name of the processor; its architecture where the system gives no name."""
     try:
         about = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -164,7 +215,7 @@ def _processor() -> str:
 
 
 def _torch() -> dict[str, Any]:
-    """Instruction set, threads and linear algebra of torch, where it is loaded."""
+    """Return instruction set, threads and linear algebra of torch, where it is loaded."""
     torch = sys.modules.get("torch")
     if torch is None:
         return {}

@@ -1,4 +1,8 @@
-"""JSON and tables on disk, each written whole or not at all."""
+"""Read and write JSON files and folders of tables; each is written completely or not at all.
+
+:class:`~inweights.runs.RunFolder` stores everything through these functions, which turn errors
+of the system into one clear line.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,22 @@ T = TypeVar("T")
 
 @contextmanager
 def explained_writes(path: Path) -> Iterator[None]:
-    """Turn a failed write into one clear line."""
+    """Turn errors of the system while a block writes into a WriteError.
+
+    Args:
+        path: What is written, for the message.
+
+    Raises:
+        WriteError: The block raised an OSError or an error of polars. The message says that
+            the same command can be run again.
+
+    Example:
+        >>> with explained_writes(Path("runs")):
+        ...     raise OSError(28, "No space left on device")
+        Traceback (most recent call last):
+        ...
+        inweights.errors.WriteError: cannot write runs: No space left on device; nothing is ...
+    """
     try:
         yield
     except _write_errors() as error:
@@ -35,25 +54,65 @@ def explained_writes(path: Path) -> Iterator[None]:
 
 
 def _write_errors() -> tuple[type[Exception], ...]:
-    """What writing may raise; errors of tables only where tables are used at all."""
+    """Return what writing may raise; errors of polars only where polars is loaded."""
     polars = sys.modules.get("polars")
     return (OSError, polars.exceptions.PolarsError) if polars else (OSError,)
 
 
 def hash_of(path: Path) -> str:
-    """Return the SHA-256 of a file."""
+    """Return the SHA-256 of a file, as hexadecimal digits.
+
+    Args:
+        path: A regular file; links, pipes and devices are refused.
+
+    Raises:
+        OSError: The file cannot be read, or is not a regular file.
+
+    Example:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp(), "empty")
+        >>> file.touch()
+        >>> hash_of(file)[:8]
+        'e3b0c442'
+    """
     with open_file(path, links=False) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write JSON, whole or not at all."""
+    """Write a value as a JSON file, completely or not at all.
+
+    Args:
+        path: The file; replaced if it exists.
+        value: Anything that msgspec encodes; keys are sorted.
+
+    Raises:
+        WriteError: The file cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp(), "config.json")
+        >>> write_json(file, {"n": 3})
+        >>> read_json(file, dict)
+        {'n': 3}
+    """
     with explained_writes(path):
         publish_file(path, msgspec.json.format(msgspec.json.encode(value, order="sorted")))
 
 
 def read_json(path: Path, kind: type[T]) -> T:
-    """Read a JSON file that holds a value of the type ``kind``."""
+    """Read a JSON file and check its type.
+
+    Args:
+        path: The file; a link is refused.
+        kind: Expected type, such as ``dict[str, int]`` or a ``msgspec.Struct``.
+
+    Returns:
+        A value of this type.
+
+    Raises:
+        FolderError: The file is a link, is missing, cannot be read, or holds something else.
+    """
     refuse_link(path)
     try:
         return msgspec.json.decode(read_bytes(path, links=False), type=kind)
@@ -62,7 +121,23 @@ def read_json(path: Path, kind: type[T]) -> T:
 
 
 def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:
-    """Write a folder of Parquet files, whole or not at all."""
+    """Write tables as a folder of Parquet files, all of them or none.
+
+    Args:
+        folder: The folder; replaced if it exists.
+        tables: Table by name; ``name.parquet`` becomes its file.
+
+    Raises:
+        WriteError: The folder cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> import polars as pl
+        >>> folder = Path(tempfile.mkdtemp(), "tables")
+        >>> write_tables(folder, {"scores": pl.DataFrame({"x": [1, 2]})})
+        >>> read_tables(folder)["scores"]["x"].to_list()
+        [1, 2]
+    """
     partial = folder.with_name(folder.name + PARTIAL)
     with explained_writes(folder):
         remove(partial)
@@ -73,7 +148,17 @@ def write_tables(folder: Path, tables: Mapping[str, pl.DataFrame]) -> None:
 
 
 def read_tables(folder: Path) -> dict[str, pl.DataFrame]:
-    """Read a folder of Parquet files."""
+    """Read a folder of Parquet files.
+
+    Args:
+        folder: The folder; it and its files must not be links.
+
+    Returns:
+        Table by name, in the order of the names; empty where there is no such folder.
+
+    Raises:
+        FolderError: A link stands in the place, or a file cannot be read.
+    """
     refuse_link(folder)
     return {file.stem: _read_table(file) for file in sorted(folder.glob("*.parquet"))}
 

@@ -44,7 +44,21 @@ CONFIG = "config.json"
 
 
 class RunFolder:
-    """One run on disk, at work or complete. What cannot be written or removed is a RunError."""
+    """Folder of one run on disk, complete or in progress.
+
+    Methods that write or remove raise a :class:`~inweights.errors.WriteError` (a ``RunError``)
+    where the system refuses.
+
+    Args:
+        root: Root of the store.
+        name: ``<paper>/<recipe>/<hash of the config>``, below the root.
+        config: Config of the run.
+
+    Attributes:
+        path: Folder of the complete run.
+        work: Folder of the run in progress, ``<hash>.work``.
+        old: Folder of a complete run that is being replaced, ``<hash>.old``.
+    """
 
     def __init__(self, root: Path, name: str, config: Mapping[str, Any]) -> None:
         self.root, self.path, self.config = root, root / name, dict(config)
@@ -56,12 +70,17 @@ class RunFolder:
 
     @property
     def complete(self) -> bool:
-        """Whether the run is done."""
+        """Whether the run is complete: its folder has a manifest."""
         return (self.path / MANIFEST).exists()
 
     @property
     def state(self) -> Literal["complete", "at work", "interrupted", "damaged"]:
-        """What can be said of the run without reading all of it."""
+        """State of the run, without reading all of it.
+
+        ``at work``: a process holds the run's lock. ``interrupted``: none does, and the run is
+        not complete. ``damaged``: a link, an unreadable manifest, or a config that does not
+        fit the name.
+        """
         try:
             self._refuse_links()
             if self.complete:
@@ -75,7 +94,7 @@ class RunFolder:
         return "at work" if self._taken() else "interrupted"
 
     def _taken(self) -> bool:
-        """Whether a process holds the run's lock."""
+        """Return whether a process holds the run's lock."""
         if self._lock.is_locked or not Path(self._lock.lock_file).exists():
             return self._lock.is_locked
         with suppress(OSError):  # on a disk that only reads, nobody writes
@@ -88,29 +107,33 @@ class RunFolder:
 
     @property
     def seeds(self) -> list[Any]:
-        """Root seeds by its config; none where that is damaged."""
+        """Root seeds by the run's config; empty where the config is damaged."""
         seeds = self.config.get("seeds")
         return seeds if isinstance(seeds, list) else []
 
     @property
     def claims(self) -> list[str]:
-        """Last parts of the claims' names, where the run is a part of a recipe that has them."""
+        """Last parts of the names of the recipe's claims that the run judges; empty without any."""
         claims = self.config.get("claims")
         return [str(claim) for claim in claims] if isinstance(claims, list) else []
 
     @property
     def leftovers(self) -> bool:
-        """Whether there is more than a complete run: one at work, or what a kill left behind."""
+        """Whether there is a folder in progress, or one that a killed process left behind."""
         return self.work.exists() or self.old.exists()
 
     @contextmanager
     def held(self, waiting: Callable[[], None] | None = None) -> Iterator[None]:
-        """Hold the run's lock for a while; wait while another process has it.
+        """Hold the run's lock for a block; wait while another process has it.
 
-        Whoever holds it may take it again. ``waiting`` is called once if it is not free.
+        The process that holds the lock may take it again.
+
+        Args:
+            waiting: Called once if the lock is not free, before the wait.
 
         Raises:
             FolderError: A link stands in the run's place, or on the way there.
+            WriteError: The lock file cannot be written.
         """
         self._refuse_links()
         file = Path(self._lock.lock_file)
@@ -128,10 +151,14 @@ class RunFolder:
             self._lock.release()
 
     def recover(self) -> None:
-        """Finish what was cut short while a run was published, and clear what is stale.
+        """Finish a publication that was cut short, and remove what is stale.
 
-        A whole ``.work`` or ``.old`` takes the place of a complete run that is not there. What an
+        A whole ``.work`` or ``.old`` takes the place of a missing complete run. What an
         interrupted run has finished is kept.
+
+        Raises:
+            FolderError: A link stands in the run's place, or on the way there.
+            WriteError: A file cannot be renamed or removed.
         """
         with self.held(), explained_writes(self.path):
             if not self.complete:
@@ -148,12 +175,25 @@ class RunFolder:
                 (self.work / MANIFEST).unlink(missing_ok=True)
 
     def settle(self) -> None:
-        """Recover the run if a process was killed while it published it; else do nothing."""
+        """Recover the run if a process was killed while it published it; else do nothing.
+
+        Raises:
+            FolderError: As for :meth:`recover`.
+            WriteError: As for :meth:`recover`.
+        """
         if not self.complete and ((self.work / MANIFEST).exists() or self.old.exists()):
             self.recover()
 
     def begin(self) -> Path:
-        """Return the folder to work in, made if needed; what an interrupted run left is kept."""
+        """Make the folder to work in; what an interrupted run left there is kept.
+
+        Returns:
+            The folder :attr:`work`, with the config in it.
+
+        Raises:
+            FolderError: A link is in the folder.
+            WriteError: The folder cannot be written.
+        """
         with explained_writes(self.work):
             self.work.mkdir(parents=True, exist_ok=True)
             files_of(self.work)
@@ -163,7 +203,15 @@ class RunFolder:
         return self.work
 
     def reopen(self) -> Path:
-        """Return a copy of the complete run to work in; the run itself stays until it is sealed."""
+        """Copy the complete run to work on the copy; the run itself stays until :meth:`seal`.
+
+        Returns:
+            The folder :attr:`work`.
+
+        Raises:
+            FolderError: A link is in the run.
+            WriteError: The folder cannot be written.
+        """
         with explained_writes(self.work):
             remove(self.work)
             files_of(self.path)
@@ -172,7 +220,12 @@ class RunFolder:
         return self.work
 
     def check(self) -> None:
-        """Refuse a folder at work that was removed or replaced since it was begun."""
+        """Check that the folder in progress is the one that was begun.
+
+        Raises:
+            RunError: It was removed or replaced since :meth:`begin` or :meth:`reopen`, or
+                neither was called.
+        """
         if self._begun is None or self._begun != _identity(self.work / CONFIG):
             raise RunError(
                 f"{self.work} was removed or changed during the run, and nothing was published; "
@@ -180,7 +233,12 @@ class RunFolder:
             )
 
     def discard(self) -> None:
-        """Remove the run, complete or at work."""
+        """Remove the run, complete or in progress.
+
+        Raises:
+            FolderError: A link stands in the run's place, or on the way there.
+            WriteError: Something cannot be removed.
+        """
         with self.held(), explained_writes(self.path):
             remove(self.work)
             remove(self.old)
@@ -188,7 +246,25 @@ class RunFolder:
             remove(self.path)
 
     def seal(self) -> None:
-        """Write the manifest and give the folder its name. Only sealed folders count as whole."""
+        """Publish the folder in progress: write its manifest and give it the run's name.
+
+        Only sealed folders count as complete.
+
+        Raises:
+            RunError: The folder was removed or replaced in the meantime; see :meth:`check`.
+            FolderError: A link is in the folder.
+            WriteError: Something cannot be written.
+
+        Example:
+            >>> import tempfile
+            >>> from inweights.config import digest
+            >>> config = {"seeds": [0]}
+            >>> run = RunFolder(Path(tempfile.mkdtemp()), f"own/tiny/{digest(config)}", config)
+            >>> work = run.begin()
+            >>> write_json(work / "outcome.json", {"seconds": 1.0})
+            >>> run.state, run.seal(), run.state
+            ('interrupted', None, 'complete')
+        """
         with self.held(), explained_writes(self.work):
             self.check()
             for unfinished in self.work.glob(f"*{PARTIAL}"):  # of a write that was cut short
@@ -198,27 +274,49 @@ class RunFolder:
             publish_folder(self.work, self.path, replace=True)
 
     def verify(self) -> None:
-        """Refuse a complete run of which a file is missing, was changed, or was added."""
+        """Check every file of the complete run against the manifest.
+
+        Raises:
+            FolderError: A file is missing, was changed, was added, or is a link.
+        """
         self._refuse_links()
         verify(self.path)
 
     def json(self, name: str) -> Any:
-        """Read a JSON file of the complete run; a damaged one is a FolderError."""
+        """Read a JSON file of the complete run.
+
+        Args:
+            name: Name of the file, within the run's folder.
+
+        Raises:
+            FolderError: The file is missing, damaged or a link.
+        """
         self._refuse_links()
         return read_json(self.path / name, object)
 
     def tables(self, part: str = "tables") -> dict[str, pl.DataFrame]:
-        """Read every table of the complete run, or of another part of it."""
+        """Read every table of the complete run, or of another part of it.
+
+        Args:
+            part: Folder of the tables, within the run's folder.
+
+        Returns:
+            Table by name; empty where there is no such folder.
+
+        Raises:
+            FolderError: A table is damaged or a link.
+        """
         self._refuse_links()
         return read_tables(self.path / part)
 
     def _refuse_links(self) -> None:
+        """Raise a FolderError if a link stands where the run keeps its files."""
         for place in (self.path, self.work, self.old, Path(self._lock.lock_file)):
             within(self.root, place.relative_to(self.root).as_posix())
 
 
 def _identity(file: Path) -> tuple[int, int] | None:
-    """What tells a file from another one that is put in its place; ``None`` where there is none."""
+    """Return what distinguishes a file from another one put in its place; None if there is none."""
     try:
         found = file.stat()
     except OSError:

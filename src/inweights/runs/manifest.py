@@ -1,4 +1,8 @@
-"""The manifest of a complete run: every file with its hash, so that any change is noticed."""
+"""Verify complete runs against their manifest, which lists every file with its hash.
+
+:func:`verify` and :func:`is_whole` notice any change; :class:`~inweights.runs.RunFolder`
+writes the manifest.
+"""
 
 from pathlib import Path
 
@@ -12,13 +16,34 @@ MANIFEST = "manifest.json"
 
 
 class Manifest(msgspec.Struct):
-    """The files of a complete run, each with its hash."""
+    """Content of the manifest.
+
+    Attributes:
+        files: SHA-256 of every file of the run but the manifest, by its path within the
+            folder.
+    """
 
     files: dict[str, str]
 
 
 def verify(path: Path) -> None:
-    """Check that no file of a complete run is missing, was changed, or was added."""
+    """Check that no file of a complete run is missing, was changed, or was added.
+
+    Args:
+        path: Folder of the run.
+
+    Raises:
+        FolderError: A file is, one is a link, or the manifest cannot be read. The message
+            names the file.
+        OSError: A file cannot be read.
+
+    Example:
+        >>> import tempfile
+        >>> verify(Path(tempfile.mkdtemp()))
+        Traceback (most recent call last):
+        ...
+        inweights.errors.FolderError: ... has no readable manifest.json; run it again with --fresh
+    """
     again = "run it again with --fresh"
     there = files_of(path)
     try:
@@ -35,12 +60,37 @@ def verify(path: Path) -> None:
 
 
 def files_of(path: Path) -> list[str]:
-    """Every file of a run folder but its manifest, by its path within; a link is an error."""
+    """Return the paths of all files of a run folder but its manifest, in order.
+
+    Args:
+        path: Folder of the run.
+
+    Returns:
+        Paths within the folder, with ``/`` between their parts.
+
+    Raises:
+        FolderError: A link is in the folder.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> (folder / "config.json").touch()
+        >>> files_of(folder)
+        ['config.json']
+    """
     return sorted(name for name in files_below(path) if name != MANIFEST)
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a folder is a complete run."""
+    """Return whether a folder is a complete run, every file as it was written.
+
+    Args:
+        path: The folder; it need not exist.
+
+    Example:
+        >>> is_whole(Path("/tmp/no-such-run"))
+        False
+    """
     try:
         verify(path)
     except (FolderError, OSError):

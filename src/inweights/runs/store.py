@@ -1,4 +1,8 @@
-"""All runs below one folder, found by their config or one after another."""
+"""Find runs below one folder, by their config or one after another.
+
+:class:`RunStore` is what the commands and the Python entry points open;
+:class:`~inweights.runs.RunFolder` is one of its runs.
+"""
 
 import os
 import warnings
@@ -15,15 +19,15 @@ from inweights.support.links import refuse_link, within
 
 
 def default_root() -> Path:
-    """Return where runs are kept: ``$INWEIGHTS_RUNS``, or ``runs`` in the working folder."""
+    """Return the folder of all runs: ``$INWEIGHTS_RUNS``, or ``runs`` in the working folder."""
     return Path(os.environ.get("INWEIGHTS_RUNS", "runs"))
 
 
 class RunStore:
-    """All runs below one folder.
+    """Store of all runs below one folder. Iterating yields every run, newest first.
 
     Args:
-        root: The folder; :func:`default_root` if left out.
+        root: The folder; :func:`default_root` by default. It need not exist.
 
     Example:
         >>> store = RunStore("/tmp/inweights-doctest")
@@ -35,30 +39,51 @@ class RunStore:
         self.root = default_root() if root is None else Path(root)
 
     def folder(self, name: str, config: Mapping[str, Any]) -> RunFolder:
-        """Return the run folder of a config: the same config, the same folder."""
+        """Return the run folder of a config: the same config always has the same folder.
+
+        A publication that was cut short is finished first.
+
+        Args:
+            name: Name of a recipe, ``<paper>/<recipe>``.
+            config: Config of the run.
+
+        Raises:
+            FolderError: A link stands in the run's place, or on the way there.
+            WriteError: A publication that was cut short cannot be finished.
+        """
         folder = RunFolder(self.root, f"{name}/{digest(config)}", config)
         folder.settle()
         return folder
 
     def has(self, name: str) -> bool:
-        """Whether there is a folder with runs of a recipe, whatever their state."""
+        """Return whether there is a folder with runs of a recipe, whatever their state.
+
+        Args:
+            name: Name of the recipe, ``<paper>/<recipe>``.
+        """
         return (self.root / name).is_dir()
 
     def of(self, name: str) -> Iterator[RunFolder]:
-        """All runs of one recipe, newest first; no other's folder is looked at.
+        """Yield all runs of one recipe, newest first, without reading folders of others.
 
-        What can be no recipe's name, such as a path from elsewhere, has none.
+        Args:
+            name: Name of the recipe, ``<paper>/<recipe>``. Anything else, such as a path, has
+                no runs.
+
+        Raises:
+            FolderError: The store cannot be read, or a link stands in the recipe's place.
         """
         parts = name.split("/")
         if len(parts) == 2 and "\0" not in name and not {"", ".", ".."} & set(parts):
             yield from self._found([within(self.root, name)])
 
     def __iter__(self) -> Iterator[RunFolder]:
-        """All runs, newest first; runs at work included."""
+        """Yield all runs, newest first, including those in progress."""
         papers = _folders(self.root)
         yield from self._found([recipe for paper in papers for recipe in _folders(paper)])
 
     def _found(self, recipes: Iterable[Path]) -> Iterator[RunFolder]:
+        """Yield the runs in folders of recipes, newest first."""
         if self.root.is_dir() and not os.access(self.root, os.R_OK | os.X_OK):
             raise FolderError(f"{self.root} cannot be read: permission denied")  # nor is it empty
         found: dict[Path, Path] = {}
@@ -80,7 +105,7 @@ class RunStore:
 
 
 def _folders(home: Path) -> list[Path]:
-    """The folders in a folder; a link is left out, and said to be."""
+    """Return the folders in a folder; a link is left out, with a warning."""
     found = _names(home)
     for link in filter(Path.is_symlink, found):
         warnings.warn(f"{link} is a link, which is not followed: it is left out", stacklevel=2)
@@ -88,14 +113,14 @@ def _folders(home: Path) -> list[Path]:
 
 
 def _names(home: Path) -> list[Path]:
-    """What is in a folder, in order; nothing where there can be no such folder."""
+    """Return what is in a folder, in order; nothing where there can be no such folder."""
     with suppress(OSError, ValueError):
         return sorted(home.iterdir())
     return []
 
 
 def _changed(file: Path) -> float:
-    """When a file was changed; 0 if it has gone in the meantime."""
+    """Return when a file was changed; 0 if it has gone in the meantime."""
     with suppress(OSError):
         return file.stat().st_mtime
     return 0.0

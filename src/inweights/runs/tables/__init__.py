@@ -1,1 +1,5 @@
-"""Tables of single runs, by key, in a folder or a bucket: the store. It knows no plan."""
+"""Store tables of single trainings, shared by runs, processes and machines.
+
+:mod:`~.store` is the store, :mod:`~.files` the folder or object store below it, and
+:mod:`~.lease` decides which process works on a task.
+"""

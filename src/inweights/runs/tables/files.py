@@ -1,4 +1,8 @@
-"""Small files by name, each written whole or not at all: in a folder, or in an object store."""
+"""Read and write small files by name, in a folder or in an object store; each write is atomic.
+
+:func:`open_files` returns a :class:`Folder` or an :class:`ObjectStore`, which have the same
+methods; :class:`~inweights.runs.tables.store.Store` keeps its tables in one of them.
+"""
 
 import errno
 import os
@@ -29,41 +33,95 @@ T = TypeVar("T")
 
 
 class Folder:
-    """A folder on a disk, of this machine or shared by several; it may be a link, nothing below.
+    """Files in a folder on a disk, of this machine or shared by several machines.
 
-    Names of files have ``/`` between their parts.
+    Names of files have ``/`` between their parts. The folder may be a link; nothing below it
+    may. Methods raise a :class:`~inweights.errors.FolderError` for a name that leads out of
+    the folder or to a link. A shared disk that is away is tried again for ten minutes.
+
+    Args:
+        root: The folder; made when something is written.
+
+    Example:
+        >>> import tempfile
+        >>> files = Folder(tempfile.mkdtemp())
+        >>> files.create("a/one", b"1"), files.create("a/one", b"2"), files.read("a/one")
+        (True, False, b'1')
+        >>> files.names("a")
+        ['a/one']
     """
 
     def __init__(self, root: str | Path) -> None:
         self.root = Path(root)
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a file; ``None`` where it is not there or cannot be read."""
+        """Return the content of a file; ``None`` where it does not exist or cannot be read.
+
+        Args:
+            name: Name of the file, below the root.
+        """
         path = within(self.root, name)
         with suppress(OSError):
             return _patiently(lambda: read_bytes(path, links=False))
         return None
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file, whole or not at all."""
+        """Write a file, completely or not at all; replace it if it exists.
+
+        Args:
+            name: Name of the file, below the root.
+            content: Its bytes.
+
+        Raises:
+            WriteError: The file cannot be written.
+        """
         self._publish(name, content, new=False)
 
     def create(self, name: str, content: bytes) -> bool:
-        """Write a file if there is none of this name; of several that try, one does."""
+        """Write a file if there is none of this name; of several writers one succeeds.
+
+        Args:
+            name: Name of the file, below the root.
+            content: Its bytes.
+
+        Returns:
+            Whether this call wrote the file.
+
+        Raises:
+            WriteError: The file cannot be written.
+        """
         return self._publish(name, content, new=True)
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of all files below a folder, in order."""
+        """Return the names of all files below a folder, in order.
+
+        Args:
+            folder: Folder below the root; an empty text is the root itself.
+        """
         start = f"{folder}/" if folder else ""
         found = files_below(within(self.root, folder))
         return sorted(start + name for name in found if not name.endswith(PARTIAL))
 
     def remove(self, name: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file, if it exists.
+
+        Args:
+            name: Name of the file, below the root.
+
+        Raises:
+            OSError: The file cannot be removed.
+        """
         within(self.root, name).unlink(missing_ok=True)
 
     def remove_folder(self, folder: str) -> None:
-        """Remove all that is below a folder, if it is there; what cannot be removed is an error."""
+        """Remove everything below a folder, if it exists.
+
+        Args:
+            folder: Folder below the root.
+
+        Raises:
+            OSError: Something cannot be removed.
+        """
         path = within(self.root, folder)
         shutil.rmtree(path, ignore_errors=True)  # another process may be removing it, too
         with suppress(FileNotFoundError):
@@ -71,11 +129,19 @@ class Folder:
 
     @contextmanager
     def near(self, name: str) -> Iterator[tuple[Path, Callable[[], None]]]:
-        """Give a file on a disk of this machine, and what has to be called when it has changed."""
+        """Provide a file on a disk of this machine for a block that reads and changes it.
+
+        Args:
+            name: Name of the file, below the root.
+
+        Yields:
+            The path of the local file, and a function to call whenever the file was changed,
+            which stores it.
+        """
         yield within(self.root, name), lambda: None  # the file is in its place
 
     def _publish(self, name: str, content: bytes, *, new: bool) -> bool:
-        """Whether the file was written; it is not where it should be new, and is there."""
+        """Write a file; return False where it should be new and exists."""
         path = within(self.root, name)
         with explained_writes(path):
             try:
@@ -89,11 +155,18 @@ class Folder:
 
 
 class ObjectStore:
-    """What lies below an address such as ``s3://bucket/folder``; its methods are a folder's.
+    """Files below an address such as ``s3://bucket/folder``.
 
-    Access is configured by the environment (``AWS_ACCESS_KEY_ID``, ``AWS_ENDPOINT_URL``,
-    ``GOOGLE_SERVICE_ACCOUNT``, …), as everywhere. A store that does not answer is tried again for
-    ten minutes, with growing pauses.
+    The methods are those of :class:`Folder`. Access is configured by the environment
+    (``AWS_ACCESS_KEY_ID``, ``AWS_ENDPOINT_URL``, ``GOOGLE_SERVICE_ACCOUNT``, …), as everywhere. A store that does not answer is tried again
+    for ten minutes, with growing pauses; after that, and where it refuses, methods raise a
+    :class:`~inweights.errors.WriteError`.
+
+    Args:
+        address: Address with ``://``.
+
+    Raises:
+        ConfigError: The optional package is not installed, or the address is not valid.
     """
 
     def __init__(self, address: str) -> None:
@@ -120,14 +193,34 @@ class ObjectStore:
             raise ConfigError(f"'{address}' is not an address of an object store: {why}") from None
 
     def read(self, name: str) -> bytes | None:
+        """Return the content of an object; ``None`` where there is none.
+
+        Args:
+            name: Name of the object, below the address.
+        """
         with suppress(*self._gone), self._reaching(name, *self._gone):
             return bytes(self._obstore.get(self._store, name).bytes())
         return None
 
     def write(self, name: str, content: bytes) -> None:
+        """Write an object; replace it if it exists.
+
+        Args:
+            name: Name of the object, below the address.
+            content: Its bytes.
+        """
         self._put(name, content, "overwrite")
 
     def create(self, name: str, content: bytes) -> bool:
+        """Write an object if there is none of this name; of several writers one succeeds.
+
+        Args:
+            name: Name of the object, below the address.
+            content: Its bytes.
+
+        Returns:
+            Whether this call wrote the object.
+        """
         try:
             # obstore tries this again only if it surely was not done. Here a second try is safe.
             _patiently(lambda: self._put(name, content, "create"), self._silent)
@@ -137,20 +230,44 @@ class ObjectStore:
         return True
 
     def names(self, folder: str) -> list[str]:
+        """Return the names of all objects below a folder, in order.
+
+        Args:
+            folder: Folder below the address; an empty text is all of it.
+        """
         with self._reaching(folder):
             pages = self._obstore.list(self._store, folder)
             return sorted(entry["path"] for page in pages for entry in page)
 
     def remove(self, name: str) -> None:
+        """Remove an object, if it exists.
+
+        Args:
+            name: Name of the object, below the address.
+        """
         with suppress(*self._gone), self._reaching(name, *self._gone):
             self._obstore.delete(self._store, name)
 
     def remove_folder(self, folder: str) -> None:
+        """Remove all objects below a folder, if there are any.
+
+        Args:
+            folder: Folder below the address.
+        """
         for name in self.names(folder):
             self.remove(name)
 
     @contextmanager
     def near(self, name: str) -> Iterator[tuple[Path, Callable[[], None]]]:
+        """Provide a temporary local copy of an object for a block that reads and changes it.
+
+        Args:
+            name: Name of the object, below the address.
+
+        Yields:
+            The path of the local file, and a function to call whenever the file was changed,
+            which uploads it.
+        """
         with tempfile.TemporaryDirectory(prefix="inweights-") as folder:
             path = Path(folder) / "state"
             content = self.read(name)
@@ -164,12 +281,12 @@ class ObjectStore:
             self._obstore.put(self._store, name, content, mode=mode, use_multipart=False)
 
     def _silent(self, error: Exception) -> bool:
-        """Whether a store gave no answer, rather than a refusal."""
+        """Return whether a store gave no answer, rather than a refusal."""
         return isinstance(error.__cause__, self._errors.GenericError)
 
     @contextmanager
     def _reaching(self, name: str, *expected: type[Exception]) -> Iterator[None]:
-        """Turn what a store says into one clear line, but for what is expected."""
+        """Turn errors of a store into a WriteError of one line, except for expected ones."""
         try:
             yield
         except expected:
@@ -187,17 +304,31 @@ Files = Folder | ObjectStore
 
 
 def open_files(place: str | Path) -> Files:
-    """Return the files below a folder, or below an address with ``://``."""
+    """Open the files of a store, at a folder or an address.
+
+    Args:
+        place: Path of a folder; or an address with ``://``.
+
+    Returns:
+        A :class:`Folder` or an :class:`ObjectStore`.
+
+    Raises:
+        ConfigError: The address is not valid, or its optional package is not installed.
+
+    Example:
+        >>> type(open_files("/tmp/inweights-doctest")).__name__
+        'Folder'
+    """
     return ObjectStore(str(place)) if "://" in str(place) else Folder(place)
 
 
 def _gone(error: Exception) -> bool:
-    """Whether it is the machine that has the folder that is away."""
+    """Return whether an error says that the machine with the folder is away."""
     return isinstance(error, OSError) and error.errno in _AWAY
 
 
 def _patiently(work: Callable[[], T], away: Callable[[Exception], bool] = _gone) -> T:
-    """Try again, with growing pauses, while what keeps the files is away."""
+    """Try again, with growing pauses, while the machine or store with the files is away."""
     pause, ends = 0.5, time.monotonic() + PATIENCE
     while True:
         try:

@@ -1,11 +1,17 @@
-"""Leases: who works on a task, where no machine can see whether another one's process is alive.
+"""Decide which process works on a task where no machine can see another one's processes: leases.
 
-A holder writes a new beat into its lease every so often. Whoever waits looks at the lease, and
-takes it over once it has seen **the same beat for as long as the lease runs, by its own clock**. No
-time of one machine is ever compared with that of another, so that their clocks may differ.
+:class:`Leases` are the leases of one store; :meth:`Leases.hold` takes one for a block and
+gives a :class:`Hold`. :class:`~inweights.runs.tables.store.Store` uses them on shared disks
+and object stores.
 
-A lease is a file ``leases/<task>/<generation>``. To take over is to create the next generation,
-which of several machines one can. Who has lost its lease finds a later generation and gives up.
+A holder writes a new beat into its lease every so often. A process that waits looks at the
+lease, and takes it over once it has seen **the same beat for the lease's duration, by its own
+clock**. No time of one machine is ever compared with that of another, so that their clocks may
+differ.
+
+A lease is a file ``leases/<task>/<generation>``. To take over is to create the next
+generation, which only one of several machines can. A process that has lost its lease finds a
+later generation and stops.
 """
 
 import platform
@@ -30,10 +36,12 @@ class LostError(RunError):
 
 
 class Lease(msgspec.Struct, kw_only=True):
-    """What a lease says.
+    """Content of a lease's file.
 
     Attributes:
-        owner: Who handed out the task.
+        owner: Key of the process that hands out tasks.
+        host: Name of the holder's machine.
+        beat: Random text, new with every beat.
     """
 
     owner: str
@@ -42,12 +50,23 @@ class Lease(msgspec.Struct, kw_only=True):
 
 
 class Hold:
-    """A task that one holds; :meth:`check` raises when another has taken it over."""
+    """Task that this process holds.
+
+    Attributes:
+        lost: Whether another process has taken the task over.
+    """
 
     lost = False
 
     def check(self) -> None:
-        """Raise if the task was taken over."""
+        """Check that the task is still held by this process.
+
+        Raises:
+            LostError: Another process took it over.
+
+        Example:
+            >>> Hold().check()
+        """
         if self.lost:
             raise LostError(
                 "another process took over this task, as this one did not renew its lease"
@@ -55,12 +74,23 @@ class Hold:
 
 
 class Leases:
-    """The leases of one store.
+    """Leases of one store.
 
     Args:
-        seconds: After how long without a beat a lease is taken over.
-        owner: Who hands out the tasks; it takes over its own leases at once, as it knows that
-            the process that held them is gone.
+        files: Files of the store.
+        seconds: Duration of a lease: without a beat for so long it is taken over.
+        owner: Key of the process that hands out the tasks; it takes over its own leases at
+            once, as it knows that the process that held them is gone.
+
+    Example:
+        >>> import tempfile
+        >>> from inweights.runs.tables.files import Folder
+        >>> leases = Leases(Folder(tempfile.mkdtemp()), 60.0, "me")
+        >>> with leases.hold("task") as hold:
+        ...     hold is not None, sorted(leases.live())
+        (True, ['task'])
+        >>> leases.free("task")
+        True
     """
 
     def __init__(self, files: Files, seconds: float, owner: str) -> None:
@@ -69,7 +99,15 @@ class Leases:
 
     @contextmanager
     def hold(self, task: str) -> Iterator[Hold | None]:
-        """Hold a task while the block runs; ``None`` where another process holds it."""
+        """Hold a task while a block runs.
+
+        Args:
+            task: Key of the task.
+
+        Yields:
+            The hold, whose :meth:`Hold.check` raises once the task is lost; ``None`` where
+            another process holds it.
+        """
         older, name = self._take(task)
         if name is None:
             yield None
@@ -87,7 +125,7 @@ class Leases:
                     self.files.remove(mine)
 
     def live(self) -> dict[str, Lease]:
-        """Return the leases that are there, by task; some may have expired."""
+        """Return the leases that exist, by task; some may have expired."""
         newest = {name.split("/")[1]: name for name in self.files.names(_FOLDER)}
         found = {}
         for task, name in newest.items():
@@ -96,23 +134,35 @@ class Leases:
         return found
 
     def free(self, task: str) -> bool:
-        """Whether a process of this owner would get a task that another one held a while ago.
+        """Return whether a process of this owner could hold a task that another one held earlier.
 
-        Whoever hands out tasks asks this, again and again: what was not heard of for as long as a
-        lease runs is taken over here, and so free for its processes, each of which looks once.
+        Processes that hand out tasks call this repeatedly. A lease without a beat for its
+        duration is taken over here, and is then free for this owner's processes, each of which
+        tries once.
+
+        Args:
+            task: Key of the task.
+
+        Returns:
+            False also while the store does not answer.
         """
         with suppress(InweightsError, OSError):  # the store is away: ask again
             return not self._generations(task) or self._take(task)[1] is not None
         return False
 
     def give_back(self) -> None:
-        """Free what processes of this owner held, once all of them are gone."""
+        """Free what processes of this owner held, once all of them have ended."""
         for task, lease in self.live().items():
             if lease.owner == self.owner:
                 self.files.remove_folder(f"{_FOLDER}/{task}")
 
     def _take(self, task: str) -> tuple[list[str], str | None]:
-        """Return earlier generations, and the one that is now one's own, if one got it."""
+        """Try to take a lease.
+
+        Returns:
+            Names of earlier generations, and of the new one; the latter is None if another
+            process holds the task.
+        """
         generations = self._generations(task)
         number = 1
         if generations:
@@ -132,9 +182,10 @@ class Leases:
         return False
 
     def _expired(self, task: str, content: bytes) -> bool:
-        """Whether the same beat was seen over the lease's time, in looks without a long gap.
+        """Return whether the same beat was seen for the lease's duration.
 
-        In a gap the store may have been away, and the holder could not beat.
+        A long gap between two looks starts the time anew: in it the store may have been away, so
+        that the holder could not beat.
         """
         now = time.monotonic()
         before, since, last = self._seen.get(task, (b"", now, now))

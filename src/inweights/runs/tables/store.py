@@ -1,10 +1,11 @@
-"""The store: tables by run and measure, each whole or not there, and checked when it is read.
+"""Store tables by run and measure; each is written atomically, and checked when it is read.
 
-A table is one file, ``<part>-<hash of its bytes>.parquet`` in the folder of its run; so are the
-weights of a run, where they are kept (``model-<hash>.safetensors``). A file is written
-under another name and then renamed, which is all of publishing: there is no list to keep in step,
-any number of processes may fill one store, and nothing is ever deleted to make room for something
-new. A file whose bytes are not those of its name counts as missing, and is made again.
+:class:`Store` is opened at :func:`store_below` by every run, sweep and cluster job. A table is
+one file, ``<part>-<hash of its bytes>.parquet`` in the folder of its run; so are the weights
+of a run, where they are stored (``model-<hash>.safetensors``). A file is written under another
+name and then renamed, which is all of publishing: there is no list to keep in step, any number
+of processes may fill one store, and nothing is ever deleted to make room for something new. A
+file whose bytes do not have the hash in its name counts as missing, and is computed again.
 """
 
 import hashlib
@@ -37,19 +38,32 @@ _Wanted = Annotated[list[tuple[_Name, _Name]], msgspec.Meta(min_length=1)]
 
 
 def store_below(place: str | Path) -> str:
-    """Return the store of a plan, or of all runs, at a folder or address; a link is refused."""
+    """Return the place of the store that belongs to a plan or to all runs.
+
+    Args:
+        place: Folder, or address with ``://``, of the plan or the runs.
+
+    Raises:
+        FolderError: A link stands in the store's place.
+
+    Example:
+        >>> store_below("s3://bucket/runs")
+        's3://bucket/runs/store'
+    """
     return f"{place}/store" if "://" in str(place) else str(within(place, "store"))
 
 
 class Store:
-    """Tables of single runs, below one folder or address.
+    """Store of tables of single runs, below one folder or address.
 
     Args:
         root: The folder, made when something is written; or an address such as
             ``s3://bucket/folder``.
-        lease: Seconds after which a task whose holder gave no sign is taken over. With 0 tasks are
-            held by locks of files, which the system frees; they do for one machine.
-        owner: Who hands out tasks; see :class:`~inweights.runs.tables.lease.Leases`.
+        lease: Seconds without a sign of life after which a task is taken over from its holder.
+            With 0, the default, tasks are held by locks of files, which the system frees; they
+            suffice on one machine. An object store always has leases.
+        owner: Key of the process that hands out tasks; see
+            :class:`~inweights.runs.tables.lease.Leases`. Random by default.
 
     Example:
         >>> import tempfile
@@ -69,15 +83,32 @@ class Store:
         self.leases = Leases(self.files, self.lease or LEASE, owner or secrets.token_hex(8))
 
     def folder(self, owner: str) -> str:
-        """Return the folder of a run or computation, below the root."""
+        """Return the folder of a run or computation, below the root.
+
+        Args:
+            owner: Key (hash) of the run or computation.
+        """
         return f"{owner[:2]}/{owner}"
 
     def has(self, owner: str, part: str) -> bool:
-        """Whether a table, or the weights, are stored, whole and as they were written."""
+        """Return whether a table, or the weights, are stored and unchanged.
+
+        Args:
+            owner: Key (hash) of the run or computation.
+            part: Name of the table; :data:`MODEL_PART` for the weights.
+        """
         return self._bytes(owner, part) is not None
 
     def read(self, owner: str, part: str) -> pl.DataFrame:
-        """Return a stored table; it is a FolderError that it is not there, or was changed."""
+        """Return a stored table.
+
+        Args:
+            owner: Key (hash) of the run or computation.
+            part: Name of the table.
+
+        Raises:
+            FolderError: It does not exist, or was changed.
+        """
         if (content := self._bytes(owner, part)) is not None:
             return pl.read_parquet(BytesIO(content))
         raise FolderError(
@@ -86,14 +117,30 @@ class Store:
         )
 
     def write(self, owner: str, part: str, table: pl.DataFrame) -> None:
-        """Store a table, whole or not at all."""
+        """Store a table, completely or not at all.
+
+        Args:
+            owner: Key (hash) of the run or computation.
+            part: Name of the table.
+            table: The table.
+
+        Raises:
+            WriteError: It cannot be written.
+        """
         buffer = BytesIO()
         table.write_parquet(buffer)
         content = buffer.getvalue()
         self.files.write(self._name(owner, part, content), content)
 
     def read_model(self, owner: str) -> bytes:
-        """Return the weights of a run, as the bytes of a file; errors are as for :meth:`read`."""
+        """Return the weights of a run, as the bytes of a safetensors file.
+
+        Args:
+            owner: Key (hash) of the run.
+
+        Raises:
+            FolderError: They were not stored, or were changed.
+        """
         if (content := self._bytes(owner, MODEL_PART)) is not None:
             return content
         raise FolderError(
@@ -102,22 +149,43 @@ class Store:
         )
 
     def write_model(self, owner: str, content: bytes) -> None:
-        """Keep the weights of a run, whole or not at all."""
+        """Store the weights of a run, completely or not at all.
+
+        Args:
+            owner: Key (hash) of the run.
+            content: Bytes of a safetensors file.
+
+        Raises:
+            WriteError: They cannot be written.
+        """
         self.files.write(self._name(owner, MODEL_PART, content), content)
 
     def describe(self, owner: str, about: Mapping[str, Any]) -> None:
-        """Keep beside the tables what made them, for people: nothing reads it back."""
+        """Store a description beside the tables, for people: nothing reads it back.
+
+        Args:
+            owner: Key (hash) of the run or computation.
+            about: What it was made with; written as JSON, once.
+
+        Raises:
+            WriteError: It cannot be written.
+        """
         name = f"{self.folder(owner)}/run.json"
         if self.files.read(name) is None:
             self.files.write(name, msgspec.json.format(msgspec.json.encode(about, order="sorted")))
 
     def forget(self, owner: str, part: str) -> None:
-        """Remove a table, so that it is made again."""
+        """Remove a table, so that it is computed again.
+
+        Args:
+            owner: Key (hash) of the run or computation.
+            part: Name of the table.
+        """
         for name in self._candidates(owner, part):
             self.files.remove(name)
 
     def listed(self) -> set[tuple[str, str]]:
-        """Return owner and part of all tables, by their names alone: quick, and unchecked."""
+        """Return owner and part of all stored files, by their names alone: quick, and unchecked."""
         found = set()
         for name in self.files.names(""):
             file = name.rpartition("/")[2]
@@ -129,10 +197,19 @@ class Store:
     def unfinished(
         self, key: str, wanted: Sequence[tuple[str, str]]
     ) -> Iterator[tuple[Path, Callable[[], None]]]:
-        """Give a training the file of its checkpoint; it is removed when the training is stored.
+        """Provide the checkpoint file of a training for a block; remove it when the block ends.
 
-        What comes with it has to be called whenever the file was written. ``key`` tells the
-        training from others; ``wanted`` are the tables that it makes, by owner and part.
+        An error in the block leaves the checkpoint, from which the training can continue.
+
+        Args:
+            key: Key that distinguishes the training from others.
+            wanted: Owner and part of the tables that it makes.
+
+        Yields:
+            The path of the local file, and a function to call whenever the file was written.
+
+        Raises:
+            WriteError: The checkpoint cannot be stored.
         """
         folder = f"{_UNFINISHED}/{key}"
         self.files.write(f"{folder}/{_LIST}", msgspec.json.encode(wanted))
@@ -141,7 +218,7 @@ class Store:
         self._remove_unfinished(folder)
 
     def tidy(self) -> None:
-        """Remove checkpoints that nobody needs: a process was killed when all was stored."""
+        """Remove checkpoints of trainings whose tables are all stored, left by a killed process."""
         for name in self.files.names(_UNFINISHED):
             folder, _, file = name.rpartition("/")
             if file == _LIST and folder.count("/") == 1:
@@ -152,16 +229,24 @@ class Store:
                         self._remove_unfinished(folder)
 
     def _remove_unfinished(self, folder: str) -> None:
-        """What it waited for goes last: whoever is killed here leaves what is tidied up later."""
+        """Remove a checkpoint, its list of tables last, so that :meth:`tidy` can finish the job."""
         with suppress(OSError):
             self.files.remove(f"{folder}/state")
             self.files.remove_folder(folder)
 
     @contextmanager
     def lock(self, task: str) -> Iterator[Hold | None]:
-        """Hold a task, by its key, while the block runs, so that no other process works on it.
+        """Hold a task while a block runs, so that no other process works on it.
 
-        Gives ``None`` at once where another one holds it. It is free when its holder is gone.
+        Args:
+            task: Key of the task.
+
+        Yields:
+            The hold; ``None``, at once, where another process holds the task. It is free when
+            its holder has ended.
+
+        Raises:
+            WriteError: A lock file cannot be written.
         """
         if self.lease:
             with self.leases.hold(task) as hold:
