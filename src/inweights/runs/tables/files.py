@@ -158,9 +158,9 @@ class ObjectStore:
     """Files below an address such as ``s3://bucket/folder``.
 
     The methods are those of :class:`Folder`. Access is configured by the environment
-    (``AWS_ACCESS_KEY_ID``, ``AWS_ENDPOINT_URL``, ``GOOGLE_SERVICE_ACCOUNT``, …), as everywhere. A store that does not answer is tried again
-    for ten minutes, with growing pauses; after that, and where it refuses, methods raise a
-    :class:`~inweights.errors.WriteError`.
+    (``AWS_ACCESS_KEY_ID``, ``AWS_ENDPOINT_URL``, ``GOOGLE_SERVICE_ACCOUNT``, …), as everywhere.
+    A store that does not answer is tried again for ten minutes, with growing pauses; after that,
+    and where it refuses, methods raise a :class:`~inweights.errors.WriteError`.
 
     Args:
         address: Address with ``://``.
