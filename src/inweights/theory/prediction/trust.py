@@ -27,15 +27,15 @@ def trust(prediction: Prediction) -> str:
     """Return the expected errors of a prediction, in a few sentences."""
     near, known = prediction.nearest, calibration()
     errors = " and ".join(f"{error:.2f} ({model})" for model, error in near.error.items())
-    besides = ""
-    if (prediction.queries["role"] == "chain").any() and not near.far:
+    besides, subject = "", "The program's verdict" if near.far else "It"
+    if (prediction.queries["role"] == "chain").any():
         besides = (
-            "It does not apply to individual chains of three facts or more, of which networks "
-            f"answered {CHAINS[0]:.2f} to {CHAINS[1]:.2f} as predicted; try --by training. "
+            f"{subject} does not apply to individual chains of three facts or more, of which "
+            f"networks answered {CHAINS[0]:.2f} to {CHAINS[1]:.2f} as predicted; try --by training. "
         )
     if has_phrased(prediction.world.facts):
         besides += (
-            "It does not apply to effects of phrased identities without decay in training: "
+            f"{subject} does not apply to effects of phrased identities without decay in training: "
             f"networks answered {PHRASED[0]:.2f} to {PHRASED[1]:.2f} as predicted, and more than "
             "predicted if few reversals are stated; try --by training. "
         )
