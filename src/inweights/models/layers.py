@@ -162,6 +162,11 @@ def rows_of(table: Float[Tensor, "R N D"], ids: Int[Tensor, "*R S"]) -> Float[Te
     Args:
         table: ``N`` rows of width ``D`` for each replica.
         ids: Indices of rows: ``[S]`` for all replicas, or ``[R, S]``.
+
+    Example:
+        >>> table = torch.arange(6.0).view(2, 3, 1)  # two replicas with three rows each
+        >>> rows_of(table, torch.tensor([0, 2])).flatten(1).tolist()
+        [[0.0, 2.0], [3.0, 5.0]]
     """
     if ids.dim() == 1:
         return table.index_select(1, ids)
@@ -183,6 +188,10 @@ def in_whole_blocks(operation: Elementwise, x: Float[Tensor, "R ..."]) -> Float[
 
     Returns:
         ``operation(x)``, in the shape of ``x``.
+
+    Example:
+        >>> in_whole_blocks(F.relu, torch.tensor([[-1.0, 2.0]])).tolist()
+        [[0.0, 2.0]]
     """
     size = x[0].numel()
     if size % _BLOCK == 0:
@@ -201,6 +210,12 @@ def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) ->
 
     Raises:
         ConfigError: There is not one seed and one scale for every replica.
+
+    Example:
+        >>> layer = Linear(2, 3, 4)
+        >>> initialise(layer, seeds=[0, 1], inits=[Init(std=1.0), Init(std=1e-6)])
+        >>> bool(layer.weight[0].abs().max() > 0.1 > layer.weight[1].abs().max())
+        True
     """
     if len(seeds) != len(inits):
         raise ConfigError(f"{len(seeds)} seeds but {len(inits)} initial scales were given")

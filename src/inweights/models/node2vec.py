@@ -35,8 +35,8 @@ class Node2Vec(Model):
     Example:
         >>> from inweights.models import Node2VecConfig
         >>> model = Node2VecConfig(width=8).build(vocabulary=5, seeds=[0, 1])
-        >>> said = model(torch.arange(5).unsqueeze(1))[:, :, 0]
-        >>> bool(torch.allclose(said, said.mT)), tuple(said.shape)
+        >>> logits = model(torch.arange(5).unsqueeze(1))[:, :, 0]
+        >>> bool(torch.allclose(logits, logits.mT)), tuple(logits.shape)
         (True, (2, 5, 5))
     """
 

@@ -63,6 +63,10 @@ def two_hop_mlp(rate: float = 2.0, *, steps: int = 5000, weight_decay: float = 0
         rate: Learning rate.
         steps: Number of updates; after 5000 the direction of the weights hardly changes.
         weight_decay: Coefficient that is added to the gradient, times the weights.
+
+    Example:
+        >>> two_hop_mlp().phases[0].optimizer.kind
+        'sgd'
     """
     optimizer = Optimizer(kind="sgd", rate=rate, weight_decay=weight_decay)
     return Curriculum(phases=(Phase(steps=steps, optimizer=optimizer),))
@@ -83,6 +87,10 @@ def analogy(
         losses: For each phase the training loss, in nats, below which it stops.
         rate: Learning rate of AdamW.
         steps: Largest number of updates of a phase.
+
+    Example:
+        >>> analogy(losses=[0.01]).phases[0].stop.loss_below
+        0.01
     """
     names = ("first phase", "second phase")
     return Curriculum(
@@ -109,6 +117,10 @@ def edges(rate: float = 0.01, *, steps: int = 500, falls: bool = True) -> Curric
         steps: Number of updates.
         falls: Whether the rate falls as a cosine, as that of the paper's TinyGPT; else it is
             constant.
+
+    Example:
+        >>> edges(falls=False).phases[0].schedule.kind
+        'constant'
     """
     optimizer = Optimizer(rate=rate, weight_decay=0.0)
     schedule = Schedule(kind="cosine" if falls else "constant")
@@ -160,6 +172,10 @@ def in_context_star(rate: float = 3e-3, *, steps: int = 1000, batch: int = 64) -
         rate: Peak learning rate of AdamW.
         steps: Number of updates.
         batch: Number of prompts in a step.
+
+    Example:
+        >>> in_context_star(batch=8).phases[0].batch
+        8
     """
     phase = Phase(
         steps=steps,

@@ -143,6 +143,10 @@ class Schedule(Config):
 
         Raises:
             ConfigError: A function of one's own returns no number of at least 0.
+
+        Example:
+            >>> [Schedule(warmup=3).factor(step, 10) for step in (0, 2, 5)]
+            [0.25, 0.75, 1.0]
         """
         if isinstance(self.kind, Code):
             factor = self.kind.load()(step, steps)

@@ -142,7 +142,7 @@ def notify_step(
     """
     due = [one for one in observers if total % one.every == 0]
     if all(type(one).step is Observer.step for one in due):
-        return  # nobody looks
+        return  # no observer that is due overrides ``step``
     names = parameters.names
     values = [parameter.detach() for parameter in parameters.parameters]
     seen = Step(

@@ -177,6 +177,10 @@ def take(values: Int[Tensor, "*_ m T"], picks: Int[Tensor, "R b"]) -> Int[Tensor
     Args:
         values: One matrix for all replicas, ``[m, T]``, or one each, ``[R, m, T]``.
         picks: Indices of ``b`` rows for each replica.
+
+    Example:
+        >>> take(torch.tensor([[1, 2], [3, 4]]), torch.tensor([[1], [0]])).tolist()
+        [[[3, 4]], [[1, 2]]]
     """
     if values.dim() == 2:
         return values[picks]
@@ -251,6 +255,10 @@ def stacked(parts: Sequence[Num[Tensor, "*_ _"]], replicas: int) -> Num[Tensor, 
     Args:
         parts: ``[n]`` or ``[R, n]``; if one has the replica axis, the others are expanded to it.
         replicas: Number of replicas ``R``.
+
+    Example:
+        >>> stacked([torch.tensor([1]), torch.tensor([[2], [3]])], replicas=2).tolist()
+        [[1, 2], [1, 3]]
     """
     if len(parts) == 1:
         return parts[0]

@@ -50,6 +50,13 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
         ConfigError: The model has no replica axis; it needs :func:`inweights.wrap`.
         DataError: The number of worlds is wrong, they have more tokens than the model, or they
             differ in more than their tokens.
+
+    Example:
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=3).build()
+        >>> model = iw.EmbMLPConfig().build(vocabulary=len(world.vocabulary), seeds=2)
+        >>> len(as_worlds([world, world], model))  # equal worlds are shared
+        1
     """
     if not isinstance(model, Model):
         name = (model if isinstance(model, type) else type(model)).__name__
@@ -91,6 +98,12 @@ def shape_groups(
         worlds: One world, or one a replica, of the same form.
         part: ``facts`` or ``queries``.
         indices: Indices of the statements; by default all.
+
+    Example:
+        >>> import inweights as iw
+        >>> groups = shape_groups([iw.TwoHop(n=3).build()], "facts")
+        >>> [tuple(group.prompts.shape) for group in groups]
+        [(3, 1), (6, 2)]
     """
     columns = [list(_part(world, part).by_shape(indices)) for world in worlds]
     groups = []

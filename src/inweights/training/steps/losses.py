@@ -56,12 +56,12 @@ class Loss:
         model = self._model
         if self._emulated:
             with RoundedProducts():
-                said = model(batch.inputs, at=batch.at)
+                logits = model(batch.inputs, at=batch.at)
             labels, rows, weights = _spread(batch, model.replicas)
-            return cross_entropy(_pick(said, rows), labels, weights)
+            return cross_entropy(_pick(logits, rows), labels, weights)
         with torch.autocast(batch.at.device.type, torch.bfloat16, enabled=self._bf16):
-            logits = len(batch.at) * len(model.candidates) * model.replicas
-            if batch.rows is None and logits <= MOST_LOGITS:
+            count = len(batch.at) * len(model.candidates) * model.replicas
+            if batch.rows is None and count <= MOST_LOGITS:
                 return cross_entropy(model(batch.inputs, at=batch.at), batch.labels, batch.weights)
             state = model.deepest(batch.inputs, batch.at)
             readout = model.head_matrix if self._head_is_matrix(state) else None
@@ -77,20 +77,23 @@ class Loss:
             RoundedProducts() if self._emulated else nullcontext(),
             torch.autocast(batch.at.device.type, torch.bfloat16, enabled=self._bf16),
         ):
-            said = _full(self._model(batch.inputs, at=batch.at))
+            logits = _full(self._model(batch.inputs, at=batch.at))
         labels, rows, weights = _spread(batch, self._model.replicas)
-        return said if batch.rows is None else _pick(said, rows), labels, weights
+        if batch.rows is not None:
+            logits = _pick(logits, rows)
+        return logits, labels, weights
 
     @torch.no_grad()
     def _head_is_matrix(self, state: Tensor) -> bool:
         """Whether logits equal a product with ``head_matrix``; tried once, on one position."""
         if self._linear is None:
-            readout, one = self._model.head_matrix, _full(state[:, :1])
+            readout = self._model.head_matrix
+            first = _full(state[:, :1])
             self._linear = readout is not None
             if readout is not None:
                 with torch.autocast(state.device.type, enabled=False):
-                    said = self._model.unembed(one)
-                    self._linear = torch.allclose(said, one @ readout, rtol=1e-3, atol=1e-4)
+                    logits = self._model.unembed(first)
+                    self._linear = torch.allclose(logits, first @ readout, rtol=1e-3, atol=1e-4)
         return self._linear
 
 
@@ -119,11 +122,11 @@ class _CrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
         below = logits - logits.amax(-1, keepdim=True)
-        said = below.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
+        of_label = below.gather(-1, labels.unsqueeze(-1)).squeeze(-1)
         shares = below.exp_()
         total = shares.sum(-1, keepdim=True)
         ctx.save_for_backward(shares.div_(total), labels, weights)
-        return ((total.squeeze(-1).log_() - said) * weights).sum(-1)
+        return ((total.squeeze(-1).log_() - of_label) * weights).sum(-1)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
