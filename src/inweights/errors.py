@@ -57,6 +57,38 @@ def nearest(given: str, known: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
+def check_kind(
+    what: str,
+    given: object,
+    *kinds: type,
+    error: type[InweightsError] = ConfigError,
+    hint: str = "",
+) -> None:
+    """Refuse what is of none of the given types.
+
+    Args:
+        what: Name of the argument, as the message says it.
+        given: What was given for it.
+        kinds: Types of which it has to be one.
+        error: The error that is raised.
+        hint: What to do, appended to the message.
+
+    Example:
+        >>> check_kind("where", ["seed"], dict, hint="Give {'seed': 0}.")
+        Traceback (most recent call last):
+        ...
+        inweights.errors.ConfigError: where must be a dict, got list: ['seed']. Give {'seed': 0}.
+    """
+    if isinstance(given, kinds):
+        return
+    names = " or ".join(kind.__name__ for kind in kinds)
+    shown = repr(given)
+    shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
+    article = "an" if names[0] in "AEIOUaeiou" else "a"
+    text = f"{what} must be {article} {names}, got {type(given).__name__}: {shown}"
+    raise error(f"{text}. {hint}" if hint else text)
+
+
 def check_names(
     kind: str,
     given: Iterable[str],

@@ -225,3 +225,34 @@ def test_what_is_filmed_of_the_first_seed_is_not_measured_of_all(tmp_path) -> No
     assert set(FILMED) == {1}
     assert tables[0].equals(tables[1])
     assert set(tables[0]["seed"]) == {5}
+
+
+def test_two_measures_change_no_type() -> None:
+    """What one measure calls a number and another a text, stands in two columns."""
+    learner = iw.learners.two_hop_mlp(steps=2)
+    probes = [iw.probes.carries, iw.Measure(iw.probes.margins, where={"identity": 1.0})]
+    how = {"model": iw.EmbMLPConfig(width=4), "learner": learner, "seeds": 1, "progress": False}
+    over = {"world.identity": [0.0, 1.0]}
+    world = iw.TwoHop(n=4, complexity=2, first_relations=1, second_relations=2)
+    both = iw.sweep(world, over=over, measures=probes, **how)
+    assert both["measure"].unique(maintain_order=True).to_list() == ["carries", "margins"]
+    for name, probe in (("carries", probes[0]), ("margins", probes[1])):
+        alone = iw.sweep(world, over=over, measures=[probe], **how)
+        rows = both.filter(measure=name)
+        for column, dtype in alone.schema.items():
+            where = column if both.schema[column] == dtype else f"{name}.{column}"
+            assert rows[where].dtype == dtype, (name, column)
+            assert rows[where].to_list() == alone[column].to_list(), (name, column)
+
+
+def test_a_measure_takes_its_probe_first() -> None:
+    measure = iw.Measure(iw.probes.margins, options={"parts": ["facts"]})
+    assert measure.name == "margins"
+    assert (
+        measure.key
+        == iw.Measure(name="m", probe=iw.probes.margins, options={"parts": ["facts"]}).key
+    )
+    with pytest.raises(ConfigError, match="a measure takes a probe, such as"):
+        iw.Measure("margins")
+    with pytest.raises(ConfigError, match="where must be a Mapping, got list"):
+        iw.Measure(iw.probes.margins, where=["seed"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import pytest
@@ -12,8 +13,10 @@ from tests.models import test_mamba as mamba
 from tests.models import test_one_layer as one
 from tests.models import test_tiny as tiny
 from tests.models import test_wrapped as wrapped
+from tests.models.own_modules import nano
 from torch.nn import functional as F
 
+import inweights as iw
 from inweights import models
 from inweights.errors import ConfigError, DataError
 from inweights.models import GPT, EmbMLP, EmbMLPConfig, GPTConfig, Init, LayerNorm, Model, pack
@@ -262,3 +265,35 @@ def test_a_layer_more_changes_no_other_start() -> None:
     deeper = dict(long.named_parameters())
     for name, parameter in short.named_parameters():
         assert torch.equal(parameter, deeper[name]), name
+
+
+def shrunk(state: torch.Tensor) -> torch.Tensor:
+    return state[:, :1]
+
+
+def in_place(state: torch.Tensor) -> None:
+    state.zero_()
+
+
+@pytest.mark.parametrize(
+    "config", [iw.EmbMLPConfig(width=4), iw.GPTConfig(width=4, heads=1), iw.wrap(nano)]
+)
+def test_a_hook_that_returns_no_state_is_named(config: Any) -> None:
+    model = config.build(vocabulary=7, seeds=[0, 1])
+    tokens, layer = torch.tensor([[1, 2], [3, 4], [5, 6]]), model.layer_names[0]
+    cases = ((in_place, "returned nothing; return the new state"), (shrunk, "returned the shape"))
+    for hook, message in cases:
+        wanted = pytest.raises(DataError, match=f"replaces '{re.escape(layer)}' {message}")
+        with wanted, model.hooks({layer: hook}):
+            model(tokens)
+
+
+def test_token_ids_of_another_shape_or_type_are_refused() -> None:
+    model = iw.EmbMLPConfig(width=4).build(vocabulary=7, seeds=[0])
+    prompts = torch.tensor([[1, 2], [3, 4]])
+    assert model.hidden(prompts[:1])["sum"].shape == (1, 1, 4)
+    for read in (model.hidden, model.logit_lens):
+        with pytest.raises(DataError, match=r"got the shape \[2\]; write prompts\[:1\]"):
+            read(prompts[0])
+        with pytest.raises(DataError, match="as a tensor of integers"):
+            read(prompts.tolist())

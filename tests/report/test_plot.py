@@ -73,6 +73,53 @@ def test_a_table_of_several_measures_asks_for_one() -> None:
     assert plot("auto", both, where={"measure": "one"}).axes[0].get_ylabel() == "accuracy"
 
 
+def two_measures() -> pl.DataFrame:
+    """As a sweep returns them, with one number that both have."""
+    shifts = {"one": 0.0, "two": -0.6}
+    return pl.concat(
+        [
+            TABLE.select(pl.lit(name).alias("measure"), "replica", "step", spearman=number + shift)
+            for name, shift in shifts.items()
+            for number in [pl.col("accuracy")]
+        ]
+    )
+
+
+@pytest.mark.parametrize("options", [{"y": "spearman"}, {"y": "spearman", "x": "step"}])
+def test_numbers_of_two_measures_are_not_averaged(options: dict[str, str]) -> None:
+    with pytest.raises(DataError, match="numbers of several measures: one, two"):
+        plot(two_measures(), **options)
+    with pytest.raises(DataError, match="would average them"):
+        plot("lines", two_measures(), **{"x": "step", **options})
+    alone = two_measures().with_columns(
+        spearman=pl.when(pl.col("measure") == "one").then("spearman")
+    )
+    assert mean_line(plot(alone, **options).axes[0]) == pytest.approx([0.2, 0.9])
+
+
+def test_measures_stand_on_an_axis_and_tell_lines_apart() -> None:
+    table = two_measures()
+    last = table.filter(pl.col("step") == 100)
+    (axes,) = plot(last, x="measure", y="spearman").axes
+    assert [one.get_text() for one in axes.get_xticklabels()] == ["one", "two"]
+    (axes,) = plot(table, y="spearman", series="measure").axes
+    lines = [one for one in axes.get_lines() if one.get_linestyle() != "None"]
+    means = [one.get_ydata()[-1] for one in lines]
+    assert sorted(means) == pytest.approx([0.3, 0.9])
+    assert len(plot(table, y="spearman", facet="measure").axes) == 2
+
+
+def test_only_shares_have_an_axis_from_zero_to_one() -> None:
+    """An error of .006 to .02 is not drawn at the foot of one."""
+    rows = {"n": [4, 4, 8, 8], "seed": [0, 1, 0, 1], "error": [0.02, 0.018, 0.006, 0.008]}
+    low, high = plot(pl.DataFrame(rows), y="error").axes[0].get_ylim()
+    assert -0.01 < low < 0.006
+    assert 0.02 < high < 0.03
+    shares = pl.DataFrame(rows).rename({"error": "accuracy_among"})
+    low, high = plot(shares, y="accuracy_among").axes[0].get_ylim()
+    assert low < 0 < 1 < high < 1.1
+
+
 def test_controls_are_grey_bands() -> None:
     """They are neither lines nor panels, and named in the legend."""
     rows = [

@@ -164,9 +164,22 @@ def test_what_a_users_graph_may_be() -> None:
 
 
 def test_an_edge_listed_both_ways_is_no_reverse_of_itself() -> None:
-    world = from_networkx(nx.DiGraph([("a", "b"), ("b", "a"), ("b", "c")])).build()
+    world = from_networkx(nx.DiGraph([("a", "b"), ("b", "a"), ("b", "c")]), edges="both").build()
     assert len(pairs(world, "edge")) == 3
     assert len(pairs(world, "reverse_edge")) == 1
+
+
+def test_a_directed_graph_keeps_its_directions() -> None:
+    links = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "c")]
+    world = from_networkx(nx.MultiDiGraph(links)).build()
+    named = {
+        (world.vocabulary.names[u], world.vocabulary.names[v]) for u, v in pairs(world, "edge")
+    }
+    assert named == {("a", "b"), ("b", "a"), ("b", "c")}
+    assert "reverse_edge" not in world.facts.role_names
+    assert "reverse_edge" in from_networkx(nx.Graph(links)).build().facts.role_names
+    with pytest.raises(DataError, match="expected a graph of networkx, got list"):
+        from_networkx(links)
 
 
 @given(

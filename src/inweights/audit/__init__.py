@@ -8,6 +8,7 @@ from inweights.audit.mend import Mended, mend, write_mended
 from inweights.audit.questions import held_out
 from inweights.audit.rows import token_counter
 from inweights.audit.write import write_augmented
+from inweights.support.border import guard_names
 
 __all__ = [
     "Audit",
@@ -28,3 +29,5 @@ __all__ = [
     "write_augmented",
     "write_mended",
 ]
+
+guard_names(__name__, __all__)

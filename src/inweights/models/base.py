@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from inweights.errors import ConfigError, DataError, check_names
 from inweights.models.layers import Embedding, Linear
 from inweights.models.packing import Packed, pack
+from inweights.support.border import guarded
 from inweights.support.progress import plural
 from inweights.support.showing import Card
 from inweights.worlds.arrays import Float, Int
@@ -54,6 +55,7 @@ class Model(nn.Module):
 
     _edits: Mapping[str, Edit] = {}
 
+    @guarded
     def __init__(
         self, replicas: int, vocabulary: int, candidates: Sequence[int] | None = None
     ) -> None:
@@ -122,11 +124,12 @@ class Model(nn.Module):
         Rows attend, columns are attended to: a row sums to 1 and is 0 beyond its own position.
 
         Raises:
-            ConfigError: The architecture has no attention.
+            ConfigError: The architecture has no attention, or the library cannot read it.
         """
         del tokens
         raise ConfigError(
-            f"{type(self).__name__} has no attention and therefore no attention patterns"
+            f"{type(self).__name__} has no attention and therefore no attention patterns; those of "
+            "GPTConfig and OneLayerConfig have"
         )
 
     def forward(
@@ -285,6 +288,7 @@ class Model(nn.Module):
 
         Raises:
             ConfigError: A layer is unknown, or the model was not run within the block.
+            DataError: A function returns no tensor, or one of another shape.
 
         Example:
             >>> from inweights.models import EmbMLPConfig
@@ -298,7 +302,8 @@ class Model(nn.Module):
         def marked_as_used(name: str, edit: Edit) -> Edit:
             def replace(state: Tensor) -> Tensor:
                 unused.discard(name)
-                return edit(state)
+                shape = tuple(state.shape)
+                return _checked(name, edit(state), shape)
 
             return replace
 
@@ -364,3 +369,19 @@ class Model(nn.Module):
     @staticmethod
     def _select(state: Tensor, at: Tensor | None) -> Tensor:
         return state if at is None else state.index_select(1, at)
+
+
+def _checked(layer: str, given: Any, shape: tuple[int, ...]) -> Tensor:
+    """What replaces a state: a tensor of its shape."""
+    if not isinstance(given, Tensor):
+        what = "nothing" if given is None else type(given).__name__
+        raise DataError(
+            f"the function that replaces '{layer}' returned {what}; return the new state, a tensor "
+            f"[R, S, D] of shape {list(shape)}, also after a change in place"
+        )
+    if tuple(given.shape) != shape:
+        raise DataError(
+            f"the function that replaces '{layer}' returned the shape {list(given.shape)}; the "
+            f"state has [R, S, D] = {list(shape)}, and so has what replaces it"
+        )
+    return given

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor
 
-from inweights.errors import ConfigError
+from inweights.errors import ConfigError, check_kind
 from inweights.models.configs import GPTConfig
 from inweights.models.gpt import GPT, Block
 from inweights.support.extras import optional
@@ -54,10 +54,7 @@ def to_transformers(model: GPT, replica: int = 0) -> GPT2LMHeadModel:
         >>> to_transformers(model, replica=1).config.n_positions
         8
     """
-    config = model.config
-    _refuse_what_gpt2_lacks(config)
-    if not -model.replicas <= replica < model.replicas:
-        raise ConfigError(f"there is no replica {replica}; the model has {model.replicas}")
+    config = _exportable(model, replica)
     transformers = optional("hf", "exporting a model")
     with torch.random.fork_rng(devices=[]):  # its own initialisation is overwritten below
         exported = transformers.GPT2LMHeadModel(
@@ -105,8 +102,8 @@ def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
         replica: Index of the replica; negative ones count from the end.
 
     Raises:
-        ConfigError: GPT-2 cannot express the architecture, there is no such replica, or
-            ``transformer_lens`` is not installed.
+        ConfigError: It is no GPT, GPT-2 cannot express the architecture, there is no such replica,
+            or ``transformer_lens`` is not installed.
 
     Example:
         >>> to_transformer_lens(GPTConfig(attention="uniform").build(vocabulary=9, seeds=[0]))
@@ -114,12 +111,25 @@ def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
         ...
         inweights.errors.ConfigError: GPT-2 cannot express gpt.attention = 'uniform'; ...
     """
+    _exportable(model, replica)
+    sources = optional("lens", "exporting a model", "transformer_lens.model_bridge.sources")
     exported = to_transformers(model, replica)
     exported.set_attn_implementation("eager")  # the only one that hands out its patterns
-    sources = optional("lens", "exporting a model", "transformer_lens.model_bridge.sources")
     return sources.build_bridge_from_module(
         exported, "GPT2LMHeadModel", hf_config=exported.config, model_name="inweights"
     )
+
+
+def _exportable(model: GPT, replica: int) -> GPTConfig:
+    """The config of a model, after checking that GPT-2 can express it."""
+    if not isinstance(model, GPT):
+        config = type(getattr(model, "config", model)).__name__
+        raise ConfigError(f"only a GPT can be exported, got a model of {config}")
+    check_kind("replica", replica, int)
+    _refuse_what_gpt2_lacks(model.config)
+    if not -model.replicas <= replica < model.replicas:
+        raise ConfigError(f"there is no replica {replica}; the model has {model.replicas}")
+    return model.config
 
 
 def from_transformers(model: GPT2LMHeadModel) -> GPT:

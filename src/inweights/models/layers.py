@@ -19,6 +19,7 @@ from inweights.errors import ConfigError, DataError
 from inweights.models.fused import layer_norm
 from inweights.models.initial_scale import Init
 from inweights.seeds import INITIALISATION, Streams
+from inweights.support.border import guarded
 from inweights.worlds.arrays import Float, Int
 
 Draw = Callable[[str, nn.Parameter, int], None]
@@ -64,6 +65,7 @@ class Linear(Layer):
         (3, 4, 5)
     """
 
+    @guarded
     def __init__(self, replicas: int, inputs: int, outputs: int, *, bias: bool = True) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(replicas, inputs, outputs))
@@ -92,6 +94,7 @@ class LayerNorm(Layer):
         width: Width ``D``.
     """
 
+    @guarded
     def __init__(self, replicas: int, width: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(replicas, width))
@@ -115,6 +118,7 @@ class Embedding(Layer):
         width: Width ``D``.
     """
 
+    @guarded
     def __init__(self, replicas: int, tokens: int, width: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(replicas, tokens, width))

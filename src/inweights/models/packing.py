@@ -68,15 +68,18 @@ def pack(groups: Sequence[Int[Tensor, "*R _ _"]], offset: int | Int[Tensor, "*_ 
         The batch, with the groups in the given order.
 
     Raises:
-        DataError: There is nothing to pack, or only some groups have a replica axis.
+        DataError: There is nothing to pack, something is no matrix of token ids, or only some
+            groups have a replica axis.
 
     Example:
         >>> batch = pack([torch.tensor([[5], [6]]), torch.tensor([[1, 2]])])
         >>> batch.tokens.tolist(), batch.positions.tolist(), batch.last.tolist()
         ([5, 6, 1, 2], [0, 0, 0, 1], [0, 1, 3])
     """
-    if not groups:
+    if not len(groups):
         raise DataError("no group of sequences was given")
+    for group in groups:
+        check_tokens(group)
     if len({group.dim() for group in groups}) > 1:
         raise DataError("either every group of sequences has a replica axis, or none has")
     tokens = torch.cat([group.flatten(-2) for group in groups], dim=-1)
@@ -89,6 +92,25 @@ def pack(groups: Sequence[Int[Tensor, "*R _ _"]], offset: int | Int[Tensor, "*_ 
     elif offset:
         positions = positions + offset
     return Packed(tokens, positions, shapes)
+
+
+def check_tokens(tokens: Any) -> None:
+    """Refuse what is no matrix of token ids, ``[B, T]`` or ``[R, B, T]``."""
+    if not isinstance(tokens, Tensor):
+        raise DataError(
+            f"expected token ids as a tensor of integers [B, T], got {type(tokens).__name__}; "
+            "torch.tensor(...) or torch.from_numpy(...) makes one"
+        )
+    if tokens.is_floating_point() or tokens.is_complex() or tokens.dtype == torch.bool:
+        raise DataError(f"expected token ids, which are integers, got {tokens.dtype}")
+    if tokens.dim() not in (2, 3):
+        one = "; write prompts[:1], or prompt[None], for a single prompt" * (tokens.dim() < 2)
+        raise DataError(
+            "expected token ids [B, T] (prompts, positions) or [R, B, T] (a matrix for each "
+            f"replica), got the shape {list(tokens.shape)}{one}"
+        )
+    if not tokens.shape[-1]:
+        raise DataError(f"a prompt has at least one token, got the shape {list(tokens.shape)}")
 
 
 def running_sums(

@@ -45,6 +45,10 @@ from inweights.probes.resemblance import entity_pairs as entity_pairs
 from inweights.probes.resemblance import resemblance as resemblance
 from inweights.probes.templates import templates as templates
 from inweights.probes.templates import winners as winners
+from inweights.support.border import guard_names
 
 #: Each name is written once, above.
-__all__ = [name for name, thing in list(vars().items()) if callable(thing)]
+__all__ = [
+    name for name, thing in list(vars().items()) if callable(thing) and thing is not guard_names
+]
+guard_names(__name__, __all__)

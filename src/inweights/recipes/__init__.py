@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from inweights.errors import ConfigError, nearest
+from inweights.support.border import guard_names
 
 if TYPE_CHECKING:
     from inweights.lab.grammar.recipe import Recipe
@@ -131,3 +132,6 @@ def register(recipe: Recipe) -> Recipe:
         raise ConfigError(f"a recipe '{recipe.name}' exists already; choose another name")
     _registered[recipe.name] = recipe
     return recipe
+
+
+guard_names(__name__, __all__)

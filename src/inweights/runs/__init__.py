@@ -10,6 +10,7 @@ from inweights.runs.environment import environment, repositories
 from inweights.runs.files import explained_writes, read_json, read_tables, write_json, write_tables
 from inweights.runs.folder import RunFolder
 from inweights.runs.store import RunStore, default_root
+from inweights.support.border import guard_names
 
 __all__ = [
     "About",
@@ -28,3 +29,5 @@ __all__ = [
     "write_tables",
     "written",
 ]
+
+guard_names(__name__, __all__)

@@ -33,6 +33,7 @@ from inweights.config import digest
 from inweights.errors import FolderError, RunError
 from inweights.runs.files import explained_writes, hash_of, read_json, read_tables, write_json
 from inweights.runs.manifest import MANIFEST, Manifest, files_of, is_whole, verify
+from inweights.support.border import guarded
 from inweights.support.links import within
 from inweights.support.publish import PARTIAL, publish_folder, remove
 
@@ -60,6 +61,7 @@ class RunFolder:
         old: Folder of a complete run that is being replaced, ``<hash>.old``.
     """
 
+    @guarded
     def __init__(self, root: Path, name: str, config: Mapping[str, Any]) -> None:
         self.root, self.path, self.config = root, root / name, dict(config)
         self.work = self.path.with_name(self.path.name + ".work")

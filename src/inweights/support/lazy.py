@@ -10,11 +10,14 @@ from importlib import import_module
 from pkgutil import get_data
 from typing import Any
 
+from inweights.support.border import at_the_border
+
 
 def lazily(package: str, *own: str) -> None:
     """Make public what a package imports below ``if TYPE_CHECKING`` as ``import name as name``.
 
-    Gives it ``__getattr__``, ``__dir__`` and ``__all__``.
+    Gives it ``__getattr__``, ``__dir__`` and ``__all__``. Functions come guarded: an argument that
+    they cannot work with is named (:mod:`inweights.support.border`).
 
     Args:
         package: Its ``__name__``.
@@ -32,11 +35,9 @@ def lazily(package: str, *own: str) -> None:
         home = homes.get(name)
         if home is None:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
-        return (
-            import_module(f"{home}.{name}")
-            if home == package
-            else getattr(import_module(home), name)
-        )
+        if home == package:
+            return import_module(f"{home}.{name}")
+        return at_the_border(getattr(import_module(home), name))
 
     public = sorted([*homes, *own])
     vars(module).update(__getattr__=get, __dir__=lambda: public, __all__=public)

@@ -24,6 +24,7 @@ from torch import Tensor
 
 from inweights.errors import RunError, WriteError
 from inweights.models.save import fingerprint
+from inweights.support.border import guarded
 from inweights.support.limits import open_file
 from inweights.support.publish import publish_file
 from inweights.worlds.arrays import Int
@@ -228,5 +229,6 @@ class Checkpoint(StateFile[ReplicaState]):
         (False, True, None)
     """
 
+    @guarded
     def __init__(self, path: str | Path, *, key: str, **options: Any) -> None:
         super().__init__(ReplicaState, path, key=key, **options)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inweights.errors import DataError, check_names
+from inweights.support.border import guarded
 
 Ids = NDArray[np.int64]
 
@@ -27,6 +28,7 @@ class Vocabulary:
         Vocabulary(3 tokens: 2 subject, 1 object)
     """
 
+    @guarded
     def __init__(self, groups: Mapping[str, Sequence[str]]) -> None:
         self.names: tuple[str, ...] = tuple(name for names in groups.values() for name in names)
         self._ids = {name: i for i, name in enumerate(self.names)}

@@ -15,6 +15,7 @@ import numpy as np
 
 from inweights.config import to_plain
 from inweights.errors import DataError
+from inweights.support.border import guarded
 from inweights.support.progress import plural
 from inweights.support.showing import Card
 from inweights.worlds.arrays import Bools, Float, Floats
@@ -54,6 +55,7 @@ class World:
     why_out_of_distribution: str = ""
     asks: str = ""
 
+    @guarded
     def __post_init__(self) -> None:
         object.__setattr__(self, "queries", self.queries.by_prompt())
         for kind, part in (("fact", self.facts), ("query", self.queries)):

@@ -235,7 +235,7 @@ def _check_alike(runs: Sequence[tuple[Asked, pl.DataFrame]]) -> None:
     """Refuse runs with other columns, or kinds of values, than the first one; warn of NaN."""
     name = runs[0][0].name
     found = [(in_words({**one.labels, "seed": one.seed}), table) for one, table in runs]
-    kinds = [(where, {c: _kind(d) for c, d in table.schema.items()}) for where, table in found]
+    kinds = [(where, {c: kind_of(d) for c, d in table.schema.items()}) for where, table in found]
     first = kinds[0][1]
     for where, own in kinds:
         pairs = [(kind, own.get(column)) for column, kind in first.items()]
@@ -262,7 +262,8 @@ def _check_alike(runs: Sequence[tuple[Asked, pl.DataFrame]]) -> None:
         )
 
 
-def _kind(dtype: pl.DataType) -> str:
+def kind_of(dtype: pl.DataType) -> str:
+    """Return the kind of a column's values, in a word; widths of numbers do not matter."""
     if dtype.is_numeric():
         return "number"
     known = {pl.String: "text", pl.Boolean: "truth value", pl.Null: "nothing"}

@@ -13,6 +13,7 @@ from inweights.lab.grammar.claim import Claim, Stating
 from inweights.lab.grammar.figure import Figure
 from inweights.lab.grammar.protocol_file import PaperProtocol, Reason
 from inweights.lab.grammar.trial import Plan
+from inweights.support.border import guarded
 from inweights.support.sources import RAISED, sources_of
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class Recipe:
     reasons: Sequence[Reason] = ()
     protocol: PaperProtocol | None = None
 
+    @guarded
     def __post_init__(self) -> None:
         if not self.scales or set(self.scales) != set(self.seeds):
             raise ConfigError(

@@ -9,12 +9,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from inweights.config import check_size, digest
-from inweights.errors import ConfigError, DataError, check_names
+from inweights.errors import ConfigError, DataError, check_kind, check_names
 from inweights.lab.grammar.labels import is_label
 from inweights.lab.grammar.score import Value
 from inweights.support.extras import check_extra
@@ -52,22 +52,33 @@ class Trial:
     model: ModelConfig | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Measure:
     """A probe whose result becomes a table.
 
     Attributes:
-        name: Name of the table that the results make; measures of one name share it.
         probe: ``probe(model, worlds, **options)`` returns a table with a column ``replica``.
+        name: Name of the table that the results make; measures of one name share it. By default
+            the probe's own.
+        options: What the probe takes besides model and worlds.
         every: Steps between measurements while the model learns (a column ``step`` is added); 0
             measures once, at the end.
         where: Only trials whose labels have these values are measured.
         first_seed: Whether only the first seed of every trial is measured.
         needs: The extra that the probe imports; missing, it is named before anything is trained.
+
+    Raises:
+        ConfigError: The probe is no function, or an option is of the wrong type.
+
+    Example:
+        >>> import inweights as iw
+        >>> iw.Measure(iw.probes.margins, where={"identity": True}).name
+        'margins'
     """
 
-    name: str
     probe: Probe
+    _: KW_ONLY
+    name: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     every: int = 0
     where: Mapping[str, Value] = field(default_factory=dict)
@@ -75,6 +86,14 @@ class Measure:
     needs: str = ""
 
     def __post_init__(self) -> None:
+        if not callable(self.probe):
+            raise ConfigError(
+                f"a measure takes a probe, such as iw.probes.accuracy, got {self.probe!r}"
+            )
+        if not self.name:
+            object.__setattr__(self, "name", _name(self.probe))
+        for option in ("options", "where"):
+            check_kind(f"measure '{self.name}': {option}", getattr(self, option), Mapping)
         check_size(f"measure '{self.name}': every", self.every, least=0, most=10**9)
 
     @cached_property

@@ -12,7 +12,15 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import CautionWarning, ConfigError
-from inweights.lab.engine.collect import Effort, How, KeptModel, collect, kept_models, watched
+from inweights.lab.engine.collect import (
+    Effort,
+    How,
+    KeptModel,
+    collect,
+    kept_models,
+    kind_of,
+    watched,
+)
 from inweights.lab.grammar import axes
 from inweights.lab.grammar.controls import cautions, with_controls
 from inweights.lab.grammar.recipe import choose_seeds
@@ -126,8 +134,7 @@ class Study:
         asked = {one.name: tables[one.name] for one in made}
         if len(asked) == 1:
             return next(iter(asked.values()))
-        several = [t.select(pl.lit(name).alias("measure"), pl.all()) for name, t in asked.items()]
-        return pl.concat(several, how="diagonal_relaxed")
+        return _side_by_side(asked)
 
     def forecast(self, *, jobs: int = 0, **how: Unpack[How]) -> Forecast:
         """Return what :meth:`run` would do: runs, steps, minutes, memory. Nothing is stored."""
@@ -141,6 +148,26 @@ class Study:
     def models(self, **where: Value) -> list[KeptModel]:
         """Return the models that a study kept, by values of varied settings, and ``seed``."""
         return kept_models(self.trials, self._seeds, self.store, where=where)
+
+
+def _side_by_side(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return the rows of several measures, with a column ``measure``; no column changes its kind.
+
+    Where two measures have a column of one name and different kinds, numbers and text, say, that
+    of the later one is called ``MEASURE.COLUMN``.
+    """
+    kinds: dict[str, str] = {}
+    parts = []
+    for measure, table in tables.items():
+        other: dict[str, str] = {}
+        for column, dtype in table.schema.items():
+            kind = kind_of(dtype)
+            if kinds.get(column, "nothing") == "nothing":
+                kinds[column] = kind
+            elif kind not in ("nothing", kinds[column]):
+                other[column] = f"{measure}.{column}"
+        parts.append(table.rename(other).select(pl.lit(measure).alias("measure"), pl.all()))
+    return pl.concat(parts, how="diagonal_relaxed")
 
 
 def sweep(

@@ -10,6 +10,7 @@ import polars as pl
 from inweights.errors import DataError
 from inweights.lm.model.data import found_in, read_part, read_table
 from inweights.seeds import EVALUATION, Streams
+from inweights.support.border import guarded
 
 _NEEDED = ("role", "prompt", "answer", "candidates")
 
@@ -48,6 +49,7 @@ class Question:
     itself: bool = False
     facts: tuple[int, ...] = ()
 
+    @guarded
     def __post_init__(self) -> None:
         if not 0 <= self.label < len(self.candidates):
             raise DataError(

@@ -31,6 +31,7 @@ from inweights.models.outside.modules import (
 )
 from inweights.models.outside.rowwise import Noise, Rows
 from inweights.models.packing import Packed
+from inweights.support.border import guarded
 from inweights.worlds.arrays import Float, Int
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Wrapped(Model):
     buffers that differ between modules, are buffers with a replica axis; other buffers are shared.
     """
 
+    @guarded
     def __init__(self, config: WrapConfig, *, vocabulary: int, seeds: Sequence[int]) -> None:
         super().__init__(len(seeds), vocabulary)
         self.config = config
@@ -100,6 +102,16 @@ class Wrapped(Model):
         if table in self._shared:
             return find(self, self._shared[table])[: self.vocabulary].expand(self.replicas, -1, -1)
         return find(self, self._own[table])[:, : self.vocabulary] if table else None
+
+    def attention_patterns(
+        self, tokens: Int[Tensor, "*R B T"]
+    ) -> dict[str, Float[Tensor, "R B H T T"]]:
+        del tokens
+        raise ConfigError(
+            f"a wrapped {type(self._base[0]).__name__} has no attention patterns that the library "
+            "can read; GPTConfig and OneLayerConfig have. A module of your own can return its "
+            "weights as the output of a part, which hidden(layers=[...]) then reads"
+        )
 
     def states(self, batch: Packed) -> dict[str, Float[Tensor, "R S D"]]:
         return self._states(batch, self._form.states)
@@ -236,7 +248,7 @@ class Wrapped(Model):
         def edited(name: str, state: Tensor) -> Tensor:
             if (edit := self._edits.get(name)) is None:
                 return state
-            return rows.apply(lambda x: edit(x.flatten(1, 2)).view_as(x), state)
+            return rows.apply(lambda x: edit(x.flatten(1, 2)).reshape(x.shape), state)
 
         def hook(name: str) -> Any:
             def pass_by(_: nn.Module, __: Any, output: Any) -> Any:

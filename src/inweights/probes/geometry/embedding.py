@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from inweights.errors import DataError, nearest
 from inweights.models.configs import Node2VecConfig
 from inweights.models.node2vec import Node2Vec
+from inweights.support.border import guarded
 from inweights.worlds.arrays import Num
 from inweights.worlds.world import World
 
@@ -65,6 +66,7 @@ class Embedding:
     vectors: Num[NDArray[Any], "... N D"]
     source: str = "the embedding"
 
+    @guarded
     def __post_init__(self) -> None:
         shape = self.vectors.shape
         if self.vectors.ndim not in (2, 3) or 0 in shape:

@@ -132,6 +132,33 @@ def require(
         )
 
 
+#: The column that tells the measures of a sweep apart.
+MEASURE = "measure"
+
+
+def refuse_mixed(drawing: str, table: pl.DataFrame, y: str, *used: str | None) -> None:
+    """Refuse to average numbers of several measures, where nothing drawn tells these apart.
+
+    Args:
+        drawing: Name of the drawing, for the message.
+        table: Rows that are drawn.
+        y: Column of numbers.
+        used: Columns on an axis, and those that tell lines and panels apart.
+
+    Raises:
+        DataError: ``y`` has values of several measures; names them.
+    """
+    if MEASURE not in table.columns or MEASURE in used or table[MEASURE].dtype != pl.String:
+        return
+    names = table.filter(pl.col(y).is_not_null())[MEASURE].drop_nulls()
+    if (found := names.unique(maintain_order=True).to_list())[1:]:
+        raise DataError(
+            f"'{y}' holds numbers of several measures: {', '.join(found)}; the drawing '{drawing}' "
+            f'would average them. Draw one, table.filter(measure="{found[0]}"), or tell them apart '
+            'by facet="measure" or series="measure"'
+        )
+
+
 def in_order(values: Sequence[Any], order: Sequence[str] | None) -> list[Any]:
     """Return ``values`` with those named in ``order`` first, the rest as they come.
 

@@ -42,7 +42,7 @@ class Auto:
         table: Rows of a sweep, with a column ``seed``.
         y: Column of numbers; that of the probe's declaration if left out.
         where: Values that columns have in the rows that are drawn.
-        y_limits: Least and greatest value shown; 0 and 1 where all values lie between.
+        y_limits: Least and greatest value shown; for a share, by its name, 0 and 1.
     """
 
     table: pl.DataFrame
@@ -70,7 +70,7 @@ class Auto:
         x = x or next((name for name in varied if table[name].dtype.is_numeric()), None)
         rest = [n for n in (*varied, *keys) if n not in (x, y, self.series, self.facet)]
         limits = self.y_limits or (shown.limits if shown else None)
-        if limits is None and _end(table[y], "min") >= 0 and _end(table[y], "max") <= 1:
+        if limits is None and _is_share(table[y]):
             limits = (0.0, 1.0)
         if x is None or not table[x].dtype.is_numeric():
             # Names on the axis: those of x, or the first that tell rows apart.
@@ -105,15 +105,38 @@ class Auto:
         for name, value in (self.where or {}).items():
             table = table.filter(pl.col(name) == pl.lit(value))
         tidy.require("auto", table, {})
-        if "measure" in table.columns:  # a sweep with several measures, of which one is drawn
-            if self.y is None and table["measure"].n_unique() > 1:
-                names = ", ".join(table["measure"].unique(maintain_order=True))
-                raise DataError(
-                    f'the table holds several measures: {names}; draw one, where={{"measure": …}}'
-                )
-            empty = [n for n in table.columns if table[n].null_count() == len(table)]
-            table = table.drop("measure", *empty)
-        return table
+        return self._of_one_measure(table) if tidy.MEASURE in table.columns else table
+
+    def _of_one_measure(self, table: pl.DataFrame) -> pl.DataFrame:
+        """The rows of a sweep with several measures that have the number drawn."""
+        split = (self.x, self.series, self.facet)
+        if self.y is not None:
+            table = table.filter(pl.col(self.y).is_not_null())
+            tidy.require("auto", table, {})
+            tidy.refuse_mixed("auto", table, self.y, *split)
+        elif table[tidy.MEASURE].n_unique() > 1:
+            names = ", ".join(map(str, table[tidy.MEASURE].unique(maintain_order=True)))
+            raise DataError(
+                f'the table holds several measures: {names}; draw one, where={{"measure": …}}, or '
+                "name the number that they share, y"
+            )
+        empty = [n for n in table.columns if table[n].null_count() == len(table)]
+        return table.drop(*([] if tidy.MEASURE in split else [tidy.MEASURE]), *empty)
+
+
+#: Words in the name of a column that holds a share: its axis is the whole range, 0 to 1.
+_SHARES = (
+    "accuracy", "accuracies", "share", "recall", "precision", "hit", "hits", "exact", "success",
+    "probability", "chance", "fraction", "proportion", "correct", "right",
+)  # fmt: skip
+
+
+def _is_share(column: pl.Series) -> bool:
+    """Whether a column holds shares, by its name, or truth values, and lies between 0 and 1."""
+    named = not {*column.name.lower().replace("-", "_").split("_")}.isdisjoint(_SHARES)
+    if not (named or column.dtype == pl.Boolean):
+        return False
+    return _end(column, "min") >= 0 and _end(column, "max") <= 1
 
 
 def _only_number(table: pl.DataFrame) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from inweights.errors import ConfigError, check_names
+from inweights.support.border import guarded
 from inweights.training.observers import Observer, Step
 from inweights.training.trackers.tools import TOOLS, Tool, module_of
 
@@ -57,6 +58,7 @@ class Tracker(Observer):
         inweights.errors.ConfigError: unknown tracker 'wandbb'; did you mean 'wandb'? ...
     """
 
+    @guarded
     def __init__(
         self,
         tool: str,

@@ -255,11 +255,13 @@ def from_networkx(graph: Any, **settings: Any) -> Graph:
     """Return the config of a ``networkx`` graph; its edges become part of the settings.
 
     Args:
-        graph: Any kind. Labels become text, parallel edges count once, weights are ignored.
-        settings: Further settings of :class:`Graph`, such as ``self_edges=True``.
+        graph: Any kind. Labels become text, parallel edges count once, weights are ignored. Of a
+            directed graph each edge is trained in its own direction, of another one in both.
+        settings: Further settings of :class:`Graph`, such as ``self_edges=True``, or
+            ``edges="both"`` for both directions of a directed graph.
 
     Raises:
-        DataError: Two labels are the same as text, or there is no edge.
+        DataError: It is no graph, two labels are the same as text, or there is no edge.
 
     Example:
         >>> import networkx
@@ -269,6 +271,8 @@ def from_networkx(graph: Any, **settings: Any) -> Graph:
     """
     edges = from_graph(graph)
     links, lone = [list(link) for link in edges.links], _lone(edges)
+    if graph.is_directed():
+        settings.setdefault("edges", "forward")
     return Graph(shape="edges", links=links, lone=lone, **settings)
 
 

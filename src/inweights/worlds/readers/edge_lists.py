@@ -264,6 +264,8 @@ def from_graph(graph: Any) -> EdgeList:
 
     Labels become text. Parallel edges count once; weights and keys are ignored.
     """
+    if not all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed")):
+        raise DataError(f"expected a graph of networkx, got {type(graph).__name__}")
     labels = {node: str(node) for node in graph.nodes}
     if len(set(labels.values())) < len(labels):
         seen: set[str] = set()

@@ -1,0 +1,169 @@
+"""The border of the library: an argument that a public function cannot work with is named.
+
+Functions trust each other's arguments, and check what only they know. Where one of Python's own
+errors comes out of a public function all the same, such as ``'NoneType' object has no attribute
+'facts'``, :func:`guarded` says which argument did not fit, and keeps that error as the cause. It
+does nothing while no error is raised. Public packages apply it (:mod:`inweights.support.lazy`).
+"""
+
+import inspect
+import re
+import sys
+import sysconfig
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, wraps
+from pathlib import Path
+from types import FunctionType, TracebackType
+from typing import Any, ParamSpec, TypeVar
+
+from inweights.errors import DataError, InweightsError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+#: Errors that say what happened, not that an argument did not fit.
+_PASS = (InweightsError, Warning, OSError, MemoryError, ImportError, NotImplementedError)
+_LIBRARY = str(Path(__file__).parents[1])
+_OTHERS = (
+    sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sysconfig.get_path("platlib"),
+    sys.prefix, sys.base_prefix,
+)  # fmt: skip
+#: Code without a file that is Python's own or numpy's.
+_UNNAMED = ("<frozen", "<string>", "<__array_function__")
+#: Names in annotations of what a value of these types fits.
+_FITTING: tuple[tuple[type | tuple[type, ...], set[str]], ...] = (
+    ((list, tuple, range), {"Sequence", "Iterable", "Collection", "ArrayLike"}),
+    (Mapping, {"Mapping", "dict"}),
+    (int, {"int", "float"}),
+    ((str, Path), {"str", "Path", "PathLike", "StrPath"}),
+)
+_ARRAYS = {"Tensor", "ndarray", "NDArray", "Float", "Int", "Bool", "Ids", "ArrayLike"}
+_LONGEST = 60
+
+
+def at_the_border(thing: Any) -> Any:
+    """Return a function of the library as users call it; everything else as it is."""
+    own = isinstance(thing, FunctionType) and thing.__module__.startswith("inweights")
+    return _guarded_once(thing) if own else thing
+
+
+@cache
+def _guarded_once(function: FunctionType) -> Any:
+    """The same for every package that makes a function public."""
+    return guarded(function)
+
+
+def guard_names(package: str, names: Sequence[str]) -> None:
+    """Give a package the guarded form of its public functions, where it loads them itself."""
+    held = vars(sys.modules[package])
+    held.update({name: at_the_border(held[name]) for name in names})
+
+
+def guarded(function: Callable[P, T]) -> Callable[P, T]:
+    """Return the function with an error that names the argument it could not work with.
+
+    What a user's own code raises, a function that is passed in, say, is raised as it is; so is
+    Python's error of a call that lacks an argument.
+
+    Args:
+        function: A public function, or a method.
+
+    Raises:
+        DataError: As the result is called: with the argument, what was expected and what was given.
+
+    Example:
+        >>> def halves(sizes: "Sequence[int]") -> list[float]:
+        ...     return [size / 2 for size in sizes]
+        >>> guarded(halves)(None)
+        Traceback (most recent call last):
+        ...
+        inweights.errors.DataError: halves got sizes = None, expected Sequence[int] ('NoneType'
+        object is not iterable)
+    """
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except _PASS:
+            raise
+        except Exception as error:
+            if (text := _explained(function, args, kwargs, error)) is None:
+                raise
+            raise DataError(text) from error
+
+    return checked
+
+
+def _explained(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    error: Exception,
+) -> str | None:
+    """What to say of an error; nothing where it is about no argument of this function."""
+    if "memory" in str(error).lower() or _is_of_others(error.__traceback__):
+        return None
+    if function.__name__ == "__post_init__":  # of a dataclass, whose fields are its arguments
+        given: Mapping[str, Any] = vars(args[0])
+        kinds = {name: _expected(type(args[0]).__annotations__.get(name, "")) for name in given}
+    else:
+        signature = inspect.signature(function)
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError:
+            return None
+        kinds = {name: _expected(signature.parameters[name].annotation) for name in given}
+    misfits = [name for name, value in given.items() if not _fits(value, kinds[name])]
+    parts = [
+        f"{name} = {_shown(given[name])}" + (f", expected {kinds[name]}" if kinds[name] else "")
+        for name in misfits or given
+        if name != "self"
+    ]
+    name = function.__qualname__.removesuffix(".__init__").removesuffix(".__post_init__")
+    why = str(error).partition("\n")[0] or type(error).__name__
+    return f"{name} got {'; '.join(parts) or 'no argument'} ({why})"
+
+
+def _is_of_others(trace: TracebackType | None) -> bool:
+    """Whether a user's own code raised it, also by what it called of an installed package."""
+    others = False
+    while trace:
+        file = trace.tb_frame.f_code.co_filename
+        if file.startswith(_LIBRARY):
+            others = False
+        elif not file.startswith((*_OTHERS, *_UNNAMED)) and "site-packages" not in file:
+            others = True
+        trace = trace.tb_next
+    return others
+
+
+def _expected(kind: Any) -> str:
+    """The type of a parameter in words, as its annotation says it."""
+    if kind is inspect.Parameter.empty:
+        return ""
+    text = kind if isinstance(kind, str) else inspect.formatannotation(kind)
+    return re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z])", "", text)  # without modules
+
+
+def _fits(value: Any, expected: str) -> bool:
+    """Whether a value is of a type that an annotation names."""
+    words = {*re.findall(r"[A-Za-z_]\w*", expected)}
+    if not words or words & {"Any", "object"}:
+        return True
+    if value is None:
+        return "None" in words
+    own = {kind.__name__ for kind in type(value).__mro__} - {"object"}
+    if own & words or (callable(value) and "Callable" in words):
+        return True
+    if own & {"ndarray", "Tensor"} and words & _ARRAYS:
+        return True
+    return any(isinstance(value, kinds) and names & words for kinds, names in _FITTING)
+
+
+def _shown(value: Any) -> str:
+    """A value in a few words."""
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return f"{type(value).__name__} of shape {list(shape)}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
