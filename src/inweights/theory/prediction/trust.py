@@ -31,7 +31,8 @@ def trust(prediction: Prediction) -> str:
     if (prediction.queries["role"] == "chain").any():
         besides = (
             f"{subject} does not apply to individual chains of three facts or more, of which "
-            f"networks answered {CHAINS[0]:.2f} to {CHAINS[1]:.2f} as predicted; try --by training. "
+            f"networks answered {CHAINS[0]:.2f} to {CHAINS[1]:.2f} as predicted; try --by "
+            "training. "
         )
     if has_phrased(prediction.world.facts):
         besides += (
