@@ -50,7 +50,12 @@ def lines(header: str = "", delimiter: str = ",", order: tuple[int, ...] = (0, 1
         lines("", "\t", (0, 2, 1)),
         lines("", "\t", (1, 0, 2)),
         "\n".join(f'"{s}","{r}","{o}"' for s, r, o in TRIPLES),
+        "\n".join(f'"{s}", "{r}", "{o}"' for s, r, o in TRIPLES),
         "\n".join(f"“{s}”,“{r}”,“{o}”" for s, r, o in TRIPLES),
+        "\n".join(str(row) for row in TRIPLES),
+        "\n".join(json.dumps(row) + "," for row in TRIPLES),
+        "Source,Target,Type,Id,Label,Weight\n"
+        + "\n".join(f"{s},{o},Directed,{k},{r},1" for k, (s, r, o) in enumerate(TRIPLES)),
         "| subject | relation | object |\n|---|---|---|\n"
         + "\n".join(f"| {s} | {r} | {o} |" for s, r, o in TRIPLES),
     ],
@@ -181,7 +186,13 @@ def test_columns_by_name_or_number(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "should"),
-    [("[[Oslo]]", "Oslo"), ("MÃ¼ller", "Müller"), ("'Oslo'", "Oslo"), ("R&amp;D", "R&D")],
+    [
+        ("[[Oslo]]", "Oslo"),
+        ("[[Os|Oslo]]", "Oslo"),
+        ("MÃ¼ller", "Müller"),
+        ("'Oslo'", "Oslo"),
+        ("R&amp;D", "R&D"),
+    ],
 )
 def test_broken_names_are_named_and_mended(tmp_path: Path, name: str, should: str) -> None:
     path = tmp_path / "f.csv"
@@ -208,3 +219,20 @@ def test_a_wide_table_of_three_columns_is_no_table_of_triples(tmp_path: Path) ->
     with pytest.raises(DataError, match=r"seems to be no relation.*--wide"):
         read_knowledge(path, header=True)
     assert len(read_knowledge(path, wide=True)) == 6
+
+
+def test_brackets_around_names_are_no_brackets_around_lines(tmp_path: Path) -> None:
+    path = tmp_path / "f.csv"
+    path.write_text("[[Ana]],in,[[Oslo]]\n[[Ben]],in,[[Rom]]\n")
+    assert facts_of(read_knowledge(path))[0] == ("[[Ana]]", "in", "[[Oslo]]")
+
+
+@pytest.mark.parametrize(
+    "text", ["in(ana, oslo).\nin(ben, rom).\n", "- subject: Ana\n  relation: in\n"]
+)
+def test_too_few_columns_are_refused_whatever_stands_in_the_first_row(
+    tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "f.txt").write_text(text)
+    with pytest.raises(DataError, match="a fact has a subject, a relation and an object"):
+        read_knowledge(tmp_path / "f.txt")

@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 def text_rows(path: Path, text: str, layout: Layout, remarks: list[Remark]) -> Iterator[Row]:
     """Yield the facts of delimited text; what was assumed is added to ``remarks``."""
-    table = read_cells(path, text, least=3)
+    table = read_cells(path, _without_brackets(text, remarks), least=3)
     remarks += table.remarks
     names = [cell.strip().lower() for cell in table.rows[0][1]] if table.rows else []
     if published.is_two_hop(names):
@@ -45,6 +45,30 @@ def text_rows(path: Path, text: str, layout: Layout, remarks: list[Remark]) -> I
         yield from (Row(line, fact) for line, fact in export_facts(path, table.rows, remarks))
     else:
         yield from table_rows(path, table.rows, layout, remarks)
+
+
+def _without_brackets(text: str, remarks: list[Remark]) -> str:
+    """Text without the brackets that stand around every line, as Python writes tuples."""
+    lines = [line.strip() for line in text.split("\n")]
+    written = [line.rstrip(",;.") for line in lines if line]
+    pairs = {(line[:1], line[-1:]) for line in written}
+    if len(written) < 2 or len(pairs) != 1 or not pairs <= {("(", ")"), ("[", "]"), ("<", ">")}:
+        return text
+    if (pairs == {("<", ">")} and "://" in text) or not all(map(_is_balanced, written)):
+        return text
+    said = "every line stands in brackets, which are left out"
+    remarks.append(Remark("cells", (), said))
+    return "\n".join(line.rstrip(",;.")[1:-1] if line else "" for line in lines)
+
+
+def _is_balanced(line: str) -> bool:
+    """Whether the first bracket of a line closes with its last: not so in ``[a],in,[b]``."""
+    depth = 0
+    for letter in line[1:-1]:
+        depth += (letter == line[0]) - (letter == line[-1])
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def table_rows(

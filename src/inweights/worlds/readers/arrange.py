@@ -36,6 +36,8 @@ _SHAPES = tuple(
         r"\d+[.:]\S*",
     )
 )
+#: What Gephi writes in a column called type.
+_DIRECTIONS = {"directed", "undirected", "mutual"}
 #: Cells that are shown of a row.
 _SHOWN = 8
 
@@ -105,6 +107,7 @@ def arrange(
     """
     if not rows:
         return Arranged(dict(zip(needed, range(len(needed)), strict=True)), (), rows, [])
+    _refuse_narrow(path, rows, needed)
     line, first = rows[0]
     first = [cell.strip().removeprefix("#").strip() for cell in first]
     named = any(not column.isdigit() for column in layout.columns)
@@ -121,7 +124,7 @@ def arrange(
     if layout.columns:
         places = _chosen(layout.columns, first if header else (), len(first), needed)
     else:
-        known = places_of(first, needed) if header else None
+        known = _known_places(first, body, needed) if header else None
         places = known or _by_content(path, body, first if header else (), needed, remarks)
     unread = [name for k, name in enumerate(first) if k not in places.values()]
     if header and unread:
@@ -129,6 +132,28 @@ def arrange(
             Remark("columns", (line,), f"columns that are not read: {_listed(unread)}", True)
         )
     return Arranged(places, tuple(first) if header else (), body, remarks)
+
+
+def _known_places(
+    header: Sequence[str], rows: Rows, needed: Sequence[str]
+) -> dict[str, int] | None:
+    """Places by the words of a header; a type that is a direction, as in Gephi, is no relation."""
+    found = places_of(header, needed)
+    if found and "relation" in needed:
+        place = found["relation"]
+        kinds = {cells[place].strip().lower() for _, cells in rows if place < len(cells)}
+        if kinds and kinds <= _DIRECTIONS:
+            others = ["" if k == place else name for k, name in enumerate(header)]
+            return places_of(others, needed)
+    return found
+
+
+def _refuse_narrow(path: str | Path, rows: Rows, needed: Sequence[str]) -> None:
+    """Refuse a table of facts with fewer than three columns, whatever its first row is."""
+    width = max(len(cells) for _, cells in rows)
+    if width < len(needed):
+        found = order_of([[""] * width], tuple(needed), named=False)
+        raise DataError(f"{path}: {found.refused}")
 
 
 def _is_header(

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from inweights.support.progress import plural
 from inweights.worlds.readers.headers import EDGES
 
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)*(e[+-]?\d+)?", re.IGNORECASE)
@@ -58,7 +59,9 @@ def _edges(columns: Sequence[Sequence[str]], usual: tuple[int, ...]) -> Order:
     numbers = [all(map(_NUMBER.fullmatch, column)) for column in columns]
     if len(columns) == 3 and numbers[2]:
         return Order(usual, "the third column, of numbers, is a weight and is not read")
-    if len(columns) == 2 or len(columns) < 2:
+    if len(columns) < 2:
+        return Order(usual, refused="1 column; an edge has two ends: lines 'u=v', or 'u,v'")
+    if len(columns) == 2:
         return Order(usual)
     return Order(
         usual,
@@ -68,11 +71,12 @@ def _edges(columns: Sequence[Sequence[str]], usual: tuple[int, ...]) -> Order:
 
 
 def _facts(columns: Sequence[Sequence[str]], usual: tuple[int, ...], *, named: bool) -> Order:
-    if len(columns) == 2:
+    if len(columns) < 3:
         return Order(
             usual,
-            refused="2 columns; a fact has a subject, a relation and an object. For a graph of "
-            "such pairs use 'inweights atlas'",
+            refused=f"{plural(len(columns), 'column')}; a fact has a subject, a relation and an "
+            "object, with a comma, tab or semicolon between. For a graph of pairs use 'inweights "
+            "atlas'",
         )
     if len(columns) != 3:
         wide = "--wide if each column is a relation of the first, or " if len(columns) > 3 else ""

@@ -19,6 +19,7 @@ from inweights.worlds.readers.remark import Remark
 DELIMITERS = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", " ": "space"}
 #: Lines that the delimiter is found by.
 _SAMPLE = 50
+_SPACED = re.compile(r'\s*"[^"]*"\s*[,;|]\s+"')
 _RULER = re.compile(r"[\s:=+-]*-[\s:=+-]*")
 
 
@@ -116,7 +117,11 @@ def _sample(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 def _parsed(
     path: Path, text: str, delimiter: str, expected: str
 ) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    # A space before an opening quote is no part of the cell, where all cells are so.
+    spaced = all(map(_SPACED.match, islice(filter(str.strip, text.split("\n")), _SAMPLE)))
+    reader = csv.reader(
+        io.StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=spaced
+    )
     while True:
         number = reader.line_num + 1
         try:
