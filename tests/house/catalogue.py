@@ -1,4 +1,6 @@
-"""``make records``: what the catalogue of recipes keeps, ``index.jsonl`` and ``minutes.json``.
+"""``make records``: what the catalogue of recipes keeps.
+
+That is ``index.jsonl``, ``protocols.json`` and ``minutes.json``.
 
 ``python -m tests.house.catalogue`` writes the index; with names of recipes, or ``all``, it also
 estimates their minutes. A few steps of each training and a few of the other tasks are tried out, so
@@ -24,7 +26,7 @@ from inweights.lab.grammar.recipe import Recipe
 from inweights.lab.studies.cost import forecast
 from inweights.laboratory import find
 from inweights.recipes import get_recipe, is_built_in, recipe_names
-from inweights.recipes.catalogue import index
+from inweights.recipes.catalogue import index, protocols
 from inweights.recipes.catalogue.minutes import FILE, Timing, pace, timings
 from inweights.recipes.catalogue.settings import extras
 from inweights.runs.tables.store import Store
@@ -44,6 +46,13 @@ def built_in() -> list[str]:
 def current() -> bytes:
     """What the index has to hold, by the recipes as they are."""
     return b"".join(msgspec.json.encode(index.read_entry(name)) + b"\n" for name in built_in())
+
+
+def current_protocols() -> bytes:
+    """What is stored of how near recipes are to their papers, as it is computed now."""
+    found = {name: protocols.beside_paper(get_recipe(name)) for name in built_in()}
+    kept = {name: one for name, one in found.items() if one}
+    return msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n"
 
 
 def estimate(recipe: Recipe) -> Timing:
@@ -95,4 +104,5 @@ def write_minutes(names: list[str]) -> None:
 
 if __name__ == "__main__":
     (HERE / index.FILE).write_bytes(current())
+    (HERE / protocols.FILE).write_bytes(current_protocols())
     write_minutes(sys.argv[1:])

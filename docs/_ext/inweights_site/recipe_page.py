@@ -8,11 +8,14 @@ from typing import Any
 
 from inweights.lab.engine.outcome import figures_asked
 from inweights.lab.grammar.claim import NO_TEXT, NO_WORDS, SIGNS, ClaimResult
+from inweights.lab.grammar.differences import WHOSE, compare, table_of
 from inweights.lab.grammar.recipe import split_ours
 from inweights.lab.grammar.verdict import closeness
 from inweights.recipes.catalogue.citations import citations
 from inweights.recipes.catalogue.minutes import cost_of
+from inweights.recipes.catalogue.protocols import SCALE
 from inweights.recipes.catalogue.settings import OWN, settings
+from inweights.report.pages.beside_paper import in_numbers
 from inweights.report.pages.claims import interval_bar
 from inweights.support.progress import plural
 from inweights_site.board import PAPERS, Entry, picture, tally
@@ -69,6 +72,7 @@ def page(entry: Entry) -> str:
             "## Settings",
             "",
             *_settings(entry),
+            *_beside_paper(entry),
             "",
             "## Cite",
             "",
@@ -202,6 +206,25 @@ def _settings(entry: Entry) -> Iterator[str]:
     if sentences:
         yield from ("", "Ours, not the paper's:", "")
         yield from (f"- {words(choice)}" for choice in sentences)
+
+
+def _beside_paper(entry: Entry) -> Iterator[str]:
+    """What is ours and what is smaller, beside what the paper and its code state."""
+    recipe = entry.recipe
+    if recipe.protocol is None:
+        return
+    rows = table_of(compare(recipe, SCALE))
+    paper = recipe.protocol.paper
+    yield from ("", "## Beside the paper", "")
+    yield words(f"{in_numbers(rows)}, at scale {SCALE}. Text: {paper.version}. Code: {paper.code}.")
+    shown = [row for row in rows if row.whose in ("ours", "smaller")]
+    cells = [
+        [code(row.setting), *map(words, (row.value, WHOSE[row.whose], row.stated, row.why))]
+        for row in shown
+    ]
+    if cells:
+        yield ""
+        yield from table(["setting", "here", "whose", "stated", "why"], cells)
 
 
 def _short(value: Any) -> str:

@@ -87,12 +87,29 @@ def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False)
         return
     _, sentences = split_ours(recipe.ours)
     if sentences:
-        say(("\nOur choices, not the paper's", "bold"))
+        say((f"\n{_choices(recipe)}", "bold"))
         whole = full or sum(1 + len(text) // WIDTH for text in sentences) <= _OURS
         for text in sentences:
             out.print(f"- {text if whole else cut(text, WIDTH - 2)}")
     told = f"inweights describe {recipe.name} PART, or --full"
     say((f"\n{told}\ninweights run {recipe.name} --set KEY=VALUE", "dim"))
+
+
+def _choices(recipe: Recipe) -> str:
+    """Heading of what is ours: how many settings are, where they were compared with the paper."""
+    from inweights.recipes.catalogue.protocols import stored
+
+    found = stored().get(recipe.name)
+    if found is None:
+        return "Our choices, not the paper's"
+    counted = {
+        whose: found.settings.get(whose, 0) for whose in ("ours", "smaller", "code", "paper")
+    }
+    ours, smaller, code, paper = counted.values()
+    return (
+        f"Our choices: of {sum(counted.values())} settings {ours} ours, {smaller} smaller, "
+        f"{code} the code's, {paper} the paper's"
+    )
 
 
 def models(known: Sequence[Card], *, json: bool) -> None:

@@ -23,6 +23,7 @@ from inweights.laboratory.ledger.lines import (
     RuleChange,
     Stated,
 )
+from inweights.recipes.catalogue.protocols import computed_protocol, farther
 from inweights.support.progress import plural
 
 if TYPE_CHECKING:
@@ -119,9 +120,15 @@ def markdown(results: Sequence[ClaimResult], scale: str, kept: Board | None = No
 
 
 def _published(claim: ClaimResult) -> str:
-    """The protocol's sign, what the paper prints, and whether the size is that."""
+    """The protocol's sign, what the paper prints, and whether the size is that.
+
+    Beside the sign that was stated stands that which is computed from the settings, where it
+    is farther: the stated one is part of the claim's version.
+    """
     size = closeness(claim)
     sign = SIGNS[claim.protocol] if claim.protocol else ""
+    if computed := farther(claim.id, claim.protocol):
+        sign = f"{sign} (computed {SIGNS[computed]})"
     return " ".join(part for part in (sign, claim.published, size and f"({size.text})") if part)
 
 
@@ -131,6 +138,7 @@ def _of_all(kept: Board) -> Iterator[str]:
         of = tally(claim for claim in kept.claims if claim.protocol == protocol)["papers"]
         if shown := ", ".join(f"{n} {verdict}" for verdict, n in of.items() if n):
             yield f"- {sign} {protocol}, {sum(of.values())} claims of the papers: {shown}"
+    yield from _computed_signs(kept.claims)
     words = ("never", "once", "twice", "more often")
     often = Counter(words[min(claim.version, len(words)) - 1] for claim in kept.claims)
     said = ", ".join(f"{often[word]} {word}" for word in words if often[word])
@@ -144,6 +152,20 @@ def _of_all(kept: Board) -> Iterator[str]:
         yield (
             f"- of {len(judged)} decided verdicts on claims of the papers {together} also hold "
             f"together (†, Holm); at most {kept.false_at_most:.1f} of all are expected to be wrong"
+        )
+
+
+def _computed_signs(claims: Sequence[ClaimResult]) -> Iterator[str]:
+    """How many claims have which sign by their settings, and how many were stated otherwise."""
+    signs = [(computed_protocol(claim.id), claim.protocol) for claim in claims]
+    known = [(computed, stated) for computed, stated in signs if computed and stated]
+    if known:
+        of = Counter(computed for computed, _ in known)
+        shown = ", ".join(f"{of[protocol]} {sign} {protocol}" for protocol, sign in SIGNS.items())
+        other = sum(bool(farther(claim.id, claim.protocol)) for claim in claims)
+        yield (
+            f"- computed from the settings, of {plural(len(known), 'claim')}: {shown}; {other} "
+            "were stated as nearer to the paper (their rows say so)"
         )
 
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from inweights.lab.engine.collect import KeptModel
-    from inweights.lab.grammar.figure import Figure
+    from inweights.lab.grammar.differences import DifferenceRow, compare_plan, table_of
+from inweights.lab.grammar.figure import Figure
 
 #: Why a claim is not judged that the ledger does not hold as it is.
 NOT_STATED = "not stated in the ledger before this run; 'inweights claims state', commit, run"
@@ -95,6 +96,14 @@ class Outcome(Carded, _About):
         """What came out, in sentences, where the recipe claims nothing and says it so."""
         say = self.recipe.results
         return say(self._settings, dict(self.tables)) if say else ()
+
+    @property
+    def differences(self) -> list[DifferenceRow]:
+        """Every setting beside what the paper states; nothing where that is not stated as data."""
+        if self.recipe.protocol is None:
+            return []
+        plan = self.recipe.plan(self._settings)
+        return table_of(compare_plan(self.recipe, self.scale, plan))
 
     @property
     def _settings(self) -> Any:

@@ -5,6 +5,7 @@ computation, at a scale. It says of each whether it is the paper's, its code's, 
 only, or ours, and why. :func:`protocol_of` says what that makes of the trials of a claim.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +23,7 @@ from inweights.lab.grammar.protocol_file import (
     absent,
     equal,
     fits,
+    in_words,
     named,
 )
 from inweights.lab.grammar.recipe import Recipe
@@ -29,6 +31,14 @@ from inweights.lab.grammar.trial import Computation, Measure, Plan, Trial
 
 #: Whose a setting is: *unclassified* is an error, which a test looks for.
 Whose = Literal["paper", "code", "smaller", "ours", "unclassified"]
+#: The same in words.
+WHOSE: dict[Whose, str] = {
+    "unclassified": "not classified",
+    "ours": "ours",
+    "smaller": "smaller",
+    "code": "as in the code",
+    "paper": "as in the paper",
+}
 #: Settings that decide nothing: a name that messages show, how often a stop is looked for, and in
 #: which order nodes are named, which no training sees.
 NAMES = ("learner.phases.*.name", "learner.phases.*.stop.every", "*.shuffled")
@@ -122,6 +132,41 @@ def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
         if other or any(one.size for one in trial):
             nearest = "scaled"
     return nearest
+
+
+@dataclass(frozen=True)
+class DifferenceRow:
+    """A setting in a table: trials that have the same value of it, stated alike, share a row."""
+
+    setting: str
+    value: str
+    whose: Whose
+    stated: str
+    why: str
+
+
+def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
+    """Return the rows of a table of differences, what is ours first, each once.
+
+    Example:
+        >>> from inweights.recipes import get_recipe
+        >>> rows = table_of(compare(get_recipe("geometric-memory/b5"), "cpu"))
+        >>> [(row.value, row.stated) for row in rows if row.whose == "smaller"]
+        [('2500', 'lost in the text at hand (B.3); code: 10000 (tiny_neural_network.ipynb:1137)')]
+    """
+    order: dict[Whose, int] = {"unclassified": 0, "ours": 1, "smaller": 2, "code": 3, "paper": 4}
+    rows = {
+        DifferenceRow(
+            re.sub(r"\.\d+(?=\.)", "", one.leaf),
+            in_words(one.value),
+            one.whose,
+            one.stated.text if one.stated else "not spoken of",
+            " ".join(one.reason.why.split()) if one.reason else "",
+        )
+        for trial in trials
+        for one in trial
+    }
+    return sorted(rows, key=lambda row: (order[row.whose], row.setting, row.value))
 
 
 def _protocol(recipe: Recipe) -> PaperProtocol:

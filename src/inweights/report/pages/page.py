@@ -13,6 +13,7 @@ from inweights.report.base.html import tag
 from inweights.report.base.save import Still
 from inweights.report.figures.draw import draw
 from inweights.report.pages import sections
+from inweights.report.pages.beside_paper import differences_section
 from inweights.report.pages.claims import claims_section, headline
 from inweights.support.extras import optional
 
@@ -54,6 +55,7 @@ def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) 
         sections.controls_section(run.tables),
         sections.numbers_section(run.tables),
         sections.settings_section(run.settings, run.recipe.ours),
+        differences_section(run.differences, run.recipe.protocol),
         sections.again_section(run),
         sections.cite_section(content.cite),
     )

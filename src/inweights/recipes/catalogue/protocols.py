@@ -1,0 +1,75 @@
+"""How near to its paper each recipe is, as it was computed: for what prints it without a plan.
+
+``protocols.json`` is written by ``make records``, and a test holds it to what is computed
+(:mod:`inweights.lab.studies.protocols`).
+"""
+
+from functools import lru_cache
+from importlib import resources
+
+import msgspec
+
+from inweights.lab.grammar.claim import SIGNS, Protocol
+from inweights.lab.grammar.differences import Whose, compare, table_of
+from inweights.lab.grammar.recipe import Recipe
+from inweights.lab.studies.protocols import computed_protocols
+
+FILE = "protocols.json"
+#: The scale at which claims are judged.
+SCALE = "cpu"
+
+
+class BesidePaper(msgspec.Struct, frozen=True):
+    """A recipe beside its paper.
+
+    Attributes:
+        settings: How many different settings are whose, at the scale that is judged.
+        claims: How near to the paper's protocol each claim of the paper is judged, by its id.
+    """
+
+    settings: dict[Whose, int]
+    claims: dict[str, Protocol]
+
+
+def beside_paper(recipe: Recipe) -> BesidePaper | None:
+    """Return a recipe beside its paper, computed; nothing where no protocol is stated."""
+    if recipe.protocol is None:
+        return None
+    counted: dict[Whose, int] = {}
+    for row in table_of(compare(recipe, SCALE)):
+        counted[row.whose] = counted.get(row.whose, 0) + 1
+    return BesidePaper(dict(sorted(counted.items())), computed_protocols(recipe, SCALE))
+
+
+@lru_cache(maxsize=1)
+def stored() -> dict[str, BesidePaper]:
+    """Return what was computed of each recipe, by its name."""
+    file = resources.files("inweights.recipes.catalogue").joinpath(FILE)
+    return msgspec.json.decode(file.read_bytes(), type=dict[str, BesidePaper])
+
+
+def computed_protocol(claim: str) -> Protocol | None:
+    """Return how near to the paper's protocol a claim is judged, by its id, where it was computed.
+
+    Example:
+        >>> computed_protocol("geometric-memory/c3/tinynn-is-geometric-free")
+        'scaled'
+    """
+    found = stored().get(claim.rpartition("/")[0])
+    return found.claims.get(claim) if found else None
+
+
+def farther(claim: str, stated: Protocol | None) -> Protocol | None:
+    """Return the computed protocol of a claim where it is farther from the paper than the stated.
+
+    A nearer one is not returned: a claim may be stated as a substitute for its measure.
+
+    Example:
+        >>> name = "geometric-memory/c3/tinynn-is-geometric-free"
+        >>> farther(name, "exact"), farther(name, "substitute")
+        ('scaled', None)
+    """
+    computed, order = computed_protocol(claim), list(SIGNS)
+    if computed is None or stated is None or order.index(computed) <= order.index(stated):
+        return None
+    return computed

@@ -1,0 +1,53 @@
+"""The section of the page with every setting beside what the paper and its code state."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from inweights.lab.grammar.differences import WHOSE, DifferenceRow
+from inweights.lab.grammar.protocol_file import PaperProtocol
+from inweights.report.base.html import disclosure, escape, tag
+from inweights.support.progress import plural
+
+
+def differences_section(rows: Sequence[DifferenceRow], protocol: PaperProtocol | None) -> str:
+    """Return what is ours and what is smaller, each with what is stated; the rest folded.
+
+    Args:
+        rows: Those of :func:`~inweights.lab.grammar.differences.table_of`.
+        protocol: What the paper states; nothing is shown without one.
+    """
+    if protocol is None or not rows:
+        return ""
+    paper = protocol.paper
+    text = f"Text: {paper.version}, {paper.date}; read {paper.read_on}. Code: {paper.code}."
+    others = [row for row in rows if row.whose in ("paper", "code")]
+    shown = [row for row in rows if row not in others]
+    return tag(
+        "section",
+        tag("h2", "Beside the paper"),
+        tag("p", escape(f"{in_numbers(rows)}. {text}")),
+        _table(shown) if shown else "",
+        disclosure("Settings as in the paper or its code", _table(others)) if others else "",
+        id="beside-paper",
+    )
+
+
+def in_numbers(rows: Sequence[DifferenceRow]) -> str:
+    """Return how many settings are whose, in words."""
+    counted = Counter(row.whose for row in rows)
+    parts = [f"{counted[whose]} {said}" for whose, said in WHOSE.items() if counted[whose]]
+    return f"{plural(len(rows), 'setting')}: {', '.join(parts)}"
+
+
+def _table(rows: Sequence[DifferenceRow]) -> str:
+    head = tag("tr", *(tag("th", name) for name in ("setting", "here", "whose", "stated", "why")))
+    return tag("div", tag("table", head, *map(_row, rows)), class_="scroll")
+
+
+def _row(row: DifferenceRow) -> str:
+    def cells() -> Iterator[str]:
+        yield tag("td", tag("code", escape(row.setting)))
+        for text in (row.value, WHOSE[row.whose], row.stated, row.why):
+            yield tag("td", escape(text))
+
+    return tag("tr", *cells())
