@@ -232,8 +232,9 @@ def test_a_field_of_numbers_keeps_its_key() -> None:
     assert json.dumps(identity(Settings(least=1))) == (
         '{"anything": null, "options": {}, "least": 1}'
     )
+    wide: Any = np.int64(64)
     widths = identity(iw.GPTConfig(width=64))
-    assert digest(widths) == digest(identity(iw.GPTConfig(width=np.int64(64))))
+    assert digest(widths) == digest(identity(iw.GPTConfig(width=wide)))
     written = hashlib.sha256(b'{"a":[1,[2,3]],"b":null}').hexdigest()
     assert digest({"b": None, "a": [1, (2, 3)]}) == written[:12]
 
@@ -271,7 +272,8 @@ def test_fields_take_rows_and_paths(tmp_path: Path) -> None:
     facts = tmp_path / "facts.csv"
     facts.write_text("a,b,c\nd,b,e\n", encoding="utf-8")
     assert iw.worlds.Triples(path=facts) == iw.worlds.Triples(path=str(facts))  # type: ignore[arg-type]
-    phase = iw.Phase(roles={"edge": np.float32(0.5)}, steps=np.int64(3), moves=np.array(["a"]))  # type: ignore[arg-type]
+    given_values: Any = {"edge": np.float32(0.5)}, np.int64(3), np.array(["a"])
+    phase = iw.Phase(roles=given_values[0], steps=given_values[1], moves=given_values[2])
     assert phase == iw.Phase(roles={"edge": 0.5}, steps=3, moves=("a",))
     assert {type(phase.roles["edge"]), type(phase.moves[0])} == {float, str}
 
@@ -408,11 +410,11 @@ def test_a_word_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     before = key_of("train")
     Path("train").mkdir()
     assert key_of("train") == before
-    before = [key_of(text) for text in ("/", "..", "./", "data/")]
+    several = [key_of(text) for text in ("/", "..", "./", "data/")]
     Path("data").mkdir()
     Path("data", "one.txt").write_text("1", encoding="utf-8")
     after = [key_of(text) for text in ("/", "..", "./", "data/")]
-    assert [one == other for one, other in zip(before, after, strict=True)] == [True] * 3 + [False]
+    assert [one == other for one, other in zip(several, after, strict=True)] == [True] * 3 + [False]
 
 
 def test_configs_within_lists_are_written_for_the_command_line() -> None:
@@ -420,6 +422,13 @@ def test_configs_within_lists_are_written_for_the_command_line() -> None:
     written = as_overrides(Outer(), given_values)
     changed = apply_overrides(Outer(), written)
     assert changed == Outer(several=(Inner(size=3),), anything=[(1, inf), {"size": 1}])
+
+
+def test_a_list_that_is_neither_toml_nor_json_is_refused() -> None:
+    with pytest.raises(ConfigError, match="a list neither of TOML"):
+        apply_overrides(Outer(anything=[1]), ['anything=[inf, {"$tuple": [1]}]'])
+    read = apply_overrides(Outer(anything=[1]), ['anything=[inf, {"$tuple" = [1]}]'])
+    assert read.anything == [inf, (1,)]
 
 
 def test_what_own_code_changes_is_its_own(tmp_path: Path) -> None:

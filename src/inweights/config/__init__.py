@@ -231,6 +231,10 @@ def _as_listed(now: Any, value: Any) -> Any:
         return value
     if any(isinstance(one, dict) for one in now):
         return value
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        raise ConfigError(
+            f"{value} is a list neither of TOML, [1, inf, {{a = 2}}], nor of JSON, [1, null]"
+        )
     words = value.split(",") if isinstance(value, str) else [value]
     return [parse_value(str(word).strip()) for word in words if str(word).strip()]
 
