@@ -22,6 +22,7 @@ _FORMATS = {
     "April 1, 2019": rf"(?P<n>{_NAME})\.?\s(?P<d>\d{{1,2}})(st|nd|rd|th)?,?\s(?P<y>\d{{4}})",
 }
 _COMPILED = {name: re.compile(text, re.IGNORECASE) for name, text in _FORMATS.items()}
+_BEGINS = re.compile(rf"\d{{1,4}}[^\d]|({_NAME})\W", re.IGNORECASE)
 #: A day and a month without a year, as a spreadsheet makes of a name like SEPT2 or MARCH1.
 _SHORT = re.compile(
     rf"\d{{1,2}}-({'|'.join(_MONTHS)})|({'|'.join(_MONTHS)})-\d{{2}}", re.IGNORECASE
@@ -54,7 +55,7 @@ def written_date(name: str) -> Written | None:
         >>> written_date("2018-02-30").exists, written_date("01/04/2019").day, written_date("Ana")
         (False, '', None)
     """
-    if not any(c.isdigit() for c in name):
+    if not _BEGINS.match(name):
         return None
     for form, pattern in _COMPILED.items():
         found = pattern.fullmatch(name)

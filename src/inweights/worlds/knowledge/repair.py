@@ -12,6 +12,9 @@ _LINK = re.compile(r"\[\[([^\[\]|]+)(?:\|([^\[\]|]+))?\]\]")
 _INVISIBLE = re.compile("[\u200b\u2060\ufeff\u00ad]")
 _STRONG = re.compile(r"\*\*([^*]+)\*\*|__([^_]+)__|<([a-z]+)>([^<>]+)</\3>", re.IGNORECASE)
 _QUOTES = {"'": "'", '"': '"', "“": "”", "„": "“", "«": "»", "‘": "’", "`": "`"}
+#: What any broken name has, and any cell with several values; most names have neither.
+_BROKEN = re.compile("[&ÃÂâÅÄ\u200b\u2060\ufeff\u00ad\\[*<%'\"“„«‘`]|__")
+_SEVERAL = re.compile(r"[;|,/&+\[{\n]|\s(?:and|und|et|y)\s")
 _ENCODED = re.compile(r"%[0-9A-F]{2}", re.IGNORECASE)
 
 
@@ -25,6 +28,8 @@ def repaired(name: str) -> tuple[str, str]:
         >>> repaired("[[Leeds]]"), repaired("'Leeds'")
         (('Leeds', 'a link of a wiki'), ('Leeds', 'quotes around the name'))
     """
+    if not _BROKEN.search(name):
+        return name, ""
     for wrong, mended in (
         ("a character reference of HTML", _unescaped),
         ("letters read in the wrong encoding", _decoded),
@@ -54,7 +59,7 @@ def parts_of(name: str, known: Container[str], *, sure: bool = False) -> tuple[s
         >>> parts_of("Finnish; Sami", ()), parts_of("Washington, D.C.", ("Washington",))
         (('Finnish', 'Sami'), ())
     """
-    if name.startswith("[[") or "://" in name:
+    if not _SEVERAL.search(name) or name.startswith("[[") or "://" in name:
         return ()
     inner = name[1:-1] if name[:1] + name[-1:] in ("[]", "{}") else ""
     if inner:
@@ -118,9 +123,10 @@ def _plain(name: str) -> str:
 
 def _unquoted(name: str) -> str:
     end = _QUOTES.get(name[:1])
+    if end is None or len(name) < 3 or not name.endswith(end):
+        return name
     inner = name[1:-1]
-    whole = end is not None and len(name) > 2 and name.endswith(end)
-    return inner if whole and end not in inner else name
+    return name if end in inner else inner
 
 
 def _readable(name: str) -> str:
