@@ -13,8 +13,9 @@ import pytest
 import torch
 from tests.lab.small import DRAWS, TRAININGS, Draws, Trainings
 
+import inweights as iw
 from inweights.cli import main
-from inweights.errors import ConfigError
+from inweights.errors import ConfigError, RunError
 from inweights.lab.engine import task
 from inweights.lab.engine.collect import collect
 from inweights.lab.engine.job import Job, to_wire
@@ -87,3 +88,17 @@ def test_random_kills_of_workers(tmp_path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout.split()[0]) == 5
+
+
+def fails_at_one(seed: int, rate: float) -> dict[str, float]:
+    if rate == 0.2 and seed == 1:
+        raise KeyError("boom")
+    return {"score": rate}
+
+
+def test_a_failed_task_is_named_once_with_settings_and_seed(tmp_path) -> None:
+    with pytest.raises(RunError) as raised:
+        iw.sweep(fails_at_one, over={"rate": [0.1, 0.2]}, seeds=2, runs=tmp_path, progress=False)
+    said = str(raised.value)
+    assert said.count("rate=0.2, seed 1: KeyError: 'boom' (test_failures.py, line") == 1
+    assert said.count("rate=0.2") == 1

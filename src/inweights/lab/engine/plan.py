@@ -129,6 +129,11 @@ class LearnTask:
         return f"{len(self.runs)} × {words}" if words else plural(len(self.runs), "run")
 
     @property
+    def about(self) -> str:
+        """Settings and seeds, by which one finds it again."""
+        return _with_seeds(in_words(self.runs[0].trial.labels), [run.seed for run in self.runs])
+
+    @property
     def learner(self) -> Learner:
         """How they learn: the first one's, of which the others differ in rate and decay only."""
         return self.runs[0].trial.learner
@@ -177,12 +182,27 @@ class ComputeTask:
         return f"{name} of {labels}" if labels else name
 
     @property
+    def about(self) -> str:
+        """Settings and seeds, by which one finds it again."""
+        seeds = [seed for _, seed in self.members] if self.computation.seeded else []
+        return _with_seeds(self.title, seeds)
+
+    @property
     def steps(self) -> int:
         """How much of the progress this is, in updates that take about as long."""
         return self.computation.effort * len(self.members)
 
 
 Task = LearnTask | ComputeTask
+
+
+def _with_seeds(words: str, seeds: Sequence[int]) -> str:
+    """What a task is about, with its seeds: the first and the last of many."""
+    numbers = sorted({*seeds})
+    if not numbers:
+        return words
+    ends = f"seeds {numbers[0]} to {numbers[-1]}" if numbers[1:] else f"seed {numbers[0]}"
+    return f"{words}, {ends}" if words else ends
 
 
 def in_words(labels: Mapping[str, Any]) -> str:

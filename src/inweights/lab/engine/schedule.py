@@ -84,6 +84,11 @@ class Failure:
     task: Task
     end: End
 
+    @property
+    def text(self) -> str:
+        """What failed, with settings and seeds, and why; each said once."""
+        return f"{self.task.about}: {self.end.message}"
+
 
 @dataclass
 class _Tries:
@@ -210,8 +215,10 @@ class Schedule:
         count = len(self.failures)
         if not self.done:
             more = f" ({plural(count - 1, 'more task')} failed)" if count > 1 else ""
-            raise kind(self.failures[0].end.message + more)
-        lines = [f"{f.task.title}: {f.end.message}" for f in self.failures[:_SHOWN]]
+            first = self.failures[0]
+            says_all = first.end.error != RunError.__name__  # what to change, for every task
+            raise kind((first.end.message if says_all else first.text) + more)
+        lines = [failure.text for failure in self.failures[:_SHOWN]]
         if count > _SHOWN:
             lines.append(f"and {count - _SHOWN} more")
         raise kind(
@@ -222,7 +229,7 @@ class Schedule:
     def _set_aside(self, task: Task, end: End) -> None:
         if end.how == "killed":
             text = f"{ATTEMPTS} processes that worked on it {end.message}"
-            end = End("killed", message=f"{task.title}: {text}")
+            end = End("killed", message=text)
         _LOG.error("%s: set aside: %s", task.title, end.message)
         self.left -= 1
         self.failures.append(Failure(task, end))

@@ -58,7 +58,7 @@ def attempt(
     except Exception as error:  # noqa: BLE001  # somebody's probe, or the memory
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(place.filename).name}, line {place.lineno}"
-        text = f"{task.title}: {type(error).__name__}: {error} ({where})"
+        text = f"{type(error).__name__}: {error} ({where})"
         return End("memory" if _is_memory(error) else "failed", message=text)
     return End("done")
 
