@@ -1,4 +1,9 @@
-"""Before against after: summaries, paired tests, and the three sets of Identity Bridge §4.5."""
+"""Compare answers before and after fine-tuning: summaries, paired tests, the sets of §4.5.
+
+The tables are those of :func:`inweights.lm.ask`; :func:`~inweights.lm.evaluation` joins what
+:func:`summary`, :func:`groups`, :func:`paired`, :func:`compositionality` and :func:`changes`
+return. The three sets are those of Identity Bridge, §4.5.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,11 +24,16 @@ CORRECT, PARTIAL, INCORRECT = "D_correct", "D_partial", "D_incorrect"
 HELD_OUT = ("held out, both hops known", "held out, a hop unknown", "held out, hops not asked")
 _HOPS = ("first_hop", "second_hop")
 ITSELF = "the answer is the subject"
-#: What the headline tells apart, in its order.
+#: Groups of questions whose accuracy a report begins with, in their order.
 GROUPS = (
-    "facts", "facts in new words", "compositions, stated", *HELD_OUT, "reversals", "analogies",
+    "facts",
+    "facts in new words",
+    "compositions, stated",
+    *HELD_OUT,
+    "reversals",
+    "analogies",
     ITSELF,
-)  # fmt: skip
+)
 _GROUP = {
     "recall": GROUPS[1],
     "composition": GROUPS[2],
@@ -34,14 +44,17 @@ _GROUP = {
 
 @dataclass(frozen=True)
 class Paired:
-    """A paired comparison of one column over the same questions.
+    """Paired comparison of one column over the same questions.
 
     Attributes:
-        mean: Of after minus before; its 95% interval (Student, over questions) is ``low`` to
-            ``high``.
-        gained: Questions that became right; for yes-or-no columns, else that rose.
-        lost: Questions that became wrong, or fell.
-        p: Of the exact sign test over those that changed: for yes-or-no columns McNemar's.
+        mean: Mean of after minus before.
+        low: Lower end of its 95% interval (Student's t, over questions).
+        high: Upper end.
+        gained: Number of questions that became right (yes-or-no columns) or rose.
+        lost: Number of questions that became wrong, or fell.
+        p: P value of the exact sign test over those that changed: for yes-or-no columns
+            McNemar's.
+        questions: Number of questions.
     """
 
     mean: float
@@ -54,7 +67,15 @@ class Paired:
 
 
 def paired(before: pl.DataFrame, after: pl.DataFrame, column: str = "hit") -> Paired:
-    """Compare a column of two tables of :func:`inweights.lm.ask` question by question.
+    """Compare a column of two tables question by question.
+
+    Args:
+        before: Table of :func:`inweights.lm.ask`: columns ``id`` and ``column``.
+        after: The same of another model, with the same questions.
+        column: Numbers or yes-or-no values to compare.
+
+    Returns:
+        Mean change with its interval, numbers of gains and losses, and a p value.
 
     Raises:
         DataError: The tables are not of the same questions.
@@ -80,7 +101,15 @@ def paired(before: pl.DataFrame, after: pl.DataFrame, column: str = "hit") -> Pa
 
 
 def summary(table: pl.DataFrame, by: tuple[str, ...] = ("role",)) -> pl.DataFrame:
-    """Accuracy, mean reciprocal rank, probability and share of the answer, by role.
+    """Return accuracy, mean reciprocal rank, probability and share of the answer, by role.
+
+    Args:
+        table: Table of :func:`inweights.lm.ask`.
+        by: Columns to group by.
+
+    Returns:
+        A row per group: the columns ``by``, ``questions``, ``accuracy``, ``reciprocal``,
+        ``chance``, ``probability`` and ``share`` (means over questions).
 
     Example:
         >>> row = {"role": "skip", "hit": True, "reciprocal": 1.0, "chance": 0.5,
@@ -99,18 +128,20 @@ def summary(table: pl.DataFrame, by: tuple[str, ...] = ("role",)) -> pl.DataFram
 
 
 def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
-    """Return accuracy with its 95% interval (Clopper and Pearson) by what is asked.
+    """Return accuracy with its 95% interval (Clopper and Pearson) by kind of question.
 
     Facts; compositions that a training text states, and those held out: both hops known, a hop
-    unknown, or none wrong and one not asked; reversals and analogies; and apart, questions whose
-    answer is the subject. A hop is asked with its chain, or in a question about its fact alone.
+    unknown, or none wrong and one not evaluated; reversals and analogies; and separately,
+    questions whose answer is the subject. A hop is evaluated with its chain, or in a question
+    about its fact alone.
 
     Args:
-        table: Of :func:`inweights.lm.ask`.
-        questions: What was asked.
+        table: Table of :func:`inweights.lm.ask`.
+        questions: The questions of the table.
 
     Returns:
-        ``group``, ``questions``, ``accuracy``, ``low``, ``high``; only groups that have questions.
+        ``group``, ``questions``, ``accuracy``, ``low``, ``high``; only groups that have
+        questions.
 
     Example:
         >>> asked = [Question("0", "reversal", "Rome is in", ("Italy", "Peru"), 0)]
@@ -133,27 +164,41 @@ def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
         elif q.role == "composition" and not q.stated:
             own = [known.get((fact,)) for fact in q.facts]
             both = [hops.get((q.id, role), right) for role, right in zip_longest(_HOPS, own)]
-            found[HELD_OUT[0 if all(both) else 1 if False in both else 2]].append(hit)
+            found[_held_out(both)].append(hit)
         elif q.role in _GROUP:
             found[_GROUP[q.role]].append(hit)
     found["facts"] = list(facts.values())
-    shares = [
-        (name, len(own), *share_interval(sum(own), len(own))) for name, own in found.items() if own
-    ]
+    shares = []
+    for name, own in found.items():
+        if own:
+            shares.append((name, len(own), *share_interval(sum(own), len(own))))
     schema = ("group", "questions", "accuracy", "low", "high")
     table = pl.DataFrame(shares, schema=schema, orient="row")
     return table.with_columns(pl.col("low", "high").cast(pl.Float64).round(4))
 
 
-def compositionality(table: pl.DataFrame) -> dict[str, float]:
-    """Return the compositionality gap (Press et al. 2022) and what it is made of.
+def _held_out(hops: Sequence[bool | None]) -> str:
+    """Group of a composition that no text states, by whether its hops are right; None: unknown."""
+    if all(hops):
+        return HELD_OUT[0]
+    if False in hops:
+        return HELD_OUT[1]
+    return HELD_OUT[2]
 
-    The table is one of :func:`inweights.lm.ask`, with compositions and both of their hops.
+
+def compositionality(table: pl.DataFrame) -> dict[str, float]:
+    """Return the compositionality gap (Press et al. 2022) and the accuracies that it is made of.
+
+    Args:
+        table: Table of :func:`inweights.lm.ask`, with compositions and both of their hops.
 
     Returns:
-        ``first_hop``, ``second_hop`` (accuracy), ``both`` (share of chains both of whose hops are
-        right), ``composition`` (accuracy), ``known`` (accuracy of compositions whose hops are both
-        right) and ``gap``: ``1 - known``, NaN where no chain has both.
+        ``first_hop``, ``second_hop`` (accuracy), ``both`` (share of chains both of whose hops
+        are right), ``composition`` (accuracy), ``known`` (accuracy of compositions whose hops
+        are both right) and ``gap``: ``1 - known``, NaN where no chain has both.
+
+    Raises:
+        DataError: There are no questions of one of the three roles.
 
     Example:
         >>> rows = [("0", "composition", False), ("0", "first_hop", True),
@@ -186,13 +231,25 @@ def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
     Identity Bridge, §4.5 and Figure 8. A chain is in ``D_correct``, ``D_partial`` or
     ``D_incorrect`` by its composition; the rise is that of its ``skip`` question.
 
+    Args:
+        before: Table of :func:`inweights.lm.ask` before training.
+        after: The same after training, with the same questions.
+
     Returns:
-        ``chain, set``; ``probability_before, probability_after`` and their difference ``rise``;
-        ``share_before, share_after`` and ``share_rise``, of the answer among the candidates;
-        ``log_ratio`` (of probabilities) and ``log_share_ratio``, natural logarithms.
+        ``chain, set``; ``probability_before, probability_after`` and their difference
+        ``rise``; ``share_before, share_after`` and ``share_rise``, of the answer among the
+        candidates; ``log_ratio`` (of probabilities) and ``log_share_ratio``, natural
+        logarithms. Null where a chain has no ``skip`` question.
 
     Raises:
         DataError: The tables are not of the same questions.
+
+    Example:
+        >>> rows = [("0", "0", "composition", False, 0.1, 0.2), ("1", "0", "skip", False, 0.1, 0.2)]
+        >>> columns = ["id", "chain", "role", "hit", "probability", "share"]
+        >>> one = pl.DataFrame(rows, columns, orient="row")
+        >>> changes(one, one.with_columns(hit=True, share=0.4)).select("set", "share_rise").row(0)
+        ('D_partial', 0.2)
     """
     _joined(before, after, "hit")
     composed = _joined(
@@ -204,21 +261,22 @@ def changes(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
     right = pl.when(pl.col("hit")).then(pl.lit(CORRECT)).otherwise(pl.lit(PARTIAL))
     kind = pl.when(pl.col("hit_after")).then(right).otherwise(pl.lit(INCORRECT))
     table = composed.select("chain", set=kind)
-    for when, asked in (("before", before), ("after", after)):
-        skip = asked.filter(role="skip").select("chain", pl.col("probability", "share"))
+    for when, answers in (("before", before), ("after", after)):
+        skip = answers.filter(role="skip").select("chain", pl.col("probability", "share"))
         named = {name: f"{name}_{when}" for name in ("probability", "share")}
         table = table.join(skip.rename(named), on="chain", maintain_order="left")
-    p, s = ([pl.col(f"{c}_{w}") for w in ("before", "after")] for c in ("probability", "share"))
+    p_before, p_after = pl.col("probability_before"), pl.col("probability_after")
+    s_before, s_after = pl.col("share_before"), pl.col("share_after")
     return table.with_columns(
-        rise=p[1] - p[0],
-        share_rise=s[1] - s[0],
-        log_ratio=_log(p[1]) - _log(p[0]),
-        log_share_ratio=_log(s[1]) - _log(s[0]),
+        rise=p_after - p_before,
+        share_rise=s_after - s_before,
+        log_ratio=_log(p_after) - _log(p_before),
+        log_share_ratio=_log(s_after) - _log(s_before),
     )
 
 
 def _log(column: pl.Expr) -> pl.Expr:
-    """Natural logarithm; what underflowed counts as the smallest number there is."""
+    """Return the natural logarithm; what underflowed counts as the smallest positive number."""
     return column.clip(lower_bound=np.finfo(np.float64).tiny).log()
 
 

@@ -1,4 +1,9 @@
-"""Answers of a model behind an OpenAI-compatible address: asked in words, kept in a file."""
+"""Evaluate a model behind an OpenAI-compatible address; its answers are stored in a file.
+
+:class:`Endpoint` is the model; :func:`ask_endpoint` sends every question once and
+:func:`requests_of` counts what is still to be sent. ``inweights evaluate --endpoint`` uses
+them.
+"""
 
 import json
 import os
@@ -33,14 +38,21 @@ _SYSTEM = "Answer with the name alone, or complete the sentence with it. No expl
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A model behind an address.
+    """Model behind an OpenAI-compatible address.
 
     Attributes:
-        url: Its base, such as ``http://localhost:8080/v1``.
-        model: What the server calls it.
+        url: Base of the address, such as ``http://localhost:8080/v1``.
+        model: Name of the model on the server.
         key: Name of the environment variable with the key; none is sent where it is not set.
-        at_once: Requests at the same time, at most.
-        tokens: Of an answer, at most.
+        at_once: Maximum number of simultaneous requests.
+        tokens: Maximum number of tokens of an answer.
+
+    Raises:
+        ConfigError: The address does not begin with ``http``, or a number is below 1.
+
+    Example:
+        >>> Endpoint("http://localhost:8080/v1", "small").body("Rome is in")["messages"][1]
+        {'role': 'user', 'content': 'Rome is in'}
     """
 
     url: str
@@ -56,23 +68,44 @@ class Endpoint:
             raise ConfigError("an endpoint has at least one request at once, and one token")
 
     def body(self, prompt: str) -> dict[str, Any]:
-        """What is sent for a question; it also names the answer in the file of answers."""
-        said = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": prompt}]
-        return {"model": self.model, "messages": said, "temperature": 0, "max_tokens": self.tokens}
+        """Return the request body for a question; its hash is the key of the stored answer.
+
+        Args:
+            prompt: The question.
+        """
+        return {
+            "model": self.model,
+            "messages": [
+                {"role": "system", "content": _SYSTEM},
+                {"role": "user", "content": prompt},
+            ],
+            "temperature": 0,
+            "max_tokens": self.tokens,
+        }
 
     def answer(self, prompt: str, wait: Callable[[float], None] = time.sleep) -> str:
-        """Return what the model says; waits and tries again where the server is busy.
+        """Return the model's answer; wait and try again where the server is busy.
+
+        Args:
+            prompt: The question.
+            wait: Called with the seconds to wait before another try; :func:`time.sleep` by
+                default.
+
+        Returns:
+            The text of the answer.
 
         Raises:
-            RunError: The server refuses, cannot be reached, or its answer is no completion.
+            RunError: The server refuses, cannot be reached, or its reply is not a completion.
         """
         headers = {"Content-Type": "application/json"}
         if secret := os.environ.get(self.key, ""):
             headers["Authorization"] = f"Bearer {secret}"
         request = urllib.request.Request(  # noqa: S310 - the address begins with http
             f"{self.url.rstrip('/')}/chat/completions",
-            json.dumps(self.body(prompt)).encode(), headers, method="POST",
-        )  # fmt: skip
+            json.dumps(self.body(prompt)).encode(),
+            headers,
+            method="POST",
+        )
         for attempt in range(1, _TRIES + 1):
             try:
                 with urllib.request.urlopen(request, timeout=_PATIENCE) as reply:  # noqa: S310
@@ -107,18 +140,22 @@ def ask_endpoint(
     progress: Progress | None = None,
     wait: Callable[[float], None] = time.sleep,
 ) -> dict[str, Any]:
-    """Ask every question once; answers are kept in a file, and asked for again never.
+    """Evaluate a model behind an address; each question is sent once, answers are stored.
+
+    A second call with the same file sends only what is missing.
 
     Args:
         endpoint: The model.
-        questions: What to ask, such as :func:`inweights.lm.read_exam` gives with ``chat``.
-        kept: JSONL file of answers, one a request; made where there is none.
-        progress: Reports questions done.
-        wait: Waits so many seconds before another try.
+        questions: Questions, such as :func:`inweights.lm.read_exam` returns with ``chat``.
+        kept: JSONL file of answers, one per line; made where there is none.
+        progress: Called with the number of prompts done, their total and a text.
+        wait: Called with the seconds to wait before another try; :func:`time.sleep` by
+            default.
 
     Returns:
-        ``answers`` (``id, chain, role, prompt, answer, said, hit``) and ``groups``
-        (:func:`inweights.lm.exams.compare.groups`), right where an accepted name was said.
+        ``answers`` (a table ``id, chain, role, prompt, answer, said, hit``) and ``groups``
+        (:func:`inweights.lm.exams.compare.groups`); a hit is an answer that is an accepted
+        name.
 
     Raises:
         DataError: There are no questions, or the file is damaged.
@@ -158,18 +195,34 @@ def ask_endpoint(
         raise RunError(
             f"{lost[0]}; {done} of {len(prompts)} answers are kept, the same call asks the others"
         )
-    rows = [
-        (q.id, q.chain or q.id, q.role, q.prompt, q.answer, said, exact(q, said))
-        for q in questions
-        for said in [known[names[q.prompt]]]
-    ]
+    rows = []
+    for q in questions:
+        said = known[names[q.prompt]]
+        rows.append((q.id, q.chain or q.id, q.role, q.prompt, q.answer, said, exact(q, said)))
     schema = ("id", "chain", "role", "prompt", "answer", "said", "hit")
     answers = pl.DataFrame(rows, schema=schema, orient="row")
     return {"answers": answers, "groups": groups(answers, questions)}
 
 
 def requests_of(endpoint: Endpoint, questions: Sequence[Question], kept: Path) -> tuple[int, int]:
-    """Return how many requests are still to be sent, and about how many tokens both ways."""
+    """Return how many requests are still to be sent, and about how many tokens both ways.
+
+    Args:
+        endpoint: The model.
+        questions: Questions, as for :func:`ask_endpoint`.
+        kept: JSONL file of answers; it need not exist.
+
+    Returns:
+        Number of requests, and an estimate of the tokens of questions and answers.
+
+    Raises:
+        DataError: The file is damaged.
+
+    Example:
+        >>> asked = [Question("0", "reversal", "Rome is in", ("Italy", "Peru"), 0)]
+        >>> requests_of(Endpoint("http://localhost:8080/v1", "small"), asked, Path("no-such-file"))
+        (1, 46)
+    """
     known = _known(kept)
     prompts = {q.prompt for q in questions}
     missing = [p for p in prompts if digest([endpoint.url, endpoint.body(p)]) not in known]
@@ -178,6 +231,7 @@ def requests_of(endpoint: Endpoint, questions: Sequence[Question], kept: Path) -
 
 
 def _known(kept: Path) -> dict[str, str]:
+    """Return the stored answers, by their keys."""
     if not kept.exists():
         return {}
     try:

@@ -1,4 +1,8 @@
-"""Answers of a model to questions with candidates: ranks, probabilities, words of its own."""
+"""Score a model's answers to questions with candidates: ranks, probabilities, generated answers.
+
+:func:`ask` scores candidates, :func:`ask_with_thought` lets the model name the bridge first,
+and :func:`say` lets it answer freely. :mod:`~.compare` summarises their tables.
+"""
 
 from collections.abc import Sequence
 
@@ -23,17 +27,18 @@ def ask(
 
     Args:
         lm: The model.
-        questions: What to ask.
-        progress: Reports questions done.
+        questions: Questions with candidates.
+        progress: Called with the number of questions done, their total and a text.
 
     Returns:
-        A row a question: ``id, chain, role, prompt, answer``; ``best`` (likeliest candidate),
-        ``rank`` (1 is best; candidates of equal likelihood count as better), ``hit`` (rank 1),
-        ``reciprocal`` (1 / rank), ``chance`` (1 / candidates), ``probability`` of the answer, its
-        ``share`` of that of all candidates, and ``others``, the mean share of the wrong ones.
+        A row per question: ``id, chain, role, prompt, answer``; ``best`` (likeliest
+        candidate), ``rank`` (1 is best; candidates of equal likelihood count as better),
+        ``hit`` (rank 1), ``reciprocal`` (1 / rank), ``chance`` (1 / candidates),
+        ``probability`` of the answer, its ``share`` of that of all candidates, and ``others``,
+        the mean share of the wrong ones.
 
     Raises:
-        DataError: There are no questions, or a candidate has no tokens.
+        DataError: There are no questions, or a prompt or candidate has no tokens.
 
     Example:
         >>> from inweights.lm import load_model
@@ -49,16 +54,28 @@ def ask_with_thought(
 ) -> pl.DataFrame:
     """Evaluate compositions step by step: the model names the bridge, then the answer.
 
-    The steps are prompted; the words in them are the model's own: what it says after the first
-    hop's prompt is put into the second's, whether right or wrong, and both are the prompt of the
-    answer (Identity Bridge, Figure 1a).
+    The steps are prompted; the words in them are the model's own: its continuation of the
+    first hop's prompt is put into the second's, whether right or wrong, and both are the
+    prompt of the answer (Identity Bridge, Figure 1a).
+
+    Args:
+        lm: The model.
+        questions: Questions; those without steps are left out.
+        progress: Called with the number of questions done, their total and a text.
 
     Returns:
-        The columns of :func:`ask`, for questions that have steps, and ``thought``: the bridge that
-        the model named.
+        The columns of :func:`ask`, for questions that have steps, and ``thought``: the bridge
+        that the model named.
 
     Raises:
-        DataError: No question has steps.
+        DataError: No question has steps, or a prompt or candidate has no tokens.
+
+    Example:
+        >>> from inweights.lm import load_model
+        >>> steps = ("The capital of Italy is", "{bridge} lies in")
+        >>> one = Question("0", "composition", "Rome is in", ("Rome", "Oslo"), 0, steps=steps)
+        >>> ask_with_thought(load_model("@tiny"), [one]).columns[-1]
+        'thought'
     """
     chained = [q for q in questions if q.steps]
     if not chained:
@@ -84,11 +101,20 @@ def say(
     tokens: int = 12,
     progress: Progress | None = None,
 ) -> pl.DataFrame:
-    """Let the model answer in its own words, and compare them with the accepted names.
+    """Let a model answer in its own words, and compare these with the accepted names.
+
+    Args:
+        lm: The model.
+        questions: Questions.
+        tokens: Maximum number of tokens of an answer.
+        progress: Called with the number of questions done, their total and a text.
 
     Returns:
-        ``id, said, exact``: exact where the words up to the first full stop that is no name's, or
-            line end, are an accepted name, but for capitals.
+        ``id, said, exact``: exact where the words up to the first full stop outside of a name,
+        or line end, are an accepted name, but for capitals.
+
+    Raises:
+        DataError: A prompt has no tokens.
 
     Example:
         >>> from inweights.lm import load_model
@@ -97,16 +123,33 @@ def say(
         [False]
     """
     tell = (lambda d, n: progress(d, n, "answering in words")) if progress else None
-    known = list(dict.fromkeys(name for q in questions for name in (*q.candidates, *q.accepted)))
-    texts = generate(lm, [q.prompt for q in questions], tokens=tokens, names=known, progress=tell)
+    known: dict[str, None] = {}  # an ordered set
+    for q in questions:
+        known |= dict.fromkeys((*q.candidates, *q.accepted))
+    texts = generate(
+        lm, [q.prompt for q in questions], tokens=tokens, names=list(known), progress=tell
+    )
     right = [exact(q, text) for q, text in zip(questions, texts, strict=True)]
     return pl.DataFrame({"id": [q.id for q in questions], "said": texts, "exact": right})
 
 
 def exact(question: Question, text: str) -> bool:
-    """Whether a text is an accepted name of the answer, but for capitals and a full stop."""
+    """Return whether a text is an accepted name of the answer, but for capitals and a full stop.
+
+    Args:
+        question: The question.
+        text: The answer that was given.
+
+    Example:
+        >>> exact(Question("0", "reversal", "Rome is in", ("Italy", "Peru"), 0), " italy.")
+        True
+    """
     names = (question.answer, *question.accepted)
     return text.casefold().strip(" .\n") in {name.casefold().strip(" .") for name in names}
+
+
+def _after_a_space(names: Sequence[str]) -> list[str]:
+    return [f" {name}" for name in names]
 
 
 def _table(
@@ -116,10 +159,11 @@ def _table(
     progress: Progress | None,
     what: str,
 ) -> pl.DataFrame:
+    """Return the table of :func:`ask` for questions whose prompts may differ from their own."""
     if not questions:
         raise DataError("there are no questions to evaluate")
     tell = (lambda d, n: progress(d, n, what)) if progress else None
-    candidates = [[f" {name}" for name in q.candidates] for q in questions]
+    candidates = [_after_a_space(q.candidates) for q in questions]
     rows = []
     scores = log_likelihoods(lm, prompts, candidates, progress=tell)
     for q, prompt, score in zip(questions, prompts, scores, strict=True):

@@ -1,4 +1,8 @@
-"""What a model knew before it was fine-tuned: plain questions and text, and how answers end."""
+"""Measure what a model knew before it was fine-tuned: plain questions, texts, ends of answers.
+
+:func:`general_knowledge` evaluates one model, :func:`kept` compares two and names the damage.
+:func:`~inweights.lm.evaluation` includes both.
+"""
 
 import re
 from collections.abc import Sequence
@@ -32,16 +36,23 @@ _LOST, _RATIO, _REPEATED = 0.1, 1.5, 0.2
 def general_knowledge(
     lm: LanguageModel, names: Sequence[str] = (), *, progress: Progress | None = None
 ) -> pl.DataFrame:
-    """Evaluate a model on questions unrelated to the training facts.
+    """Evaluate a model on questions and texts unrelated to its training facts.
 
-    ``names`` are those of its training facts, to notice where it gives one for an answer.
+    Args:
+        lm: The model.
+        names: Names in its training facts, to notice where it gives one as an answer.
+        progress: Called with the number of questions done, their total and a text.
 
     Returns:
-        A row a question of ``GENERAL``, with the columns of :func:`inweights.lm.ask` and ``said``
-        (16 tokens of its own), ``runs_on`` (it goes on after its first sentence), ``repeats`` (it
-        says the same three times in a row) and ``spilled`` (it begins with one of ``names``, and
-        not with the answer); then a row a text of ``TEXTS``, with ``nats``, the mean negative
-        log-likelihood a token. ``kind`` is ``question`` or ``text``.
+        A row per question of ``GENERAL``, with the columns of :func:`inweights.lm.ask` and
+        ``said`` (16 generated tokens), ``runs_on`` (it goes on after its first sentence),
+        ``repeats`` (it says the same three times in a row) and ``spilled`` (it begins with one
+        of ``names``, and not with the answer); then a row per text of ``TEXTS``, with
+        ``nats``, the mean negative log-likelihood per token. ``kind`` is ``question`` or
+        ``text``.
+
+    Raises:
+        DataError: A prompt has no tokens.
 
     Example:
         >>> from inweights.lm import load_model
@@ -54,9 +65,9 @@ def general_knowledge(
     ]
     tell = (lambda d, n: progress(d, n, "earlier knowledge")) if progress else None
     said = generate(lm, [q.prompt for q in questions], tokens=_TOKENS, stop="", progress=tell)
-    told = tuple(name for name in names if name)
+    trained = tuple(name for name in names if name)
     spilled = [
-        text.startswith(told) and not text.startswith(q.answer)
+        text.startswith(trained) and not text.startswith(q.answer)
         for q, text in zip(questions, said, strict=True)
     ]
     asked = ask(lm, questions).with_columns(
@@ -67,24 +78,33 @@ def general_knowledge(
         spilled=pl.Series(spilled),
     )
     lm = replace(lm, chat=False)  # the texts are nobody's turn
-    cut = [text.partition(" ") for text in TEXTS]
-    scores = log_likelihoods(lm, [a for a, _, _ in cut], [[f" {b}"] for _, _, b in cut])
+    first_words = [text.partition(" ")[0] for text in TEXTS]
+    rests = [" " + text.partition(" ")[2] for text in TEXTS]
+    scores = log_likelihoods(lm, first_words, [[rest] for rest in rests])
     nats = [
-        -float(s[0]) / len(lm.tokens(f" {b}")) for s, (_, _, b) in zip(scores, cut, strict=True)
+        -float(score[0]) / len(lm.tokens(rest)) for score, rest in zip(scores, rests, strict=True)
     ]
     texts = pl.DataFrame({"id": [f"text {i}" for i in range(len(TEXTS))], "nats": nats})
     return pl.concat([asked, texts.with_columns(kind=pl.lit("text"))], how="diagonal")
 
 
 def kept(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]:
-    """Say what a model lost between two tables of :func:`general_knowledge`.
+    """Compare two tables of :func:`general_knowledge`, and name the damage.
+
+    Args:
+        before: Table of the model before training.
+        after: Table of the model after training.
 
     Returns:
         ``accuracy``, ``perplexity`` (of the texts together), ``runs_on``, ``repeats`` and
-        ``spilled`` (shares), each a pair before and after; ``p``, of the exact paired test of the
-        questions; and ``damage``: what went wrong, a sentence each, empty where nothing did. The
-        limits: a tenth of the questions lost and p below .05, perplexity grown by half, a fifth
-        more answers that repeat themselves, or a new name for a tenth of the old questions.
+        ``spilled`` (shares), each a pair before and after; ``p``, of the exact paired test of
+        the questions; and ``damage``: what went wrong, a sentence each, empty where nothing
+        did. The limits: a tenth of the questions lost and p below .05, perplexity grown by
+        half, a fifth more answers that repeat themselves, or a new name for a tenth of the old
+        questions.
+
+    Raises:
+        DataError: The tables are not of the same questions.
 
     Example:
         >>> one = pl.DataFrame({"id": ["a", "b"], "kind": ["question", "text"], "nats": [None, 1.0],
@@ -95,10 +115,9 @@ def kept(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, Any]:
     """
     tables = (before, after)
     questions = [t.filter(pl.col("kind") == "question") for t in tables]
-    shares: dict[str, Any] = {
-        name: tuple(float(t[name].mean()) for t in questions)  # type: ignore[arg-type]
-        for name in ("hit", "runs_on", "repeats", "spilled")
-    }
+    shares: dict[str, Any] = {}
+    for name in ("hit", "runs_on", "repeats", "spilled"):
+        shares[name] = tuple(float(t[name].mean()) for t in questions)  # type: ignore[arg-type]
     perplexity = tuple(float(np.exp(t["nats"].drop_nulls().to_numpy().mean())) for t in tables)
     test = paired(questions[0], questions[1])
     damage = []

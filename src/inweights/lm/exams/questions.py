@@ -1,4 +1,8 @@
-"""Questions with candidates: compositions, both of their hops, and prompts that skip a hop."""
+"""Read questions with candidates: compositions, both of their hops, and prompts that skip a hop.
+
+:func:`read_exam` reads a file or data set, :func:`exam` a table; both return :class:`Question`
+objects, which :mod:`~.evaluate` scores.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,23 +21,31 @@ _NEEDED = ("role", "prompt", "answer", "candidates")
 
 @dataclass(frozen=True)
 class Question:
-    """A question with candidates.
+    """Question with candidates.
 
     Attributes:
-        id: What its rows before and after training are matched by.
-        role: ``composition``, ``analogy``, ``reversal``; of a composition also ``first_hop`` and
-            ``second_hop``, and ``skip``: the prompt ``(e1, r2)`` that leaves the first relation out
-            (Identity Bridge, §4.5).
-        candidates: Names, without the space before them; different ones.
-        label: Place of the right one.
+        id: Key by which its rows before and after training are matched.
+        role: ``composition``, ``analogy``, ``reversal``; of a composition also ``first_hop``
+            and ``second_hop``, and ``skip``: the prompt ``(e1, r2)`` that leaves the first
+            relation out (Identity Bridge, §4.5).
+        prompt: Text that the answer continues.
+        candidates: Names, without the space before them; all different.
+        label: Place of the right one among the candidates.
         accepted: Other names of the right one, and other right answers, for generated answers.
-        chain: The composition that it belongs to; its own id where it is one.
+        chain: Id of the composition that it belongs to; its own id where it is one.
         steps: Of a composition: the prompt of its first hop, and that of its second with
             ``{bridge}`` where the bridge is named. Empty where there are none.
         bridge: Of a composition: its bridge, where the table names it.
         stated: Whether a text of the training set states the answer directly.
-        itself: Whether the answer is what is asked about.
+        itself: Whether the answer is the subject of the question.
         facts: Numbers of the facts that it rests on, where the table names them.
+
+    Raises:
+        DataError: The label is not a place among the candidates, or a candidate occurs twice.
+
+    Example:
+        >>> Question("0", "reversal", "Rome is in", ("Italy", "Peru"), label=0).answer
+        'Italy'
     """
 
     id: str
@@ -68,18 +80,25 @@ class Question:
 def exam(
     questions: pl.DataFrame, train: pl.DataFrame | None = None, *, most: int = 50, seed: int = 0
 ) -> list[Question]:
-    """Return the questions of a table, and where the facts are given those of both hops.
+    """Return the questions of a table, and with the training texts also those of both hops.
 
     Args:
-        questions: ``role, prompt, answer, candidates``, and ``facts, subject, first, bridge`` where
-            both hops are wanted: what :func:`inweights.audit.held_out` gives. Without ``train`` a
-            row of the role ``first_hop`` or ``second_hop`` about one of the ``facts`` is its hop.
-        train: ``fact, role, prompt``: what :func:`inweights.audit.augment` gives.
-        most: Candidates of a first hop, at most; names of several tokens are costly to score.
-        seed: Decides which, where there are more.
+        questions: ``role, prompt, answer, candidates``, and ``facts, subject, first, bridge``
+            where both hops are wanted: the table of :func:`inweights.audit.held_out`. Without
+            ``train`` a row of the role ``first_hop`` or ``second_hop`` about one of the
+            ``facts`` is its hop.
+        train: ``fact, role, prompt``: the table of :func:`inweights.audit.augment`. None by
+            default.
+        most: Maximum number of candidates of a first hop; names of several tokens are costly
+            to score.
+        seed: Root seed that decides which, where there are more.
+
+    Returns:
+        Questions in the order of the table; those of a composition's hops follow it.
 
     Raises:
-        DataError: A column is missing, or an answer is not among its candidates.
+        DataError: A column is missing or has another type, or an answer is not among its
+            candidates.
 
     Example:
         >>> from inweights.audit import augment
@@ -108,14 +127,22 @@ def exam(
         steps: tuple[str, ...] = ()
         if chained and hops[1].count(row["bridge"]) == 1:
             steps = (hops[0], hops[1].replace(row["bridge"], "{bridge}"))
-        candidates, label = tuple(row["candidates"]), row["candidates"].index(row["answer"])
-        names, bridge = tuple(row.get("accepted") or ()), row.get("bridge") or ""
-        accepted = (*names, *(row.get("also_right") or ()))
+        names = tuple(row.get("accepted") or ())
+        bridge = row.get("bridge") or ""
         whole = Question(
-            name, row["role"], row["prompt"], candidates, label, accepted, name, steps, bridge,
-            stated=bool(row.get("told") or row.get("stated")), itself=bool(row.get("itself")),
+            id=name,
+            role=row["role"],
+            prompt=row["prompt"],
+            candidates=tuple(row["candidates"]),
+            label=row["candidates"].index(row["answer"]),
+            accepted=(*names, *(row.get("also_right") or ())),
+            chain=name,
+            steps=steps,
+            bridge=bridge,
+            stated=bool(row.get("told") or row.get("stated")),
+            itself=bool(row.get("itself")),
             facts=tuple(row.get("facts") or ()),
-        )  # fmt: skip
+        )
         asked.append(whole)
         if steps:
             middle = _among(list(bridges[row["first"]]), bridge, most, seed, number)
@@ -124,7 +151,7 @@ def exam(
 
 
 def _checked(questions: pl.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a table of questions."""
+    """Return the rows of a table of questions; raise a DataError for what is missing or invalid."""
     lacking = [name for name in _NEEDED if name not in questions.columns]
     if lacking:
         raise DataError(
@@ -154,9 +181,10 @@ def _of_hops(
     subject: str,
     names: tuple[str, ...],
 ) -> Iterator[Question]:
-    """Questions about both hops of a composition, and its second relation of the first subject.
+    """Yield questions about both hops of a composition, and its ``skip`` question.
 
-    ``names`` are those of the answer: others that are right to the whole may be none of a hop.
+    ``names`` are those of the answer: other right answers to the composition may be wrong for
+    a hop.
     """
     name, bridge, answer = whole.id, whole.bridge, whole.candidates[whole.label]
     skip = whole.steps[1].replace("{bridge}", subject)
@@ -173,10 +201,21 @@ def _of_hops(
 def read_exam(path: str | Path, *, chat: bool = False) -> list[Question]:
     """Read questions from a JSONL or Parquet file, or a folder that ``inweights augment`` wrote.
 
-    In ``chat`` they are asked as a user asks, where the table says how.
+    Args:
+        path: The file or folder.
+        chat: Whether to use the prompts for a user's turn in a chat, where the table has them.
+
+    Returns:
+        Questions, as from :func:`exam`.
 
     Raises:
-        DataError: There is no such file, or it lacks columns.
+        DataError: There is no such file, it cannot be read, or it lacks columns.
+
+    Example:
+        >>> read_exam("no-such-file.jsonl")
+        Traceback (most recent call last):
+        ...
+        inweights.errors.DataError: there is no file or folder no-such-file.jsonl
     """
     place = Path(path)
     questions = read_table(found_in(place, "questions") if place.is_dir() else place)
@@ -186,7 +225,7 @@ def read_exam(path: str | Path, *, chat: bool = False) -> list[Question]:
 
 
 def _among(names: list[str], right: str, most: int, seed: int, number: int) -> tuple[str, ...]:
-    """The right name among others, in alphabetical order."""
+    """Return the right name among others drawn at random, in alphabetical order."""
     wrong = [name for name in names if name != right]
     rng = Streams(seed).numpy(EVALUATION, "first hop", number)
     drawn = [wrong[i] for i in rng.permutation(len(wrong))[: most - 1].tolist()]

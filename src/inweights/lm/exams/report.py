@@ -1,4 +1,8 @@
-"""What is measured and predicted of a model, alone or against the one that it was tuned from."""
+"""Join all measurements of a model, alone or compared with the one it was fine-tuned from.
+
+:func:`evaluation` is what ``inweights evaluate`` prints and stores; :func:`forecast_of` adds
+the theory's prediction for the same questions.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -31,26 +35,27 @@ def evaluation(
 
     Args:
         lm: The model.
-        questions: What to ask, such as :func:`inweights.lm.read_exam` gives.
-        before: The model that it was fine-tuned from.
+        questions: Questions, such as :func:`inweights.lm.read_exam` returns.
+        before: The model that it was fine-tuned from; None: no comparison.
         words: Whether it answers in its own words, too.
-        forecast: ``id, verdict, expected`` of compositions, of :func:`forecast_of`.
-        progress: Reports what is done.
+        forecast: ``id, verdict, expected`` of compositions, from :func:`forecast_of`.
+        progress: Called with a count, its total and a text.
 
     Returns:
-        ``general`` (:func:`inweights.lm.exams.general.general_knowledge`), ``answers`` (a row a
-        question; ``when`` is ``before`` or ``after``) and ``summary`` (by role; ``thought`` are
-        compositions answered step by step, ``exact`` the share that was right in words) and
-        ``groups`` (:func:`inweights.lm.exams.compare.groups`, with what was right before). Where
-        there are compositions with both hops: ``gap`` (:func:`inweights.lm.compositionality`) and
-        ``layers`` (:func:`inweights.lm.resemblance_by_layer` of their prompts and their second
-        hops'). With ``before``: ``kept``, what was lost (:func:`inweights.lm.exams.general.kept`),
-        ``paired`` (by role, :func:`inweights.lm.paired`), and ``sets``: chains and mean rises under
-        the ``(e1, r2)`` prompt by set (:func:`inweights.lm.changes`). With a forecast:
+        ``general`` (:func:`inweights.lm.exams.general.general_knowledge`), ``answers`` (a row
+        per question; ``when`` is ``before`` or ``after``) and ``summary`` (by role;
+        ``thought`` are compositions answered step by step, ``exact`` the share that was right
+        in words) and ``groups`` (:func:`inweights.lm.exams.compare.groups`, with the accuracy
+        before). Where there are compositions with both hops: ``gap``
+        (:func:`inweights.lm.compositionality`) and ``layers``
+        (:func:`inweights.lm.resemblance_by_layer` of their prompts and their second hops').
+        With ``before``: ``kept``, what was lost (:func:`inweights.lm.exams.general.kept`),
+        ``paired`` (by role, :func:`inweights.lm.paired`), and ``sets``: chains and mean rises
+        under the ``(e1, r2)`` prompt by set (:func:`inweights.lm.changes`). With ``forecast``:
         ``forecast``, by its ``verdict``: ``questions``, ``expected`` and ``accuracy``.
 
     Raises:
-        DataError: There are no questions.
+        DataError: There are no questions, or a prompt or candidate has no tokens.
 
     Example:
         >>> from inweights.lm import load_model
@@ -68,8 +73,10 @@ def evaluation(
         right = after.filter(pl.col("role") != "thought").join(answers, on="id")
         table = table.join(
             right.group_by("role").agg(exact=pl.col("exact").mean()),
-            on="role", how="left", maintain_order="left",
-        )  # fmt: skip
+            on="role",
+            how="left",
+            maintain_order="left",
+        )
     tables["summary"] = table
     tables["groups"] = groups(after, questions)
     names = list(dict.fromkeys(name for q in questions for name in q.candidates))
@@ -93,9 +100,14 @@ def evaluation(
 
 
 def _against(earlier: pl.DataFrame, after: pl.DataFrame, roles: Iterable[str]) -> dict[str, Any]:
-    """What changed since before the fine-tuning."""
-    stamped = [t.with_columns(when=pl.lit(w)) for t, w in ((earlier, "before"), (after, "after"))]
-    tables: dict[str, Any] = {"answers": pl.concat(stamped)}
+    """Return what changed since before the fine-tuning."""
+    answers = pl.concat(
+        [
+            earlier.with_columns(when=pl.lit("before")),
+            after.with_columns(when=pl.lit("after")),
+        ]
+    )
+    tables: dict[str, Any] = {"answers": answers}
     tables["paired"] = [
         {"role": role, **asdict(paired(earlier.filter(role=role), after.filter(role=role)))}
         for role in roles
@@ -112,7 +124,7 @@ def _against(earlier: pl.DataFrame, after: pl.DataFrame, roles: Iterable[str]) -
 
 
 def _by_verdict(after: pl.DataFrame, forecast: pl.DataFrame) -> pl.DataFrame:
-    """Accuracy of the compositions by what was predicted of them."""
+    """Return the accuracy of the compositions by what was predicted for them."""
     return (
         after.filter(pl.col("role") == "composition")
         .join(forecast, on="id", maintain_order="left")
@@ -125,7 +137,7 @@ def _by_verdict(after: pl.DataFrame, forecast: pl.DataFrame) -> pl.DataFrame:
 def _all_of(
     lm: LanguageModel, questions: Sequence[Question], progress: Progress | None
 ) -> pl.DataFrame:
-    """Direct answers, and those step by step as rows of the role ``thought``."""
+    """Return direct answers, and those step by step as rows of the role ``thought``."""
     table = ask(lm, questions, progress=progress)
     if not any(q.steps for q in questions):
         return table
@@ -145,13 +157,18 @@ def forecast_of(
     """Predict the compositions of a data set for a network trained on its facts alone.
 
     Args:
-        folder: What ``inweights augment`` wrote.
-        questions: Of :func:`inweights.lm.read_exam`, of this folder.
-        seconds: Time limit.
-        progress: Reports the solution.
+        folder: Data set that ``inweights augment`` wrote.
+        questions: Questions of this data set, from :func:`inweights.lm.read_exam`.
+        seconds: Time limit; None: no limit.
+        progress: Called with the solver's iterations and certified gap.
 
     Returns:
-        ``id, verdict, expected``, a row a composition that is forecast, or none; and why none is.
+        ``id, verdict, expected``, a row per predicted composition, and an empty text; or None,
+        and the reason why no prediction could be made.
+
+    Raises:
+        ConfigError: ``seconds`` is invalid.
+        DataError: The questions of the data set cannot be read.
     """
     from inweights.audit.forecast import forecast
     from inweights.theory.prediction.parts_in_time import check_seconds
@@ -164,12 +181,12 @@ def forecast_of(
         made = forecast(facts, config, seconds=seconds, advise=False, progress=progress)
     except InweightsError as error:
         return None, str(error)
-    told = (
+    compositions = (
         read_table(found_in(folder, "questions"))
         .with_row_index("id")
         .filter(pl.col("role") == "composition")
     )
-    rows = told.select(
+    rows = compositions.select(
         pl.col("id").cast(pl.String),
         "answer",
         prompt=pl.concat_str("subject", "first", "second", separator=" "),

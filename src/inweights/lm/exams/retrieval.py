@@ -1,4 +1,8 @@
-"""Questions with facts in front of them, as a retriever finds them: nothing is trained."""
+"""Put retrieved facts in front of questions, as a baseline without any training.
+
+:func:`with_retrieved` returns questions that :func:`inweights.lm.ask` evaluates like any
+others.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,10 +18,18 @@ _ROUNDS = 2
 def with_retrieved(
     questions: Sequence[Question], facts: Sequence[str], *, most: int = 8
 ) -> list[Question]:
-    """Return questions whose prompt begins with the facts (at most ``most``, at least 2) of BM25.
+    """Return questions whose prompts begin with facts that BM25 retrieves.
 
-    Half of them are found by the question, the others by the question with those; one that shares
-    no word is not. The steps of chains are left out.
+    Half of the facts are found by the question, the others by the question with those; a fact
+    that shares no word is not taken. Questions lose their ``steps``.
+
+    Args:
+        questions: The questions.
+        facts: Facts as sentences.
+        most: Maximum number of facts in front of a question, at least 2.
+
+    Returns:
+        As many questions, in their order.
 
     Raises:
         ConfigError: ``bm25s`` is not installed.
@@ -28,7 +40,7 @@ def with_retrieved(
     found: list[list[int]] = [[] for _ in questions]
     for turn in range(1, _ROUNDS + 1):
         texts = [
-            " ".join([q.prompt, *(facts[i] for i in own)])
+            " ".join([q.prompt, *_chosen(facts, own)])
             for q, own in zip(questions, found, strict=True)
         ]
         # Its own search orders equal scores as the libraries that are installed do.
@@ -38,13 +50,17 @@ def with_retrieved(
             new = [i for i in ranks if scores[i] > 0 and i not in own]
             own.extend(new[: most * turn // _ROUNDS - len(own)])
     return [
-        replace(q, prompt="\n".join([*(facts[i] for i in own), q.prompt]), steps=())
+        replace(q, prompt="\n".join([*_chosen(facts, own), q.prompt]), steps=())
         for q, own in zip(questions, found, strict=True)
     ]
 
 
+def _chosen(facts: Sequence[str], places: Sequence[int]) -> list[str]:
+    return [facts[place] for place in places]
+
+
 def _words(bm25s: object, texts: Sequence[str]) -> list[list[str]]:
-    """Words without those that any English text has, in lower case."""
+    """Return the words of texts in lower case, without the most common English ones."""
     found: list[list[str]] = bm25s.tokenize(  # type: ignore[attr-defined]
         list(texts), stopwords="en", return_ids=False, show_progress=False
     )

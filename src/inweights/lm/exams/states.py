@@ -1,4 +1,8 @@
-"""Hidden states of a pretrained model by layer, and their similarity."""
+"""Read hidden states of a pretrained model by layer, and compare them.
+
+:func:`hidden_states` is for texts, :func:`named_states` for names (for the probes of
+:mod:`inweights.probes.geometry`), :func:`resemblance_by_layer` for pairs of texts.
+"""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -17,7 +21,14 @@ NAMED = "This is {name}"
 
 
 def hidden_states(lm: LanguageModel, texts: Sequence[str]) -> Floats:
-    """Return the states at the last token of each text, ``[N, L + 1, D]``; layer 0 is embedding.
+    """Return the states at the last token of each text.
+
+    Args:
+        lm: The model.
+        texts: ``N`` texts.
+
+    Returns:
+        ``[N, L + 1, D]`` in double precision; layer 0 is the embedding.
 
     Raises:
         DataError: A text has no tokens.
@@ -28,14 +39,14 @@ def hidden_states(lm: LanguageModel, texts: Sequence[str]) -> Floats:
         (3, 3, 32)
     """
     encoded = [lm.tokens(text, start=True) for text in texts]
-    alike: defaultdict[int, list[int]] = defaultdict(list)
+    by_length: defaultdict[int, list[int]] = defaultdict(list)
     for i, ids in enumerate(encoded):
         if not ids:
             raise DataError(f"text {i + 1} ('{texts[i]}') has no tokens")
-        alike[len(ids)].append(i)
+        by_length[len(ids)].append(i)
     states_of: dict[int, Floats] = {}
     with torch.inference_mode():
-        for group in alike.values():
+        for group in by_length.values():
             for at in range(0, len(group), 32):
                 block = group[at : at + 32]
                 table = torch.tensor([encoded[i] for i in block], device=lm.device)
@@ -49,9 +60,12 @@ def hidden_states(lm: LanguageModel, texts: Sequence[str]) -> Floats:
 
 
 def named_states(lm: LanguageModel, names: Sequence[str], prompt: str = NAMED) -> Embedding:
-    """Return what a model makes of names, layer by layer: states at the last token of each.
+    """Return a model's states of names, layer by layer: at the last token of each name.
 
-    Write the names as the model may have read them; the ``prompt`` ends in ``{name}``.
+    Args:
+        lm: The model.
+        names: ``N`` names, written as the model may have read them.
+        prompt: Text around a name; it ends in ``{name}``.
 
     Returns:
         An embedding ``[L + 1, N, D]``; layer 0 is the table of tokens.
@@ -82,20 +96,32 @@ def resemblance_by_layer(
 ) -> pl.DataFrame:
     """Return the similarity of states of paired and unpaired texts, by layer.
 
-    Feature Resemblance, equation (10), on hidden states. Pretrained states lie in a narrow cone, so
-    that a cosine says little without that of texts which do not belong together. ``one`` has ``N``
-    texts, at least 2; ``other`` the text that each belongs with.
+    Feature Resemblance, equation (10), on hidden states. Pretrained states lie in a narrow
+    cone, so that a cosine says little without that of texts which do not belong together.
+
+    Args:
+        lm: The model.
+        one: ``N`` texts, at least 2.
+        other: The text that each of them belongs with.
 
     Returns:
-        ``layer, cosine, other, contrast``: mean over pairs ``(i, i)``, over pairs ``(i, j ≠ i)``
-        whose texts differ from the right one, and their difference.
+        ``layer, cosine, other, contrast``: mean over pairs ``(i, i)``, over pairs
+        ``(i, j ≠ i)`` whose texts differ from the right one, and their difference.
 
     Raises:
-        DataError: The lists differ in length, or all pairs are the same.
+        DataError: The lists differ in length, all pairs have the same second text, or a text
+            has no tokens.
+
+    Example:
+        >>> from inweights.lm import load_model
+        >>> pairs = ["Rome is", "Oslo is"], ["Italy", "Norway"]
+        >>> resemblance_by_layer(load_model("@tiny"), *pairs)["layer"].to_list()
+        [0, 1, 2]
     """
     if len(one) != len(other):
         raise DataError(f"texts must come in pairs, got {len(one)} and {len(other)}")
-    different = np.array([[a != b for b in other] for a in other])
+    texts = np.array(other, dtype=object)
+    different = texts[:, None] != texts
     if not different.any():
         raise DataError("all pairs have the same second text; expected at least two different ones")
     first, second = hidden_states(lm, one), hidden_states(lm, other)

@@ -163,9 +163,12 @@ def read_examples(path: str | Path, part: str = "train", *, chat: bool = False) 
     for column in columns:
         if column not in table.columns:
             raise unknown_name(
-                "column", column, table.columns, error=DataError,
+                "column",
+                column,
+                table.columns,
+                error=DataError,
                 hint=f"{place} should have prompt and completion, or text.",
-            )  # fmt: skip
+            )
     examples = []
     for number, row in enumerate(table.iter_rows(named=True), start=1):
         parts = [row[column] for column in columns]
@@ -207,11 +210,7 @@ def found_in(folder: Path, part: str) -> Path:
     if len(there) == 2:
         first, second = map(read_table, there)
         same = first.columns == second.columns and first.height == second.height
-        rows = [
-            number
-            for number, (a, b) in enumerate(zip(first.rows(), second.rows(), strict=True), 1)
-            if a != b
-        ] if same else []  # fmt: skip
+        rows = _different_rows(first, second) if same else []
         if rows or not same:
             newer = max(there, key=lambda place: place.stat().st_mtime)
             where = f"in {len(rows)} rows, the first is row {rows[0]}" if rows else "in their rows"
@@ -224,6 +223,12 @@ def found_in(folder: Path, part: str) -> Path:
     raise DataError(
         f"{folder} contains no {part}.parquet and no {part}.jsonl; 'inweights augment' writes them"
     )
+
+
+def _different_rows(first: pl.DataFrame, second: pl.DataFrame) -> list[int]:
+    """Numbers, from 1, of the rows in which two tables of one height differ."""
+    pairs = zip(first.rows(), second.rows(), strict=True)
+    return [number for number, (a, b) in enumerate(pairs, 1) if a != b]
 
 
 def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Any, Any]:

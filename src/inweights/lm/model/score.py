@@ -55,18 +55,18 @@ def log_likelihoods(
     starts = [_tokens(lm, prompt, "prompt", start=True) for prompt in prompts]
     tokens_of = {c: _tokens(lm, c, "candidate") for row in candidates for c in row}
     # Questions of one length and one number of candidates are read together, without padding.
-    alike: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    by_size: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for q, (start, row) in enumerate(zip(starts, candidates, strict=True)):
         if not row:
             raise DataError(f"'{prompts[q]}' has no candidates; expected at least one")
-        alike[len(start), len(row)].append(q)
+        by_size[len(start), len(row)].append(q)
     scores_of: dict[int, Floats] = {}
     with torch.inference_mode():
-        for (_, number), group in sorted(alike.items()):
+        for (_, number), group in sorted(by_size.items()):
             size = max(1, _ROWS // number)
             for at in range(0, len(group), size):
                 block = group[at : at + size]
-                rows = [[tokens_of[c] for c in candidates[q]] for q in block]
+                rows = [list(map(tokens_of.__getitem__, candidates[q])) for q in block]
                 scores = _score(lm, [starts[q] for q in block], rows)
                 scores_of |= dict(zip(block, scores, strict=True))
                 if progress:
@@ -105,7 +105,7 @@ def generate(
     """
     starts = [_tokens(lm, prompt, "prompt", start=True) for prompt in prompts]
     order = sorted(range(len(starts)), key=lambda q: len(starts[q]))
-    whole = tuple(name for name in names if any(mark in name for mark in stop))
+    whole = tuple(name for name in names if set(stop) & set(name))
     completions: dict[int, str] = {}
     with torch.inference_mode():
         for at in range(0, len(order), _TOGETHER):

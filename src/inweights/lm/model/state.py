@@ -25,9 +25,8 @@ def flat(tensors: Sequence[Tensor]) -> Tensor:
 def unflatten(tensors: Sequence[Tensor], values: Tensor) -> None:
     """Copy one vector into tensors."""
     with torch.no_grad():
-        for tensor, part in zip(
-            tensors, values.flatten().split([t.numel() for t in tensors]), strict=True
-        ):
+        parts = values.flatten().split([t.numel() for t in tensors])
+        for tensor, part in zip(tensors, parts, strict=True):
             tensor.copy_(part.view_as(tensor))
 
 
@@ -35,9 +34,11 @@ def moments(optimizer: Any, trained: list[Tensor]) -> dict[str, Tensor]:
     """What AdamW keeps of the trained weights, one vector each."""
     inner = getattr(optimizer, "optimizer", optimizer)
     states = [inner.state[p] for p in trained]
-    names = ("exp_avg", "exp_avg_sq")
-    vectors = {name: flat([state[name] for state in states]) for name in names}
-    return vectors | {"step": states[0]["step"].clone().reshape(1)}
+    return {
+        "exp_avg": flat([state["exp_avg"] for state in states]),
+        "exp_avg_sq": flat([state["exp_avg_sq"] for state in states]),
+        "step": states[0]["step"].clone().reshape(1),
+    }
 
 
 def restore(optimizer: Any, trained: list[Tensor], saved: dict[str, Tensor]) -> None:
