@@ -156,16 +156,15 @@ def _of_all(kept: Board) -> Iterator[str]:
 
 
 def _computed_signs(claims: Sequence[ClaimResult]) -> Iterator[str]:
-    """How many claims have which sign by their settings, and how many were stated otherwise."""
-    signs = [(computed_protocol(claim.id), claim.protocol) for claim in claims]
-    known = [(computed, stated) for computed, stated in signs if computed and stated]
+    """How many claims have which sign, the computed one where it is farther from the paper."""
+    known = [claim for claim in claims if claim.protocol and computed_protocol(claim.id)]
     if known:
-        of = Counter(computed for computed, _ in known)
+        found = [farther(claim.id, claim.protocol) for claim in known]
+        of = Counter(one or claim.protocol for one, claim in zip(found, known, strict=True))
         shown = ", ".join(f"{of[protocol]} {sign} {protocol}" for protocol, sign in SIGNS.items())
-        other = sum(bool(farther(claim.id, claim.protocol)) for claim in claims)
         yield (
-            f"- computed from the settings, of {plural(len(known), 'claim')}: {shown}; {other} "
-            "were stated as nearer to the paper (their rows say so)"
+            f"- by their settings, of {plural(len(known), 'claim')}: {shown}; "
+            f"{sum(map(bool, found))} were stated as nearer to the paper (their rows say so)"
         )
 
 
