@@ -233,8 +233,8 @@ def _least_of_mean(
     low, high = -12.0, 0.0
     for _ in range(30):
         middle = (low + high) / 2
-        _, *span = span_of(claim, values, 10**middle)
+        _, least, most = span_of(claim, values, 10**middle)
         wanted = "reproduced" if reproduced else "not reproduced"
-        same = lies(claim.target, *span, rounding) == wanted
+        same = lies(claim.target, least, most, rounding) == wanted
         low, high = (low, middle) if same else (middle, high)
     return 10**high
