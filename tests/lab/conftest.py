@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def folders_of_marks() -> Iterator[None]:
+    """Functions of these tests leave marks in a folder that an option names; it is cautioned of."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "the option .* names a folder")
+        yield
 
 
 @pytest.fixture

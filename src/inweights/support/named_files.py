@@ -1,34 +1,39 @@
 """Files that options name, as texts or paths: they count with their content.
 
 A text is taken for the name of a file if it looks like one (it has an ending such as ``.pt``, or a
-separator) and the file or folder is there. So ``path="bag.pt"`` is another run once the file has
-changed, and ``mode="train"`` never looks for a folder ``train``.
+separator) and the file is there. So ``path="bag.pt"`` is another run once the file has changed, and
+``mode="train"`` never looks for a file ``train``. A folder may be read or written to, and nothing
+tells which: it counts with its name alone, and a caution says so.
 """
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path, PurePath
 from typing import Any
 
-from inweights.errors import ConfigError
+from inweights.errors import CautionWarning
 from inweights.support.content import fingerprint
 
 #: What follows the name of such a file in a list of what a run stands on.
 MARK = " (named by an option)"
-#: Files in a folder that an option may name, and characters of a name, at most.
-MAX_FILES, _MAX_NAME = 1_000, 1_000
+#: Characters of a name, at most.
+_MAX_NAME = 1_000
 
 
 def files_of(options: Any) -> dict[str, str]:
-    """Return the hash of each file or folder that options name, by its name and :data:`MARK`.
+    """Return the hash of each file that options name, by its name and :data:`MARK`.
 
     Args:
         options: Keyword arguments of a function of one's own, or any value; lists and tables are
             looked through.
 
     Raises:
-        ConfigError: A folder has too many files to be read whenever a run is looked up.
         DataError: A file cannot be read.
+
+    Warns:
+        CautionWarning: An option names a folder, whose content does not count.
 
     Example:
         >>> import tempfile
@@ -37,14 +42,13 @@ def files_of(options: Any) -> dict[str, str]:
         >>> list(files_of({"path": str(file), "mode": "train"}).values())
         ['d2cbad71ff333de6']
     """
-    names = sorted(set(_names(options)))
-    return {f"{name}{MARK}": fingerprint(_checked(name)) for name in names}
+    return {f"{name}{MARK}": fingerprint(name) for name in sorted(set(_names(options)))}
 
 
 def _names(value: Any) -> Iterator[str]:
-    """Names of files and folders that are there."""
+    """Names of files that are there."""
     if isinstance(value, str | Path):
-        if _is_there(value):
+        if _is_a_file(value):
             yield str(value)
     elif isinstance(value, Mapping):
         for one in value.values():
@@ -54,27 +58,27 @@ def _names(value: Any) -> Iterator[str]:
             yield from _names(one)
 
 
-def _is_there(name: str | Path) -> bool:
+def _is_a_file(name: str | Path) -> bool:
     if isinstance(name, str):
         separated = os.sep in name or (os.altsep or os.sep) in name
         last = PurePath(name).name.strip(".")  # "/" and ".." stand for more than a file's name
         if len(name) > _MAX_NAME or not last or not (separated or PurePath(name).suffix):
             return False
     try:
-        return Path(name).is_file() or Path(name).is_dir()
+        path = Path(name)
+        if path.is_dir():
+            _caution(str(name))
+        return path.is_file()
     except (OSError, ValueError):  # a name that no file can have
         return False
 
 
-def _checked(name: str) -> str:
-    """A name, if what it stands for is small enough to be read at each look-up."""
-    path = Path(name)
-    if path.is_dir():
-        for count, _ in enumerate(path.rglob("*")):
-            if count >= MAX_FILES:
-                raise ConfigError(
-                    f"the option {name!r} names a folder of more than {MAX_FILES:,} files, whose "
-                    "content would be read for every run; name a file in it, or write "
-                    f"Outside(name={name!r}) (from inweights.lab) if all of it counts"
-                )
-    return name
+@cache
+def _caution(folder: str) -> None:
+    """Say once of a folder that its content does not count."""
+    warnings.warn(
+        f"the option {folder!r} names a folder; its name is part of a run's key and its content is "
+        f"not. If the code reads it, write Outside(name={folder!r}) (from inweights.lab)",
+        CautionWarning,
+        stacklevel=2,
+    )
