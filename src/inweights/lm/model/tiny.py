@@ -1,4 +1,8 @@
-"""A random Llama of a few thousand parameters, and a tokenizer of bytes: built, never read."""
+"""Build a random Llama of a few thousand parameters and a tokenizer of bytes, without any file.
+
+:func:`tiny` is the built-in model ``@tiny`` of :func:`inweights.lm.load_model`, for trials and
+tests.
+"""
 
 from typing import Any
 
@@ -14,7 +18,12 @@ _CHAT = (
 
 
 def byte_tokenizer() -> Any:
-    """Return a tokenizer whose tokens are the 256 bytes and an end; it reads any text."""
+    """Return a tokenizer whose tokens are the 256 bytes and an end token; it can read any text.
+
+    Example:
+        >>> len(byte_tokenizer())
+        257
+    """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -32,7 +41,21 @@ def byte_tokenizer() -> Any:
 
 
 def tiny(seed: int, *, width: int = 32, layers: int = 2) -> tuple[Any, Any]:
-    """Return a Llama with weights ``N(0, .02²)`` drawn by ``seed``, and a tokenizer of bytes."""
+    """Return a Llama with random weights ``N(0, .02²)``, and a tokenizer of bytes.
+
+    Args:
+        seed: Root seed of the weights.
+        width: Width of the hidden states.
+        layers: Number of layers.
+
+    Returns:
+        The model of ``transformers``, and its tokenizer.
+
+    Example:
+        >>> model, tokenizer = tiny(0, width=16)
+        >>> model.config.hidden_size, len(tokenizer)
+        (16, 257)
+    """
     tokenizer = byte_tokenizer()
     config = LlamaConfig(
         vocab_size=len(tokenizer),
