@@ -169,9 +169,9 @@ def groups(table: pl.DataFrame, questions: Sequence[Question]) -> pl.DataFrame:
             found[_GROUP[q.role]].append(hit)
     found["facts"] = list(facts.values())
     shares = []
-    for name, own in found.items():
-        if own:
-            shares.append((name, len(own), *share_interval(sum(own), len(own))))
+    for name, right in found.items():
+        if right:
+            shares.append((name, len(right), *share_interval(sum(right), len(right))))
     schema = ("group", "questions", "accuracy", "low", "high")
     table = pl.DataFrame(shares, schema=schema, orient="row")
     return table.with_columns(pl.col("low", "high").cast(pl.Float64).round(4))

@@ -1,4 +1,8 @@
-"""What is trained of a model: all of its weights, or low-rank adapters that are merged after."""
+"""Choose what is trained of a model: all of its weights, or low-rank adapters.
+
+:func:`adapted` wraps a model for :func:`inweights.lm.finetune`; :func:`with_adapters` applies
+stored adapters to evaluate an epoch.
+"""
 
 import math
 import warnings
@@ -18,13 +22,26 @@ from inweights.seeds import INITIALISATION, Streams
 def adapted(
     model: Any, config: FineTune, seed: int, *, keep: Path | None = None, **where: Any
 ) -> Iterator[Any]:
-    """Yield the model to train within the block; merge its adapters at the end.
+    """Provide the model to train within a block; merge its adapters at the end.
 
-    Adapters are those of LoRA (Hu et al. 2021, arXiv:2106.09685, §4.1) on every linear layer but
-    the head, or ``where`` options of ``LoraConfig`` say; ``A`` is drawn by the seed, ``B`` is zero,
-    there is no dropout. The model has its own modules again after the block, whatever happened in
-    it. Before they are merged, the adapters are written to the folder ``keep``, as ``peft`` reads
-    them.
+    Adapters are those of LoRA (Hu et al. 2021, arXiv:2106.09685, §4.1) on every linear layer
+    but the head: ``A`` is drawn by the seed, ``B`` is zero, and there is no dropout. The model
+    has its own modules again after the block, whether or not it raised an error.
+
+    Args:
+        model: A causal model of ``transformers``.
+        config: Method, rank, scale and variant.
+        seed: Root seed of the adapters.
+        keep: Folder to write the adapters to before they are merged, as ``peft`` reads them;
+            None does not write them.
+        **where: Options of ``peft.LoraConfig`` for other layers.
+
+    Yields:
+        The model with its adapters; with method ``full`` the model itself, all weights
+        trainable.
+
+    Raises:
+        ConfigError: The method is ``lora`` and ``peft`` is not installed.
     """
     wanted = [p.requires_grad for p in model.parameters()]
     if config.method == "full":
@@ -64,6 +81,7 @@ def adapted(
 
 
 def _draw(wrapped: Any, seed: int) -> None:
+    """Draw the matrices ``A`` of all adapters."""
     generator = Streams(seed).torch(INITIALISATION, "adapters")
     with torch.no_grad():
         for name, parameter in wrapped.named_parameters():
@@ -75,7 +93,15 @@ def _draw(wrapped: Any, seed: int) -> None:
 
 @contextmanager
 def with_adapters(model: Any, folder: Path) -> Iterator[None]:
-    """Use stored adapters within the block; the original modules are restored afterwards."""
+    """Use stored adapters within a block; restore the original modules afterwards.
+
+    Args:
+        model: A causal model of ``transformers``, the one that the adapters were trained for.
+        folder: Folder with ``adapter_model.safetensors``.
+
+    Raises:
+        DataError: The folder has no adapters, or they cannot be read.
+    """
     from peft import PeftModel
 
     if not (folder / "adapter_model.safetensors").exists():  # what else peft reads is a pickle
@@ -93,7 +119,7 @@ def with_adapters(model: Any, folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Let peft use names that transformers has changed without saying so."""
+    """Silence peft's warnings about names that transformers has changed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         yield

@@ -1,4 +1,7 @@
-"""The card of a fine-tuned model: training data, method and scores."""
+"""Write the card of a fine-tuned model: training data, method and scores.
+
+:func:`model_card` makes the text, :func:`add_scores` adds an evaluation to it.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,13 +31,30 @@ def model_card(
     losses: pl.DataFrame,
     tokens: int,
 ) -> str:
-    """Return the card of a model, as Markdown."""
+    """Return the card of a model, as Markdown.
+
+    Args:
+        base: Source of the original model.
+        data: File or folder of the examples; None: they were given from Python.
+        part: Part of the data set, ``train`` or ``control``.
+        config: Settings of the fine-tuning.
+        chat: Whether the model was trained in its chat template.
+        losses: Table of :class:`~inweights.lm.FineTuned`, with the column ``loss``.
+        tokens: Number of tokens that the model read.
+
+    Example:
+        >>> losses = pl.DataFrame({"loss": [2.0, 1.0]})
+        >>> settings = FineTune()
+        >>> card = model_card("@tiny", None, "train", settings, chat=False, losses=losses, tokens=9)
+        >>> "Examples given from Python." in card
+        True
+    """
     settings = "\n".join(f"- {name}: {value}" for name, value in to_plain(config).items())
     return _CARD.format(
         base=base,
         quoted=msgspec.json.encode(base).decode(),  # YAML takes no plain word that begins with @
         chat=", in its chat template" if chat else "",
-        told=_told(data, part),
+        told=_training_texts(data, part),
         settings=settings,
         first=losses["loss"][0],
         last=losses["loss"][-1],
@@ -43,7 +63,8 @@ def model_card(
     )
 
 
-def _told(data: Path | None, part: str) -> str:
+def _training_texts(data: Path | None, part: str) -> str:
+    """Describe the training texts: strategies and numbers, or the file's name."""
     if data is None:
         return "Examples given from Python."
     counts = data / "counts.json"
@@ -60,10 +81,13 @@ def _told(data: Path | None, part: str) -> str:
 
 
 def card_of(folder: Path) -> Path:
-    """Return the card of a model.
+    """Return the path of a model's card.
+
+    Args:
+        folder: Folder that ``inweights finetune`` wrote.
 
     Raises:
-        DataError: The folder has none.
+        DataError: The folder has no card.
     """
     card = folder / "README.md"
     if not card.is_file():
@@ -72,11 +96,11 @@ def card_of(folder: Path) -> Path:
 
 
 def add_scores(folder: Path, made: Mapping[str, Any]) -> None:
-    """Write an evaluation into the card of a model, in place of one that is there.
+    """Write an evaluation into the card of a model, in place of an earlier one.
 
     Args:
-        folder: What ``inweights finetune`` wrote.
-        made: Of :func:`inweights.lm.evaluation`.
+        folder: Folder that ``inweights finetune`` wrote.
+        made: Result of :func:`inweights.lm.evaluation`.
 
     Raises:
         DataError: The folder has no card, or it cannot be written (a full disk, say).

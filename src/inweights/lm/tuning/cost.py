@@ -1,4 +1,8 @@
-"""What a fine-tuning costs on this machine, measured on a few updates of it."""
+"""Estimate the cost of a fine-tuning on this machine, measured on a few of its updates.
+
+:func:`cost_of` returns a :class:`Cost`, :func:`least_seconds` a quick lower bound; the command
+``inweights finetune`` shows them before it starts.
+"""
 
 import time
 from collections.abc import Sequence
@@ -7,7 +11,7 @@ from dataclasses import dataclass, replace
 import torch
 from msgspec import structs
 
-from inweights.lm.model.data import Example, encode
+from inweights.lm.model.data import Encoded, Example, encode
 from inweights.lm.model.load import LanguageModel
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.lm.tuning.stages import stages_of
@@ -20,12 +24,14 @@ _OWN = 200
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a fine-tuning; its epochs are the most that there can be.
+    """Cost of a fine-tuning, if it makes all its epochs.
 
     Attributes:
-        tokens: Of one pass over them.
-        updates: In all passes.
-        seconds: Of all updates, without the preparation.
+        rows: Number of examples.
+        tokens: Tokens of one pass over them.
+        epochs: Maximum number of passes.
+        updates: Updates of all passes.
+        seconds: Time of all updates, without the preparation.
         padding: Share of the positions that are padding, where nothing is replayed.
     """
 
@@ -38,21 +44,36 @@ class Cost:
 
     @property
     def each(self) -> float:
-        """Seconds for each token of one pass, over all epochs."""
+        """Seconds per token of one pass, over all epochs."""
         return self.seconds / self.tokens
 
 
-def least_seconds(lm: LanguageModel, examples: Sequence[Example], config: FineTune) -> float:
-    """Return seconds below which training on examples does not stay, measured on one batch.
+def _batches(encoded: Sequence[Encoded], config: FineTune) -> list[list[Encoded]]:
+    """What each update of a fine-tuning reads, in one possible order."""
+    found: list[list[Encoded]] = []
+    for stage in stages_of(encoded, config):
+        found += stage.order(config, 0)
+    return found
 
-    Forwards and backwards through frozen weights, the faster of two: what is left out of an update
-    (gradients of the weights, the optimizer, writing texts to replay) only adds to it. Leaves the
-    model as it is.
+
+def _longest(batch: Sequence[Encoded]) -> int:
+    return max(len(row.ids) for row in batch)
+
+
+def least_seconds(lm: LanguageModel, examples: Sequence[Example], config: FineTune) -> float:
+    """Return a lower bound on the seconds that training takes, measured on one batch.
+
+    Forward and backward through frozen weights, the faster of two: what is left out of an
+    update (gradients of the weights, the optimizer, writing texts to replay) only adds to it.
+    The model is not changed.
 
     Args:
         lm: The model.
-        examples: What would be trained on, at least.
-        config: How.
+        examples: Examples to train on.
+        config: Settings of the fine-tuning.
+
+    Raises:
+        DataError: There are no examples, or one has nothing to learn.
 
     Example:
         >>> from inweights.lm import load_model
@@ -61,8 +82,8 @@ def least_seconds(lm: LanguageModel, examples: Sequence[Example], config: FineTu
         True
     """
     encoded = encode(lm, examples, end=config.end)
-    batches = [batch for stage in stages_of(encoded, config) for batch in stage.order(config, 0)]
-    widths = [max(len(row.ids) for row in batch) for batch in batches]
+    batches = _batches(encoded, config)
+    widths = [_longest(batch) for batch in batches]
     positions = sum(len(batch) * width for batch, width in zip(batches, widths, strict=True))
     rows, width = len(batches[0]), widths[0]
     ids = torch.full((rows, width), encoded[0].ids[0], device=lm.device)
@@ -95,11 +116,20 @@ def cost_of(
     The first two updates are slower, and are left out of the time.
 
     Args:
-        lm: The model, not to be used after.
-        examples: What would be trained on.
-        config: How.
-        steps: Updates that are measured, at most.
-        each: Seconds for each token, where they are known of other examples; then none is measured.
+        lm: The model, not to be used afterwards.
+        examples: Examples to train on.
+        config: Settings of the fine-tuning.
+        steps: Maximum number of measured updates.
+        each: Seconds per token (:attr:`Cost.each`), where known from other examples; then
+            nothing is measured. 0, the default, measures.
+
+    Returns:
+        Sizes and seconds of the whole fine-tuning.
+
+    Raises:
+        ConfigError: The method is ``lora`` and ``peft`` is not installed.
+        DataError: There are no examples, or one has nothing to learn.
+        RunError: The loss is not a finite number.
 
     Example:
         >>> from inweights.lm import load_model
@@ -111,8 +141,8 @@ def cost_of(
     encoded = encode(lm, examples, end=config.end)
     tokens = sum(len(row.ids) for row in encoded)
     # Of all batches: those of the few measured rows have more padding.
-    batches = [batch for stage in stages_of(encoded, config) for batch in stage.order(config, 0)]
-    positions = sum(len(batch) * max(len(row.ids) for row in batch) for batch in batches)
+    batches = _batches(encoded, config)
+    positions = sum(len(batch) * _longest(batch) for batch in batches)
     padding = 1 - config.epochs * tokens / positions
     size = Cost(len(examples), tokens, config.epochs, len(batches), each * tokens, padding)
     if each:
@@ -126,8 +156,11 @@ def cost_of(
     brief = structs.replace(config, until=0.0, epochs=min(epochs, config.epochs))
     times: list[float] = []
     done = finetune(
-        lm, [*rows, *own], brief, progress=lambda *_: times.append(time.perf_counter())
-    )  # fmt: skip
+        lm,
+        [*rows, *own],
+        brief,
+        progress=lambda *_: times.append(time.perf_counter()),
+    )
     skipped = min(2, len(times) - 1)
     measured = times[skipped:]
     if len(measured) > 1:

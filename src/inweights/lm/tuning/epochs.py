@@ -1,4 +1,8 @@
-"""The model after each epoch of a fine-tuning, kept beside the one that is made, and its scores."""
+"""Store the model after each epoch of a fine-tuning, and score these models.
+
+:func:`keeping` stores them in ``<target>.epochs`` while :func:`inweights.lm.finetune_to`
+trains; :func:`score_epochs` yields their scores, also while the training is under way.
+"""
 
 import shutil
 import time
@@ -25,12 +29,12 @@ _ABOUT = "about.json"
 
 
 class About(Config):
-    """What the epochs of a fine-tuning are of.
+    """Description of a fine-tuning whose epochs are stored.
 
     Attributes:
-        base: What it began from.
+        base: Source of the original model.
         method: ``lora``: an epoch is its adapters; ``full``: a whole model.
-        chat: Whether in its chat template.
+        chat: Whether the model is trained in its chat template.
         dtype: Type of the weights.
         seed: Root seed.
     """
@@ -43,17 +47,47 @@ class About(Config):
 
 
 def epochs_of(target: Path) -> Path:
-    """Where the epochs of a fine-tuning are kept: ``<target>.epochs``."""
+    """Return the folder of the stored epochs of a fine-tuning: ``<target>.epochs``.
+
+    Args:
+        target: Folder that the fine-tuning writes.
+
+    Example:
+        >>> epochs_of(Path("tuned")).name
+        'tuned.epochs'
+    """
     return target.with_name(f"{target.name}.epochs")
 
 
 def lock_of(target: Path) -> Path:
-    """The file that a process holds while it works on a folder."""
+    """Return the file that a process locks while it fine-tunes: ``<target>.state.lock``.
+
+    Args:
+        target: Folder that the fine-tuning writes.
+
+    Example:
+        >>> lock_of(Path("tuned")).name
+        'tuned.state.lock'
+    """
     return target.with_name(f"{target.name}.state.lock")
 
 
 def keeping(target: Path, lm: LanguageModel, about: About, *, fresh: bool) -> Callable[..., None]:
-    """Return what keeps the model after an epoch, as :func:`inweights.lm.finetune` calls it."""
+    """Return a function that stores the model after an epoch, for :func:`inweights.lm.finetune`.
+
+    Args:
+        target: Folder that the fine-tuning writes.
+        lm: The model that is trained.
+        about: Description, stored beside the epochs.
+        fresh: Whether to remove epochs of an earlier training first.
+
+    Returns:
+        A function of the epoch's number, the number of epochs and the trained model
+        (``passed``).
+
+    Raises:
+        DataError: The folder of the epochs cannot be written.
+    """
     place = epochs_of(target)
     if fresh and (place / _ABOUT).exists():
         shutil.rmtree(place)
@@ -88,13 +122,13 @@ def score_epochs(
     """Score a model before its fine-tuning and as each epoch ends, until the training does.
 
     Args:
-        target: Folder that the fine-tuning makes, or has made.
-        questions: What to ask, or where :func:`inweights.lm.read_exam` finds it.
+        target: Folder that the fine-tuning writes, or has written.
+        questions: Questions, or a path that :func:`inweights.lm.read_exam` reads.
         every: Seconds between two looks at a training that is under way.
-        device: Where the model lives.
-        dtype: Type of the weights; that of the training if left out.
-        download: Whether a hub name may be fetched.
-        progress: Reports what is done.
+        device: Device of the model.
+        dtype: Type of the weights; empty, the default, is that of the training.
+        download: Whether a hub name may be downloaded.
+        progress: Called with a count, its total and a text.
 
     Yields:
         ``epoch`` (0 before training), ``epochs``, ``accuracy`` by role,
@@ -102,7 +136,8 @@ def score_epochs(
         ``repeats``, ``perplexity`` and ``damage`` (:func:`inweights.lm.kept`).
 
     Raises:
-        DataError: There is no such training, it keeps no epochs, or what says so is damaged.
+        DataError: There is no such training, it stores no epochs, its description is damaged,
+            or model or questions cannot be read.
     """
     place, about = epochs_of(target), _about(target, every)
     options: dict[str, Any] = {"device": device, "dtype": dtype or about.dtype, "chat": about.chat}
@@ -138,7 +173,7 @@ def score_epochs(
 
 
 def _about(target: Path, every: float) -> About:
-    """What is said of a training; waits for it while the training is under way."""
+    """Return the description of a training; wait for it while the training is under way."""
     place = epochs_of(target)
     while not (place / _ABOUT).exists():
         if not _at_work(target):
@@ -154,7 +189,7 @@ def _about(target: Path, every: float) -> About:
 
 
 def _after(place: Path, done: int) -> list[tuple[int, int, Path]]:
-    """Epochs that are there and come after those that are done."""
+    """Return the stored epochs after those that are done."""
     found = []
     for folder in place.iterdir():
         number, _, total = folder.name.partition("-of-")
@@ -164,6 +199,7 @@ def _after(place: Path, done: int) -> list[tuple[int, int, Path]]:
 
 
 def _at_work(target: Path) -> bool:
+    """Return whether a process works on a fine-tuning."""
     if not lock_of(target).exists():
         return False
     try:

@@ -1,4 +1,8 @@
-"""How a language model is fine-tuned: the settings, apart from the loop. Imports no torch."""
+"""Define how a language model is fine-tuned: the settings, apart from the loop. Imports no torch.
+
+:class:`FineTune` is the config, :data:`DEFAULT` what ``inweights finetune`` does without
+options.
+"""
 
 import math
 from typing import Literal
@@ -69,7 +73,14 @@ class FineTune(Config):
             raise ConfigError("clip and weight_decay must be from 0 to 1e9")
 
     def factor(self, step: int, steps: int) -> float:
-        """What the rate is multiplied with at a step of a stage.
+        """Return the factor of the learning rate at an update of a stage.
+
+        Args:
+            step: Number of the update, from 0.
+            steps: Number of updates of the stage.
+
+        Returns:
+            From 0 to 1.
 
         Example:
             >>> FineTune(warmup=0.5).factor(0, 4), FineTune(warmup=0.0).factor(3, 4)
@@ -81,7 +92,9 @@ class FineTune(Config):
         gone = (step - rising) / max(1, steps - rising)
         if self.schedule == "linear":
             return 1.0 - gone
-        return 0.5 * (1 + math.cos(math.pi * gone)) if self.schedule == "cosine" else 1.0
+        if self.schedule == "cosine":
+            return 0.5 * (1 + math.cos(math.pi * gone))
+        return 1.0
 
 
 #: What ``inweights finetune`` does unless told otherwise: as much text of the model's own as of the

@@ -1,4 +1,8 @@
-"""Fine-tuning from files to a folder: what ``inweights finetune`` does."""
+"""Fine-tune from files to a folder: what ``inweights finetune`` does.
+
+:func:`finetune_to` reads model and examples, runs :func:`inweights.lm.finetune`, and writes
+model, losses and card.
+"""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -46,31 +50,38 @@ def finetune_to(
 ) -> FineTuned:
     """Fine-tune a model on a data set and write it, with its tokenizer and losses, to a folder.
 
-    The folder has a card, and below ``adapter/`` what ``lora`` trained, as ``peft`` reads it.
-    An interrupted call goes on where it was: its state is kept in ``<out>.state`` until the folder
-    is there, and written when SIGINT, SIGTERM or SIGHUP come. Among several processes of
-    ``accelerate launch`` the first one writes and shows.
+    The folder has a card, and below ``adapter/`` the adapters of ``lora``, as ``peft`` reads
+    them. An interrupted call continues where it was: its state is stored in ``<out>.state``
+    until the folder is complete, and written on SIGINT, SIGTERM or SIGHUP. Among several
+    processes of ``accelerate launch`` the first one writes and shows.
 
     Args:
         out: Folder to write; must not exist.
-        source: What :func:`inweights.lm.load_model` takes.
+        source: Source of the model, as for :func:`inweights.lm.load_model`.
         data: Examples, or a file or folder of them (:func:`inweights.lm.read_examples`).
-        config: How; ``DEFAULT`` if left out.
+        config: Settings; ``DEFAULT`` by default.
         part: ``train`` or ``control``, of a folder that ``inweights augment`` wrote.
         seed: Root seed.
-        download: Whether a hub name may be fetched.
-        device: Where the model lives; accelerate decides where it starts several processes.
+        download: Whether a hub name may be downloaded.
+        device: Device of the model; accelerate decides where it starts several processes.
         dtype: Type of the weights.
-        chat: Whether in the chat template of an instruct model.
-        observers: Who is told, such as a :class:`~inweights.training.Tracker`.
-        keep_epochs: Whether the adapters (of ``full``, the model) after each epoch are kept in
-            ``<out>.epochs``, for :func:`inweights.lm.score_epochs`.
-        show: Told what the loss will see.
-        progress: Reports texts that the model writes, and every update.
+        chat: Whether to train in the chat template of an instruct model.
+        observers: Observers of the training, such as a :class:`~inweights.training.Tracker`.
+        keep_epochs: Whether to store the adapters (with ``full``, the model) after each epoch
+            in ``<out>.epochs``, for :func:`inweights.lm.score_epochs`.
+        show: Called before training with what the loss will see as text, the numbers of
+            examples, of their tokens, of updates at most, and of texts that the model wrote.
+        progress: Called with a count, its total and a text: texts that the model writes, and
+            updates.
+
+    Returns:
+        Losses and sizes, as from :func:`inweights.lm.finetune`.
 
     Raises:
-        DataError: The folder exists, or model or data cannot be read.
-        RunError: The state is of another run, or the loss is not a number.
+        ConfigError: An option is invalid, or an optional package is not installed.
+        DataError: The folder exists or is being written, or model or data cannot be read.
+        RunError: The state is of another run, or the loss is not a finite number.
+        KeyboardInterrupt: A signal stopped the training; the same call continues it.
     """
     target, config, first = Path(out), config or DEFAULT, _first()
     state = _state(target)
@@ -80,8 +91,8 @@ def finetune_to(
         examples = (
             read_examples(data, part, chat=chat) if isinstance(data, str | Path) else list(data)
         )
-        told = {"name": target.name, "seeds": [seed], "model": str(source)}
-        with telling(watching, {**told, "learner": to_plain(config)}) as tables:
+        about_run = {"name": target.name, "seeds": [seed], "model": str(source)}
+        with telling(watching, {**about_run, "learner": to_plain(config)}) as tables:
             lm = load_model(
                 source, download=download, device=device, dtype=dtype, chat=chat, seed=seed
             )
@@ -98,19 +109,31 @@ def finetune_to(
             with new_folder(target) if first else nullcontext(target) as work:
                 adapter = work / "adapter" if config.method == "lora" else None
                 done = finetune(
-                    lm, [*examples, *more], config, seed=seed, checkpoint=state, keep=True,
-                    adapter=adapter, observers=watching, passed=keep,
+                    lm,
+                    [*examples, *more],
+                    config,
+                    seed=seed,
+                    checkpoint=state,
+                    keep=True,
+                    adapter=adapter,
+                    observers=watching,
+                    passed=keep,
                     progress=progress,
-                )  # fmt: skip
+                )
                 tables["losses"] = done.losses
                 if first:
                     lm.write(work)
                     done.losses.write_parquet(work / "losses.parquet")
                     place = Path(data) if isinstance(data, str | Path) else None
                     card = model_card(
-                        str(source), place, part, config,
-                        chat=chat, losses=done.losses, tokens=done.tokens,
-                    )  # fmt: skip
+                        str(source),
+                        place,
+                        part,
+                        config,
+                        chat=chat,
+                        losses=done.losses,
+                        tokens=done.tokens,
+                    )
                     (work / "README.md").write_text(card, encoding="utf-8")
         if first:
             state.unlink(missing_ok=True)
@@ -119,7 +142,7 @@ def finetune_to(
 
 @contextmanager
 def _alone(target: Path) -> Iterator[None]:
-    """Work on a folder that is not there yet, and that no other process works on."""
+    """Work on a folder that does not exist yet, and that no other process works on."""
     if not _first():
         yield
         return
@@ -143,18 +166,22 @@ def _alone(target: Path) -> Iterator[None]:
 
 
 def _state(target: Path) -> Path:
-    """Where the state of an unfinished training is kept."""
+    """Return the file with the state of an unfinished training."""
     if not target.name:  # '', '.' or '/'
         raise DataError(f"{target} exists already; choose another folder")
     return target.with_name(f"{target.name}.state")
 
 
 def _first() -> bool:
-    """Whether this is the process that writes and shows, of those that accelerate started."""
+    """Return whether this process writes and shows, of those that accelerate started."""
     return int(os.environ.get("RANK", "0")) == 0
 
 
 def _shown(encoded: Sequence[Encoded]) -> list[Encoded]:
+    """Return the first examples of each stage, about five in all."""
     stages = sorted({row.stage for row in encoded})
     each = max(1, 5 // len(stages))
-    return [row for s in stages for row in [r for r in encoded if r.stage == s][:each]]
+    shown: list[Encoded] = []
+    for stage in stages:
+        shown += [row for row in encoded if row.stage == stage][:each]
+    return shown

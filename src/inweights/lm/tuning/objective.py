@@ -1,4 +1,8 @@
-"""What an update of fine-tuning is about: the loss on facts, and what is said of texts to keep."""
+"""Make one update of a fine-tuning: the loss on facts, and the divergence on texts to keep.
+
+:func:`update` is called by the loop of :func:`inweights.lm.finetune`; :func:`remembered` notes
+the predictions before training, from which :func:`drift` measures the divergence.
+"""
 
 import inspect
 from collections.abc import Sequence
@@ -26,16 +30,27 @@ def update(
     config: FineTune,
     accelerator: Any,
 ) -> tuple[float, dict[str, float]]:
-    """One update; returns the mean loss over the tokens that are learnt, of all processes.
+    """Make one update, on all processes.
 
-    With ``until`` also how many examples are ``new``, and ``known`` of them.
+    Args:
+        lm: The model, with its tokenizer.
+        net: The model to call, with its adapters and what accelerate wraps around it.
+        optimizer: Optimizer of the trained weights.
+        trained: The trained weights.
+        rows: Examples of the batch, and beside them texts to keep.
+        config: Settings of the fine-tuning.
+        accelerator: Accelerator of several processes; None for one.
+
+    Returns:
+        The mean loss in nats over the tokens that are learnt, of all processes; and with
+        ``until`` the number of examples (``new``) and how many of them are ``known``.
     """
     device = trained[0].device
     optimizer.zero_grad(set_to_none=True)
     total = sum(len(row.ids) - row.start for row in rows)
     new = [row for row in rows if not row.old]
     learnt = sum(len(row.ids) - row.start for row in new)
-    told, known = torch.zeros((), device=device), torch.zeros((), device=device)
+    mean_loss, known = torch.zeros((), device=device), torch.zeros((), device=device)
     for part, of in ((new, _loss), ([row for row in rows if row.old], drift)):
         if not part:
             continue
@@ -51,17 +66,31 @@ def update(
         else:
             loss.backward()
         if of is _loss:
-            told, known = loss.detach() * total / learnt, right
+            mean_loss, known = loss.detach() * total / learnt, right
     if config.clip:
         torch.nn.utils.clip_grad_norm_(trained, config.clip)
     optimizer.step()
-    return float(told), {"known": float(known), "new": float(len(new))} if config.until else {}
+    counts = {"known": float(known), "new": float(len(new))} if config.until else {}
+    return float(mean_loss), counts
 
 
 def drift(
     lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device
 ) -> tuple[Tensor, Tensor]:
-    """Summed divergence KL(before, now) of the next tokens; what is unlikely counts as one."""
+    """Return the summed divergence KL(before, now) of the next tokens of texts to keep.
+
+    All tokens but the 32 likeliest of before count as one.
+
+    Args:
+        lm: The model, with its tokenizer.
+        net: The model to call.
+        rows: Texts to keep, with the predictions of :func:`remembered`.
+        device: Device of the model.
+
+    Returns:
+        The divergence in nats, summed over tokens, and a zero in place of the number of known
+        rows.
+    """
     logits, learnt, _ = _logits(lm, net, rows, device)
     pairs = [row.likely for row in rows if row.likely is not None]
     tokens, before = (torch.cat(part).to(device) for part in zip(*pairs, strict=True))
@@ -73,7 +102,15 @@ def drift(
 
 
 def remembered(lm: LanguageModel, encoded: Sequence[Encoded]) -> list[Encoded]:
-    """Note what the model says next at each place of the texts that are to be kept."""
+    """Note the model's predictions of next tokens at each place of the texts to keep.
+
+    Args:
+        lm: The model before training.
+        encoded: Examples and texts.
+
+    Returns:
+        The same rows, with ``likely`` on those that are ``old``.
+    """
     rows = list(encoded)
     old = [i for i, row in enumerate(rows) if row.old]
     for at in range(0, len(old), _TOGETHER):
@@ -90,18 +127,18 @@ def remembered(lm: LanguageModel, encoded: Sequence[Encoded]) -> list[Encoded]:
 def _loss(
     lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device
 ) -> tuple[Tensor, Tensor]:
-    """Summed loss, and how many rows are known: each token that is learnt is the likeliest."""
-    logits, learnt, told = _logits(lm, net, rows, device)
+    """Return the summed loss, and the number of known rows: each learnt token is the likeliest."""
+    logits, learnt, targets = _logits(lm, net, rows, device)
     right = torch.ones_like(learnt)
-    right[learnt] = logits.detach()[learnt].argmax(-1) == told[learnt]
-    summed = F.cross_entropy(logits[learnt].float(), told[learnt], reduction="sum")
+    right[learnt] = logits.detach()[learnt].argmax(-1) == targets[learnt]
+    summed = F.cross_entropy(logits[learnt].float(), targets[learnt], reduction="sum")
     return summed, right.all(1).sum()
 
 
 def _logits(
     lm: LanguageModel, net: Any, rows: list[Encoded], device: torch.device
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """What the model says of the tokens from the first that is learnt, which are, and all of them.
+    """Return logits from the first learnt token on, a mask of learnt tokens, and all tokens.
 
     Padding stands on the right, where no token that counts can see it.
     """

@@ -1,4 +1,7 @@
-"""The stages of a fine-tuning: which examples each update reads, and beside them texts to keep."""
+"""Divide a fine-tuning into stages: which examples each update reads, and which texts to keep.
+
+:func:`stages_of` makes :class:`Stage` objects, over which :func:`inweights.lm.finetune` loops.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +14,15 @@ from inweights.lm.tuning.fine_tune import FineTune
 
 @dataclass
 class Stage:
-    """Examples that are trained together."""
+    """Examples that are trained together.
+
+    Attributes:
+        name: Number of the stage.
+        rows: Examples to learn.
+        old: Texts to keep.
+        steps: Number of updates of all its epochs.
+        epoch: Number of updates of one epoch.
+    """
 
     name: int
     rows: list[Encoded]
@@ -21,7 +32,12 @@ class Stage:
     epoch: int = field(init=False, default=0)
 
     def order(self, config: FineTune, seed: int) -> Iterator[list[Encoded]]:
-        """Yield what each update learns, and beside it texts to keep, one after the other."""
+        """Yield the batch of each update: examples to learn, and after them texts to keep.
+
+        Args:
+            config: Epochs, size of batches and amount of replay.
+            seed: Root seed of the order.
+        """
         each = 0
         if self.old:
             wanted = config.replay * _tokens(self.rows) / self.epoch
@@ -35,13 +51,30 @@ class Stage:
                 update += 1
 
     def known(self, losses: pl.DataFrame) -> float:
-        """Return the share of its examples that was known in its last epoch."""
+        """Return the share of its examples that was known in its last epoch.
+
+        Args:
+            losses: Table with the columns ``stage``, ``known`` and ``new``, a row per update.
+        """
         lately = losses.filter(pl.col("stage") == self.name).tail(self.epoch)
         return float(lately.select(pl.col("known").sum() / pl.col("new").sum()).item())
 
 
 def stages_of(encoded: Sequence[Encoded], config: FineTune) -> list[Stage]:
-    """Part examples into their stages, from the least."""
+    """Divide examples into their stages, from the least.
+
+    Args:
+        encoded: Examples and texts to keep.
+        config: Epochs and size of batches.
+
+    Returns:
+        Stages with their numbers of updates.
+
+    Example:
+        >>> rows = [Encoded((0,) * 6, 1), Encoded((0,) * 6, 1, stage=2)]
+        >>> [stage.name for stage in stages_of(rows, FineTune())]
+        [0, 2]
+    """
     parts: dict[int, tuple[list[Encoded], list[Encoded]]] = {}
     for row in encoded:
         parts.setdefault(row.stage, ([], []))[row.old].append(row)
@@ -55,6 +88,10 @@ def stages_of(encoded: Sequence[Encoded], config: FineTune) -> list[Stage]:
 
 def steps_of(encoded: Sequence[Encoded], config: FineTune) -> int:
     """Return the number of updates of all stages.
+
+    Args:
+        encoded: Examples and texts to keep.
+        config: Epochs and size of batches.
 
     Example:
         >>> steps_of([Encoded((0,) * 6, 1)] * 4, FineTune(epochs=3, batch_tokens=12))

@@ -1,7 +1,9 @@
-"""Fine-tuning on facts: one loop, top to bottom, that resumes bit for bit on a CPU.
+"""Fine-tune a language model on facts: one loop that resumes bit for bit on a CPU.
 
-Started by ``accelerate launch``, the same loop trains on several devices: each takes its share of
-every batch, and the loss is a mean over the tokens of all of them.
+:func:`finetune` changes the model and returns :class:`FineTuned`;
+:func:`inweights.lm.finetune_to` calls it from files to a folder. Started by
+``accelerate launch``, the same loop trains on several devices: each takes its share of every
+batch, and the loss is a mean over the tokens of all of them.
 """
 
 import math
@@ -37,15 +39,16 @@ __all__ = ["FineTune", "FineTuned", "finetune"]
 
 @dataclass(frozen=True, eq=False)
 class FineTuned:
-    """What :func:`finetune` did; the model itself was changed.
+    """Result of :func:`finetune`; the model itself was changed.
 
     Attributes:
-        losses: ``stage, step, loss`` (nats a token of the completions), a row an update; with
-            ``until`` also ``known`` of how many (``new``) of its examples.
+        losses: ``stage, step, loss`` (nats per token of the completions), a row per update;
+            with ``until`` also the number of its examples (``new``) and how many were
+            ``known``.
         tokens: Tokens that the model read, without padding.
-        padding: Share of places that were padding.
-        seconds: Time that this call took.
-        known: With ``until``: of each stage the share of its examples that was known in its last
+        padding: Share of positions that were padding.
+        seconds: Wall-clock time of this call.
+        known: With ``until``: by stage the share of its examples that was known in its last
             epoch.
     """
 
@@ -73,30 +76,36 @@ def finetune(
 ) -> FineTuned:
     """Train a model on the completions of examples, stage after stage. Changes the model.
 
-    Where there is a checkpoint, SIGINT, SIGTERM and SIGHUP end the update at hand, write it and
-    raise ``KeyboardInterrupt``; a second one stops at once.
+    Where there is a checkpoint, SIGINT, SIGTERM and SIGHUP end the present update, write it
+    and raise ``KeyboardInterrupt``; a second one stops at once.
 
     Args:
         lm: The model.
-        examples: What to train on.
-        config: How.
+        examples: Examples to train on.
+        config: Settings; ``FineTune()`` by default.
         seed: Root seed of the order and of the adapters.
-        checkpoint: File that an interrupted call goes on from, with the same arguments; removed
-            at the end. Holds what is trained and the optimizer: three times the trained weights.
+        checkpoint: File from which an interrupted call continues, with the same arguments;
+            removed at the end. Holds trained weights and optimizer: three times the trained
+            weights. None does not write one.
         every_seconds: Time between two writes of it.
-        every_steps: Write at every multiple of this many updates instead, where it is above 0.
+        every_steps: Write at every multiple of this number of updates instead, where it is
+            above 0.
         keep: Whether the file stays, for a caller who removes it once the model is written.
-        adapter: Folder to write the adapters of ``lora`` to before they are merged, as ``peft``
-            reads them.
-        observers: Told of each update, with its loss and rate (:class:`inweights.training.Step`).
-        passed: Given, after each epoch, its number over all stages, how many there are, and the
-            model with its adapters.
-        progress: Reports every update.
+        adapter: Folder to write the adapters of ``lora`` to before they are merged, as
+            ``peft`` reads them. None does not write them.
+        observers: Observers of each update's loss and rate (:class:`inweights.training.Step`).
+        passed: Called after each epoch with its number over all stages, how many there are,
+            and the model with its adapters.
+        progress: Called after each update with its number, their total and a text.
+
+    Returns:
+        Losses and sizes.
 
     Raises:
-        ConfigError: ``lora`` is asked for and ``peft`` is not installed.
-        DataError: An example has nothing to learn.
-        RunError: The checkpoint is of another run, or the loss is not a number.
+        ConfigError: The method is ``lora`` and ``peft`` is not installed.
+        DataError: There are no examples, or one has nothing to learn.
+        RunError: The checkpoint is of another run, or the loss is not a finite number.
+        KeyboardInterrupt: A signal stopped the training.
 
     Example:
         >>> from inweights.lm import load_model
@@ -210,7 +219,7 @@ def finetune(
 
 @contextmanager
 def _stopping(wanted: bool) -> Iterator[threading.Event]:
-    """Give what signals to stop set, where this thread may listen; a second one interrupts."""
+    """Provide an event that signals to stop set; a second signal interrupts at once."""
     asked = threading.Event()
 
     def ask(*_: Any) -> None:
@@ -234,7 +243,7 @@ def _stopping(wanted: bool) -> Iterator[threading.Event]:
 
 
 def _accelerator() -> Any:
-    """What accelerate knows of the other processes, where it started this one; else nothing."""
+    """Return an accelerator where accelerate started several processes; else None."""
     if int(os.environ.get("WORLD_SIZE", "1")) < 2:
         return None
     try:

@@ -1,4 +1,8 @@
-"""Text that a model writes: its own, so that training on it too keeps it; and facts said again."""
+"""Let a model write text: its own, to train on so that it keeps it; and paraphrases of facts.
+
+:func:`own_text` and :func:`replayed` serve :func:`inweights.lm.finetune`, :func:`paraphraser`
+serves :func:`inweights.audit.augment`.
+"""
 
 import os
 from collections.abc import Callable, Sequence
@@ -30,24 +34,31 @@ def own_text(
     questions: bool = False,
     progress: Progress | None = None,
 ) -> list[Example]:
-    """Let a model write, at temperature 1, about as many tokens as are wanted; whole sentences.
+    """Let a model write whole sentences at temperature 1, up to a number of tokens.
 
-    In chat it answers, and the answers are learnt; else each text is learnt whole.
+    In chat the model answers, and the answers are learnt; else each text is learnt whole.
 
     Args:
         lm: The model, as it is before training.
-        tokens: Tokens of all texts together, at most; at least one text is written.
-        seed: Root seed of what is drawn.
-        stage: Stage of the examples; each has texts of its own.
-        questions: Whether it goes on from short questions of many kinds, for a few words.
-        progress: Reports texts done.
+        tokens: Maximum number of tokens of all texts together; at least one text is written.
+        seed: Root seed of the random draws.
+        stage: Stage of the examples; each stage has texts of its own.
+        questions: Whether the model continues short questions of many kinds, for a few words.
+        progress: Called with the number of texts done, their total and a text.
+
+    Returns:
+        Examples that are marked ``old``.
 
     Example:
         >>> from inweights.lm import load_model
         >>> len(own_text(load_model("@tiny"), 60)) >= 1
         True
     """
-    path = ("questions", stage) if questions else (stage,) if stage else ()
+    path: tuple[str | int, ...] = ()
+    if questions:
+        path = ("questions", stage)
+    elif stage:
+        path = (stage,)
     length = _SHORT if questions else _LENGTH
     rng = Streams(seed).numpy(DATA_ORDER, "openings", *path)
     wanted = max(1, -(-tokens // length))
@@ -78,7 +89,20 @@ def own_text(
 
 
 def tokens_to_write(tokens: int, config: FineTune) -> float:
-    """Return how many tokens a model writes to keep what it knew beside a pass of so many."""
+    """Return how many tokens of its own text a model writes for one stage.
+
+    Args:
+        tokens: Tokens of one pass over the stage's examples.
+        config: Amount of replay, and epochs.
+
+    Returns:
+        ``config.replay`` times ``tokens``, but at least 2,000 (where all epochs read so many)
+        and at most 50,000.
+
+    Example:
+        >>> tokens_to_write(5000, FineTune(replay=1.0))
+        5000.0
+    """
     once = config.replay * tokens
     return min(max(once, min(_LEAST, once * config.epochs)), _MOST)
 
@@ -90,11 +114,20 @@ def replayed(
     seed: int,
     progress: Progress | None = None,
 ) -> list[Example]:
-    """Return texts of the model's own to read besides the examples, in each of their stages.
+    """Return texts of the model's own to read beside the examples, in each of their stages.
 
-    Half is prose, half what it says to short questions. Of each stage as many tokens as
-    ``config.replay`` says of one epoch, but at least 2,000 where the epochs read so many, and at
-    most 50,000; they are read in turn.
+    Half is prose, half short answers to questions; they are read in turn.
+
+    Args:
+        lm: The model before training.
+        examples: Examples, whose stages and lengths count.
+        config: Amount of replay; with 0 there are no texts.
+        seed: Root seed of the random draws.
+        progress: Called with the number of texts done, their total and a text.
+
+    Returns:
+        Examples that are marked ``old``, of each stage as many tokens as
+        :func:`tokens_to_write` says.
     """
     if not config.replay:
         return []
@@ -121,10 +154,17 @@ def replayed(
 def paraphraser(
     lm: LanguageModel, *, progress: Progress | None = None
 ) -> Callable[[Sequence[str]], list[str]]:
-    """Return a function that says each sentence again: the likeliest line that the model writes.
+    """Return a function that rewrites each sentence: the likeliest line that the model writes.
 
-    Whether a fact survived is checked by who asks. In chat the model is asked, else it is shown two
-    examples.
+    Whether a fact survived has to be checked by the caller. In chat the model is given an
+    instruction, else two examples.
+
+    Args:
+        lm: The model.
+        progress: Called with the number of sentences done, their total and a text.
+
+    Returns:
+        A function from sentences to as many sentences.
 
     Example:
         >>> from inweights.lm import load_model
