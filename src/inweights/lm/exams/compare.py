@@ -193,9 +193,9 @@ def compositionality(table: pl.DataFrame) -> dict[str, float]:
         table: Table of :func:`inweights.lm.ask`, with compositions and both of their hops.
 
     Returns:
-        ``first_hop``, ``second_hop`` (accuracy), ``both`` (share of chains both of whose hops
-        are right), ``composition`` (accuracy), ``known`` (accuracy of compositions whose hops
-        are both right) and ``gap``: ``1 - known``, NaN where no chain has both.
+        A number by name: ``first_hop``, ``second_hop`` (accuracy), ``both`` (share of chains whose
+        hops are both right), ``composition`` (accuracy), ``known`` (accuracy of compositions whose
+        hops are both right) and ``gap``: ``1 - known``, NaN where no chain has both.
 
     Raises:
         DataError: There are no questions of one of the three roles.

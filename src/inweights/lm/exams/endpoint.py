@@ -68,7 +68,10 @@ class Endpoint:
             raise ConfigError("an endpoint has at least one request at once, and one token")
 
     def body(self, prompt: str) -> dict[str, Any]:
-        """Return the request body for a question; its hash is the key of the stored answer.
+        """Return the request body for a question, as a dictionary that is sent as JSON.
+
+        With the address it is hashed to the key of the stored answer.
+
 
         Args:
             prompt: The question.

@@ -139,6 +139,9 @@ def batches(
         epoch: Number of the epoch, which the order depends on.
         *path: Further parts of the random stream's name, such as a stage.
 
+    Yields:
+        Indices into ``encoded``.
+
     Example:
         >>> rows = [Encoded((0,) * length, 1) for length in (2, 4, 2)]
         >>> sorted(map(sorted, batches(rows, 4, seed=0, epoch=0)))

@@ -237,7 +237,8 @@ def known_norm(n: int, identity: bool) -> pl.DataFrame:
         identity: Whether the identity facts ``(b_i) → b_i`` are trained.
 
     Returns:
-        One row ``check, value`` with the check ``bound``.
+        One row ``check, value``: ``bound``, a lower bound on the nuclear norm of every feasible
+        ``W``, which the optimum reaches.
 
     Raises:
         ConfigError: ``n`` is below 2.
