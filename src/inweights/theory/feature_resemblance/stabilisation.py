@@ -1,7 +1,7 @@
 """Follow what Node2Vec's descent does to eigenvalues and eigenvectors (Geometric Memory, F.2, F.3).
 
 :func:`by_space` and :func:`propositions` turn a
-:class:`~..geometric_memory.node2vec.Trajectory` into tables, which recipes judge;
+:class:`~inweights.theory.geometric_memory.node2vec.Trajectory` into tables, which recipes judge;
 :func:`outside` measures how far a matrix mixes eigenspaces.
 
 The matrices of a trajectory are seen in the eigenspaces of the negative Laplacian
