@@ -445,3 +445,11 @@ def test_a_folder_counts_with_its_name_and_a_caution_says_so(
     Path("data", "one.txt").write_text("1", encoding="utf-8")
     with pytest.warns(iw.errors.CautionWarning, match=r"'data/' names a folder.*Outside"):
         assert [key_of(text) for text in ("/", "..", "data/")] == before
+
+
+def test_a_table_of_characters_is_read_as_it_is_written(tmp_path: Path) -> None:
+    """A dollar sign alone is a key like any other; with a word it names a form of a value."""
+    file = tmp_path / "characters.toml"
+    file.write_text("'$' = 'dollar'\n'&' = 'and'\n", encoding="utf-8")
+    assert load_toml(file) == {"$": "dollar", "&": "and"}
+    assert decode(encode({"$": inf})) == {"$": inf}

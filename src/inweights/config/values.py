@@ -81,7 +81,8 @@ def decode(data: Any, hook: Hook | None = None) -> Any:
         return [decode(one, hook) for one in data]
     if not isinstance(data, dict):
         return data
-    name = next((key for key in data if isinstance(key, str) and key.startswith("$")), "")
+    names = (key for key in data if isinstance(key, str) and key.startswith("$"))
+    name = next((key for key in names if key != "$"), "")  # a table of characters may have "$"
     if not name:
         return {key: decode(one, hook) for key, one in data.items()}
     found = hook(data) if hook else None
