@@ -118,7 +118,8 @@ def answers(made: Prediction, new: dict[str, str] | None = None) -> Queries:
         return " ".join(new.get(word, word) for word in text.split()) if new else text
 
     for row in made.queries.iter_rows(named=True):
-        told = "" if row["role"] == "unstated" else name(row["answer"])
+        one = row["right_answers"] == 1  # of several, the order of the file decides which is shown
+        told = name(row["answer"]) if one else ""
         found[row["role"], name(row["prompt"]), told] = row
     return found
 

@@ -71,13 +71,12 @@ def guarded(function: Callable[P, T]) -> Callable[P, T]:
         DataError: As the result is called: with the argument, what was expected and what was given.
 
     Example:
-        >>> def halves(sizes: "Sequence[int]") -> list[float]:
-        ...     return [size / 2 for size in sizes]
-        >>> guarded(halves)(None)
+        >>> import inweights as iw
+        >>> iw.predict(None)
         Traceback (most recent call last):
         ...
-        inweights.errors.DataError: halves got sizes = None, expected Sequence[int] ('NoneType'
-        object is not iterable)
+        inweights.errors.DataError: predict got world = None, expected World ('NoneType' object has
+        no attribute 'facts')
     """
 
     @wraps(function)
