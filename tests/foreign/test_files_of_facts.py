@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,10 +32,10 @@ EIGHT = [*TRIPLES[:3], ("Dag Holm", "works_for", "Tallpine"), *TRIPLES[3:]]
 TWO = [("Ana Ruiz", "works_for", "Nordwerk"), ("Nordwerk", "based_in", "Bergen")]
 
 
-def audited(capsys: pytest.CaptureFixture[str], name: str, *words: str) -> dict:
+def audited(capsys: pytest.CaptureFixture[str], name: str, *words: str) -> dict[str, Any]:
     """What ``audit --json`` says of a file; its folder is that of the data."""
     assert main(["audit", str(DATA / name), "--no-forecast", "--json", *words]) == 0
-    found: dict = json.loads(capsys.readouterr().out)
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
 
@@ -50,7 +51,7 @@ def facts_of(found: Knowledge) -> list[tuple[str, str, str]]:
     return [found.names(i) for i in range(len(found))]
 
 
-def remarks(found: dict, kind: str) -> list[dict]:
+def remarks(found: dict[str, Any], kind: str) -> list[dict[str, Any]]:
     return [remark for remark in found["remarks"] if remark["kind"] == kind]
 
 
@@ -83,7 +84,7 @@ def test_a_header_in_other_words_is_no_fact(capsys, name: str) -> None:
         ("counterfact.json", [("Danielle D.", "P103", "French")]),
     ],
 )  # fmt: skip
-def test_what_is_read_are_the_facts(capsys, name: str, expected: list) -> None:
+def test_what_is_read_are_the_facts(capsys, name: str, expected: list[Any]) -> None:
     assert facts_of(read_knowledge(DATA / name)) == expected
     assert audited(capsys, name)["facts"] == len(expected)
 
@@ -175,7 +176,9 @@ def test_a_chain_through_a_person_is_no_homonym() -> None:
         ("sci_account.csv", "rounded", ["1.9143100000101E+18", "lost digits", "2 lines"]),
     ],
 )
-def test_values_that_only_look_alike_are_named(capsys, name: str, kind: str, says: list) -> None:
+def test_values_that_only_look_alike_are_named(
+    capsys, name: str, kind: str, says: list[str]
+) -> None:
     texts = [remark["text"] for remark in remarks(audited(capsys, name), kind)]
     assert any(all(word in text for word in says) for text in texts), texts
 

@@ -104,7 +104,8 @@ def test_rdf_that_rdflib_writes(tmp_path: Path, suffix: str) -> None:
     graph = rdflib.Dataset() if suffix in ("nq", "trig") else rdflib.Graph()
     space = rdflib.Namespace("http://example.org/")
     for row in TRIPLES:
-        graph.add(tuple(space[name.replace(" ", "_")] for name in row))
+        subject, relation, target = (space[name.replace(" ", "_")] for name in row)
+        graph.add((subject, relation, target))
     graph.serialize(tmp_path / f"f.{suffix}", format=form[suffix])
     found = facts_of(read_knowledge(tmp_path / f"f.{suffix}"))
     assert sorted(found) == sorted((s, r.replace("_", " "), o) for s, r, o in TRIPLES)

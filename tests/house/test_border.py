@@ -45,7 +45,7 @@ def test_what_is_not_about_an_argument_stays_as_it_is() -> None:
     import inweights as iw
 
     with pytest.raises(TypeError, match="missing 1 required positional argument"):
-        iw.probes.accuracy(None)  # type: ignore[call-arg]
+        iw.probes.accuracy(None)  # type: ignore[call-arg,arg-type]
     model = iw.EmbMLPConfig(width=4).build(vocabulary=30, seeds=[0])
     with pytest.raises(ConfigError, match="unknown layer"):
         iw.probes.alignment(model, iw.TwoHop(n=3).build(), layers=["no"])

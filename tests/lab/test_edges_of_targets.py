@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -86,10 +87,10 @@ def test_verdicts_of_seeds_on_the_edge(kind, precision: str) -> None:
 
 
 @pytest.mark.parametrize("rule", ["typical", "reliable", "mean"])
-def test_each_rule_counts_seeds_on_the_edge(rule: str) -> None:
+def test_each_rule_counts_seeds_on_the_edge(rule: Any) -> None:
     from inweights.lab import Stating, judge
 
-    values = np.float32([0.9] * 12 + [0.95] * 4).astype(float)
+    values = np.array([0.9] * 12 + [0.95] * 4, dtype=np.float32).astype(float)
     table = pl.DataFrame({"seed": range(16), "hit": values})
     claim = Stating("a/b", "ours", "here")("c", "It works.", share("t", "hit") >= 0.9, rule=rule)
     found = judge(claim, {"t": table})

@@ -230,8 +230,13 @@ def test_what_is_filmed_of_the_first_seed_is_not_measured_of_all(tmp_path) -> No
 def test_two_measures_change_no_type() -> None:
     """What one measure calls a number and another a text, stands in two columns."""
     learner = iw.learners.two_hop_mlp(steps=2)
-    probes = [iw.probes.carries, iw.Measure(iw.probes.margins, where={"identity": 1.0})]
-    how = {"model": iw.EmbMLPConfig(width=4), "learner": learner, "seeds": 1, "progress": False}
+    probes: list[Any] = [iw.probes.carries, iw.Measure(iw.probes.margins, where={"identity": 1.0})]
+    how: dict[str, Any] = {
+        "model": iw.EmbMLPConfig(width=4),
+        "learner": learner,
+        "seeds": 1,
+        "progress": False,
+    }
     over = {"world.identity": [0.0, 1.0]}
     world = iw.TwoHop(n=4, complexity=2, first_relations=1, second_relations=2)
     both = iw.sweep(world, over=over, measures=probes, **how)
@@ -253,6 +258,6 @@ def test_a_measure_takes_its_probe_first() -> None:
         == iw.Measure(name="m", probe=iw.probes.margins, options={"parts": ["facts"]}).key
     )
     with pytest.raises(ConfigError, match="a measure takes a probe, such as"):
-        iw.Measure("margins")
+        iw.Measure("margins")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="where must be a Mapping, got list"):
-        iw.Measure(iw.probes.margins, where=["seed"])
+        iw.Measure(iw.probes.margins, where=["seed"])  # type: ignore[arg-type]

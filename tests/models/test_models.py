@@ -296,4 +296,4 @@ def test_token_ids_of_another_shape_or_type_are_refused() -> None:
         with pytest.raises(DataError, match=r"got the shape \[2\]; write prompts\[:1\]"):
             read(prompts[0])
         with pytest.raises(DataError, match="as a tensor of integers"):
-            read(prompts.tolist())
+            read(prompts.tolist())  # type: ignore[arg-type]

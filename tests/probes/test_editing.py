@@ -11,7 +11,7 @@ from inweights.errors import ConfigError, DataError
 from inweights.models import GPT, EmbMLPConfig, GPTConfig
 from inweights.probes import accuracy, edits
 from inweights.training import learners, train
-from inweights.training.steps.editing import Consequences
+from inweights.training.steps.consequences import Consequences
 from inweights.worlds import Analogy, Graph, RandomFacts, Reversal, TwoHop, World
 
 SMALL = GPTConfig(layers=2, width=32, tied=False)

@@ -53,7 +53,7 @@ def test_a_verdict_on_an_edge_stands_until_there_are_more_seeds(tmp_path) -> Non
     """Verdicts were compared to the last bit, and shares stored in single precision."""
     path = tmp_path / LEDGER
     claim = state("edge", "The coin falls on its head.", share("tosses", "heads") >= 0.9)
-    about = {"scale": "cpu", "version": 1}
+    about: dict[str, Any] = {"scale": "cpu", "version": 1}
     stated = Stated(date="2026-11-20", claim=claim, seeds=8, block=1, hash="h", **about)
     verdict = JudgedLine(
         date="2026-11-21", name=claim.id, verdict="not reproduced", seeds=8, **about

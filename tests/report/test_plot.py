@@ -86,11 +86,11 @@ def two_measures() -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("options", [{"y": "spearman"}, {"y": "spearman", "x": "step"}])
-def test_numbers_of_two_measures_are_not_averaged(options: dict[str, str]) -> None:
+def test_numbers_of_two_measures_are_not_averaged(options: dict[str, Any]) -> None:
     with pytest.raises(DataError, match="numbers of several measures: one, two"):
         plot(two_measures(), **options)
     with pytest.raises(DataError, match="would average them"):
-        plot("lines", two_measures(), **{"x": "step", **options})
+        plot("lines", two_measures(), **({"x": "step"} | options))
     alone = two_measures().with_columns(
         spearman=pl.when(pl.col("measure") == "one").then("spearman")
     )
@@ -104,7 +104,7 @@ def test_measures_stand_on_an_axis_and_tell_lines_apart() -> None:
     assert [one.get_text() for one in axes.get_xticklabels()] == ["one", "two"]
     (axes,) = plot(table, y="spearman", series="measure").axes
     lines = [one for one in axes.get_lines() if one.get_linestyle() != "None"]
-    means = [one.get_ydata()[-1] for one in lines]
+    means = [float(np.asarray(one.get_ydata())[-1]) for one in lines]
     assert sorted(means) == pytest.approx([0.3, 0.9])
     assert len(plot(table, y="spearman", facet="measure").axes) == 2
 

@@ -122,8 +122,9 @@ def to_transformer_lens(model: GPT, replica: int = 0) -> TransformerBridge:
 
 def _exportable(model: GPT, replica: int) -> GPTConfig:
     """The config of a model, after checking that GPT-2 can express it."""
-    if not isinstance(model, GPT):
-        config = type(getattr(model, "config", model)).__name__
+    given: object = model
+    if not isinstance(given, GPT):
+        config = type(getattr(given, "config", given)).__name__
         raise ConfigError(f"only a GPT can be exported, got a model of {config}")
     check_kind("replica", replica, int)
     _refuse_what_gpt2_lacks(model.config)

@@ -22,6 +22,7 @@ from inweights.probes.states import by_replica, share
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.curriculum import Edit, EditMethod, EditRole
 from inweights.training.steps import editing
+from inweights.training.steps.consequences import Consequences
 from inweights.worlds.arrays import Bool, Float, Int
 from inweights.worlds.world import Worlds
 
@@ -81,7 +82,7 @@ def edits(
     edit = Edit(role=role, method=method, layer=layer, steps=steps, rate=rate)
     check_size("edits: at_once", at_once)
     gpt = editing.editable(model, layer)
-    parts = [editing.Consequences.of(world, role) for world in as_worlds(worlds, model)]
+    parts = [Consequences.of(world, role) for world in as_worlds(worlds, model)]
     take = cache(partial(editing.stacked, model, parts))
     facts, queries = take("facts"), take("queries")
     said, composed = (_logits(gpt, prompts).argmax(-1) for prompts in (facts, queries))
