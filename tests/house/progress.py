@@ -111,7 +111,8 @@ class Progress:
         """Count as pytest does, without its letters."""
         if not isinstance(report, pytest.TestReport):
             return None
-        return outcome(report), "", ""
+        what = outcome(report)
+        return what, "", what.upper() if what in ("failed", "error") else ""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         what = outcome(report)

@@ -20,8 +20,11 @@ from inweights.errors import DataError, InweightsError
 
 P = ParamSpec("P")
 T = TypeVar("T")
-#: Errors that say what happened, not that an argument did not fit.
-_PASS = (InweightsError, Warning, OSError, MemoryError, ImportError, NotImplementedError)
+#: Errors that an argument of the wrong kind or shape leads to. All others, such as a name that is
+#: not defined, are faults of the code, and stay as they are.
+_LED_TO = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RuntimeError)
+#: Of these, errors that say what happened, not that an argument did not fit.
+_PASS = (InweightsError, Warning, NotImplementedError, RecursionError)
 _LIBRARY = str(Path(__file__).parents[1])
 _OTHERS = (
     sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sysconfig.get_path("platlib"),
@@ -86,11 +89,18 @@ def guarded(function: Callable[P, T]) -> Callable[P, T]:
         except _PASS:
             raise
         except Exception as error:
-            if (text := _explained(function, args, kwargs, error)) is None:
+            text = _explained(function, args, kwargs, error) if _may_be_led_to(error) else None
+            if text is None:
                 raise
             raise DataError(text) from error
 
     return checked
+
+
+def _may_be_led_to(error: Exception) -> bool:
+    """Whether an argument of the wrong kind or shape can be behind an error."""
+    of_tables = type(error).__module__.startswith("polars")  # which need not be loaded
+    return isinstance(error, _LED_TO) or of_tables
 
 
 def _explained(
@@ -120,7 +130,8 @@ def _explained(
     ]
     name = function.__qualname__.removesuffix(".__init__").removesuffix(".__post_init__")
     why = str(error).partition("\n")[0] or type(error).__name__
-    return f"{name} got {'; '.join(parts) or 'no argument'} ({why})"
+    text = f"{name} got {'; '.join(parts) or 'no argument'} ({why})"
+    return text if misfits else f"{text}; if that is what it takes, this is a fault of inweights"
 
 
 def _is_of_others(trace: TracebackType | None) -> bool:

@@ -13,6 +13,7 @@ import msgspec
 from inweights.config import decode, to_plain
 from inweights.errors import FolderError, InweightsError
 from inweights.lab.grammar.claim import Claim, ClaimResult
+from inweights.lab.grammar.differences import compare_plan, table_of
 from inweights.lab.grammar.recipe import Recipe
 from inweights.lab.grammar.score import Value, tell_divergence
 from inweights.lab.grammar.verdict import first_seeds, judge, unjudged
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from inweights.lab.engine.collect import KeptModel
-    from inweights.lab.grammar.differences import DifferenceRow, compare_plan, table_of
-from inweights.lab.grammar.figure import Figure
+    from inweights.lab.grammar.differences import DifferenceRow
+    from inweights.lab.grammar.figure import Figure
 
 #: Why a claim is not judged that the ledger does not hold as it is.
 NOT_STATED = "not stated in the ledger before this run; 'inweights claims state', commit, run"
