@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs L
 HANGS = """
 import pathlib, subprocess, sys, time
 command = [sys.executable, "-c", "import time; time.sleep(3600)"]
-child = subprocess.Popen(command, start_new_session=True)
+child = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL)
 pathlib.Path(sys.argv[1]).write_text(str(child.pid))
 time.sleep(3600)
 """

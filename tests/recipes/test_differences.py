@@ -18,6 +18,7 @@ PAPERS = [paper for paper in papers() if protocol(paper)]
 RECIPES = [name for name in recipe_names() if name.partition("/")[0] in PAPERS]
 
 
+@pytest.mark.slow
 def test_what_is_stored_is_what_is_computed() -> None:
     written = resources.files("inweights.recipes.catalogue").joinpath(FILE).read_bytes()
     assert written == current_protocols(), "make records"

@@ -13,6 +13,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from tests.lab.small import DRAWS, Draws
+from tests.parameters import mostly_slow
 from tests.runs.tiny import RECIPE
 
 from inweights.errors import ConfigError, FolderError
@@ -190,7 +191,7 @@ def use_plan(root: Path) -> Doing:
     ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", mostly_slow(KINDS, "folder".__eq__))
 @pytest.mark.parametrize(
     ("what", "pattern"), [*(("runs", one) for one in RUNS), *(("plan", one) for one in PLAN)]
 )

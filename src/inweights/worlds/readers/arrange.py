@@ -15,6 +15,7 @@ from inweights.errors import ConfigError, DataError, unknown_name
 from inweights.worlds.readers.headers import (
     EDGES,
     FACTS,
+    LONGEST,
     has_clear_word,
     is_numbered,
     places_of,
@@ -234,6 +235,8 @@ def _occur_again(rows: Rows) -> list[bool]:
 @lru_cache(maxsize=2**16)
 def _plain(cell: str) -> str:
     """A cell as names are compared that may be written in two ways."""
+    if len(cell) > LONGEST:  # a text, which is no name in two spellings
+        return cell
     return re.sub(r"[\s_.'-]+", "", without_accents(cell))
 
 

@@ -16,6 +16,9 @@ from typing import Any
 FACTS = ("subject", "relation", "object")
 EDGES = ("subject", "object")
 
+#: Characters of a cell that are looked at; no word of a header is longer.
+LONGEST = 200
+
 #: What else a header may name, which is no part of a fact.
 _BESIDE = ("stage", "weight", "number")
 #: Endings that tell two columns of one kind apart.
@@ -56,7 +59,7 @@ def _tokens(name: str) -> list[str]:
         >>> _tokens("propLabel"), _tokens("Node_1"), _tokens(":START_ID"), _tokens("Prädikat")
         (['prop', 'label'], ['node', '1'], ['start', 'id'], ['pradikat'])
     """
-    text = re.sub(r"\([^)]*\)", " ", name)
+    text = re.sub(r"\([^)]*\)", " ", name[:LONGEST])
     text = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", text)
     plain = re.sub(r"(?<=[^\W\d_])(?=\d)", " ", without_accents(text))
     return [word for word in re.split(r"[\W_]+", plain) if word]
