@@ -54,7 +54,11 @@ def execute(
     _tell_changes(store, recipe.name, config)
     _check_writable(store.root, effort.store)
 
-    told, waiting = effort.progress, "waiting for another process that makes this run"
+    told = _Remembering(effort.progress) if effort.progress else None
+    effort, waiting = (
+        replace(effort, progress=told),
+        "waiting for another process that makes this run",
+    )
     with folder.held(partial(told, 0, 1, waiting) if told else None):
         if effort.fresh:
             folder.discard()
@@ -88,11 +92,22 @@ def execute(
         return outcome
 
 
+class _Remembering:
+    """Passes progress on, and remembers how much there is to do in all."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self.total = progress, 1
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        self.total = total
+        self._progress(done, total, what)
+
+
 def _fill(
     blank: Outcome,
     make: Callable[[], Tables],
     publish: Publish | None,
-    progress: Progress | None,
+    progress: _Remembering | None,
 ) -> Outcome:
     """Have the tables of a run made, judge it, and write its folder."""
     recipe, folder = blank.recipe, blank.folder
@@ -112,7 +127,7 @@ def _fill(
         raise
     folder.check()
     if progress:
-        progress(1, 1, "judging, and drawing figures and the page")
+        progress(progress.total, progress.total, "judging, and drawing figures and the page")
     with _fitting(recipe, blank.overrides):
         tables = recipe.derived(made)
     outcome = replace(

@@ -136,22 +136,36 @@ def require(
 MEASURE = "measure"
 
 
-def refuse_mixed(drawing: str, table: pl.DataFrame, y: str, *used: str | None) -> None:
+def refuse_mixed(
+    drawing: str, table: pl.DataFrame, y: str, *apart: str | None, along: str | None = None
+) -> None:
     """Refuse to average numbers of several measures, where nothing drawn tells these apart.
 
     Args:
         drawing: Name of the drawing, for the message.
         table: Rows that are drawn.
         y: Column of numbers.
-        used: Columns on an axis, and those that tell lines and panels apart.
+        apart: Columns that tell lines and panels apart.
+        along: Column on the other axis.
 
     Raises:
         DataError: ``y`` has values of several measures; names them.
     """
-    if MEASURE not in table.columns or MEASURE in used or table[MEASURE].dtype != pl.String:
+    if (
+        MEASURE not in table.columns
+        or MEASURE in (*apart, along)
+        or table[MEASURE].dtype != pl.String
+    ):
         return
-    names = table.filter(pl.col(y).is_not_null())[MEASURE].drop_nulls()
-    if (found := names.unique(maintain_order=True).to_list())[1:]:
+    rows = table.filter(pl.col(y).is_not_null() & pl.col(MEASURE).is_not_null())
+    columns = [column for column in apart if column in table.columns]
+    groups = rows.group_by(columns, maintain_order=True) if columns else [((), rows)]
+    found: list[str] = []
+    for _, group in groups:
+        found = group[MEASURE].unique(maintain_order=True).to_list()
+        if len(found) > 1:
+            break
+    if len(found) > 1:
         raise DataError(
             f"'{y}' holds numbers of several measures: {', '.join(found)}; the drawing '{drawing}' "
             f'would average them. Draw one, table.filter(measure="{found[0]}"), or tell them apart '

@@ -113,7 +113,7 @@ class Auto:
         if self.y is not None:
             table = table.filter(pl.col(self.y).is_not_null())
             tidy.require("auto", table, {})
-            tidy.refuse_mixed("auto", table, self.y, *split)
+            tidy.refuse_mixed("auto", table, self.y, self.series, self.facet, along=self.x)
         elif table[tidy.MEASURE].n_unique() > 1:
             names = ", ".join(map(str, table[tidy.MEASURE].unique(maintain_order=True)))
             raise DataError(

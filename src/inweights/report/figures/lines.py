@@ -137,7 +137,7 @@ class Lines(Panel):
     def __post_init__(self) -> None:
         super().__post_init__()
         tidy.require("lines", self.table, {"facet": self.facet})
-        tidy.refuse_mixed("lines", self.table, self.y, self.x, self.series, self.facet)
+        tidy.refuse_mixed("lines", self.table, self.y, self.series, self.facet, along=self.x)
 
     def draw(self) -> Figure:
         parts = tidy.panels(self.table, self.facet, self.order)

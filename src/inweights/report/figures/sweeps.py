@@ -55,7 +55,7 @@ class Sweeps:
     def __post_init__(self) -> None:
         named = {"axis": self.axis, "value": self.value, "y": self.y, "series": self.series}
         tidy.require("sweeps", self.table, {**named, "seed": tidy.SEED}, numbers=("y",))
-        tidy.refuse_mixed("sweeps", self.table, self.y, self.axis, self.value, self.series)
+        tidy.refuse_mixed("sweeps", self.table, self.y, self.axis, self.series, along=self.value)
 
     @property
     def names(self) -> list[str]:
