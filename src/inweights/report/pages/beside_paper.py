@@ -1,11 +1,13 @@
 """The section of the page with every setting beside what the paper and its code state."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+
+import polars as pl
 
 from inweights.lab.grammar.differences import WHOSE, DifferenceRow
 from inweights.lab.grammar.protocol_file import PaperProtocol
-from inweights.report.base.html import disclosure, escape, tag
+from inweights.report.base.html import disclosure, escape, preview, tag
 from inweights.support.progress import plural
 
 
@@ -26,8 +28,10 @@ def differences_section(rows: Sequence[DifferenceRow], protocol: PaperProtocol |
         "section",
         tag("h2", "Beside the paper"),
         tag("p", escape(f"{in_numbers(rows)}. {text}")),
-        _table(shown) if shown else "",
-        disclosure("Settings as in the paper or its code", _table(others)) if others else "",
+        _table("differences", shown) if shown else "",
+        disclosure("Settings as in the paper or its code", _table("as-stated", others))
+        if others
+        else "",
         id="beside-paper",
     )
 
@@ -39,15 +43,14 @@ def in_numbers(rows: Sequence[DifferenceRow]) -> str:
     return f"{plural(len(rows), 'setting')}: {', '.join(parts)}"
 
 
-def _table(rows: Sequence[DifferenceRow]) -> str:
-    head = tag("tr", *(tag("th", name) for name in ("setting", "here", "whose", "stated", "why")))
-    return tag("div", tag("table", head, *map(_row, rows)), class_="scroll")
-
-
-def _row(row: DifferenceRow) -> str:
-    def cells() -> Iterator[str]:
-        yield tag("td", tag("code", escape(row.setting)))
-        for text in (row.value, WHOSE[row.whose], row.stated, row.why):
-            yield tag("td", escape(text))
-
-    return tag("tr", *cells())
+def _table(name: str, rows: Sequence[DifferenceRow]) -> str:
+    """All of the rows; a column that says nothing is left out."""
+    columns = {
+        "setting": [row.setting for row in rows],
+        "here": [row.value for row in rows],
+        "whose": [WHOSE[row.whose] for row in rows],
+        "stated": [row.stated for row in rows],
+        "why": [row.why for row in rows],
+    }
+    said = {column: values for column, values in columns.items() if any(values)}
+    return preview(name, pl.DataFrame(said), rows=len(rows))
