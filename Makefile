@@ -40,7 +40,7 @@ $(VENV)/.stamp: pyproject.toml constraints.txt
 demo: $(VENV)/.base ## train, probe and judge a small world in under a minute; says where the page is
 	@$(BIN)/inweights demo
 
-test: $(VENV)/.stamp ## every kind of thing once, in about two minutes; says what it tests
+test: $(VENV)/.stamp ## every kind of thing once, in two to three minutes; says what it tests
 	@$(BIN)/python -m tests.house.tiers fast
 
 test-slow: $(VENV)/.stamp ## the tests that take longer
