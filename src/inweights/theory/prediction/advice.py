@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
@@ -96,28 +96,35 @@ def bridges(
     for query in range(len(queries)) if rows is None else rows:
         if not in_time(late):
             break
-        tokens, links = sorted(queries.prompt(query).tolist()), set[int]()
-        for answer in queries.right_answers(query).tolist():
-            links.update(_links(known, tokens, answer))
-        found.extend((query, bridge) for bridge in sorted(links))
+        tokens = sorted(queries.prompt(query).tolist())
+        links = _links(known, tokens, set(queries.right_answers(query).tolist()))
+        found.extend([(query, bridge) for bridge in sorted(links)])
     return found
 
 
 def _links(
-    known: defaultdict[tuple[int, ...], set[int]], tokens: list[int], answer: int
-) -> Iterator[int]:
-    """The bridges of all ways to come from a bag of tokens to an answer."""
+    known: defaultdict[tuple[int, ...], set[int]], tokens: list[int], answers: set[int]
+) -> set[int]:
+    """The bridges of all ways to come from a bag of tokens to any of some answers."""
+    links = set[int]()
     for part in {p for k in range(1, len(tokens)) for p in combinations(tokens, k)}:
-        if not (bridges_here := known.get(part)):
+        if part not in known:
             continue
-        rest = list((Counter(tokens) - Counter(part)).elements())
-        for bridge in bridges_here:
-            if answer in known.get(tuple(sorted([bridge, *rest])), ()):
-                yield bridge
-            elif len(rest) > 1 and len(part) > 1:
-                further = list(_links(known, sorted([bridge, *rest]), answer))
+        rest = list(tokens)
+        for token in part:
+            rest.remove(token)
+        longer = len(rest) > 1 and len(part) > 1
+        for bridge in known[part]:
+            bag = sorted([bridge, *rest])
+            key = tuple(bag)
+            reached = answers & known[key] if key in known else set[int]()
+            if reached:
+                links.add(bridge)
+            if longer and len(reached) < len(answers):
+                further = _links(known, bag, answers - reached)
                 if further:
-                    yield from (bridge, *further)
+                    links |= {bridge, *further}
+    return links
 
 
 def advise_identities(
@@ -135,7 +142,7 @@ def advise_identities(
     )
     chains = bridges(world, chained["query"].to_list(), late)
     everything = list(dict.fromkeys(b for _, b in chains if b not in known))
-    if not everything:
+    if not (everything and in_time(late)):
         return None
     began, solved = time.perf_counter(), 0
 

@@ -204,8 +204,8 @@ def _chains(rows: Rows) -> Iterator[Asked]:
     for prompt in islice(_chain_prompts(rows, links), MOST):
         ends = [prompt[0]]
         for relation in prompt[1:]:
-            steps = (thing for one in ends for thing in links.get(one, {}).get(relation, ()))
-            ends = list(dict.fromkeys(steps))
+            further = [one for one in ends if one in links and relation in links[one]]
+            ends = list(dict.fromkeys([to for one in further for to in links[one][relation]]))
         answers += len(ends)
         if answers > ANSWERS:
             return
@@ -225,7 +225,7 @@ def _chain_prompts(
     for subject, first, one in rows:
         for second, others in further.get(one, {}).items():
             fresh = [other for other in others if other not in (subject, one)]
-            for third in dict.fromkeys(step for other in fresh for step in links[other]):
+            for third in dict.fromkeys([step for other in fresh for step in links[other]]):
                 prompt = subject, first, second, third
                 ends = (
                     subject != one and thing not in (subject, one, other)

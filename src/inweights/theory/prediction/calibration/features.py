@@ -170,6 +170,7 @@ def _ends(
     """What a subject has for a relation, by any chain of facts of at most so many."""
     here, ends = {subject}, set[int]()
     for _ in range(steps):
-        ends |= {thing for s in here for r, thing in after.get(s, ()) if r == relation}
-        here = {thing for s in here for _, thing in after.get(s, ())}
+        here &= after.keys()
+        ends |= {thing for s in here for r, thing in after[s] if r == relation}
+        here = {thing for s in here for _, thing in after[s]}
     return ends
