@@ -98,7 +98,7 @@ def bridges(
             break
         tokens = sorted(queries.prompt(query).tolist())
         links = _links(known, tokens, set(queries.right_answers(query).tolist()))
-        found.extend([(query, bridge) for bridge in sorted(links)])
+        found += [(query, bridge) for bridge in sorted(links)]
     return found
 
 

@@ -64,8 +64,8 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
         ends = _ends(after, prompt[0], prompt[-1], len(prompt) - 1)
         found.append(
             (query, margin, len(own & known) / max(len(own), 1), identities,
-             sum(last[answer] for answer in right) / max(last.total(), 1),
-             np.log1p(sum(into[b] for b in own)),
+             sum([last[answer] for answer in right if answer in last]) / max(last.total(), 1),
+             np.log1p(sum([into[b] for b in own])),
              np.log(max(len(last), 1)), np.log(max(len(ends), 1)), float(len(prompt) - 1))
         )  # fmt: skip
     schema = {"query": pl.Int64, **dict.fromkeys(FEATURES, pl.Float64)}
