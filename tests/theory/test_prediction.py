@@ -167,3 +167,15 @@ def test_a_margin_as_large_as_the_tie_is_a_tie() -> None:
     nothing = np.zeros((program.counts.shape[1], len(program.world.outputs)))
     solved = SimpleNamespace(program=program, templates=nothing, scale=1.0)
     assert set(query_table(cast("Any", solved), tie=0.0)["verdict"]) == {"tied"}
+
+
+def test_a_summary_counts_each_verdict() -> None:
+    made = predict(TwoHop(n=4, complexity=2, identity=0.5).build(), advise=False)
+    verdicts = made.queries.group_by("role", "pattern", maintain_order=True).agg(pl.col("verdict"))
+    for row, (_, _, found) in zip(
+        made.summary().iter_rows(named=True), verdicts.rows(), strict=True
+    ):
+        assert row["queries"] == len(found)
+        assert row["follow"] == found.count("follows")
+        assert row["tied"] == found.count("tied")
+        assert row["fail"] == found.count("fails")
