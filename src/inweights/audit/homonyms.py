@@ -87,6 +87,10 @@ def doubtful_facts(facts: Knowledge, words: Wording) -> frozenset[int]:
 
     Those that begin a contradicted chain: what else is stated of the object may be false of what
     the fact means, too.
+
+    Args:
+        facts: A user's facts.
+        words: How their relations are worded, which says what relations are about.
     """
     return frozenset(chain.first for chain in contradicted_chains(facts, words))
 
@@ -124,18 +128,24 @@ def _of(facts: Knowledge, relation: int) -> Ids:
 
 
 def describe(facts: Knowledge, chains: Sequence[Contradicted], shown: int = 3) -> list[str]:
-    """Return a sentence for each pair of relations: what is stated, what chains say, and who."""
+    """Return a sentence for each pair of relations: what is stated, what chains say, and who.
+
+    Args:
+        facts: The facts that the chains are of.
+        chains: Chains that another fact contradicts.
+        shown: How many chains of each pair are written out; the others are counted.
+    """
     groups: defaultdict[tuple[str, str], list[Contradicted]] = defaultdict(list)
     for chain in chains:
         groups[facts.names(chain.first)[1], facts.names(chain.second)[1]].append(chain)
     texts = []
     for (first, second), own in groups.items():
-        told = []
+        examples = []
         for chain in own[:shown]:
             s, _, bridge = facts.names(chain.first)
             end, stated = facts.names(chain.second)[2], facts.names(chain.stated)[2]
             lines = ", ".join(str(int(facts.lines[fact])) for fact in chain)
-            told.append(f"{s} → {bridge} → {end}, stated {stated} (lines {lines})")
+            examples.append(f"{s} → {bridge} → {end}, stated {stated} (lines {lines})")
         more = f" … and {len(own) - shown:,} more" if len(own) > shown else ""
-        texts.append(f"{first}, {second}: {'; '.join(told)}{more}")
+        texts.append(f"{first}, {second}: {'; '.join(examples)}{more}")
     return texts
