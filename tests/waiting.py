@@ -50,8 +50,16 @@ def stamps(folder: Path, pattern: str) -> dict[Path, int]:
 def wait_for_a_write(
     folder: Path, pattern: str, before: dict[Path, int], unless: Callable[[], object]
 ) -> None:
-    """Wait until the stamps of some files are no longer what they were before a process began."""
-    wait_until(lambda: stamps(folder, pattern) != before, unless)
+    """Wait until a file is new, or was written again, since the stamps were taken.
+
+    A file that has disappeared since then is no write: what it held may be finished.
+    """
+
+    def written() -> bool:
+        now = stamps(folder, pattern)
+        return any(stamp != before.get(path) for path, stamp in now.items())
+
+    wait_until(written, unless)
 
 
 def ended(process: subprocess.Popen[str]) -> Callable[[], str | None]:
