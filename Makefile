@@ -77,8 +77,8 @@ faults: $(VENV)/.stamp ## kills of commands and of a Ray cluster, failing disks 
 	@place=$$(mktemp -d) && trap 'rm -rf '$$place EXIT && export OMP_NUM_THREADS=1 && \
 	  $(BIN)/python -m tests.runs.command_kills $$place/commands 40 $(SEED) && \
 	  $(BIN)/python -m tests.runs.store_faults $$place/disks 20 $(SEED) && \
-	  $(BIN)/python -m tests.lab.bucket_faults 40 $(SEED) && \
-	  $(BIN)/python -m tests.lab.cluster_kills $$place/cluster 20 $(SEED)
+	  $(BIN)/python -m tests.experiments.bucket_faults 40 $(SEED) && \
+	  $(BIN)/python -m tests.experiments.cluster_kills $$place/cluster 20 $(SEED)
 
 mutants: $(VENV)/.stamp ## 60 small changes of the code, drawn by SEED, that the tests have to notice
 	@$(BIN)/python -m tests.house.mutants --seed $(SEED)

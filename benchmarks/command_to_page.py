@@ -25,11 +25,11 @@ from inweights.runs import environment
 RECIPES = ("identity-bridge/fig3", "identity-bridge/fig2")
 #: What is counted as which part: module, and a function or method in it, as it is called.
 PARTS = {
-    "planning": ("lab.engine.collect:asked_of", "lab.engine.collect:tasks_of"),
-    "training": ("lab.engine.task:train_block",),
-    "measuring": ("lab.engine.task:look", "lab.engine.task:_derive"),
-    "storing": ("lab.engine.task:_share_out", "lab.engine.collect:_assemble"),
-    "judging": ("lab.engine.engine:judge_all",),
+    "planning": ("experiments.engine.collect:asked_of", "experiments.engine.collect:tasks_of"),
+    "training": ("experiments.engine.task:train_block",),
+    "measuring": ("experiments.engine.task:look", "experiments.engine.task:_derive"),
+    "storing": ("experiments.engine.task:_share_out", "experiments.engine.collect:_assemble"),
+    "judging": ("experiments.engine.engine:judge_all",),
     "drawing": ("report.pages.page:publish",),
 }
 

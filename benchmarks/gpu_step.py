@@ -31,7 +31,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 import inweights as iw
-from inweights.lab.engine.together import brief
+from inweights.experiments.engine.together import brief
 from inweights.models.base import Model
 from inweights.recipes import get_recipe
 from inweights.runs import environment

@@ -24,11 +24,11 @@ from typing import Any
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Computation
-from inweights.lab.engine.collect import Effort, collect
-from inweights.lab.grammar.axes import grid
-from inweights.lab.grammar.trial import Measure, Plan
-from inweights.laboratory.plans import Planned, work, write_plan
+from inweights.actions.plans import Planned, work, write_plan
+from inweights.experiments import Computation
+from inweights.experiments.engine.collect import ExecutionOptions, collect
+from inweights.experiments.grammar.axes import grid
+from inweights.experiments.grammar.trial import Measure, Plan
 from inweights.runs import environment
 from inweights.runs.tables.store import Store
 
@@ -82,7 +82,7 @@ def trainings(steps: int, kinds: int = 12) -> Plan:
 def seconds(on: str, steps: int) -> float:
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        collect(trainings(steps), range(8), Store(folder), Effort(jobs=2, on=on))
+        collect(trainings(steps), range(8), Store(folder), ExecutionOptions(jobs=2, on=on))
     return time.monotonic() - started
 
 

@@ -20,9 +20,9 @@ from unittest.mock import patch
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Measure, Plan
-from inweights.lab.engine.plan import asked_of, tasks_of
-from inweights.lab.grammar.axes import grid
+from inweights.experiments import Measure, Plan
+from inweights.experiments.engine.plan import asked_of, tasks_of
+from inweights.experiments.grammar.axes import grid
 from inweights.models.base import Model
 from inweights.runs import environment
 from inweights.training import Observer, records

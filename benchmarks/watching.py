@@ -17,11 +17,11 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from inweights.lab.engine.outcome import seeds_to_judge
-from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
-from inweights.lab.engine.task import look
-from inweights.lab.engine.together import blocks_of, brief, build_model
-from inweights.lab.studies.cost import _seconds
+from inweights.experiments.engine.outcome import seeds_to_judge
+from inweights.experiments.engine.plan import LearnTask, asked_of, tasks_of
+from inweights.experiments.engine.task import look
+from inweights.experiments.engine.together import blocks_of, brief, build_model
+from inweights.experiments.studies.cost import _seconds
 from inweights.recipes import get_recipe
 from inweights.runs import environment
 from inweights.training import Curriculum, train

@@ -15,9 +15,9 @@ import polars as pl
 from msgspec.structs import replace
 
 from inweights import probes
+from inweights.actions.configs import from_dict, to_dict
+from inweights.actions.zoo import CARDS, Card, weights
 from inweights.config import load_toml
-from inweights.laboratory.configs import from_dict, to_dict
-from inweights.laboratory.zoo import CARDS, Card, weights
 from inweights.models.base import Model
 from inweights.models.save import save_model
 from inweights.support.progress import shown

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import polars as pl
 
 from inweights.config import Config
-from inweights.lab import Computation, Paper, Plan
+from inweights.experiments import Computation, Paper, Plan
 from inweights.seeds import Streams
 
 PAPER = Paper("mine", "My lab", claims_of="ours")

@@ -101,7 +101,7 @@ def test_what_the_board_costs(runs, capsys, monkeypatch) -> None:
     assert found["minutes"] == found["left"] == pytest.approx(sum(known.values()))
     assert "identity-bridge/fig3" in call(capsys, *words)[1]
     (runs / "identity-bridge/fig3").mkdir(parents=True)
-    monkeypatch.setattr("inweights.laboratory.making.find", lambda *_, **__: True)
+    monkeypatch.setattr("inweights.actions.making.find", lambda *_, **__: True)
     less = json.loads(call(capsys, *words, "--json")[1])
     gone = minutes["identity-bridge/fig3"]
     assert less["left"] == pytest.approx(found["minutes"] - gone)
@@ -288,15 +288,15 @@ def test_edited_run_is_refused(runs, capsys, registries) -> None:
 
 
 def test_strict_fails_when_a_claim_does(runs, capsys, monkeypatch) -> None:
-    from inweights import laboratory
-    from inweights.lab import ClaimResult, Target
+    from inweights import actions
+    from inweights.experiments import ClaimResult, Target
 
     failed = ClaimResult(
         id="a/b/c", text="It works.", place="", source="ours", published=None,
         target=Target(least=1.0), measured=0.0, low=0.0, high=0.0, replicates=5,
         verdict="not reproduced",
     )  # fmt: skip
-    monkeypatch.setattr(laboratory, "verdicts", lambda scale, **_: (failed,))
+    monkeypatch.setattr(actions, "verdicts", lambda scale, **_: (failed,))
     assert call(capsys, "verify")[0] == 0
     assert call(capsys, "verify", "--strict")[0] == 1
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from inweights.errors import ConfigError
-from inweights.lab import Measure, Plan
+from inweights.experiments import Measure, Plan
 from inweights.probes import project
 from inweights.recipes import get_recipe
 from inweights.support.extras import EXTRAS, check_extra, optional

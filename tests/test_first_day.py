@@ -13,12 +13,12 @@ import polars as pl
 import pytest
 
 import inweights as iw
-from inweights import laboratory, lm
+from inweights import actions, lm
+from inweights.actions.asking import prompt_of
 from inweights.cli.commands import complete_app
 from inweights.cli.entry import main
 from inweights.cli.examples import EXAMPLES
 from inweights.errors import ConfigError, DataError
-from inweights.laboratory.asking import prompt_of
 from inweights.recipes.catalogue.citations import citations
 from inweights.recipes.papers import papers
 from inweights.support.showing import Card
@@ -116,7 +116,7 @@ def test_some_replicas_are_a_model_of_their_own(trained) -> None:
 @pytest.mark.slow
 def test_new_writes_what_works(tmp_path) -> None:
     kinds = ("world", "probe", "recipe")
-    tests = [laboratory.new(kind, f"my-{kind}", tmp_path)[1] for kind in kinds]
+    tests = [actions.new(kind, f"my-{kind}", tmp_path)[1] for kind in kinds]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-rp", "-p", "no:cacheprovider", *map(str, tests)],
         cwd=tmp_path, capture_output=True, text=True, check=False,
@@ -125,15 +125,15 @@ def test_new_writes_what_works(tmp_path) -> None:
     for kind, test in zip(kinds, tests, strict=True):
         assert re.search(rf"^PASSED .*{test.name}::", done.stdout, re.MULTILINE)
         with pytest.raises(ConfigError, match="exists already"):
-            laboratory.new(kind, f"my-{kind}", tmp_path)
+            actions.new(kind, f"my-{kind}", tmp_path)
 
 
 def test_new_study_is_that_of_the_examples(tmp_path) -> None:
-    [study] = laboratory.new("study", "mine", tmp_path / "a")
-    found = laboratory.examples(tmp_path / "b")
+    [study] = actions.new("study", "mine", tmp_path / "a")
+    found = actions.examples(tmp_path / "b")
     assert [path.name for path in found] == ["edges.csv", "facts.csv", "study.toml"]
     assert study.read_text() == found[2].read_text()
-    assert iw.lab.open_study(study).name == "study/mine"
+    assert iw.experiments.open_study(study).name == "study/mine"
 
 
 @pytest.mark.parametrize(
@@ -147,14 +147,14 @@ def test_new_study_is_that_of_the_examples(tmp_path) -> None:
 )
 def test_new_refuses(tmp_path, kind, name, says) -> None:
     with pytest.raises(ConfigError, match=says):
-        laboratory.new(kind, name, tmp_path)
+        actions.new(kind, name, tmp_path)
     assert not list(tmp_path.iterdir())
 
 
 def test_examples_write_all_or_nothing(tmp_path) -> None:
     (tmp_path / "study.toml").write_text("mine")
     with pytest.raises(ConfigError, match="exists already"):
-        laboratory.examples(tmp_path)
+        actions.examples(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["study.toml"]
 
 
@@ -232,7 +232,7 @@ def test_papers_are_cited_with_author_and_year() -> None:
 def test_verdicts_without_a_run_are_those_of_the_stored_board(tmp_path, monkeypatch) -> None:
     monkeypatch.delenv("INWEIGHTS_RESULTS")
     monkeypatch.chdir(tmp_path)
-    found = laboratory.verdicts(only="identity-bridge/fig4", runs=tmp_path)
+    found = actions.verdicts(only="identity-bridge/fig4", runs=tmp_path)
     assert found
     assert {claim.why for claim in found} == {"from the stored board"}
     assert {claim.verdict for claim in found} <= {"reproduced", "not reproduced", "undecided"}
@@ -257,7 +257,7 @@ def test_the_examples_run_one_after_another(tmp_path, monkeypatch, trained, caps
     monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path / "runs"))
     monkeypatch.delenv("INWEIGHTS_RESULTS")
     model, world = trained
-    laboratory.examples(".")
+    actions.examples(".")
     iw.save_model(model, "model.safetensors")
     first = ["augment", "plan", "run", "sweep"]
     minutes = ["demo", "finetune", "evaluate"]  # which have tests of their own

@@ -12,9 +12,9 @@ import pytest
 
 from inweights.cli import main
 from inweights.errors import ConfigError, DataError
-from inweights.lab.engine.plan import Run
-from inweights.lab.engine.together import capacity
-from inweights.lab.grammar.trial import Trial
+from inweights.experiments.engine.plan import Run
+from inweights.experiments.engine.together import capacity
+from inweights.experiments.grammar.trial import Trial
 from inweights.models import GPTConfig
 from inweights.support import limits
 from inweights.training import Curriculum

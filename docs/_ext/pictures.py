@@ -15,7 +15,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 from PIL import Image
 
-from inweights.laboratory import find
+from inweights.actions import find
 from inweights.recipes import get_recipe, recipe_names
 from inweights.report.base.save import png
 from inweights.report.figures.draw import draw, draw_for_phone

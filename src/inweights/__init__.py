@@ -29,7 +29,8 @@ from typing import TYPE_CHECKING
 from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
-    from inweights import lab as lab
+    from inweights import actions as actions
+    from inweights import experiments as experiments
     from inweights import models as models
     from inweights import probes as probes
     from inweights import recipes as recipes
@@ -38,31 +39,31 @@ if TYPE_CHECKING:
     from inweights import theory as theory
     from inweights import training as training
     from inweights import worlds as worlds
+    from inweights.actions import ask as ask
+    from inweights.actions import board as board
+    from inweights.actions import compare_models as compare_models
+    from inweights.actions import find as find
+    from inweights.actions import from_dict as from_dict
+    from inweights.actions import league as league
+    from inweights.actions import load as load
+    from inweights.actions import run as run
+    from inweights.actions import to_dict as to_dict
+    from inweights.actions.making import add_seeds_until_decided as add_seeds_until_decided
+    from inweights.actions.making import claim as claim
     from inweights.config import Config as Config
     from inweights.errors import ConfigError as ConfigError
     from inweights.errors import DataError as DataError
     from inweights.errors import InweightsError as InweightsError
     from inweights.errors import RunError as RunError
     from inweights.errors import SolverError as SolverError
-    from inweights.lab import Computation as Computation
-    from inweights.lab import Measure as Measure
-    from inweights.lab import Paper as Paper
-    from inweights.lab import Plan as Plan
-    from inweights.lab import Recipe as Recipe
-    from inweights.lab import Trial as Trial
-    from inweights.lab.studies.sweep import Study as Study
-    from inweights.lab.studies.sweep import sweep as sweep
-    from inweights.laboratory import ask as ask
-    from inweights.laboratory import board as board
-    from inweights.laboratory import compare_models as compare_models
-    from inweights.laboratory import find as find
-    from inweights.laboratory import from_dict as from_dict
-    from inweights.laboratory import league as league
-    from inweights.laboratory import load as load
-    from inweights.laboratory import run as run
-    from inweights.laboratory import to_dict as to_dict
-    from inweights.laboratory.making import add_seeds_until_decided as add_seeds_until_decided
-    from inweights.laboratory.making import claim as claim
+    from inweights.experiments import Computation as Computation
+    from inweights.experiments import Measure as Measure
+    from inweights.experiments import Paper as Paper
+    from inweights.experiments import Plan as Plan
+    from inweights.experiments import Recipe as Recipe
+    from inweights.experiments import Trial as Trial
+    from inweights.experiments.studies.sweep import Study as Study
+    from inweights.experiments.studies.sweep import sweep as sweep
     from inweights.models import GPT as GPT
     from inweights.models import EmbMLP as EmbMLP
     from inweights.models import EmbMLPConfig as EmbMLPConfig
@@ -101,5 +102,5 @@ if TYPE_CHECKING:
     from inweights.worlds import open_world as open_world
     from inweights.worlds import save_world as save_world
 
-lazily(__name__)
+lazily(__name__, renamed={"lab": "experiments", "laboratory": "actions"})
 logging.getLogger(__name__).addHandler(logging.NullHandler())  # quiet, unless a program listens

@@ -19,7 +19,7 @@ from tests.probes.test_probes import OF_MODELS, OF_OPTIMA
 
 import inweights as iw
 from inweights import probes
-from inweights.lab import Measure
+from inweights.experiments import Measure
 from inweights.models import Node2VecConfig, TinyNNConfig
 from inweights.worlds import Analogy, Graph, TwoHop
 

@@ -47,7 +47,7 @@ WAYS: dict[str, tuple[Any, Any, Any]] = {
 @pytest.mark.parametrize("name", WAYS)
 def test_it_trains_as_a_cpu_does(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if "chunks" in name:
-        monkeypatch.setattr(losses, "MOST_LOGITS", 0)
+        monkeypatch.setattr(losses, "MAX_LOGITS", 0)
         monkeypatch.setitem(losses.CHUNK_LOGITS, "cuda", 2 * curricula.V * 4)
     (config, worlds, plan), ends, tables = WAYS[name], [], []
     for device in ("cpu", DEVICE):

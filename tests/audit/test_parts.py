@@ -20,7 +20,7 @@ LONG = [row for i in range(2) for row in (f"d{i},led by,e{i}", f"e{i},born in,f{
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Audit:
-    monkeypatch.setattr("inweights.theory.prediction.parts_in_time.MOST_FACTS", 6)
+    monkeypatch.setattr("inweights.theory.prediction.parts_in_time.MAX_FACTS", 6)
     path = tmp_path / "facts.csv"
     path.write_text("\n".join([*SHORT, *LONG]) + "\n", encoding="utf-8")
     return audit(read_knowledge(path))

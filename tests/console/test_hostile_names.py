@@ -16,7 +16,7 @@ from inweights.cli.console.base import line, out, progress
 from inweights.cli.console.catalogue import recipes
 from inweights.cli.console.language import evaluated, mask
 from inweights.cli.console.results import outcome
-from inweights.lab import Recipe
+from inweights.experiments import Recipe
 from inweights.runs import write_json
 
 #: A closing tag without an opening one, a style, an emoji, a colour code, a new title of the

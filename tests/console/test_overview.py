@@ -11,7 +11,7 @@ import pytest
 from cyclopts import App
 from rich.console import Console
 
-from inweights import laboratory
+from inweights import actions
 from inweights.cli import main
 from inweights.cli.commands import COMMANDS, complete_app, overview
 from inweights.cli.console.steady import steady_log
@@ -85,7 +85,7 @@ def test_the_demonstration_says_what_it_does_before_it_loads_torch(monkeypatch, 
         written.append(capsys.readouterr().err)
         raise ConfigError("stopped here")
 
-    monkeypatch.setattr(laboratory, "run", run, raising=False)
+    monkeypatch.setattr(actions, "run", run, raising=False)
     assert main(["demo"]) == 2
     assert "Small models are trained" in written[0]
     assert "about a minute" in written[0]

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.lab.test_plugins import CODE
+from tests.experiments.test_plugins import CODE
 
 pytestmark = pytest.mark.slow
 

@@ -29,7 +29,7 @@ KINDS = (
     "index.html", "tutorial.html", "gallery.html", "recipes/geometric-memory.html", "papers.html",
     "board.html", "commands.html", "citing.html", "install.html",
     "theory.html", "predict.html", "notebooks/facts.html", "recipes/identity-bridge/fig2.html",
-    "recipes/beyond/real-graphs.html", "api/lab.html", "_static/explore/bridge.html",
+    "recipes/beyond/real-graphs.html", "api/experiments.html", "_static/explore/bridge.html",
     "notebooks/first-study.html",
 )  # fmt: skip
 #: Also of the whole site, which alone has pages of source code.

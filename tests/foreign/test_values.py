@@ -23,16 +23,16 @@ from tests.foreign.values_drawn import many, same, values
 from torch import Tensor, nn
 
 import inweights as iw
+from inweights.actions.plans import write_plan
 from inweights.config import Config, apply_overrides, as_overrides, digest, identity, load_toml
 from inweights.config.border import as_list
 from inweights.config.toml_text import parse_toml
 from inweights.config.values import MAX_DEPTH, decode, encode, from_json, to_json
 from inweights.errors import ConfigError
-from inweights.lab import Measure, Outside
-from inweights.lab.engine.job import from_wire, to_wire
-from inweights.lab.engine.plan import ComputeTask, LearnTask, asked_of, tasks_of
-from inweights.lab.grammar.trial import Plan, Trial, computations_of
-from inweights.laboratory.plans import write_plan
+from inweights.experiments import Measure, Outside
+from inweights.experiments.engine.job import from_wire, to_wire
+from inweights.experiments.engine.plan import ComputeTask, LearnTask, asked_of, tasks_of
+from inweights.experiments.grammar.trial import Plan, Trial, computations_of
 from inweights.models.save import decode_model, encode_model
 from inweights.support.sources import plain_call
 

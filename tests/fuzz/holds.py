@@ -190,7 +190,7 @@ def predict_beside(here: Path, case: tuple[Facts, Facts]) -> None:
         assert elsewhere == _asked(mine)
         most = max(len(mine.facts), len(whole.facts) - len(mine.facts))
         module = "inweights.theory.prediction.parts_in_time"
-        with patch(f"{module}.MOST_FACTS", most), patch(f"{module}.LEAST_FACTS", most):
+        with patch(f"{module}.MAX_FACTS", most), patch(f"{module}.LEAST_FACTS", most):
             parted = forecast(both, advise=False)
         assert len(parted.parts) == 2
         ours = [old >= set(prompt.split()) for prompt in parted.queries["prompt"]]

@@ -11,7 +11,7 @@ from tests.fuzz.drawn import toml
 from tests.fuzz.holds import accepted
 
 import inweights as iw
-from inweights.lab.studies.study import open_study
+from inweights.experiments.studies.study import open_study
 from inweights.training import Curriculum, Optimizer, Phase, train
 from inweights.worlds import Reversal
 

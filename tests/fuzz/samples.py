@@ -13,12 +13,12 @@ from safetensors.numpy import save_file
 from tests.runs.tiny import RECIPE
 from tests.worlds.test_sources import DUMP, TURTLE
 
+from inweights.actions.ledger import stating
+from inweights.actions.ledger.lines import LEDGER, Ledger
+from inweights.actions.plans import write_plan
 from inweights.audit import augment
 from inweights.audit.write import write_augmented
-from inweights.lab.engine.engine import execute
-from inweights.laboratory.ledger import stating
-from inweights.laboratory.ledger.lines import LEDGER, Ledger
-from inweights.laboratory.plans import write_plan
+from inweights.experiments.engine.engine import execute
 from inweights.recipes import get_recipe, recipe_names
 from inweights.runs import RunStore
 from inweights.worlds import TwoHop, read_knowledge, save_world

@@ -95,8 +95,8 @@ def preload() -> None:
     from tests.runs.tiny import RECIPE
 
     from inweights import recipes
-    from inweights.lab.engine import collect as collecting
-    from inweights.laboratory import plans
+    from inweights.actions import plans
+    from inweights.experiments.engine import collect as collecting
     from inweights.lm.tuning import job
     from inweights.theory.prediction import predict as prediction
     from inweights.theory.programs.nuclear_norm import solve

@@ -26,8 +26,8 @@ from inweights.errors import InweightsError
 
 FACES = (
     "inweights", "inweights.worlds", "inweights.models", "inweights.theory", "inweights.training",
-    "inweights.probes", "inweights.audit", "inweights.lm", "inweights.lab", "inweights.recipes",
-    "inweights.report", "inweights.runs", "inweights.laboratory",
+    "inweights.probes", "inweights.audit", "inweights.lm", "inweights.experiments",
+    "inweights.recipes", "inweights.report", "inweights.runs", "inweights.actions",
 )  # fmt: skip
 #: They do their whole work whatever is given: train, read the whole ledger, look at the machine.
 AT_WORK = {

@@ -19,12 +19,12 @@ from tempfile import TemporaryDirectory
 import msgspec
 import numpy as np
 
-from inweights.lab.engine.outcome import seeds_to_judge
-from inweights.lab.engine.plan import LearnTask, asked_of, tasks_of
-from inweights.lab.engine.task import work_on
-from inweights.lab.grammar.recipe import Recipe
-from inweights.lab.studies.cost import forecast
-from inweights.laboratory import find
+from inweights.actions import find
+from inweights.experiments.engine.outcome import seeds_to_judge
+from inweights.experiments.engine.plan import LearnTask, asked_of, tasks_of
+from inweights.experiments.engine.task import work_on
+from inweights.experiments.grammar.recipe import Recipe
+from inweights.experiments.studies.cost import forecast
 from inweights.recipes import get_recipe, is_built_in, recipe_names
 from inweights.recipes.catalogue import index, protocols
 from inweights.recipes.catalogue.minutes import FILE, Timing, pace, timings

@@ -23,7 +23,7 @@ import pytest
 
 #: What has floating-point numbers in it.
 FOLDERS = (
-    *(f"tests/{room}" for room in ("training", "models", "probes", "theory", "lab", "lm")),
+    *(f"tests/{room}" for room in ("training", "models", "probes", "theory", "experiments", "lm")),
     "tests/test_golden.py",
 )
 #: Kernels of OpenBLAS that every processor of a kind can run; the first that is another is taken.

@@ -24,8 +24,8 @@ BARS = {
     "lines in all": 64_000,
     "lines of recipes, by file": 9_600,
     "lines of recipes, with what they share": 12_500,
-    "lines of lab": 5_900,
-    "modules of lab": 24,
+    "lines of experiments": 5_900,
+    "modules of experiments": 24,
     "functions over 60 lines": 40,
     "functions with more than 7 parameters": 12,
     "files over 300 lines": 12,
@@ -101,8 +101,10 @@ def measured() -> dict[str, int]:
         "lines in all": lines(files()),
         "lines of recipes, by file": lines(of_papers),
         "lines of recipes, with what they share": lines(files(SOURCE / "recipes")),
-        "lines of lab": lines(files(SOURCE / "lab")),
-        "modules of lab": sum(path.name != "__init__.py" for path in files(SOURCE / "lab")),
+        "lines of experiments": lines(files(SOURCE / "experiments")),
+        "modules of experiments": sum(
+            path.name != "__init__.py" for path in files(SOURCE / "experiments")
+        ),
         "functions over 60 lines": sum(long > 60 for _, long, _ in sizes),
         "functions with more than 7 parameters": sum(many > 7 for _, _, many in sizes),
         "files over 300 lines": sum(lines([path]) > 300 for path in files()),

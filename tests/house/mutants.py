@@ -25,10 +25,13 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).parents[2]
 #: Modules, as patterns below ``src/inweights``, and patterns of their tests.
 AREAS = {
-    "lab/grammar/verdict.py": (
-        "lab/test_verdict.py lab/test_intervals.py lab/test_looks.py recipes/test_published.py"
+    "experiments/grammar/verdict.py": (
+        "experiments/test_verdict.py experiments/test_intervals.py experiments/test_looks.py "
+        "recipes/test_published.py"
     ),
-    "lab/grammar/score.py lab/grammar/claim.py": "lab/test_[dv]* lab/test_looks.py lab/test_rec*",
+    "experiments/grammar/score.py experiments/grammar/claim.py": (
+        "experiments/test_[dv]* experiments/test_looks.py experiments/test_rec*"
+    ),
     "audit/**/*.py": "audit/test_*",
     "probes/**/*.py": "probes/test_* test_golden.py",
     "theory/prediction/**/*.py": "theory/test_*pre* theory/test_[acklm]* audit/test_*",

@@ -22,10 +22,10 @@ ORDER = [
     "probes",
     "audit",
     "lm",
-    "lab",
+    "experiments",
     "recipes",
     "report",
-    "laboratory",
+    "actions",
     "cli",
 ]
 _WIDTH, _GAP, _LINE, _TOP = 84, 14, 15, 30

@@ -40,8 +40,8 @@ def in_words(node: str) -> str:
     """Return what a test is about: the folder of its file, and its name as a sentence.
 
     Example:
-        >>> in_words("tests/lab/test_engine.py::test_groups_are_split_by_memory[2-True]")
-        'lab: groups are split by memory'
+        >>> in_words("tests/experiments/test_engine.py::test_groups_are_split_by_memory[2-True]")
+        'experiments: groups are split by memory'
         >>> in_words("src/inweights/seeds.py::inweights.seeds.Streams")
         'examples of inweights.seeds.Streams'
     """

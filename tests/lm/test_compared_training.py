@@ -11,10 +11,7 @@ import polars as pl
 import pytest
 
 import inweights as iw
-from inweights.cli import main
-from inweights.config.outside import Outside
-from inweights.errors import ConfigError, DataError
-from inweights.laboratory.training import (
+from inweights.actions.training import (
     Size,
     TrainingSettings,
     prepare,
@@ -22,6 +19,9 @@ from inweights.laboratory.training import (
     teaching,
     training_recipe,
 )
+from inweights.cli import main
+from inweights.config.outside import Outside
+from inweights.errors import ConfigError, DataError
 from inweights.lm import LanguageModel, Question, encode
 from inweights.support import extras
 

@@ -229,8 +229,8 @@ def test_cka_sees_no_rotation_and_no_scale() -> None:
 
 
 def test_they_are_measures_of_a_study(tmp_path: Any) -> None:
-    from inweights.lab import Measure
-    from inweights.lab.studies import sweep
+    from inweights.experiments import Measure
+    from inweights.experiments.studies import sweep
 
     table = sweep.sweep(
         TwoHop(n=4),

@@ -11,7 +11,7 @@ import torch
 from inweights.errors import DataError
 from inweights.models import GPT, GPTConfig, Model, Packed
 from inweights.probes.navigation import navigation, ridge_map, stepwise
-from inweights.training import answer_logits, answer_ranks, answers_of, scoring
+from inweights.training import answer_columns, answer_logits, answer_ranks, scoring
 from inweights.worlds import PathStar, Statements, Vocabulary, World
 
 ARMS, NODES, WIDTH = 40, 5, 16
@@ -173,9 +173,9 @@ def test_ranks_keep_the_order_that_was_asked_for(monkeypatch: pytest.MonkeyPatch
     model = GPTConfig(layers=1, width=8, context=8).build(vocabulary=161, seeds=[0, 1])
     whole = answer_ranks(model, worlds, "facts")
     chosen = np.array([7, 3, 21, 0])
-    monkeypatch.setattr(scoring, "MOST_LOGITS", 3 * 2 * NODES * 161)  # three at a time
+    monkeypatch.setattr(scoring, "MAX_LOGITS", 3 * 2 * NODES * 161)  # three at a time
     some = answer_ranks(model, worlds, "facts", chosen)
     assert torch.equal(some, whole[:, torch.from_numpy(chosen)])
     logits = answer_logits(model, worlds, "facts", chosen)
-    said = logits.gather(-1, answers_of(model, worlds, "facts", chosen).unsqueeze(-1))
+    said = logits.gather(-1, answer_columns(model, worlds, "facts", chosen).unsqueeze(-1))
     assert torch.equal(some[:, :, 0], (logits > said).sum(-1))

@@ -72,8 +72,8 @@ def metered(name: str, *given: Any) -> tuple[Meter, float]:
 def in_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("training.scoring", "probes.states", "probes.needs", "probes.inside",
                  "probes.memory", "probes.templates", "probes.geometry.cosines"):  # fmt: skip
-        monkeypatch.setattr(sys.modules[f"inweights.{name}"], "MOST_LOGITS", 2**13)
-    monkeypatch.setattr(states, "MOST_POSITIONS", 2**9)
+        monkeypatch.setattr(sys.modules[f"inweights.{name}"], "MAX_LOGITS", 2**13)
+    monkeypatch.setattr(states, "MAX_POSITIONS", 2**9)
     monkeypatch.setattr(needs, "_POSITIONS", 2**9)
 
 

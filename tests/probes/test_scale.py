@@ -62,7 +62,7 @@ def test_logits_are_made_in_blocks(config, probe, monkeypatch: pytest.MonkeyPatc
     model = config.build(vocabulary=len(worlds[0].vocabulary), seeds=[0, 1])
     whole = probe(model, worlds)
     most = 3 * len(model.candidates)
-    monkeypatch.setattr(scoring, "MOST_LOGITS", most)
+    monkeypatch.setattr(scoring, "MAX_LOGITS", most)
     seen = largest(model)
     in_blocks = probe(model, worlds)
     assert max(seen) <= model.replicas * most
@@ -77,7 +77,7 @@ def test_blocks_keep_the_order_that_was_asked_for(monkeypatch: pytest.MonkeyPatc
     model = EmbMLPConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=[0])
     wanted = np.random.default_rng(0).permutation(len(world.facts))
     whole = answer_logits(model, world, "facts")
-    monkeypatch.setattr(scoring, "MOST_LOGITS", 2 * len(model.candidates))
+    monkeypatch.setattr(scoring, "MAX_LOGITS", 2 * len(model.candidates))
     some = answer_logits(model, world, "facts", wanted)
     torch.testing.assert_close(some, whole[:, wanted])
 
@@ -87,7 +87,7 @@ def test_nodes_are_asked_in_blocks(probe, monkeypatch: pytest.MonkeyPatch) -> No
     world = Graph(shape="irregular", self_edges=True).build()
     model = Node2VecConfig(width=8).build(vocabulary=len(world.vocabulary), seeds=[0, 1])
     whole = probe(model, world)
-    monkeypatch.setattr(cosine_module, "MOST_LOGITS", 3 * len(model.candidates))
+    monkeypatch.setattr(cosine_module, "MAX_LOGITS", 3 * len(model.candidates))
     monkeypatch.setattr("inweights.probes.film._ROWS", 3)
     seen = largest(model)
     in_blocks = probe(model, world)

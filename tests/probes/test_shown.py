@@ -12,8 +12,8 @@ from tests.probes.test_interchange import WORLDS as INTERCHANGES
 import inweights as iw
 from inweights import probes
 from inweights.errors import ConfigError
-from inweights.lab import CONTROLS, shows
-from inweights.lab.grammar import figure as shown
+from inweights.experiments import CONTROLS, shows
+from inweights.experiments.grammar import figure as shown
 from inweights.models import TinyNNConfig
 from inweights.worlds import Analogy, Graph, PathStar, TwoHop
 

@@ -18,7 +18,7 @@ def test_prompts_are_read_some_at_a_time(monkeypatch, worlds, most, sizes) -> No
     model = EmbMLPConfig(width=8).build(vocabulary=9, seeds=[0, 1])
     prompts = [np.random.default_rng(k).integers(9, size=(5, 2)) for k in range(worlds)]
     whole = last_states(model, prompts)
-    monkeypatch.setattr(states, "MOST_POSITIONS", most)
+    monkeypatch.setattr(states, "MAX_POSITIONS", most)
     hidden, read = model.hidden, []
 
     def noted(batch, **options):
@@ -37,7 +37,7 @@ def test_prompts_are_read_some_at_a_time(monkeypatch, worlds, most, sizes) -> No
 @pytest.mark.parametrize(("most", "ends"), [(0, [1, 2, 3, 4, 5]), (5, [2, 4, 5]), (50, [5])])
 def test_cosines_come_in_blocks(monkeypatch, most, ends) -> None:
     """Each row once, with all columns, whatever the groups of a replica are."""
-    monkeypatch.setattr(states, "MOST_LOGITS", most)
+    monkeypatch.setattr(states, "MAX_LOGITS", most)
     one, two = torch.randn(2, 2, 5, 3, generator=torch.Generator().manual_seed(0))
     groups = np.array([[0, 1, 0, 1, 2], [2, 2, 2, 0, 1]])
     blocks = list(cosine_blocks(one, two, groups))

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from tests.coins import PAPER, Settings, of_coins
 
-from inweights import laboratory
-from inweights.lab import share
-from inweights.lab.grammar.claim import ClaimResult
-from inweights.laboratory import finished, results
+from inweights import actions
+from inweights.actions import finished, results
+from inweights.experiments import share
+from inweights.experiments.grammar.claim import ClaimResult
 
 COINS = {"fair": 0.5, "false": 0.95}
 state = PAPER.stating("coins", "nowhere")
@@ -52,19 +52,19 @@ class Home:
             monkeypatch.setattr(module, "recipes_like", lambda _part: (RECIPE.name,))
         monkeypatch.setattr(finished, "recipe_names", lambda: (RECIPE.name,))
         monkeypatch.setattr(
-            "inweights.lab.engine.engine.repositories",
+            "inweights.experiments.engine.engine.repositories",
             lambda: {"inweights": {"commit": git("rev-parse", "HEAD"), "clean": True}},
         )
 
     def state(self) -> list[Any]:
-        lines = laboratory.state()
+        lines = actions.state()
         git("add", "results")
         git("commit", "-q", "--allow-empty", "-m", "stated")
         return lines
 
     def run(self, seeds: int | None = 8, **options) -> dict[str, ClaimResult]:
-        outcome = laboratory.run(self.recipe, seeds=seeds, **options)
+        outcome = actions.run(self.recipe, seeds=seeds, **options)
         return {claim.id.rpartition("/")[2]: claim for claim in outcome.claims}
 
     def board(self) -> dict[str, ClaimResult]:
-        return {c.id.rpartition("/")[2]: c for c in laboratory.board().claims}
+        return {c.id.rpartition("/")[2]: c for c in actions.board().claims}

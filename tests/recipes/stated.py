@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from inweights.config import digest
-from inweights.lab.engine.plan import asked_of
+from inweights.experiments.engine.plan import asked_of
 from inweights.recipes import get_recipe, recipe_names
 
 RECORD = Path(__file__).with_name("stated.tsv")

@@ -11,16 +11,9 @@ import polars as pl
 import pytest
 from tests.recipes.ledger_home import CLEAR, CLEAR_SCORE, EDGE, NEVER, RECIPE, state
 
-from inweights import laboratory
-from inweights.cli import entry as cli
-from inweights.cli.console.claims import counts
-from inweights.errors import ConfigError
-from inweights.lab import number, share
-from inweights.lab.grammar.claim import Claim, ClaimResult
-from inweights.lab.grammar.score import ROUNDING, Numbers
-from inweights.lab.grammar.verdict import decide
-from inweights.laboratory.ledger.board import holm, least_alpha, read_board, verdict_lines
-from inweights.laboratory.ledger.lines import (
+from inweights import actions
+from inweights.actions.ledger.board import holm, least_alpha, read_board, verdict_lines
+from inweights.actions.ledger.lines import (
     BLOCK,
     LEDGER,
     Earlier,
@@ -28,6 +21,13 @@ from inweights.laboratory.ledger.lines import (
     Stated,
     read_ledger,
 )
+from inweights.cli import entry as cli
+from inweights.cli.console.claims import counts
+from inweights.errors import ConfigError
+from inweights.experiments import number, share
+from inweights.experiments.grammar.claim import Claim, ClaimResult
+from inweights.experiments.grammar.score import ROUNDING, Numbers
+from inweights.experiments.grammar.verdict import decide
 
 
 def test_the_size_of_an_effect_is_a_verdict_of_its_own(home) -> None:
@@ -41,11 +41,11 @@ def test_the_size_of_an_effect_is_a_verdict_of_its_own(home) -> None:
         home.recipe = replace(RECIPE, claims=(claim, NEVER, EDGE))
         home.state()
         home.run()  # another printed number is another claim
-        laboratory.record()
+        actions.record()
         line = read_ledger(Path("results/ledger.jsonl")).entry(claim.id, "cpu").judged_anew
         assert line
         sizes.append(line.size)
-        assert f"1 {sizes[-1]}" in counts(laboratory.board().claims)[-1]
+        assert f"1 {sizes[-1]}" in counts(actions.board().claims)[-1]
     assert sizes == ["close", "not close"]
 
 
@@ -89,13 +89,13 @@ def test_a_verdict_on_an_edge_stands_until_there_are_more_seeds(tmp_path) -> Non
 def test_a_withdrawn_claim_stays_on_the_board(home, capsys) -> None:
     home.state()
     home.run()
-    laboratory.record()
+    actions.record()
     with pytest.raises(ConfigError, match="--why"):
-        laboratory.withdraw(EDGE.id, "")
+        actions.withdraw(EDGE.id, "")
     with pytest.raises(ConfigError, match="did you mean 'mine/coins/edge'"):
-        laboratory.withdraw("mine/coins/edgy", "a slip")
-    laboratory.withdraw(EDGE.id, "the coin was lost")
-    board = laboratory.board()
+        actions.withdraw("mine/coins/edgy", "a slip")
+    actions.withdraw(EDGE.id, "the coin was lost")
+    board = actions.board()
     assert EDGE.id not in {claim.id for claim in board.claims}
     assert [(one.name, one.verdict, one.why) for one in board.withdrawn] == [
         (EDGE.id, "not reproduced", "the coin was lost")
@@ -108,7 +108,7 @@ def test_a_withdrawn_claim_stays_on_the_board(home, capsys) -> None:
     history = capsys.readouterr().out
     assert [word in history for word in ("stated", "judged", "the coin was lost")] == [True] * 3
     home.recipe = replace(RECIPE, claims=(CLEAR, NEVER))
-    assert not laboratory.state()
+    assert not actions.state()
     home.recipe = RECIPE  # and whoever states it again has a second version
     assert cli.main(["claims", "state"]) == 0
     assert "version 2, 8 seeds from block 2" in capsys.readouterr().out
@@ -124,7 +124,7 @@ def test_the_board_is_of_ledger_and_scores_alone(home, capsys) -> None:
     Path("runs").rename("elsewhere")
     assert cli.main(["verify", "--from", "results", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["claims"] == there
-    board = laboratory.board()
+    board = actions.board()
     assert board.verdicts["verdict"].to_list() == [claim["verdict"] for claim in there]
     assert board.ledger.filter(pl.col("kind") == "judged").height == 3
     assert board.scores.height == 24

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from inweights.lab import Measure
-from inweights.lab.grammar.figure import shown_by
+from inweights.experiments import Measure
+from inweights.experiments.grammar.figure import shown_by
 from inweights.recipes import get_recipe, recipe_names
 
 #: Compares a model's gradient with the formula of a proof: it holds of every model.

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from tests.recipes.tables import close, rows, table
 
-from inweights.lab import Curriculum
+from inweights.experiments import Curriculum
 from inweights.probes import known_geometries, skew
 from inweights.recipes.geometric_memory import b5, c3
 from inweights.recipes.geometric_memory.common import CODE, GPT

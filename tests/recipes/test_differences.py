@@ -8,7 +8,7 @@ from importlib import resources
 import pytest
 from tests.house.catalogue import current_protocols
 
-from inweights.lab.grammar.differences import Difference, compare, table_of
+from inweights.experiments.grammar.differences import Difference, compare, table_of
 from inweights.recipes import get_recipe, recipe_names
 from inweights.recipes.catalogue.protocols import FILE, computed_protocol
 from inweights.recipes.papers import papers, protocol

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from inweights.errors import ConfigError
-from inweights.lab import Outside, Plan
-from inweights.lab.engine.plan import asked_of as asked_of_plan
+from inweights.experiments import Outside, Plan
+from inweights.experiments.engine.plan import asked_of as asked_of_plan
 from inweights.lm import FineTune, encode, load_model
 from inweights.recipes import get_recipe
 from inweights.recipes.shared.language.experiment import computations, tell_and_ask

@@ -19,9 +19,8 @@ from tests.recipes.ledger_home import (
     state,
 )
 
-from inweights import laboratory
-from inweights.errors import ConfigError, DataError
-from inweights.laboratory.ledger.lines import (
+from inweights import actions
+from inweights.actions.ledger.lines import (
     BLOCK,
     JudgedLine,
     Reworded,
@@ -29,16 +28,17 @@ from inweights.laboratory.ledger.lines import (
     Stated,
     read_ledger,
 )
-from inweights.laboratory.ledger.scores import add_scores, read_scores
-from inweights.laboratory.ledger.stating import hashes, on_its_block
+from inweights.actions.ledger.scores import add_scores, read_scores
+from inweights.actions.ledger.stating import hashes, on_its_block
+from inweights.errors import ConfigError, DataError
 
 
 def test_stated_run_and_judged(home) -> None:
     lines = home.state()
     assert [(type(one), one.version, one.block) for one in lines] == [(Stated, 1, 1)] * 3
-    assert not laboratory.state()
+    assert not actions.state()
     ran = home.run()
-    assert laboratory.record() == 3 * 8
+    assert actions.record() == 3 * 8
     board = home.board()
     assert [board[name].verdict for name in ("clear", "never", "edge")] == [
         "reproduced",
@@ -52,13 +52,13 @@ def test_stated_run_and_judged(home) -> None:
     assert board["clear"].level == 0.975
     scores = read_scores(Path("results"))
     assert scores["seed"].unique().sort().to_list() == list(range(BLOCK, BLOCK + 8))
-    assert laboratory.record() == 0  # all of it is there
+    assert actions.record() == 0  # all of it is there
     judged = [one for one in read_ledger(Path("results/ledger.jsonl")).lines if one.key]
     assert sum(isinstance(one, JudgedLine) for one in judged) == 3
     # Seeds are added, on this machine or another; those that are there stay.
     # Who says nothing of seeds gets as many as every verdict takes.
     assert home.run(seeds=None)["never"].verdict == "reproduced"
-    assert laboratory.record() == 3 * 8
+    assert actions.record() == 3 * 8
     assert home.board()["never"].verdict == "reproduced"
     assert (
         read_scores(Path("results"))
@@ -71,39 +71,39 @@ def test_stated_run_and_judged(home) -> None:
 def test_seeds_are_added_where_the_earlier_ones_never_ran(home) -> None:
     home.state()
     home.run()
-    laboratory.record()
+    actions.record()
     git("add", "results")
     git("commit", "-q", "-m", "judged")
     decided = home.board()["edge"]
     TOSSED.clear()
-    (done,) = laboratory.settle(runs="elsewhere", results="results")
+    (done,) = actions.settle(runs="elsewhere", results="results")
     assert (done.before, done.left, done.why) == ((NEVER.id,), (), "")
     # One seed tells what the claim is about: the false coin, which has seven seeds more.
     assert TOSSED == {"false": 8, "fair": 1}
-    assert laboratory.record(runs="elsewhere") == 8
+    assert actions.record(runs="elsewhere") == 8
     board = home.board()
     assert board["never"] == done.outcome.claims[0]
     assert board["never"].verdict == home.run(seeds=16)["never"].verdict == "reproduced"
     assert board["never"].replicates == 16
     assert board["edge"] == decided
-    assert not list(laboratory.settle(runs="elsewhere", results="results"))
+    assert not list(actions.settle(runs="elsewhere", results="results"))
 
 
 def test_new_seeds_that_do_not_count_are_not_added_for_ever(home, monkeypatch) -> None:
     home.state()
     home.run()
-    laboratory.record()
+    actions.record()
     changed = {"inweights": {"commit": git("rev-parse", "HEAD"), "clean": False}}
-    monkeypatch.setattr("inweights.lab.engine.engine.repositories", lambda: changed)
+    monkeypatch.setattr("inweights.experiments.engine.engine.repositories", lambda: changed)
     with pytest.warns(UserWarning, match="changes that were not committed"):
-        (done,) = laboratory.settle(runs="elsewhere", results="results")
+        (done,) = actions.settle(runs="elsewhere", results="results")
     assert (done.left, done.why) == ((NEVER.id,), "the new seeds do not count")
 
 
 def test_what_changes_is_a_new_version_on_fresh_seeds(home) -> None:
     home.state()
     home.run()
-    laboratory.record()
+    actions.record()
     moved = state("clear", CLEAR.text, heads.at(coin="false") >= 0.7)
     said = state("edge", "A fair coin is no false one.", heads.at(coin="fair") >= 0.9)
     home.recipe = replace(RECIPE, claims=(moved, NEVER, said))
@@ -116,7 +116,7 @@ def test_what_changes_is_a_new_version_on_fresh_seeds(home) -> None:
     assert home.board()["edge"].text == said.text
     ran = home.run()
     assert ran["clear"].level == pytest.approx(1 - 0.05 / 6)
-    laboratory.record()
+    actions.record()
     clear = home.board()["clear"]
     assert (clear.verdict, clear.version) == ("reproduced", 2)
     assert len(clear.earlier) == 1
@@ -136,16 +136,16 @@ def test_all_that_is_not_judged_may_be_stated_anew(home) -> None:
     moved = state("edge", EDGE.text, heads.at(coin="fair") >= 0.8)
     home.recipe = replace(RECIPE, version=2, claims=(CLEAR, NEVER, moved))
     with pytest.raises(ConfigError, match="cannot be asked of some recipes"):
-        laboratory.state(only="mine", anew="new rounding")
-    first, *lines = laboratory.state(anew="new rounding")
+        actions.state(only="mine", anew="new rounding")
+    first, *lines = actions.state(anew="new rounding")
     assert isinstance(first, RuleChange)
     assert [(one.version, one.block) for one in lines] == [(1, 2), (1, 2), (2, 2)]
     git("add", "results")
     git("commit", "-q", "-m", "stated anew")
     home.run()
-    laboratory.record()
+    actions.record()
     home.recipe = replace(home.recipe, version=3)
-    first, *lines = laboratory.state(anew="again")
+    first, *lines = actions.state(anew="again")
     versions = {one.claim.id.rpartition("/")[2]: one.version for one in lines}
     assert versions == {"clear": 2, "never": 2, "edge": 3}  # each of them has been judged
 
@@ -192,13 +192,13 @@ def test_a_printed_number_is_part_of_a_claim_and_its_spread_is_not(home) -> None
 
 def test_a_run_of_before_the_statement_does_not_count(home) -> None:
     git("commit", "-q", "--allow-empty", "-m", "nothing yet")
-    laboratory.state()  # and not committed
+    actions.state()  # and not committed
     ran = home.run(seeds=range(BLOCK, BLOCK + 8))
     assert ran["clear"].verdict == "reproduced"  # a replication: by itself, at 95%
     git("add", "results")
     git("commit", "-q", "-m", "stated")
     with pytest.warns(UserWarning, match=r"left out: the commit .* has no ledger here"):
-        assert laboratory.record() == 0
+        assert actions.record() == 0
     assert home.board()["clear"].verdict == "not judged"
 
 
@@ -208,15 +208,15 @@ def test_a_claim_that_the_ledger_does_not_hold_is_not_judged(home) -> None:
     assert {claim.why.partition(";")[0] for claim in home.run().values()} == {
         "not stated in the ledger before this run"
     }
-    assert laboratory.record() == 0
+    assert actions.record() == 0
     with pytest.raises(ConfigError, match="states it no longer"):
-        laboratory.state()
+        actions.state()
 
 
 def test_no_seed_is_left_out_and_none_is_tried_twice(home) -> None:
     home.state()
     home.run()
-    laboratory.record()
+    actions.record()
     row = {"claim": CLEAR.id, "scale": "cpu", "version": 1, "case": "", "why": None}
     row |= {"environment": "", "number": 0.0}
     assert add_scores(Path("results"), [{**row, "seed": BLOCK}]) == 0

@@ -9,7 +9,7 @@ import pytest
 from torch import Tensor
 
 from inweights.config import apply_overrides, identity
-from inweights.lab import Curriculum, Trial
+from inweights.experiments import Curriculum, Trial
 from inweights.models import GPTConfig, MambaConfig
 from inweights.probes.paths import path_accuracy
 from inweights.recipes.beyond import geometry_first

@@ -9,10 +9,10 @@ import pytest
 from msgspec import structs
 
 from inweights.errors import ConfigError
-from inweights.lab import Stating, share
-from inweights.lab.grammar.claim import Claim, ClaimResult, Verdict
-from inweights.lab.grammar.score import Judged, Numbers, Target
-from inweights.lab.grammar.verdict import closeness, decide, lies, printed_number, sizes
+from inweights.experiments import Stating, share
+from inweights.experiments.grammar.claim import Claim, ClaimResult, Verdict
+from inweights.experiments.grammar.score import Judged, Numbers, Target
+from inweights.experiments.grammar.verdict import closeness, decide, lies, printed_number, sizes
 from inweights.recipes import get_recipe, recipe_names
 from inweights.report.pages.claims import headline
 

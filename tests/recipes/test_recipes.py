@@ -12,13 +12,13 @@ from tests.recipes.stated import PLANS, RECORD, planned, stated
 import inweights as iw
 import inweights.report.figures.draw
 from inweights.errors import ConfigError
-from inweights.lab import judge
-from inweights.lab.engine.collect import collect
-from inweights.lab.engine.outcome import judge_all
-from inweights.lab.engine.plan import asked_of
-from inweights.lab.grammar.recipe import split_ours
-from inweights.lab.grammar.verdict import MIN_SEEDS
-from inweights.lab.studies.settle import narrowed
+from inweights.experiments import judge
+from inweights.experiments.engine.collect import collect
+from inweights.experiments.engine.outcome import judge_all
+from inweights.experiments.engine.plan import asked_of
+from inweights.experiments.grammar.recipe import split_ours
+from inweights.experiments.grammar.verdict import MIN_SEEDS
+from inweights.experiments.studies.settle import narrowed
 from inweights.recipes import get_recipe, recipe_names, register
 from inweights.recipes.catalogue.index import index
 from inweights.recipes.catalogue.settings import is_ours

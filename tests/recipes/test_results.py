@@ -7,12 +7,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from inweights.actions.ledger.board import Board, read_board
+from inweights.actions.ledger.lines import BLOCK, LEDGER, JudgedLine, Ledger, Stated, read_ledger
+from inweights.actions.ledger.scores import read_scores
+from inweights.actions.ledger.stating import hashes, stands
 from inweights.cli import console
 from inweights.errors import DataError
-from inweights.laboratory.ledger.board import Board, read_board
-from inweights.laboratory.ledger.lines import BLOCK, LEDGER, JudgedLine, Ledger, Stated, read_ledger
-from inweights.laboratory.ledger.scores import read_scores
-from inweights.laboratory.ledger.stating import hashes, stands
 from inweights.recipes import get_recipe, recipe_names
 
 RESULTS = Path(__file__).parents[2] / "results"

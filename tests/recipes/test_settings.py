@@ -9,8 +9,8 @@ import msgspec
 import pytest
 
 from inweights.errors import InweightsError
-from inweights.lab.engine.engine import execute
-from inweights.lab.grammar.recipe import Recipe
+from inweights.experiments.engine.engine import execute
+from inweights.experiments.grammar.recipe import Recipe
 from inweights.recipes import get_recipe, recipe_names
 from inweights.recipes.catalogue.minutes import timings
 from inweights.recipes.catalogue.settings import extras, settings

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from inweights.errors import ConfigError
-from inweights.lab import Outside
+from inweights.experiments import Outside
 from inweights.lm.tuning.tuning import FineTune
 from inweights.recipes.feature_resemblance.table2 import Settings
 from inweights.recipes.shared.language.analogies import CONDITIONS, Analogies, examples

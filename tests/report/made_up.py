@@ -203,7 +203,7 @@ def figure(
     /,
     **options: Any,
 ) -> Any:
-    """A figure as data; ``inweights.lab.Figure`` has the same fields but needs torch."""
+    """A figure as data; ``inweights.experiments.Figure`` has the same fields but needs torch."""
     fields = {"id": name, "kind": kind, "sources": sources, "title": title, "caption": caption}
     return SimpleNamespace(**fields, options=options)
 
@@ -301,7 +301,7 @@ def figures() -> list[Any]:
 
 def claim(name: str, verdict: str, **changes: Any) -> Any:
     """A judged claim."""
-    from inweights.lab import ClaimResult, Target
+    from inweights.experiments import ClaimResult, Target
 
     fields: dict[str, Any] = {
         "id": f"identity-bridge/fig2/{name}",
@@ -321,7 +321,7 @@ def claim(name: str, verdict: str, **changes: Any) -> Any:
 
 def claims() -> list[Any]:
     """A claim of every verdict."""
-    from inweights.lab import Target
+    from inweights.experiments import Target
 
     nothing = {"measured": None, "low": None, "high": None, "replicates": 0}
     return [
@@ -362,8 +362,8 @@ def claims() -> list[Any]:
 def content(**changes: Any) -> Any:
     """What a page shows; changes of the recipe, of the run, or of the page."""
     from inweights.config import Config
-    from inweights.lab import Recipe
-    from inweights.lab.engine.outcome import Outcome
+    from inweights.experiments import Recipe
+    from inweights.experiments.engine.outcome import Outcome
     from inweights.report.pages.page import PageContent
     from inweights.runs import RunFolder
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from tests.runs.tiny import RECIPE
 
+from inweights.actions.plans import Planned, write_plan
 from inweights.cli.console.results import status
 from inweights.config import apply_overrides
 from inweights.errors import ConfigError, FolderError
-from inweights.lab.engine.collect import Effort
-from inweights.lab.engine.engine import execute
-from inweights.lab.engine.outcome import load
-from inweights.laboratory.plans import Planned, write_plan
+from inweights.experiments.engine.collect import ExecutionOptions
+from inweights.experiments.engine.engine import execute
+from inweights.experiments.engine.outcome import load
 from inweights.recipes import get_recipe
 from inweights.report.pages.sections import command_of
 from inweights.runs import RunStore
@@ -112,7 +112,7 @@ def test_what_is_said_of_a_plan(words, tmp_path, capsys, name) -> None:
 
 def test_plugins_are_remembered(tmp_path) -> None:
     store = RunStore(tmp_path)
-    made = execute(RECIPE, "smoke", store=store, effort=Effort(plugins=("my_recipes",)))
+    made = execute(RECIPE, "smoke", store=store, effort=ExecutionOptions(plugins=("my_recipes",)))
     again = load(RECIPE, made.folder)
     assert again.plugins == made.plugins == ("my_recipes",)
     assert command_of(again) == "inweights run tests/tiny --scale smoke --plugin my_recipes"

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from tests.runs.tiny import RECIPE
 
-from inweights.lab.engine.engine import execute
+from inweights.experiments.engine.engine import execute
 from inweights.report.base.html import escape, preview, script_json
 from inweights.report.base.save import svg
 from inweights.report.base.tidy import csv_text

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 from msgspec.structs import replace as changed
-from tests.lab.small import TRAININGS
+from tests.experiments.small import TRAININGS
 
 import inweights as iw
-from inweights.lab import Stating, share
-from inweights.lab.engine.outcome import IN_QUESTION
-from inweights.lab.grammar.figure import auto
+from inweights.experiments import Stating, share
+from inweights.experiments.engine.outcome import IN_QUESTION
+from inweights.experiments.grammar.figure import auto
 
 _STATE = Stating("tests/trainings", source="ours", place="tests")
 CLAIM = _STATE("some", "Some.", share("accuracy", "accuracy", part="facts") >= 0.5)

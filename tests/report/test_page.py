@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from tests.report import made_up
 
-from inweights.lab import Figure
+from inweights.experiments import Figure
 from inweights.report.base.html import preview, script_json, tree
 from inweights.report.base.save import Still
 from inweights.report.figures.draw import draw

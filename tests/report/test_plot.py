@@ -13,7 +13,7 @@ from matplotlib.figure import Figure as Picture
 from tests.report import made_up
 
 from inweights.errors import ConfigError, DataError
-from inweights.lab import auto
+from inweights.experiments import auto
 from inweights.report import draw, drawing, plot
 from inweights.report.base import save, style, tidy
 from inweights.report.base.registry import DRAWINGS

@@ -28,18 +28,18 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from tests.experiments.small import Trainings, recipe, trainings
 from tests.forks import forked
-from tests.lab.small import Trainings, recipe, trainings
 
 from inweights import cli
+from inweights.actions.plans import write_plan
 from inweights.audit import trained_prediction
-from inweights.lab import Paper, share
-from inweights.lab.studies import settle
-from inweights.laboratory.plans import write_plan
+from inweights.experiments import Paper, share
+from inweights.experiments.studies import settle
 from inweights.recipes import register
 from inweights.training.checkpoint import StateFile
 
-NAME, PLUGIN = "tests/undecided", "tests.lab.small"
+NAME, PLUGIN = "tests/undecided", "tests.experiments.small"
 #: What a training imports late, so that forks need not.
 LATE = "torch._dynamo"
 SOURCE = f"{os.sep}inweights{os.sep}"

@@ -26,16 +26,16 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from tests.experiments.small import Trainings, recipe, trainings
 from tests.forks import end, forked, lives, start
-from tests.lab.small import Trainings, recipe, trainings
 from tests.runs.kills import folder_of, publish
 from tests.runs.tiny import RECIPE
 
 from inweights.errors import InweightsError
-from inweights.lab.engine.collect import Effort
-from inweights.lab.engine.engine import execute
-from inweights.lab.engine.outcome import load
-from inweights.lab.grammar.recipe import Recipe
+from inweights.experiments.engine.collect import ExecutionOptions
+from inweights.experiments.engine.engine import execute
+from inweights.experiments.engine.outcome import load
+from inweights.experiments.grammar.recipe import Recipe
 from inweights.lm import FineTune
 from inweights.lm.model.data import Example
 from inweights.lm.tuning.job import finetune_to
@@ -125,7 +125,7 @@ def unsealed(here: Path) -> None:
 
 
 def kept(here: Path) -> None:
-    execute(KEPT, "smoke", store=RunStore(here), effort=Effort(keep_models=True))
+    execute(KEPT, "smoke", store=RunStore(here), effort=ExecutionOptions(keep_models=True))
 
 
 def interrupted(here: Path) -> None:

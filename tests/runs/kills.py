@@ -32,11 +32,11 @@ from tests.forks import forked
 from tests.runs.tiny import RECIPE
 
 from inweights.errors import InweightsError
-from inweights.lab import Recipe
-from inweights.lab.engine import task
-from inweights.lab.engine.collect import Effort
-from inweights.lab.engine.engine import execute
-from inweights.lab.engine.outcome import Outcome, refresh
+from inweights.experiments import Recipe
+from inweights.experiments.engine import task
+from inweights.experiments.engine.collect import ExecutionOptions
+from inweights.experiments.engine.engine import execute
+from inweights.experiments.engine.outcome import Outcome, refresh
 from inweights.recipes import get_recipe
 from inweights.runs import RunFolder, RunStore
 
@@ -106,7 +106,7 @@ def disturbed(recipe: Recipe, root: Path, what: str, start: str, k: int, how: st
                 recipe,
                 "smoke",
                 store=RunStore(root),
-                effort=Effort(fresh=what == "fresh"),
+                effort=ExecutionOptions(fresh=what == "fresh"),
                 publish=late,
             )
     except InweightsError as error:

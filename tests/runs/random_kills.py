@@ -23,17 +23,17 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
+from tests.experiments.small import Trainings, recipe, trainings
 from tests.forks import end, forked, start
-from tests.lab.small import Trainings, recipe, trainings
 from tests.runs.edits import EXAMPLES, TUNE
 from tests.runs.kills import STOPPED, arm, publish, resumed
 from tests.runs.tiny import RECIPE
 
 from inweights.errors import DataError
-from inweights.lab import Recipe
-from inweights.lab.engine.collect import Effort
-from inweights.lab.engine.engine import execute
-from inweights.lab.engine.outcome import Outcome
+from inweights.experiments import Recipe
+from inweights.experiments.engine.collect import ExecutionOptions
+from inweights.experiments.engine.engine import execute
+from inweights.experiments.engine.outcome import Outcome
 from inweights.lm.tuning.job import finetune_to
 from inweights.lm.tuning.tuning import finetune
 from inweights.recipes import get_recipe
@@ -46,7 +46,7 @@ MOMENTS = ("first", "any", "sealing")
 #: Operations on files of a sealing.
 OPERATIONS = 5
 #: The second one is this module, so that processes that train keep as many checkpoints.
-PLUGINS = ("tests.lab.small", "tests.runs.random_kills")
+PLUGINS = ("tests.experiments.small", "tests.runs.random_kills")
 assert StateFile.__init__.__kwdefaults__
 StateFile.__init__.__kwdefaults__["every_seconds"] = 0.05
 assert finetune.__kwdefaults__
@@ -67,7 +67,7 @@ class Trial:
 
     def __init__(self, recipe: Recipe, here: Path, jobs: int) -> None:
         self.recipe, self.here = recipe, here
-        self.effort = Effort(jobs=jobs, plugins=PLUGINS)
+        self.effort = ExecutionOptions(jobs=jobs, plugins=PLUGINS)
         self.sealing = here.with_name(f"{here.name}.sealing")
 
     def begin(self, operation: int = 0) -> int:

@@ -36,4 +36,4 @@ def test_a_disk_that_fails_while_a_command_works(tmp_path: Path) -> None:
 def test_a_bucket_that_answers_badly(forks: Forks) -> None:
     pytest.importorskip("obstore", reason="needs the extra 'cluster'")
     pytest.importorskip("moto.server", reason="needs moto; 'make test' installs it")
-    assert kills(forks, "lab.bucket_faults", 3, 1, "503", "lost") >= 3
+    assert kills(forks, "experiments.bucket_faults", 3, 1, "503", "lost") >= 3

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from tests.runs.tiny import RECIPE
 
+from inweights.actions import finished
 from inweights.cli import entry as cli
 from inweights.errors import FolderError, RunError
-from inweights.lab import Paper, computed
-from inweights.lab.engine.collect import Effort
-from inweights.lab.engine.engine import execute
-from inweights.lab.engine.executors import SameProcess
-from inweights.lab.engine.outcome import load
-from inweights.laboratory import finished
+from inweights.experiments import Paper, computed
+from inweights.experiments.engine.collect import ExecutionOptions
+from inweights.experiments.engine.engine import execute
+from inweights.experiments.engine.executors import SameProcess
+from inweights.experiments.engine.outcome import load
 from inweights.runs import RunStore, write_json
 from inweights.runs.files import hash_of
 
@@ -80,7 +80,7 @@ def test_a_run_that_is_a_link(run, store, tmp_path, fresh) -> None:
     real = linked(run.path, tmp_path / "disk")
     before = sorted(real.rglob("*"))
     with pytest.raises(FolderError, match="links among runs are not followed"):
-        make(store=store, effort=Effort(fresh=fresh))
+        make(store=store, effort=ExecutionOptions(fresh=fresh))
     assert sorted(real.rglob("*")) == before
     assert next(iter(store)).state == "damaged"
 
@@ -128,7 +128,7 @@ def test_a_link_at_work(store, tmp_path, fresh) -> None:
     folder.work.parent.mkdir(parents=True)
     folder.work.symlink_to(disk)
     with pytest.raises(RunError, match="links among runs are not followed"):
-        make(store=store, effort=Effort(fresh=fresh))
+        make(store=store, effort=ExecutionOptions(fresh=fresh))
     assert sorted(p.name for p in disk.iterdir()) == ["manifest.json", "precious"]
     assert [f.path for f in store] == []  # a link to no run is no run
 
@@ -244,9 +244,9 @@ def test_a_damaged_clock(store, content) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        make(store=store, effort=Effort(executor=Stops()))
+        make(store=store, effort=ExecutionOptions(executor=Stops()))
     folder = store.folder(RECIPE.name, RECIPE.resolve("smoke")[2])
     (folder.work / "clock.json").write_bytes(content)
     began = time.perf_counter()
-    seconds = make(store=store, effort=Effort(executor=SameProcess())).seconds
+    seconds = make(store=store, effort=ExecutionOptions(executor=SameProcess())).seconds
     assert 0 <= seconds <= time.perf_counter() - began

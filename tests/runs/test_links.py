@@ -12,15 +12,15 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from tests.lab.small import DRAWS, Draws
+from tests.experiments.small import DRAWS, Draws
 from tests.parameters import mostly_slow
 from tests.runs.tiny import RECIPE
 
+from inweights.actions.plans import Planned, work, write_plan
 from inweights.errors import ConfigError, FolderError
-from inweights.lab.engine.collect import Effort
-from inweights.lab.engine.engine import execute
-from inweights.lab.engine.outcome import refresh
-from inweights.laboratory.plans import Planned, work, write_plan
+from inweights.experiments.engine.collect import ExecutionOptions
+from inweights.experiments.engine.engine import execute
+from inweights.experiments.engine.outcome import refresh
 from inweights.runs import RunFolder, RunStore, about
 from inweights.runs.tables.store import Store
 
@@ -132,7 +132,7 @@ def use_runs(root: Path) -> Doing:
         return runs.folder(RECIPE.name, config)
 
     def store() -> Store:
-        return Effort().open_store(root)
+        return ExecutionOptions().open_store(root)
 
     def fill() -> None:
         for owner, part in store().listed():
@@ -157,7 +157,7 @@ def use_runs(root: Path) -> Doing:
         fill,
         lambda: execute(RECIPE, "smoke", store=runs),
         lambda: refresh(RECIPE, mine()),
-        lambda: execute(RECIPE, "smoke", store=runs, effort=Effort(fresh=True)),
+        lambda: execute(RECIPE, "smoke", store=runs, effort=ExecutionOptions(fresh=True)),
         lambda: mine().discard(),
     ]
 
@@ -174,7 +174,9 @@ def plan(tmp_path_factory) -> Path:
 
 
 def write(root: Path) -> None:
-    write_plan(DRAWS.plan(Draws(poison=1)), range(2), str(root), plugins=["tests.lab.small"])
+    write_plan(
+        DRAWS.plan(Draws(poison=1)), range(2), str(root), plugins=["tests.experiments.small"]
+    )
 
 
 def use_plan(root: Path) -> Doing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from inweights.config import Config, check_size
-from inweights.lab import SCALES, Computation, Plan, Recipe
+from inweights.experiments import SCALES, Computation, Plan, Recipe
 
 
 class Settings(Config):

@@ -103,7 +103,7 @@ def test_too_many_facts_are_forecast_in_parts(monkeypatch: pytest.MonkeyPatch) -
     """Each part by itself, with verdicts that a program of all facts has; none is asked twice."""
     world = TwoHop(n=50, identity=0.5).build(1)
     whole = predict(world, advise=False)
-    monkeypatch.setattr("inweights.theory.prediction.parts_in_time.MOST_FACTS", 60)
+    monkeypatch.setattr("inweights.theory.prediction.parts_in_time.MAX_FACTS", 60)
     forecast = predict(world, advise=False)
     assert len(forecast.parts) == 3
     assert forecast.certified
@@ -120,7 +120,7 @@ def test_too_many_facts_are_forecast_in_parts(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_cut_part_is_not_asked_for_chains_that_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     """A piece of one large component is asked all chains of its facts, and no others."""
-    monkeypatch.setattr("inweights.theory.prediction.parts_in_time.MOST_FACTS", 40)
+    monkeypatch.setattr("inweights.theory.prediction.parts_in_time.MAX_FACTS", 40)
     world = TwoHop(n=20, maps="sampled", first_relations=3, identity=False).build(2)
     forecast = predict(world)
     assert len(forecast.parts) == 3

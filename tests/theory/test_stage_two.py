@@ -15,7 +15,7 @@ from inweights.models import OneLayerConfig
 from inweights.models.model_config import Init
 from inweights.theory.feature_resemblance import stage_two as module
 from inweights.theory.feature_resemblance.resemblance import weights_of
-from inweights.theory.feature_resemblance.stage_one import Learnt
+from inweights.theory.feature_resemblance.stage_one import StageOneResult
 from inweights.theory.feature_resemblance.stage_two import stage_two
 from inweights.theory.feature_resemblance.starts import deep_start, one_layer_start
 from inweights.worlds import AnalogicalTwoHop, Analogy
@@ -27,7 +27,7 @@ JOINT = {"category": 5.0, "similarity": 5.0, "attribution": 1.0}
 def by_torch(config: OneLayerConfig, steps: list[int], rate: float) -> list[dict[str, float]]:
     """The same phases of the model itself, moved by automatic differentiation."""
     world = Analogy(n=3)
-    learnt = Learnt.by_attention(world, SA[0], seed=1, model=config, rate=rate, steps=4)
+    learnt = StageOneResult.by_attention(world, SA[0], seed=1, model=config, rate=rate, steps=4)
     made = learnt.world
     model = config.build(
         vocabulary=len(made.vocabulary), seeds=[1], candidates=made.outputs.tolist()

@@ -198,7 +198,7 @@ def test_loss_in_chunks_equals_the_plain_one(
     with torch.no_grad():  # not near uniform, so that every label counts
         for parameter in model.parameters():
             parameter.mul_(3)
-    monkeypatch.setattr(losses, "MOST_LOGITS", 0 if name != "any head" else 2 * V * 4)
+    monkeypatch.setattr(losses, "MAX_LOGITS", 0 if name != "any head" else 2 * V * 4)
     monkeypatch.setitem(losses.CHUNK_LOGITS, "cpu", 2 * V * 4)  # four positions at a time
     found, mine = gradients(model, phase, own)
     monkeypatch.undo()
@@ -239,7 +239,7 @@ def test_no_more_logits_than_a_chunk_are_ever_held(
     batches = Batches(model, (world,), Phase(roles=EDGES, pooled=pooled), [0], 0)
     sizes = {}
     for most in (10**9, 10_000):
-        monkeypatch.setattr(losses, "MOST_LOGITS", most)
+        monkeypatch.setattr(losses, "MAX_LOGITS", most)
         monkeypatch.setitem(losses.CHUNK_LOGITS, "cpu", most)
         with Largest() as seen:
             Loss(model)(batches.at(0)).sum().backward()

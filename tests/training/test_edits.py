@@ -16,7 +16,7 @@ from tests.training.curricula import GPT, WORLD, build, same_bits
 import inweights as iw
 from inweights.config import identity
 from inweights.errors import ConfigError, DataError
-from inweights.lab import Measure
+from inweights.experiments import Measure
 from inweights.models import EmbMLPConfig, GPTConfig, MambaConfig, Model
 from inweights.probes import after_edits
 from inweights.training import Curriculum, Edit, Observer, Optimizer, Phase, learners, train

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 import inweights as iw
-from inweights.lab import Measure
-from inweights.training.trackers import MOST_CURVES, points
+from inweights.experiments import Measure
+from inweights.training.trackers import MAX_CURVES, points
 from inweights.training.trackers.tools import MODULES, TOOLS
 
 CURVES = Measure(name="curves", probe=iw.probes.accuracy, every=10)
@@ -150,9 +150,9 @@ def test_a_failure_is_told() -> None:
 
 
 def test_tables_of_many_curves_are_files_alone() -> None:
-    many = pl.DataFrame({"step": 0, "role": [str(i) for i in range(MOST_CURVES + 1)], "x": 0.5})
+    many = pl.DataFrame({"step": 0, "role": [str(i) for i in range(MAX_CURVES + 1)], "x": 0.5})
     assert not list(points("many", many))
-    assert len(list(points("many", many.head(MOST_CURVES)))) == 1
+    assert len(list(points("many", many.head(MAX_CURVES)))) == 1
 
 
 @pytest.mark.parametrize(

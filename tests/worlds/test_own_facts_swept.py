@@ -81,6 +81,6 @@ def test_own_facts_are_swept_with_controls(file, tmp_path) -> None:
 def test_a_study_names_the_file(file, tmp_path) -> None:
     study = tmp_path / "mine.toml"
     study.write_text(f'seeds = 1\nworld = {{ facts = "{file}" }}\nmodel = {{ kind = "emb-mlp" }}\n')
-    recipe = iw.lab.open_study(study)
+    recipe = iw.experiments.open_study(study)
     (trial,) = recipe.plan(recipe.scales["cpu"]).trials
     assert trial.world == iw.Facts(file)

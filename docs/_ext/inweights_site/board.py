@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from inweights.lab import Recipe
-from inweights.lab.grammar.claim import ClaimResult
-from inweights.lab.grammar.verdict import unjudged
-from inweights.laboratory.ledger.board import Board, read_board
+from inweights.actions.ledger.board import Board, read_board
+from inweights.experiments import Recipe
+from inweights.experiments.grammar.claim import ClaimResult
+from inweights.experiments.grammar.verdict import unjudged
 from inweights.recipes import get_recipe, recipe_names
 from inweights.report.pages.claims import headline
 

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from inweights.cli.console.claims import counts
-from inweights.lab.grammar.claim import ClaimResult
+from inweights.experiments.grammar.claim import ClaimResult
 from inweights_site.board import PAPERS, Entry, entries_of, kept, tally
 from inweights_site.text import words
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from inweights.lab.engine.outcome import figures_asked
-from inweights.lab.grammar.claim import NO_TEXT, NO_WORDS, SIGNS, ClaimResult
-from inweights.lab.grammar.differences import WHOSE, compare, table_of
-from inweights.lab.grammar.recipe import split_ours
-from inweights.lab.grammar.verdict import closeness
+from inweights.experiments.engine.outcome import figures_asked
+from inweights.experiments.grammar.claim import NO_TEXT, NO_WORDS, SIGNS, ClaimResult
+from inweights.experiments.grammar.differences import WHOSE, compare, table_of
+from inweights.experiments.grammar.recipe import split_ours
+from inweights.experiments.grammar.verdict import closeness
 from inweights.recipes.catalogue.citations import citations
 from inweights.recipes.catalogue.minutes import cost_of
 from inweights.recipes.catalogue.protocols import SCALE

@@ -13,7 +13,15 @@ __all__ = ["pages"]
 
 #: Packages whose reference would be one very long page, and the names that stand elsewhere.
 _PACKAGES: Mapping[str, tuple[str, ...]] = {
-    "lab": ("Curriculum", "Descent", "ModelConfig", "Optimum", "Study", "WorldConfig", "grid"),
+    "experiments": (
+        "Curriculum",
+        "Descent",
+        "ModelConfig",
+        "Optimum",
+        "Study",
+        "WorldConfig",
+        "grid",
+    ),
     "lm": (),
     "models": (),
     "probes": (),
@@ -22,7 +30,7 @@ _PACKAGES: Mapping[str, tuple[str, ...]] = {
     "worlds": (),
 }
 _TITLES = {
-    "lab": "Trials, measures, claims, figures",
+    "experiments": "Trials, measures, claims, figures",
     "lm": "Pretrained language models",
     "theory": "Theory: programs and predictions",
 }

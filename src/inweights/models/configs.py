@@ -32,11 +32,11 @@ __all__ = ["Init", "ModelConfig"]  # passed on
 Positions = Literal["learned", "sinusoidal", "none"]
 Mixing = Literal["causal", "uniform", "none"]
 #: The largest scale of logits, or of a start: any finite one.
-MOST_SCALE = sys.float_info.max
+MAX_SCALE = sys.float_info.max
 
 
 def _check_std(name: str, std: float | None) -> None:
-    if std is not None and not 0 < std <= MOST_SCALE:
+    if std is not None and not 0 < std <= MAX_SCALE:
         raise ConfigError(f"{name} must be above 0, got {std}; leave it out for init")
 
 
@@ -312,7 +312,7 @@ class OneLayerConfig(Config, tag_field="kind", tag="one-layer"):
     def __post_init__(self) -> None:
         check_size("one-layer.width", self.width)
         check_size("one-layer.hidden", self.hidden)
-        check_size("one-layer.kappa", self.kappa, above=0, most=MOST_SCALE)
+        check_size("one-layer.kappa", self.kappa, above=0, most=MAX_SCALE)
 
     def build(self, **start: Unpack[Start]) -> OneLayer:
         """Build the model, one replica a seed, with logits for ``candidates`` (the labels).

@@ -19,7 +19,7 @@ from inweights.probes.needs import holds
 from inweights.probes.recall import chosen_parts, slices
 from inweights.probes.states import by_replica, share
 from inweights.training.batches.worlds import Part, as_worlds, shape_groups
-from inweights.training.scoring import MOST_LOGITS, RightPlaces, are_right, right_places
+from inweights.training.scoring import MAX_LOGITS, RightPlaces, are_right, right_places
 from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import Worlds
 
@@ -100,7 +100,7 @@ def _decoded(
     """What a layer's states say of the answers, with some logits at a time."""
     hits: list[Tensor] = []
     parts: dict[str, list[Tensor]] = {"probability": [], "rank": []}
-    step = max(1, MOST_LOGITS // len(model.candidates))
+    step = max(1, MAX_LOGITS // len(model.candidates))
     start = 0
     for some, right in zip(state.split(step, dim=1), columns.split(step, dim=1), strict=True):
         logits = model.decode(layer, some)

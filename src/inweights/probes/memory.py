@@ -15,7 +15,7 @@ from inweights.models.packing import pack
 from inweights.probes.needs import holds
 from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import as_worlds
-from inweights.training.scoring import MOST_LOGITS
+from inweights.training.scoring import MAX_LOGITS
 from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import Ids, World, Worlds
 
@@ -72,7 +72,7 @@ def _asked(
 
     ``repeats`` prompts in a row are those of one subject.
     """
-    step = max(1, MOST_LOGITS // len(model.candidates) // repeats) * repeats
+    step = max(1, MAX_LOGITS // len(model.candidates) // repeats) * repeats
     sums: dict[bool, Any] = {True: 0.0, False: 0.0}
     counts: dict[bool, Any] = {True: 0, False: 0}
     hits: Any = 0

@@ -16,7 +16,7 @@ from inweights.models.base import Model
 from inweights.support.limits import check_memory
 from inweights.theory.geometric_memory.spectral import EXACT
 from inweights.training.batches.worlds import as_worlds
-from inweights.training.scoring import MOST_LOGITS
+from inweights.training.scoring import MAX_LOGITS
 from inweights.worlds.world import Worlds
 
 P = ParamSpec("P")
@@ -46,12 +46,12 @@ def sizes(model: Model, worlds: Worlds, most: float = np.inf) -> dict[str, float
     table = model.token_table
     width = 1 if table is None else table.shape[-1]
     return {
-        "logits": replicas * min(count * outputs, MOST_LOGITS),
+        "logits": replicas * min(count * outputs, MAX_LOGITS),
         "whole": replicas * count * outputs,
-        "asked": min(nodes * outputs, MOST_LOGITS),
+        "asked": min(nodes * outputs, MAX_LOGITS),
         "states": replicas * min(count * length, _POSITIONS) * width,
         "kept": replicas * count * width * len(model.layer_names),
-        "cosines": replicas * min(count**2, 2 * MOST_LOGITS),
+        "cosines": replicas * min(count**2, 2 * MAX_LOGITS),
         "matrix": min(nodes, EXACT) ** 2,
         "draws": min(200 * nodes * width, _DRAWS),
         "angles": min(200 * nodes**2, _DRAWS // 2) * (nodes**2 <= _SORTED),

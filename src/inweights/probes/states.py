@@ -15,13 +15,13 @@ from torch.nn import functional as F
 
 from inweights.models.base import Model
 from inweights.models.packing import pack
-from inweights.training.scoring import MOST_LOGITS
+from inweights.training.scoring import MAX_LOGITS
 from inweights.worlds.arrays import Bool, Float, Int
 from inweights.worlds.world import Ids
 
 #: Positions of a replica that are read at once. As with logits, it does not depend on how many
 #: replicas there are, so that a run is the same alone.
-MOST_POSITIONS = 2**14
+MAX_POSITIONS = 2**14
 
 
 @torch.no_grad()
@@ -30,7 +30,7 @@ def last_states(
 ) -> dict[str, Float[Tensor, "R m D"]]:
     """Return the hidden state of every prompt at its last position, by layer."""
     tokens = torch.from_numpy(np.stack(prompts) if len(prompts) > 1 else prompts[0])
-    blocks = tokens.to(model.column.device).split(max(1, MOST_POSITIONS // tokens.shape[-1]), -2)
+    blocks = tokens.to(model.column.device).split(max(1, MAX_POSITIONS // tokens.shape[-1]), -2)
     found = [model.hidden(pack([block]), layers=layers) for block in blocks]
     if len(found) == 1:
         return found[0]
@@ -83,7 +83,7 @@ def cosine_blocks(
     ours, theirs = F.normalize(one, dim=-1), F.normalize(two, dim=-1).mT
     label = torch.from_numpy(groups).to(one.device)
     count = label.shape[1]
-    step = max(1, 2 * MOST_LOGITS // max(1, count))
+    step = max(1, 2 * MAX_LOGITS // max(1, count))
     for start in range(0, count, step):
         rows = slice(start, min(start + step, count))
         yield rows, ours[:, rows] @ theirs, label[:, rows, None] == label[:, None]

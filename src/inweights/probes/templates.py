@@ -12,7 +12,7 @@ from inweights.models.base import Model
 from inweights.models.packing import pack
 from inweights.support.limits import check_memory
 from inweights.training.batches.worlds import as_worlds
-from inweights.training.scoring import MOST_LOGITS
+from inweights.training.scoring import MAX_LOGITS
 from inweights.worlds.world import Ids, World, Worlds
 
 #: What a cell of the table takes while it is made, with its names.
@@ -57,7 +57,7 @@ def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataF
     )
     outputs = torch.from_numpy(np.stack([world.outputs for world in each]))
     columns = model.column[outputs.to(model.column.device)].expand(model.replicas, -1)
-    step = max(1, MOST_LOGITS // len(model.candidates))
+    step = max(1, MAX_LOGITS // len(model.candidates))
     tables: list[list[pl.DataFrame]] = [[] for _ in range(model.replicas)]
     for start in range(0, shown.shape[-2], step):
         batch = pack([shown[..., start : start + step, :].to(model.column.device)])

@@ -9,7 +9,7 @@ from inweights.errors import ConfigError, nearest
 from inweights.support.border import guard_names
 
 if TYPE_CHECKING:
-    from inweights.lab.grammar.recipe import Recipe
+    from inweights.experiments.grammar.recipe import Recipe
 
 __all__ = ["full_name", "get_recipe", "is_built_in", "recipe_names", "recipes_like", "register"]
 

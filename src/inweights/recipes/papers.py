@@ -12,9 +12,9 @@ from typing import Any
 
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError
-from inweights.lab.grammar.protocol_file import PaperProtocol, read_protocol
-from inweights.lab.grammar.recipe import SCALES, Paper, Recipe
-from inweights.lab.grammar.recipe_file import read_recipe
+from inweights.experiments.grammar.protocol_file import PaperProtocol, read_protocol
+from inweights.experiments.grammar.recipe import SCALES, Paper, Recipe
+from inweights.experiments.grammar.recipe_file import read_recipe
 
 
 class PaperEntry(Config):

@@ -6,6 +6,8 @@ package names each once, below ``if TYPE_CHECKING``, where type checkers and edi
 
 import ast
 import sys
+import warnings
+from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import get_data
 from typing import Any
@@ -13,7 +15,7 @@ from typing import Any
 from inweights.support.border import at_the_border
 
 
-def lazily(package: str, *own: str) -> None:
+def lazily(package: str, *own: str, renamed: Mapping[str, str] | None = None) -> None:
     """Make public what a package imports below ``if TYPE_CHECKING`` as ``import name as name``.
 
     Gives it ``__getattr__``, ``__dir__`` and ``__all__``. Functions come guarded: an argument that
@@ -22,6 +24,7 @@ def lazily(package: str, *own: str) -> None:
     Args:
         package: Its ``__name__``.
         own: Public names that it defines itself.
+        renamed: Former public names with those of today: they still work, with a warning.
 
     Example:
         >>> import inweights.training
@@ -32,6 +35,10 @@ def lazily(package: str, *own: str) -> None:
     homes = _homes(get_data(package, "__init__.py") or b"")
 
     def get(name: str) -> Any:
+        if renamed and name in renamed:
+            text = f"{package}.{name} is called {package}.{renamed[name]} since version 0.2"
+            warnings.warn(text, DeprecationWarning, stacklevel=2)
+            name = renamed[name]
         home = homes.get(name)
         if home is None:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")

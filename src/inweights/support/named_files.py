@@ -78,7 +78,7 @@ def _caution(folder: str) -> None:
     """Say once of a folder that its content does not count."""
     warnings.warn(
         f"the option {folder!r} names a folder; its name is part of a run's key and its content is "
-        f"not. If the code reads it, write Outside(name={folder!r}) (from inweights.lab)",
+        f"not. If the code reads it, write Outside(name={folder!r}) (from inweights.experiments)",
         CautionWarning,
         stacklevel=2,
     )

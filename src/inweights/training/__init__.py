@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from inweights.training.loop import train as train
     from inweights.training.observers import Observer as Observer
     from inweights.training.observers import Step as Step
+    from inweights.training.scoring import answer_columns as answer_columns
     from inweights.training.scoring import answer_logits as answer_logits
     from inweights.training.scoring import answer_ranks as answer_ranks
-    from inweights.training.scoring import answers_of as answers_of
     from inweights.training.trackers import Tracker as Tracker
 
-lazily(__name__)
+lazily(__name__, renamed={"answers_of": "answer_columns"})

@@ -19,16 +19,16 @@ from inweights.training import records
 from inweights.training.batches.plans import Batch, Batches
 from inweights.training.checkpoint import ReplicaState
 from inweights.training.curriculum import Optimizer
-from inweights.training.scoring import answer_blocks, answers_of
+from inweights.training.scoring import answer_blocks, answer_columns
 from inweights.training.setup import TrainingSetup
 from inweights.training.shards import Shards
 from inweights.training.steps.captured import CapturedUpdate, Update
 from inweights.training.steps.flat_parameters import FlatParameters
 from inweights.training.steps.losses import Loss
 from inweights.training.steps.optimizers import build_optimizer, load_state, state_of
-from inweights.training.steps.own_loss import OwnLoss
 from inweights.training.steps.own_optimizer import OwnOptimizer
 from inweights.training.steps.recorded import Losses, RecordedLosses
+from inweights.training.steps.user_loss import UserLoss
 from inweights.worlds.arrays import Bool, Float
 
 #: Named tensors, as a checkpoint stores them.
@@ -115,7 +115,7 @@ class PhaseUpdate:
         if stop.accuracy is not None:
             worlds = self._setup.worlds
             facts = self.batches.facts
-            answers = answers_of(model, worlds, "facts", facts)
+            answers = answer_columns(model, worlds, "facts", facts)
             right = torch.zeros_like(answers, dtype=torch.bool)
             for rows, logits in answer_blocks(model, worlds, "facts", facts):
                 right[:, rows] = logits.argmax(-1) == answers[:, rows]
@@ -158,9 +158,9 @@ class PhaseUpdate:
         """Return the function that computes losses and gradients of a batch."""
         setup = self._setup
         phase = self._phase
-        loss: Loss | OwnLoss
+        loss: Loss | UserLoss
         if isinstance(phase.loss, Code) or phase.penalty is not None:
-            loss = OwnLoss(setup.model, phase, self._state)
+            loss = UserLoss(setup.model, phase, self._state)
         else:
             loss = Loss(setup.model, phase.precision)
         compute: Losses = partial(compute_gradients, loss, setup.parameters, moving)

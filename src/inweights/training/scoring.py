@@ -23,7 +23,7 @@ from inweights.worlds.world import Ids, Statements, World, Worlds
 
 #: Logits of a replica that are held at once, 8 MB. The number must not depend on the number of
 #: replicas: products of other sizes may round differently, and a run is the same alone.
-MOST_LOGITS = 2**21
+MAX_LOGITS = 2**21
 
 
 @torch.no_grad()
@@ -89,7 +89,7 @@ def answer_blocks(
     order = np.concatenate([group.indices for group in groups])
     wanted = np.arange(len(order)) if indices is None else indices
     rows = torch.from_numpy(np.argsort(wanted)[np.argsort(np.argsort(order))]).to(device)
-    step = max(1, MOST_LOGITS // len(model.candidates))
+    step = max(1, MAX_LOGITS // len(model.candidates))
     prompts = [group.prompts for group in groups]
     if len(order) > step:
         blocks = []
@@ -148,7 +148,7 @@ def answer_scores(
         DataError: The worlds do not fit the model, or an answer is not among its candidates.
     """
     each = as_worlds(worlds, model)
-    answers = answers_of(model, each, part, indices)
+    answers = answer_columns(model, each, part, indices)
     known = right_places(model, each, part, indices)
     predicted = torch.zeros_like(answers)
     right, right_among = (torch.zeros_like(answers, dtype=torch.bool) for _ in range(2))
@@ -330,7 +330,7 @@ def answer_ranks(
     length = whole.shape[-1]
     answer = columns.shape[-1]
     columns = columns.expand(model.replicas, -1, -1)
-    step = max(1, MOST_LOGITS // (answer * len(model.candidates)))
+    step = max(1, MAX_LOGITS // (answer * len(model.candidates)))
     found = columns.new_empty(columns.shape)
     for start in range(0, whole.shape[-2], step):
         batch = pack([whole[..., start : start + step, :]])
@@ -343,7 +343,7 @@ def answer_ranks(
     return found.index_select(1, back)
 
 
-def answers_of(
+def answer_columns(
     model: Model, worlds: Worlds, part: Part, indices: Int[Ids, " M"] | None = None
 ) -> Int[Tensor, "R M"]:
     """Return the logit column of every statement's first answer token.

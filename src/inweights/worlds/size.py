@@ -9,7 +9,7 @@ from inweights.errors import ConfigError
 from inweights.support.limits import check_memory
 
 #: The largest number of anything that a world is made of.
-MOST_OF = 10**12
+MAX_OF = 10**12
 
 #: Bytes of a token (its name, and its place in a dictionary), and of a place in a statement, with
 #: the arrays that a world is made of. Measured at a million two-hop facts: 812 MB, 780 by these.
@@ -23,9 +23,9 @@ def check_world(kind: str, *, tokens: float, statements: float, length: float = 
 
 
 def check_counts(kind: str, config: msgspec.Struct, **least: int) -> None:
-    """Refuse counts that are too small, or beyond :data:`MOST_OF`."""
+    """Refuse counts that are too small, or beyond :data:`MAX_OF`."""
     for name, bound in least.items():
-        check_size(f"{kind}: {name}", getattr(config, name), least=bound, most=MOST_OF)
+        check_size(f"{kind}: {name}", getattr(config, name), least=bound, most=MAX_OF)
 
 
 def check_fraction(kind: str, name: str, value: float) -> None:

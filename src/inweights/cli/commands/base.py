@@ -16,7 +16,7 @@ from cyclopts import App, Parameter, Token
 from inweights.cli import console
 
 if TYPE_CHECKING:
-    from inweights.lab.engine.outcome import Outcome
+    from inweights.experiments.engine.outcome import Outcome
     from inweights.worlds import Knowledge, Triples
 
 
@@ -229,13 +229,13 @@ class Choice:
     @property
     def numbers(self) -> int | tuple[int, ...] | None:
         """Number of replicates, or their seeds; ``None`` for the recipe's own."""
-        from inweights.lab.grammar.recipe import parse_seeds
+        from inweights.experiments.grammar.recipe import parse_seeds
 
         return parse_seeds(self.seeds) if self.seeds is not None else None
 
 
 @options
-class How:
+class RunOptions:
     """How a run is done."""
 
     runs: Runs = None
@@ -245,7 +245,7 @@ class How:
 
 
 @options
-class Doing(How):
+class Doing(RunOptions):
     """How a run is done that may be done elsewhere, or only be looked ahead to."""
 
     store: Place = ""
@@ -264,6 +264,6 @@ class Finished:
     runs: Runs = None
 
     def open(self, name: str, *, again: bool = False) -> "Outcome":
-        from inweights import laboratory
+        from inweights import actions
 
-        return laboratory.open_run(name, self.scale, runs=self.runs, again=again)
+        return actions.open_run(name, self.scale, runs=self.runs, again=again)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from inweights import laboratory, recipes
+from inweights import actions, recipes
 from inweights.cli import console
 from inweights.cli.commands import base
 from inweights.errors import unknown_name
@@ -75,7 +75,7 @@ def models(part: str = "", /, *, common: base.Common = base.Common()) -> None:
     Args:
         part: Only models whose name contains this, such as two-hop.
     """
-    from inweights.laboratory.zoo import cards
+    from inweights.actions.zoo import cards
 
     console.catalogue.models([card for card in cards() if part in card.name], json=common.json)
 
@@ -95,7 +95,7 @@ def history(claim: str, /, *, place: Place = Place()) -> None:
     Args:
         claim: Its name; the last part is enough if it is unique.
     """
-    lines = laboratory.history(claim, place.scale, results=place.results)
+    lines = actions.history(claim, place.scale, results=place.results)
     console.ledger.history(lines, json=place.json)
 
 
@@ -114,7 +114,7 @@ def state(only: str = "", /, *, anew: str = "", place: Place = Place()) -> None:
             claim.
     """
     with console.progress() as progress:
-        lines = laboratory.state(
+        lines = actions.state(
             place.scale, only=only, anew=anew, results=place.results, progress=progress
         )
     console.ledger.history(lines, json=place.json)
@@ -128,5 +128,5 @@ def withdraw(claim: str, /, *, why: str, place: Place = Place()) -> None:
         claim: Its full name.
         why: The reason, which the board shows.
     """
-    line = laboratory.withdraw(claim, why, place.scale, results=place.results)
+    line = actions.withdraw(claim, why, place.scale, results=place.results)
     console.ledger.history([line], json=place.json)

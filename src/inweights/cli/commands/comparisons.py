@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from inweights import laboratory
+from inweights import actions
 from inweights.cli import console
 from inweights.cli.commands import base
 from inweights.config import to_plain
@@ -47,7 +47,7 @@ def compare_training(
     *,
     compared: Compared,
     choice: base.Choice = base.Choice(),
-    how: base.How = base.How(),
+    how: base.RunOptions = base.RunOptions(),
     download: base.Download = False,
     dry_run: base.DryRun = False,
     common: base.Common = base.Common(),
@@ -65,8 +65,8 @@ def compare_training(
         how.jobs: Number of parallel processes; 1 by default.
         how.fresh: Discard an earlier run of the same settings.
     """
+    from inweights.actions.training import WAYS, TrainingSettings, sizes, training_recipe
     from inweights.config.outside import Outside
-    from inweights.laboratory.training import WAYS, TrainingSettings, sizes, training_recipe
     from inweights.runs import RunStore
 
     given = TrainingSettings(facts=Outside(name=facts), model=Outside(name=compared.model))
@@ -93,7 +93,7 @@ def compare_training(
         return 0
     repeated = base.choices(choice.seeds, changes, common.plugin)
     with console.progress(quiet=common.json) as progress:
-        outcome = laboratory.run(
+        outcome = actions.run(
             recipe, "cpu", seeds=seeds, overrides=changes, runs=how.runs, fresh=how.fresh,
             jobs=how.jobs or 1, plugins=common.plugin, progress=progress,
             command=("compare-training", facts, "--model", compared.model, *repeated),
@@ -112,7 +112,7 @@ def league(
     into: Path | None = None,
     replay: Path | None = None,
     choice: base.Choice = base.Choice(),
-    how: base.How = base.How(),
+    how: base.RunOptions = base.RunOptions(),
     common: base.Common = base.Common(),
 ) -> int:
     """Run the league's table for a model of your own, and print its row beside the stored ones.
@@ -130,7 +130,7 @@ def league(
         how.jobs: Number of parallel processes; 0 means one per core.
         how.fresh: Discard an earlier run of the same model.
     """
-    from inweights.laboratory import entries
+    from inweights.actions import entries
 
     file, _, factory = model.rpartition(":")
     if model and not (file and factory):

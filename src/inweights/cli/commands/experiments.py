@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inweights import laboratory
+from inweights import actions
 from inweights.cli import console
 from inweights.cli.commands import base
 from inweights.cli.commands.results import code_of
 
 if TYPE_CHECKING:
-    from inweights.lab.engine.outcome import Outcome
-    from inweights.lab.grammar.recipe import Recipe
+    from inweights.experiments.engine.outcome import Outcome
+    from inweights.experiments.grammar.recipe import Recipe
 
 ABOUT_DEMO = (
     "Small models are trained on a made-up world, with and without identities b → b,\n"
@@ -80,11 +80,11 @@ def outcome_of(
     what |= {"jobs": jobs, "keep_models": doing.keep_models, "plugins": common.plugin}
     with console.progress(about=about) as progress:
         if not doing.dry_run:
-            return laboratory.run(
+            return actions.run(
                 recipe, scale, fresh=doing.fresh, progress=progress, command=command,
                 observers=base.trackers(doing.tracker, per=doing.tracker_per), **what,
             )  # fmt: skip
-        ahead = laboratory.forecast(recipe, scale, progress=progress, **what)
+        ahead = actions.forecast(recipe, scale, progress=progress, **what)
     console.catalogue.ahead(ahead, json=common.json)
     return None
 
@@ -132,8 +132,8 @@ def sweep(
         doing.jobs: Number of parallel processes; 0 means one per core if there is enough work.
         doing.fresh: Discard an earlier run of the same study.
     """
-    from inweights.lab.studies.study import open_study
-    from inweights.lab.studies.sweep import worth
+    from inweights.experiments.studies.study import open_study
+    from inweights.experiments.studies.sweep import worth
 
     recipe = open_study(file)
     settings, numbers, _ = recipe.resolve("cpu", choice.numbers, choice.set)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from inweights import laboratory, lm, models, worlds
+from inweights import actions, lm, models, worlds
 from inweights.cli import console
 from inweights.cli.commands import base
 
@@ -10,7 +10,7 @@ from inweights.cli.commands import base
 @base.app.command
 def doctor(*, runs: base.Runs = None, json: base.Json = False) -> int:
     """Show what is installed here, where runs are stored, and what to install for what."""
-    found = laboratory.doctor(runs)
+    found = actions.doctor(runs)
     console.first.doctor(found, json=json)
     return 1 if any(finding.fine is False for finding in found) else 0
 
@@ -22,7 +22,7 @@ def examples(folder: Path = Path("examples"), /, *, json: base.Json = False) -> 
     Args:
         folder: Folder to write; a file that is there already is an error.
     """
-    console.results.exported(laboratory.examples(folder), json=json)
+    console.results.exported(actions.examples(folder), json=json)
 
 
 @base.app.command
@@ -34,7 +34,7 @@ def new(kind: str, name: str, /, *, out: Path = Path(), json: base.Json = False)
         name: Its name: small letters, digits and hyphens, as in my-town.
         out: Folder to write.
     """
-    console.results.exported(laboratory.new(kind, name, out), json=json)
+    console.results.exported(actions.new(kind, name, out), json=json)
 
 
 @base.app.command
@@ -62,4 +62,4 @@ def ask(
     made = worlds.open_world(world, changes.set, changes.seed)
     stored = Path(model).suffix == ".safetensors"
     read = models.load_model(model) if stored else lm.load_model(model, download=download)
-    console.first.answers(laboratory.ask(read, made, question, best=best), json=common.json)
+    console.first.answers(actions.ask(read, made, question, best=best), json=common.json)

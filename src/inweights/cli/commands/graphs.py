@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast, get_args
 
 from msgspec import structs
 
-from inweights import laboratory, worlds
+from inweights import actions, worlds
 from inweights.cli import console
 from inweights.cli.commands import base
 from inweights.cli.commands.embedded import Vectors, show
@@ -25,7 +25,7 @@ def atlas(
     *graphs: str,
     scale: str = "cpu",
     choice: base.Choice = base.Choice(),
-    how: base.How = base.How(),
+    how: base.RunOptions = base.RunOptions(),
     vectors: Vectors = Vectors(),
     paths: Path | None = None,
     held_out: Path | None = None,
@@ -70,7 +70,7 @@ def atlas(
         recipe, changes = "geometric-memory/fig3", _path_star(paths, held_out, graphs, scale)
         words += ["--paths", str(paths), *(["--held-out", str(held_out)] if held_out else [])]
     with console.progress() as progress:
-        outcome = laboratory.run(
+        outcome = actions.run(
             recipe, scale, seeds=choice.numbers, overrides=[*changes, *choice.set],
             command=[*words, *base.choices(choice.seeds, choice.set, common.plugin)], runs=how.runs,
             device=how.device, jobs=how.jobs or console.cores(how.device, scale),

@@ -1,6 +1,6 @@
 """Commands for several machines: write a plan, run its tasks, show progress."""
 
-from inweights import laboratory
+from inweights import actions
 from inweights.cli import console
 from inweights.cli.commands import base
 from inweights.config import check_size
@@ -27,9 +27,9 @@ def plan(
         choice.set: Change a setting, as in --set gpt.model.width=128; may be repeated.
         store: Folder or address of the results; by default in the plan.
     """
-    from inweights.laboratory.plans import write_plan
+    from inweights.actions.plans import write_plan
 
-    chosen = laboratory.asked_for(recipe, scale, choice.numbers, choice.set)
+    chosen = actions.asked_for(recipe, scale, choice.numbers, choice.set)
     changes = chosen.changes(scale, choice.set)
     settings, roots, _ = chosen.resolve(scale, choice.numbers, changes)
     made = chosen.plan(settings)
@@ -71,9 +71,9 @@ def work(
             for all workers.
         retry: Try failed tasks again.
     """
-    from inweights.lab.engine.collect import Effort
-    from inweights.laboratory.plans import Planned
-    from inweights.laboratory.plans import work as do
+    from inweights.actions.plans import Planned
+    from inweights.actions.plans import work as do
+    from inweights.experiments.engine.collect import ExecutionOptions
 
     check_size("lease", how.lease, least=1)
     planned = Planned(plan, how.lease)
@@ -81,7 +81,7 @@ def work(
     if retry:
         planned.forgive()
     with console.progress() as progress:
-        effort = Effort(
+        effort = ExecutionOptions(
             device=how.device,
             jobs=how.jobs or console.cores(how.device, "cpu"),
             threads=how.threads,
@@ -100,7 +100,7 @@ def status(plan: str, /, *, json: base.Json = False) -> None:
     Args:
         plan: Folder or address of the plan.
     """
-    from inweights.laboratory.plans import Planned
+    from inweights.actions.plans import Planned
 
     planned = Planned(plan)
     console.results.status(planned, planned.status(), json=json)

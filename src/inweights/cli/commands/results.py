@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from inweights import laboratory
+from inweights import actions
 from inweights.cli import console
 from inweights.cli.commands import base
 from inweights.errors import ConfigError, check_names
@@ -73,7 +73,7 @@ def compare(
         which.scale: Scale of the runs, if recipes are given.
     """
     both = [which.open(name) for name in (first, second)]
-    console.results.compared(laboratory.compare(*both), json=common.json)
+    console.results.compared(actions.compare(*both), json=common.json)
 
 
 @base.options
@@ -175,23 +175,23 @@ def verify(
         scale: smoke, cpu or paper.
         verdicts.full: Show every claim with intervals, seeds and deciding cases.
     """
-    from inweights.lab.grammar.recipe import SCALES
+    from inweights.experiments.grammar.recipe import SCALES
 
     check_names("scale", [scale], SCALES)
     if settling.dry_run:
         if scale != "cpu":
             raise ConfigError(f"verify --dry-run knows the cost at scale 'cpu', not at '{scale}'")
-        console.catalogue.costs(laboratory.costs(only=only, runs=runs), json=verdicts.json)
+        console.catalogue.costs(actions.costs(only=only, runs=runs), json=verdicts.json)
         return 0
     if settling.settle:
         _settle(settling, scale, only, runs, kept.into, verdicts.plugin)
     if kept.into:
-        console.ledger.recorded(laboratory.record(scale, only=only, runs=runs, results=kept.into))
+        console.ledger.recorded(actions.record(scale, only=only, runs=runs, results=kept.into))
     if place := kept.into or kept.source:
-        board = laboratory.board(scale, only=only, results=place)
+        board = actions.board(scale, only=only, results=place)
         claims, of = board.claims, board
     else:
-        claims, of = laboratory.verdicts(scale, only=only, runs=runs), None
+        claims, of = actions.verdicts(scale, only=only, runs=runs), None
     if kept.markdown:
         console.ledger.markdown(claims, scale, of)
     else:
@@ -207,17 +207,17 @@ def _settle(
     results: Path | None,
     plugins: tuple[str, ...],
 ) -> None:
-    from inweights.lab.engine.collect import Effort
+    from inweights.experiments.engine.collect import ExecutionOptions
 
     with console.progress() as progress:
-        effort = Effort(
+        effort = ExecutionOptions(
             jobs=settling.jobs or console.cores("cpu", scale),
             plugins=plugins,
             progress=progress,
             on=settling.on,
             store=settling.store,
         )
-        more = laboratory.settle(
+        more = actions.settle(
             scale, only=only, minutes=settling.minutes, runs=runs, results=results, effort=effort
         )
         done = list(more)

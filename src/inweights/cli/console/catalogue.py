@@ -13,15 +13,15 @@ from rich.text import Text
 
 from inweights.cli.console.base import WIDTH, cut, out, parts_of, print_json, say, table
 from inweights.config import to_plain
-from inweights.lab.engine.outcome import seeds_to_judge
+from inweights.experiments.engine.outcome import seeds_to_judge
 from inweights.recipes.catalogue.minutes import cost_of, minutes_of
 from inweights.support.progress import plural, roughly
 
 if TYPE_CHECKING:
-    from inweights.lab.grammar.recipe import Recipe
-    from inweights.lab.studies.cost import Forecast
-    from inweights.laboratory.making import Cost
-    from inweights.laboratory.zoo import Card
+    from inweights.actions.making import Cost
+    from inweights.actions.zoo import Card
+    from inweights.experiments.grammar.recipe import Recipe
+    from inweights.experiments.studies.cost import Forecast
     from inweights.recipes.catalogue.index import Entry
     from inweights.recipes.catalogue.settings import Setting
 
@@ -59,7 +59,7 @@ def recipes(known: Sequence[Entry], *, json: bool) -> None:
 
 def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False) -> None:
     """Print a recipe: what it shows, its cost, and every setting by scale."""
-    from inweights.lab.grammar.recipe import split_ours
+    from inweights.experiments.grammar.recipe import split_ours
     from inweights.recipes.catalogue.settings import OWN, settings
 
     found = settings(recipe, part)

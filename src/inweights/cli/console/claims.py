@@ -10,13 +10,13 @@ from rich.text import Text
 
 from inweights.cli.console.base import WIDTH, cut, err, out, print_json, say, table
 from inweights.config import to_plain
-from inweights.lab.grammar.claim import VERDICTS, ClaimResult, Verdict
-from inweights.lab.grammar.verdict import closeness, sizes, tally
+from inweights.experiments.grammar.claim import VERDICTS, ClaimResult, Verdict
+from inweights.experiments.grammar.verdict import closeness, sizes, tally
 from inweights.runs.environment import environment
 from inweights.support.progress import plural
 
 if TYPE_CHECKING:
-    from inweights.lab.studies.settle import Settled
+    from inweights.experiments.studies.settle import Settled
 
 MARKS: dict[Verdict, str] = dict(zip(VERDICTS, "✓≈✗?·", strict=True))
 COLOURS = dict(zip(VERDICTS, ("green", "green", "red", "yellow", "dim"), strict=True))

@@ -14,8 +14,8 @@ from inweights.cli.console.results import outcome as print_outcome
 from inweights.support.progress import duration, plural
 
 if TYPE_CHECKING:
-    from inweights.lab.engine.outcome import Outcome
-    from inweights.laboratory.training import Size, TrainingSettings
+    from inweights.actions.training import Size, TrainingSettings
+    from inweights.experiments.engine.outcome import Outcome
 
 _FORMS = {"perplexity": "{:.1f}", "tokens": "{:,.0f}", "updates": "{:,.0f}", "question": "{:.0f}"}
 _FORMS |= {"training": "{:.1f}", "asking": "{:.1f}"}

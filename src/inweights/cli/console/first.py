@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from inweights.laboratory.installed import Finding
+    from inweights.actions.installed import Finding
     from inweights.worlds import World
 
 _MARKS = {True: ("✓", "green"), None: ("·", "dim"), False: ("✗", "red")}

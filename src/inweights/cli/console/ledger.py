@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from inweights.cli.console.base import err, out, print_json, say, table
-from inweights.cli.console.claims import MARKS, NO_RUN, counts, span
-from inweights.config import to_plain
-from inweights.lab.grammar.claim import SIGNS, ClaimResult
-from inweights.lab.grammar.verdict import closeness, tally
-from inweights.laboratory.ledger.lines import (
+from inweights.actions.ledger.lines import (
     BY_MEAN,
     Earlier,
     JudgedLine,
@@ -23,11 +18,16 @@ from inweights.laboratory.ledger.lines import (
     RuleChange,
     Stated,
 )
+from inweights.cli.console.base import err, out, print_json, say, table
+from inweights.cli.console.claims import MARKS, NO_RUN, counts, span
+from inweights.config import to_plain
+from inweights.experiments.grammar.claim import SIGNS, ClaimResult
+from inweights.experiments.grammar.verdict import closeness, tally
 from inweights.recipes.catalogue.protocols import computed_protocol, farther
 from inweights.support.progress import plural
 
 if TYPE_CHECKING:
-    from inweights.laboratory.ledger.board import Board
+    from inweights.actions.ledger.board import Board
 
 _HEAD = Path(__file__).with_name("board.md").read_text(encoding="utf-8")
 

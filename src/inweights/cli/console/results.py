@@ -19,10 +19,10 @@ from inweights.runs import about, when, written
 from inweights.support.progress import plural
 
 if TYPE_CHECKING:
-    from inweights.lab.engine.outcome import Outcome
-    from inweights.lab.grammar.claim import ClaimResult
-    from inweights.laboratory.finished import Comparison
-    from inweights.laboratory.plans import Planned, Status
+    from inweights.actions.finished import Comparison
+    from inweights.actions.plans import Planned, Status
+    from inweights.experiments.engine.outcome import Outcome
+    from inweights.experiments.grammar.claim import ClaimResult
     from inweights.runs import RunFolder
 
 #: Runs that are listed unless all are asked for.

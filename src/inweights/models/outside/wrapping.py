@@ -82,7 +82,7 @@ def wrap(factory: Any, *, logits: Callable[[Any], Any] | None = None, **options:
         options: Further arguments of the factory, which a sweep can vary as
             ``model.options.NAME``: numbers, texts, dates, arrays, and lists and tables of them.
             They arrive as they were given. A text or path that names a file, or an
-            :class:`~inweights.lab.Outside`, counts with the content of the file.
+            :class:`~inweights.experiments.Outside`, counts with the content of the file.
 
     Raises:
         ConfigError: It is no factory (a module that exists already cannot be made once more for

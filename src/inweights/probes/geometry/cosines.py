@@ -22,7 +22,7 @@ from inweights.seeds import EVALUATION, Streams
 from inweights.support.limits import check_memory
 from inweights.theory.geometric_memory.spectral import adjacency, edge_ends, hops_from
 from inweights.training.batches.worlds import as_worlds
-from inweights.training.scoring import MOST_LOGITS
+from inweights.training.scoring import MAX_LOGITS
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.families.graph import edge_prefix
 from inweights.worlds.world import Ids, World, Worlds
@@ -161,7 +161,7 @@ def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
     prompts = _prompts(nodes, prefix_of(worlds), model)
     edges = {i: np.unique(np.stack(g[1:], 1), axis=0) for i, g in once_each(graphs).items()}
     found: list[list[dict[str, Floats]]] = [[] for _ in graphs]
-    step = max(1, MOST_LOGITS // max(nodes, len(model.candidates)))
+    step = max(1, MAX_LOGITS // max(nodes, len(model.candidates)))
     for start in range(0, nodes, step):
         logits = model(prompts[start : start + step])[:, :, -1]  # [R, n, candidates]
         logs = logits.log_softmax(-1)[..., column].cpu()

@@ -5,7 +5,7 @@ from functools import partial
 import msgspec
 
 import inweights as iw
-from inweights import lab
+from inweights import experiments
 from inweights.audit.trained_prediction import trained_queries
 from inweights.recipes.beyond import calibrating
 from inweights.recipes.beyond.calibrating import ALL, BASE, CALIBRATED, IDENTITY, PROGRAM
@@ -21,14 +21,14 @@ class Settings(iw.Config):
     replicas: int = 8
     share: float = 1.0
 
-    def worlds(self) -> dict[str, lab.WorldConfig]:
+    def worlds(self) -> dict[str, experiments.WorldConfig]:
         """Return a world of every family, by its name."""
         of, drawn = partial(msgspec.structs.replace, self.drawn), self.drawn
         some = max(1, drawn.bridges // 4)
         mixed = {"crossing": True, "pairs": some, "several": some, "hops": 3,
                  "bridges": max(2, drawn.relations, drawn.bridges // 2)}  # fmt: skip
         sizes = {n: 2 * getattr(drawn, n) for n in ("subjects", "bridges", "objects")}
-        found: dict[str, lab.WorldConfig] = {
+        found: dict[str, experiments.WorldConfig] = {
             "skewed": of(),
             "no identities": of(identity=0.0),
             "all identities": of(identity=1.0),
@@ -52,24 +52,24 @@ class Settings(iw.Config):
         return {family: found[family] for family in kept}
 
 
-def plan(settings: Settings) -> lab.Plan:
+def plan(settings: Settings) -> experiments.Plan:
     """Train replicas of Emb-MLP and GPT on every world, and compute what a prediction reads."""
     computations = []
     for family, world in settings.worlds().items():
-        compute = partial(lab.Computation, labels={"family": family}, seeded=True)
+        compute = partial(experiments.Computation, labels={"family": family}, seeded=True)
         own = {"world": world}
         how = own | {"replicas": settings.replicas, "share": settings.share}
         computations += [
             compute(name="answered", compute=trained_queries, options=how, effort=9000),
             compute(name="features", compute=calibrating.world_features, options=own, effort=100),
         ]
-    return lab.Plan(trials=[], computations=computations, measures=[])
+    return experiments.Plan(trials=[], computations=computations, measures=[])
 
 
 derive = calibrating.derive
 
-brier = lab.share("overall", "brier").at(predictor=CALIBRATED)
-gain, within = lab.number("gain", "gain"), lab.share("within", "within")
+brier = experiments.share("overall", "brier").at(predictor=CALIBRATED)
+gain, within = experiments.number("gain", "gain"), experiments.share("within", "within")
 EMB_MLP, GPT = MODELS
 
 SCORES = {

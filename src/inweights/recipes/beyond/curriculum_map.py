@@ -5,7 +5,7 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Plan, Trial, number, share
+from inweights.experiments import Plan, Trial, number, share
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
 

@@ -6,7 +6,7 @@ import polars as pl
 from msgspec import structs
 
 from inweights.errors import check_names
-from inweights.lab import Plan, cosine, number, share
+from inweights.experiments import Plan, cosine, number, share
 from inweights.recipes.shared.language.experiment import computations
 from inweights.recipes.shared.language.facts import Facts, TrainingMix
 from inweights.recipes.shared.language.invented import InventedSettings

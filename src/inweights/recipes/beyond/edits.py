@@ -3,7 +3,7 @@
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Measure, Plan, Trial, cosine, share
+from inweights.experiments import Measure, Plan, Trial, cosine, share
 from inweights.recipes.shared.derived import memorised
 
 #: What is taught beside the hops, by arm: identities, and a share of the two-hop facts.

@@ -6,7 +6,7 @@ import polars as pl
 
 import inweights as iw
 from inweights.config import replace_at
-from inweights.lab import Measure, Plan, Trial, cosine, share
+from inweights.experiments import Measure, Plan, Trial, cosine, share
 from inweights.recipes.shared.derived import memorised
 from inweights.worlds.families.analogy import Analogy
 from inweights.worlds.families.graph import Graph

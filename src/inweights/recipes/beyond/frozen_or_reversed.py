@@ -6,7 +6,7 @@ from typing import Literal
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Plan, Trial, cosine, share
+from inweights.experiments import Plan, Trial, cosine, share
 from inweights.models.configs import OneLayerConfig
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks

@@ -7,7 +7,16 @@ import polars as pl
 
 import inweights as iw
 from inweights.errors import check_names
-from inweights.lab import Computation, Curriculum, Measure, Plan, Trial, cosine, number, share
+from inweights.experiments import (
+    Computation,
+    Curriculum,
+    Measure,
+    Plan,
+    Trial,
+    cosine,
+    number,
+    share,
+)
 from inweights.models.configs import MambaConfig, ModelConfig, TinyNNConfig
 from inweights.recipes.shared.derived import mean_by_hops
 from inweights.theory.geometric_memory.folding import grown_vectors

@@ -6,7 +6,7 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
-from inweights.lab import Measure, Plan, share
+from inweights.experiments import Measure, Plan, share
 from inweights.recipes.geometric_memory import paths
 from inweights.recipes.shared.derived_paths import path_ends
 

@@ -3,7 +3,7 @@
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Plan, Trial, number, share
+from inweights.experiments import Plan, Trial, number, share
 from inweights.worlds.families.hops import Hops
 
 ALONE, MIXED, FIRST, BRIDGED = "alone", "shorter mixed in", "shorter first", "identities"

@@ -13,7 +13,7 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
-from inweights.lab import Plan, Value, number, share
+from inweights.experiments import Plan, Value, number, share
 from inweights.recipes.beyond.geometry_first import measures
 from inweights.recipes.geometric_memory.paths import ALONE, GEOMETRY, MINI, PathStarTraining
 from inweights.recipes.shared.derived import linear_law

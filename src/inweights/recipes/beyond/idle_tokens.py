@@ -5,7 +5,7 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Computation, Measure, Plan, Score, computed, cosine, share
+from inweights.experiments import Computation, Measure, Plan, Score, computed, cosine, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.theory.programs.idle_classes import idle_drive
 from inweights.worlds.families.graph import Graph

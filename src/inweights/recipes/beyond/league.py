@@ -8,7 +8,7 @@ import polars as pl
 import inweights as iw
 from inweights.config import Config, replace_at
 from inweights.errors import ConfigError, check_names
-from inweights.lab import Curriculum, Measure, Plan, Trial, share
+from inweights.experiments import Curriculum, Measure, Plan, Trial, share
 from inweights.models.configs import EmbMLPConfig, GPTConfig, MambaConfig
 from inweights.models.outside.wrapping import WrapConfig, causal_lm
 from inweights.recipes.shared.derived import memorised
@@ -138,7 +138,7 @@ def _trial(settings: Settings, model: Entrant, labels: dict[str, Any]) -> Trial:
     )
 
 
-@iw.lab.shows(
+@iw.experiments.shows(
     value="operations",
     columns="parameters operations",
     label="floating-point operations",

@@ -4,7 +4,7 @@ import polars as pl
 
 import inweights as iw
 from inweights.config import replace_at
-from inweights.lab import Curriculum, Measure, Plan, Trial, Value, cosine, number, share
+from inweights.experiments import Curriculum, Measure, Plan, Trial, Value, cosine, number, share
 from inweights.recipes.shared.derived import half_time, memorised
 
 ARM = ["model", "identity", "compositions"]

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Computation, Outside, Plan, cosine, share
+from inweights.experiments import Computation, Outside, Plan, cosine, share
 from inweights.lm.exams.questions import Question
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.recipes.shared.language.invented import names

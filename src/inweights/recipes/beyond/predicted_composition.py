@@ -5,7 +5,7 @@ from functools import partial
 import msgspec
 
 import inweights as iw
-from inweights import lab
+from inweights import experiments
 from inweights.audit.trained_prediction import trained_queries
 from inweights.errors import check_names
 from inweights.recipes.beyond import forecasters
@@ -37,10 +37,10 @@ class Settings(iw.Config):
         tuned_width=64,
     )
 
-    def worlds(self) -> dict[tuple[str, float], lab.WorldConfig]:
+    def worlds(self) -> dict[tuple[str, float], experiments.WorldConfig]:
         """Return all worlds by the name of their family and their fraction of identities."""
         of = partial(msgspec.structs.replace, self.drawn)
-        found: dict[tuple[str, float], lab.WorldConfig] = {("drawn evenly", 0.5): of()}
+        found: dict[tuple[str, float], experiments.WorldConfig] = {("drawn evenly", 0.5): of()}
         for popularity in self.popularity:
             found[f"popularity {popularity:g}", 0.5] = of(popularity=popularity)
         of = partial(of, popularity=self.popularity[0])
@@ -70,16 +70,16 @@ class Settings(iw.Config):
 _TRIED = ("drawn", "popularity 0.7")
 
 
-def plan(settings: Settings) -> lab.Plan:
+def plan(settings: Settings) -> experiments.Plan:
     """Predict every query of every world, then train both models on it."""
-    models: dict[str, tuple[lab.ModelConfig, iw.Curriculum]] = {
+    models: dict[str, tuple[experiments.ModelConfig, iw.Curriculum]] = {
         EMB_MLP: (settings.emb_mlp.model, settings.emb_mlp.curriculum),
         GPT: (settings.gpt.model, iw.Curriculum(phases=(settings.gpt.phase,))),
     }
     trials, computations = [], []
     for (family, fraction), world in settings.worlds().items():
-        labels: dict[str, lab.Value] = {"world": family, "identity": fraction}
-        compute = partial(lab.Computation, seeded=True, effort=100)
+        labels: dict[str, experiments.Value] = {"world": family, "identity": fraction}
+        compute = partial(experiments.Computation, seeded=True, effort=100)
         asked = {"world": world, "answers": "several"}
         predict = partial(compute, compute=predicted_queries)
         computations.append(predict(name="predicted", labels=labels, options=asked))
@@ -94,29 +94,31 @@ def plan(settings: Settings) -> lab.Plan:
             tried = compute(name="tried", compute=trained_queries, labels=labels, options=how)
             computations.append(tried)
         trials += [
-            lab.Trial(
+            experiments.Trial(
                 labels={**labels, "model": name}, world=world, model=model, learner=curriculum
             )
             for name, (model, curriculum) in models.items()
         ]
-    return lab.Plan(
+    return experiments.Plan(
         trials=trials,
         computations=computations,
-        measures=[lab.Measure(name="trained", probe=iw.probes.margins), iw.probes.accuracy],
+        measures=[experiments.Measure(name="trained", probe=iw.probes.margins), iw.probes.accuracy],
     )
 
 
 derive = forecasters.derive
 
-agrees = lab.share("complexity_one", "agrees").over("model", "identity")
-auc = lab.share("auc", "auc").at(forecaster=PROGRAM)
-error = lab.share("by_world", "error")
+agrees = experiments.share("complexity_one", "agrees").over("model", "identity")
+auc = experiments.share("auc", "auc").at(forecaster=PROGRAM)
+error = experiments.share("by_world", "error")
 program, soft, short = (error.at(forecaster=one) for one in (PROGRAM, SOFT, TRAINING))
 
 
-def above(one: str, other: str, model: str) -> lab.Score:
+def above(one: str, other: str, model: str) -> experiments.Score:
     """How much one forecaster's area is above another's; half of the bridges have identity."""
-    return lab.number("above", "gain", identity=0.5, model=model, pair=f"{one} above {other}")
+    return experiments.number(
+        "above", "gain", identity=0.5, model=model, pair=f"{one} above {other}"
+    )
 
 
 SCORES = {
@@ -140,5 +142,5 @@ SCORES = {
     "soft-above-bridge-gpt": above(SOFT, TRIVIAL, GPT) >= 0.0,
     "short-above-soft-emb-mlp": above(TRAINING, SOFT, EMB_MLP) >= -0.05,
     "short-above-soft-gpt": above(TRAINING, SOFT, GPT) >= -0.05,
-    "memorised": lab.share("memorised", "accuracy").at(fair=True).over("model") >= 0.99,
+    "memorised": experiments.share("memorised", "accuracy").at(fair=True).over("model") >= 0.99,
 }

@@ -12,7 +12,7 @@ import polars as pl
 
 import inweights as iw
 from inweights.errors import ConfigError, check_names
-from inweights.lab import Computation, Measure, Plan, cosine, number, share
+from inweights.experiments import Computation, Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import filming
 from inweights.theory.geometric_memory.spectral import edge_ends

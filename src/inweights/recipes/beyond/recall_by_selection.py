@@ -8,7 +8,7 @@ import polars as pl
 
 import inweights as iw
 from inweights.config import Config, replace_at
-from inweights.lab import Measure, Plan, Trial, number, share
+from inweights.experiments import Measure, Plan, Trial, number, share
 from inweights.seeds import WORLD, Streams
 from inweights.worlds import Vocabulary, World
 
@@ -87,7 +87,7 @@ def _trial(settings: Settings, world: Bijections, width: int, arm: str = SWEPT) 
     )
 
 
-@iw.lab.shows(
+@iw.experiments.shows(
     value="zero_shot",
     columns="explained zero_shot",
     label="recall of new facts",

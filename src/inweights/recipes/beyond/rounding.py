@@ -7,7 +7,7 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
-from inweights.lab import Curriculum, Measure, Plan, Score, Trial, cosine, number
+from inweights.experiments import Curriculum, Measure, Plan, Score, Trial, cosine, number
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.shared.derived import at_the_end
 from inweights.training.curriculum import Precision

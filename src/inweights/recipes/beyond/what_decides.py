@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Curriculum, Plan, Trial, number
+from inweights.experiments import Curriculum, Plan, Trial, number
 from inweights.recipes.shared.derived import compositions, where_known
 from inweights.seeds import Streams
 

@@ -7,7 +7,7 @@ from typing import Literal
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Plan, Score, Trial, cosine, share
+from inweights.experiments import Plan, Score, Trial, cosine, share
 from inweights.recipes.shared.derived import compositions, gain, where_known
 
 Decayed = Literal["matrices", "all"]

@@ -8,7 +8,7 @@ from msgspec import structs
 import inweights as iw
 from inweights.config import apply_overrides
 from inweights.errors import check_names
-from inweights.lab import Measure, Plan, Score, Trial, cosine, number, share
+from inweights.experiments import Measure, Plan, Score, Trial, cosine, number, share
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.shared import derived
 

@@ -5,7 +5,7 @@ from typing import Literal
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Measure, Plan, Trial, number, share, with_controls
+from inweights.experiments import Measure, Plan, Trial, number, share, with_controls
 from inweights.recipes.shared.derived import memorised
 
 Head = Literal["untied", "tied"]

@@ -5,7 +5,7 @@ import polars as pl
 from msgspec import field, structs
 
 from inweights.errors import check_names
-from inweights.lab import Computation, Outside, Plan, Score, cosine, number, share
+from inweights.experiments import Computation, Outside, Plan, Score, cosine, number, share
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.recipes.shared.language.invented import Invented, InventedSettings
 from inweights.recipes.shared.language.strategies import Taught, known_before, teach

@@ -9,7 +9,7 @@ from importlib import resources
 
 import msgspec
 
-from inweights.lab.grammar.claim import Statement
+from inweights.experiments.grammar.claim import Statement
 
 FILE = "index.jsonl"
 

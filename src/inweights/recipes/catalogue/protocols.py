@@ -1,7 +1,7 @@
 """How near to its paper each recipe is, as it was computed: for what prints it without a plan.
 
 ``protocols.json`` is written by ``make records``, and a test holds it to what is computed
-(:mod:`inweights.lab.studies.protocols`).
+(:mod:`inweights.experiments.studies.protocols`).
 """
 
 from functools import lru_cache
@@ -9,10 +9,10 @@ from importlib import resources
 
 import msgspec
 
-from inweights.lab.grammar.claim import SIGNS, Protocol
-from inweights.lab.grammar.differences import Whose, compare, table_of
-from inweights.lab.grammar.recipe import Recipe
-from inweights.lab.studies.protocols import computed_protocols
+from inweights.experiments.grammar.claim import SIGNS, Protocol
+from inweights.experiments.grammar.differences import Whose, compare, table_of
+from inweights.experiments.grammar.recipe import Recipe
+from inweights.experiments.studies.protocols import computed_protocols
 
 FILE = "protocols.json"
 #: The scale at which claims are judged.

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from inweights.config import to_plain
-from inweights.lab.grammar.recipe import Recipe
+from inweights.experiments.grammar.recipe import Recipe
 from inweights.lm.tuning.fine_tune import FineTune
 
 #: What stands as the paper of recipes that no paper has.

@@ -5,7 +5,7 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Measure, Plan, share
+from inweights.experiments import Measure, Plan, share
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.shared.derived import compositions
 

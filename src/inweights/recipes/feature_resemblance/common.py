@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import polars as pl
 
 import inweights as iw
-from inweights import lab
-from inweights.lab.grammar.trial import Probe
+from inweights import experiments
+from inweights.experiments.grammar.trial import Probe
 from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.recipes.shared.derived import compositions
 from inweights.worlds.families.analogy import AnalogicalTwoHop, Analogy
@@ -20,7 +20,7 @@ def measures() -> tuple[Probe, ...]:
     return iw.probes.accuracy, iw.probes.resemblance
 
 
-def world_of(course: str, n: int) -> lab.WorldConfig:
+def world_of(course: str, n: int) -> experiments.WorldConfig:
     """Return the world of a training task, of ``n`` tuples or chains."""
     if course.startswith("two-hop"):
         return AnalogicalTwoHop(n=n, identity=course == "two-hop", maps="permutation")
@@ -43,7 +43,7 @@ def similarities(tables: Mapping[str, pl.DataFrame], labels: Sequence[str]) -> p
 def compared(
     table: pl.DataFrame,
     foretold: pl.DataFrame,
-    published: Iterable[tuple[Sequence[lab.Value], float]],
+    published: Iterable[tuple[Sequence[experiments.Value], float]],
     labels: Sequence[str],
 ) -> dict[str, pl.DataFrame]:
     """Return measured similarities against what was foretold, in two ways, and published.
@@ -68,24 +68,26 @@ def compared(
     return {"predicted": predicted, "shown": pl.concat(shown, how="diagonal_relaxed")}
 
 
-def near(similarity: lab.Score, printed: float, tolerance: float = 0.03) -> lab.Judged:
+def near(
+    similarity: experiments.Score, printed: float, tolerance: float = 0.03
+) -> experiments.Judged:
     """Judge whether a similarity is as printed; it cannot exceed 1."""
     high = min(1.0, round(printed + tolerance, 4))
     return similarity.within(round(printed - tolerance, 4), high)
 
 
 def both_models(
-    labels: Mapping[str, lab.Value],
-    world: lab.WorldConfig,
+    labels: Mapping[str, experiments.Value],
+    world: experiments.WorldConfig,
     one_layer: tasks.OneLayerTraining,
     gpt: tasks.GPTTraining,
     *,
     course: str,
     rho: float,
-) -> list[lab.Trial]:
+) -> list[experiments.Trial]:
     """Return a training task on a world, for each model; its name is the label ``model``."""
     return [
-        lab.Trial(
+        experiments.Trial(
             labels={"model": name, **labels},
             world=world,
             model=training.model,

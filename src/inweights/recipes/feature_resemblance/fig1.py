@@ -5,7 +5,7 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights import lab
+from inweights import experiments
 from inweights.models.configs import DeepLinearConfig
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
@@ -25,11 +25,11 @@ class Settings(iw.Config):
     gpt_rate: float = 1e-3
     gpt_steps: int = 1000
 
-    def layer_wise(self) -> lab.Curriculum:
+    def layer_wise(self) -> experiments.Curriculum:
         """One phase a layer."""
         optimizer = iw.Optimizer(kind="sgd", rate=self.rate, weight_decay=0.0)
         phase = partial(iw.Phase, steps=self.steps, optimizer=optimizer)
-        return lab.Curriculum(
+        return experiments.Curriculum(
             phases=tuple(
                 phase(name=f"layer {i + 1}", moves=(f"layers.{i}.weight",))
                 for i in range(self.linear.layers)
@@ -37,7 +37,7 @@ class Settings(iw.Config):
         )
 
 
-def plan(settings: Settings) -> lab.Plan:
+def plan(settings: Settings) -> experiments.Plan:
     """The linear network layer by layer, the GPT at once, and the prediction for the former."""
     from inweights.probes.depth import label_cosines, predicted_similarity_by_depth
 
@@ -47,17 +47,17 @@ def plan(settings: Settings) -> lab.Plan:
         optimizer=iw.Optimizer(rate=settings.gpt_rate, decayed="all"),
         stop=iw.Stop(loss_below=0.02),
     )
-    learners: dict[str, tuple[lab.ModelConfig, lab.Curriculum]] = {
+    learners: dict[str, tuple[experiments.ModelConfig, experiments.Curriculum]] = {
         LINEAR: (settings.linear, settings.layer_wise()),
-        tasks.GPT: (settings.gpt, lab.Curriculum(phases=(end_to_end,))),
+        tasks.GPT: (settings.gpt, experiments.Curriculum(phases=(end_to_end,))),
     }
-    return lab.Plan(
+    return experiments.Plan(
         trials=[
-            lab.Trial(labels={"model": name}, world=world, model=model, learner=learner)
+            experiments.Trial(labels={"model": name}, world=world, model=model, learner=learner)
             for name, (model, learner) in learners.items()
         ],
         computations=[
-            lab.Computation(
+            experiments.Computation(
                 name="foretold",
                 labels={"model": LINEAR},
                 compute=predicted_similarity_by_depth,
@@ -71,7 +71,7 @@ def plan(settings: Settings) -> lab.Plan:
                 effort=1,
             )
         ],
-        measures=[lab.Measure(name="cosines", probe=label_cosines)],
+        measures=[experiments.Measure(name="cosines", probe=label_cosines)],
     )
 
 
@@ -109,7 +109,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-least_step, rise = lab.number("steps", "least"), lab.number("ends", "rise")
+least_step, rise = experiments.number("steps", "least"), experiments.number("ends", "rise")
 
 SCORES = {
     "linear-rises": least_step.at(model=LINEAR) >= 0.0,
@@ -117,7 +117,8 @@ SCORES = {
     "gpt-rises": least_step.at(model=tasks.GPT) >= -0.005,
     "gpt-aligned": rise.at(model=tasks.GPT) >= 0.1,
     "labels-apart": rise.of("contrast").over("model") >= 0.5,
-    "others-rise-too": lab.cosine("ends", "other_rise", model=LINEAR) >= 0.1,
-    "predicted-by-depth": lab.number("predicted", "error", model=LINEAR).over("depth") <= 0.04,
-    "gpt-fitted": lab.number("final_loss", "loss", model=tasks.GPT) <= 0.05,
+    "others-rise-too": experiments.cosine("ends", "other_rise", model=LINEAR) >= 0.1,
+    "predicted-by-depth": experiments.number("predicted", "error", model=LINEAR).over("depth")
+    <= 0.04,
+    "gpt-fitted": experiments.number("final_loss", "loss", model=tasks.GPT) <= 0.05,
 }

@@ -3,7 +3,7 @@
 import polars as pl
 
 import inweights as iw
-from inweights import lab
+from inweights import experiments
 
 CASES = {"lengths": "length", "products": "same", "others": "other"}
 
@@ -16,14 +16,14 @@ class Settings(iw.Config):
     share: float = 0.05
 
 
-def plan(settings: Settings) -> lab.Plan:
+def plan(settings: Settings) -> experiments.Plan:
     """A random network of each width, walked layer by layer."""
     from inweights.theory.feature_resemblance.depth import lemma_18
 
     sizes = {name: getattr(settings, name) for name in ("layers", "labels", "per_label", "share")}
-    return lab.Plan(
+    return experiments.Plan(
         computations=[
-            lab.Computation(
+            experiments.Computation(
                 name="states",
                 labels={"width": width},
                 compute=lemma_18,
@@ -59,6 +59,6 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 SCORES = {
-    f"lemma-18-{name}": lab.number("widest", column).over("layer") <= 0.2
+    f"lemma-18-{name}": experiments.number("widest", column).over("layer") <= 0.2
     for name, column in CASES.items()
-} | {"nearer-when-wider": lab.number("nearness", "ratio") <= 0.5}
+} | {"nearer-when-wider": experiments.number("nearness", "ratio") <= 0.5}

@@ -7,7 +7,7 @@ import polars as pl
 from msgspec.structs import replace
 
 import inweights as iw
-from inweights import lab
+from inweights import experiments
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
 
@@ -41,13 +41,13 @@ class Settings(iw.Config):
     training: tasks.OneLayerTraining = tasks.OneLayerTraining()
 
 
-def plan(settings: Settings) -> lab.Plan:
+def plan(settings: Settings) -> experiments.Plan:
     """Starts, stage 1 at several widths, and stage 2 step by step at two rates."""
     from inweights.theory.feature_resemblance.stage_two import stage_two
     from inweights.theory.feature_resemblance.starts import deep_start, one_layer_start
 
     how = settings.training
-    seeded = partial(lab.Computation, seeded=True)
+    seeded = partial(experiments.Computation, seeded=True)
     start, descent = partial(seeded, effort=20), partial(seeded, compute=stage_two, effort=200)
     about = {"width": how.model.width, "hidden": how.model.hidden, "delta": settings.delta}
     network = {"layers": settings.layers, "labels": settings.labels, "delta": settings.delta}
@@ -81,17 +81,19 @@ def plan(settings: Settings) -> lab.Plan:
         )
     ]
     trials = [
-        lab.Trial(
+        experiments.Trial(
             labels={"course": course, "width": width},
             world=fr.world_of(course, settings.n),
             model=replace(how.model, width=width),
-            learner=lab.Curriculum(phases=how.curriculum(course).phases[:1]),
+            learner=experiments.Curriculum(phases=how.curriculum(course).phases[:1]),
         )
         for course in UNLIKE
         for width in settings.widths
     ]
-    by_pair = lab.Measure(name="alike", probe=iw.probes.resemblance, options={"by_pair": True})
-    return lab.Plan(trials=trials, computations=[*starts, *descents], measures=[by_pair])
+    by_pair = experiments.Measure(
+        name="alike", probe=iw.probes.resemblance, options={"by_pair": True}
+    )
+    return experiments.Plan(trials=trials, computations=[*starts, *descents], measures=[by_pair])
 
 
 def _descent(settings: Settings, course: str, slower: float, steps: int) -> dict[str, Any]:
@@ -136,7 +138,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-start, deep, proven = (partial(lab.number, table) for table in ("starts", "deep", "proven"))
+start, deep, proven = (partial(experiments.number, table) for table in ("starts", "deep", "proven"))
 phases = ("course", "phase")
 STARTS = {
     "lemma-3": {"vectors": "w", "task": ANALOGY},
@@ -144,7 +146,7 @@ STARTS = {
     "lemma-5": {"vectors": "W_V e", "task": HOPS},
 }
 
-SCORES: dict[str, lab.Judged] = {}
+SCORES: dict[str, experiments.Judged] = {}
 for lemma, which in STARTS.items():
     SCORES[f"{lemma}-lengths"] = start("length", **which) <= 0.5
     SCORES[f"{lemma}-products"] = start("product", **which) <= 1.0
@@ -157,8 +159,8 @@ SCORES |= {
     "loss-falls-as-one-over-the-steps": proven("exponent").over(*phases) <= -0.9,
     "the-rate-is-small": proven("step_size").over(*phases) <= 1.0,
     "bounds-say-something": proven("says").over(*phases) <= 1.0,
-    "table-1-has-a-larger-rate": lab.number("as_in_table_1", "step_size") >= 2.0,
+    "table-1-has-a-larger-rate": experiments.number("as_in_table_1", "step_size") >= 2.0,
     "unlike-as-one-over-the-root-of-the-width": (
-        lab.number("unlike", "scaled").over("course", "width").within(0.6, 1.0)
+        experiments.number("unlike", "scaled").over("course", "width").within(0.6, 1.0)
     ),
 }

@@ -3,7 +3,7 @@
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Computation, Judged, Outside, Plan, cosine, share
+from inweights.experiments import Computation, Judged, Outside, Plan, cosine, share
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.recipes.shared.language import analogies
 from inweights.recipes.shared.language.experiment import tell_and_ask

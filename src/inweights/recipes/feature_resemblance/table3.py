@@ -6,7 +6,7 @@ import polars as pl
 from msgspec.structs import replace
 
 import inweights as iw
-from inweights.lab import Judged, Plan, Trial, cosine, number, share
+from inweights.experiments import Judged, Plan, Trial, cosine, number, share
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
 

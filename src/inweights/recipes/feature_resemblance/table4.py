@@ -5,7 +5,7 @@ import polars as pl
 
 import inweights as iw
 from inweights.errors import check_names
-from inweights.lab import Judged, Plan, cosine, number, share
+from inweights.experiments import Judged, Plan, cosine, number, share
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
 

@@ -5,7 +5,7 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights import lab
+from inweights import experiments
 from inweights.recipes.feature_resemblance import common as fr
 from inweights.recipes.feature_resemblance import trainings as tasks
 from inweights.worlds.families.analogy import Analogy
@@ -20,19 +20,21 @@ class Settings(iw.Config):
     )
 
 
-def plan(settings: Settings) -> lab.Plan:
+def plan(settings: Settings) -> experiments.Plan:
     """Every course; stage 1 of each in closed form; the closed form against autograd."""
     from inweights.theory.feature_resemblance.stage_one import lemma_1, stage_one
 
     how = settings.training
-    seeded = partial(lab.Computation, seeded=True)
+    seeded = partial(experiments.Computation, seeded=True)
     stage = partial(seeded, name="stage_one", compute=stage_one, effort=500)
     lemma = partial(seeded, name="lemma_1", compute=lemma_1, effort=20)
     trials, computations = [], []
     for course in tasks.SUCCEEDS:
         world = fr.world_of(course, settings.n)
         labels, learner = {"course": course}, how.curriculum(course, settings.rho)
-        trials.append(lab.Trial(labels=labels, world=world, model=how.model, learner=learner))
+        trials.append(
+            experiments.Trial(labels=labels, world=world, model=how.model, learner=learner)
+        )
         options = how.stage_one(world, tasks.phase_roles(course, settings.rho)[0])
         computations.append(stage(labels=labels, options=options))
     small = Analogy(n=settings.checked)
@@ -40,7 +42,7 @@ def plan(settings: Settings) -> lab.Plan:
         lemma(labels={"mlp": mlp}, options={"world": small, "mlp": mlp})
         for mlp in ("linear", "relu")
     ]
-    return lab.Plan(trials=trials, computations=computations, measures=fr.measures())
+    return experiments.Plan(trials=trials, computations=computations, measures=fr.measures())
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -63,13 +65,13 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-loss = lab.number("fitted", "loss").over("phase")
-accuracy, alike = lab.share("table", "success"), lab.cosine("table", "cosine")
+loss = experiments.number("fitted", "loss").over("phase")
+accuracy, alike = experiments.share("table", "success"), experiments.cosine("table", "cosine")
 #: A score of attention lies in [0, 1], and its distance from 1/2 is half of that at most.
-balance = lab.share("stage_one", "attention")
+balance = experiments.share("stage_one", "attention")
 
 
-SCORES: dict[str, lab.Judged] = {}
+SCORES: dict[str, experiments.Judged] = {}
 for number, (course, follows) in enumerate(tasks.SUCCEEDS.items(), 1):
     answered, resembles = accuracy.at(course=course), alike.at(course=course)
     SCORES[f"theorem-{number}-converges"] = loss.at(course=course) <= 0.1
@@ -81,7 +83,7 @@ for number, (course, follows) in enumerate(tasks.SUCCEEDS.items(), 1):
         SCORES[f"proposition-{number}"] = resembles.within(-0.03, 0.03)
     SCORES[f"balanced-{course.replace(' ', '-')}".lower()] = balance.at(course=course) <= 0.1
 SCORES |= {
-    "lemma-1": lab.computed("lemma_1", "error").over("mlp", "matrix") <= 1e-9,
-    "lemma-2": lab.computed("stage_one", "span").over("course") <= 1e-9,
-    "linear-regime": lab.number("stage_one", "linear").over("course") <= 0.15,
+    "lemma-1": experiments.computed("lemma_1", "error").over("mlp", "matrix") <= 1e-9,
+    "lemma-2": experiments.computed("stage_one", "span").over("course") <= 1e-9,
+    "linear-regime": experiments.number("stage_one", "linear").over("course") <= 0.15,
 }

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 import inweights as iw
-from inweights import lab
+from inweights import experiments
 from inweights.errors import ConfigError, check_names
 from inweights.models.configs import OneLayerConfig
 
@@ -81,11 +81,11 @@ class OneLayerTraining(iw.Config):
     def __post_init__(self) -> None:
         check_names("course", self.late, SUCCEEDS)
 
-    def curriculum(self, course: str, rho: float = 3.0) -> lab.Curriculum:
+    def curriculum(self, course: str, rho: float = 3.0) -> experiments.Curriculum:
         """The phases of a task: both stages of its first facts, then the MLP on the second."""
         return self.phases(phase_roles(course, rho), self.late.get(course, self.mlp))
 
-    def phases(self, parts: Sequence[Mapping[str, float]], late: int) -> lab.Curriculum:
+    def phases(self, parts: Sequence[Mapping[str, float]], late: int) -> experiments.Curriculum:
         """The same of any facts."""
         first, *rest = parts
         moving = [
@@ -94,7 +94,7 @@ class OneLayerTraining(iw.Config):
             *(("second phase", "mlp.*", late, part) for part in rest),
         ]
         optimizer = iw.Optimizer(kind="sgd", rate=self.rate, weight_decay=0.0)
-        return lab.Curriculum(
+        return experiments.Curriculum(
             phases=tuple(
                 iw.Phase(
                     name=name, moves=(moves,), steps=steps, roles=dict(roles), optimizer=optimizer
@@ -103,22 +103,24 @@ class OneLayerTraining(iw.Config):
             )
         )
 
-    def stage_one(self, world: lab.WorldConfig, roles: Mapping[str, float]) -> dict[str, Any]:
+    def stage_one(
+        self, world: experiments.WorldConfig, roles: Mapping[str, float]
+    ) -> dict[str, Any]:
         """Options of what is computed of stage 1 on facts, each as often as it counts."""
         learnt = {"model": self.model, "rate": self.rate, "steps": self.attention}
         return {"world": world, "roles": roles, **learnt}
 
     def foretold(
         self,
-        labels: Mapping[str, lab.Value],
-        world: lab.WorldConfig,
+        labels: Mapping[str, experiments.Value],
+        world: experiments.WorldConfig,
         roles: Mapping[str, float],
         **options: Any,
-    ) -> lab.Computation:
+    ) -> experiments.Computation:
         """The table ``foretold``: the similarity that follows from the facts of stage 1."""
         from inweights.probes.resemblance import predicted_similarity
 
-        return lab.Computation(
+        return experiments.Computation(
             name="foretold",
             labels={"model": ONE_LAYER, **labels},
             compute=predicted_similarity,
@@ -143,7 +145,9 @@ class EndToEndTraining(iw.Config):
     loss: float = 0.015
     steps: int = 600
 
-    def curriculum(self, course: str, rho: float = 3.0, *, frozen: bool = False) -> lab.Curriculum:
+    def curriculum(
+        self, course: str, rho: float = 3.0, *, frozen: bool = False
+    ) -> experiments.Curriculum:
         """The phases of a task; with ``frozen`` the value matrix is frozen in the second."""
         late = ("attention.key_query", "mlp.*") if frozen else ("*",)
         parts = zip(_PHASES, phase_roles(course, rho), (("*",), late), strict=False)
@@ -153,7 +157,7 @@ class EndToEndTraining(iw.Config):
             optimizer=iw.Optimizer(kind="sgd", rate=self.rate, weight_decay=0.0),
             stop=iw.Stop(loss_below=self.loss, every=5),
         )
-        return lab.Curriculum(
+        return experiments.Curriculum(
             phases=tuple(phase(name=name, roles=roles, moves=moves) for name, roles, moves in parts)
         )
 
@@ -176,12 +180,12 @@ class GPTTraining(iw.Config):
     def __post_init__(self) -> None:
         check_names("course", self.losses, SUCCEEDS)
 
-    def curriculum(self, course: str, rho: float = 3.0) -> lab.Curriculum:
+    def curriculum(self, course: str, rho: float = 3.0) -> experiments.Curriculum:
         """The phases of a task; everything is trained."""
         return self.phases(phase_roles(course, rho), self.losses[course])
 
     def phases(
         self, parts: Sequence[Mapping[str, float]], losses: Sequence[float]
-    ) -> lab.Curriculum:
+    ) -> experiments.Curriculum:
         """The same of any facts."""
         return iw.learners.analogy(parts, losses, rate=self.rate, steps=self.steps)

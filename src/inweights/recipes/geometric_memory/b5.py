@@ -3,7 +3,7 @@
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Computation, Measure, Plan, cosine, number
+from inweights.experiments import Computation, Measure, Plan, cosine, number
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged
 from inweights.worlds.families.graph import Graph

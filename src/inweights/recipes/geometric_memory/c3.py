@@ -7,7 +7,7 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
-from inweights.lab import Curriculum, Judged, Measure, Plan, Trial, cosine, number, share
+from inweights.experiments import Curriculum, Judged, Measure, Plan, Trial, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import far_correlation, judged
 from inweights.recipes.shared.derived import at_the_end, first_step

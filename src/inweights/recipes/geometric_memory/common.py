@@ -9,7 +9,7 @@ from msgspec.structs import replace
 import inweights as iw
 from inweights.config import load_toml
 from inweights.errors import check_names
-from inweights.lab import Curriculum, Descent, ModelConfig, Trial, Value
+from inweights.experiments import Curriculum, Descent, ModelConfig, Trial, Value
 from inweights.models.configs import MambaConfig, Node2VecConfig, TinyNNConfig
 from inweights.training.curriculum import Precision
 from inweights.worlds.families.graph import Graph

@@ -6,7 +6,7 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
-from inweights.lab import Computation, Plan, computed
+from inweights.experiments import Computation, Plan, computed
 from inweights.recipes.geometric_memory.common import GRAPHS, Shape
 from inweights.theory.geometric_memory.storage_tables import constructions, costs, squeezed_star
 from inweights.worlds.families.graph import Graph

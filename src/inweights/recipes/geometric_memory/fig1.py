@@ -3,7 +3,7 @@
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Plan, cosine, share
+from inweights.experiments import Plan, cosine, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import filming
 from inweights.recipes.geometric_memory.derived import judged

@@ -3,7 +3,7 @@
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Plan, cosine, number, share
+from inweights.experiments import Plan, cosine, number, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.shared.derived import at_the_end
 from inweights.recipes.shared.derived_paths import learnt, token_names, whole

@@ -6,7 +6,7 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
-from inweights.lab import Curriculum, Measure, Plan, Trial, cosine, share
+from inweights.experiments import Curriculum, Measure, Plan, Trial, cosine, share
 from inweights.recipes.shared.derived import at_the_end
 from inweights.recipes.shared.derived_paths import learnt, token_names
 from inweights.worlds.families.in_context import InContextStar

@@ -7,7 +7,7 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
-from inweights.lab import Measure, Plan, cosine, number, share
+from inweights.experiments import Measure, Plan, cosine, number, share
 from inweights.models.configs import MambaConfig
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.shared import derived, derived_paths

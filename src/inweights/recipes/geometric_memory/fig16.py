@@ -5,7 +5,7 @@ import math
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Plan, Score, share
+from inweights.experiments import Plan, Score, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.shared.derived import at_the_end
 from inweights.recipes.shared.derived_paths import whole

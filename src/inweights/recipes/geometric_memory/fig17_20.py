@@ -5,7 +5,7 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Measure, Plan, cosine, number, share
+from inweights.experiments import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import beside_random, judged, top_energy
 from inweights.recipes.shared.derived import beside_chance

@@ -5,7 +5,7 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Measure, Plan, number
+from inweights.experiments import Measure, Plan, number
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.shared.derived import first_step, half_time
 from inweights.worlds.families.graph import Graph

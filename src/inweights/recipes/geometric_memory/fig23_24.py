@@ -3,7 +3,7 @@
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Measure, Plan, number
+from inweights.experiments import Measure, Plan, number
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import far_correlation, judged
 from inweights.recipes.shared.derived import mean_by_hops

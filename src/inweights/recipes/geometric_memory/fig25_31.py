@@ -6,7 +6,7 @@ import polars as pl
 
 import inweights as iw
 from inweights.errors import check_names
-from inweights.lab import Curriculum, Measure, Plan, Trial, cosine, number, share
+from inweights.experiments import Curriculum, Measure, Plan, Trial, cosine, number, share
 from inweights.models.configs import TinyNNConfig
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged

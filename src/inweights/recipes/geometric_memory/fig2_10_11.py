@@ -3,7 +3,7 @@
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Computation, Plan, computed
+from inweights.experiments import Computation, Plan, computed
 from inweights.theory.geometric_memory.star_picture import star_design, star_picture
 from inweights.worlds.families.in_context import InContextStar
 from inweights.worlds.families.path_star import PathStar

@@ -6,7 +6,7 @@ import polars as pl
 from msgspec import structs
 
 import inweights as iw
-from inweights.lab import Plan, share
+from inweights.experiments import Plan, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.shared.derived import at_the_end
 from inweights.recipes.shared.derived_paths import hardest, whole

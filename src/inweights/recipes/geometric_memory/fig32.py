@@ -7,7 +7,7 @@ from typing import Literal
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Measure, Plan, cosine, number, share
+from inweights.experiments import Measure, Plan, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory import derived
 from inweights.worlds.families.graph import Graph

@@ -3,7 +3,7 @@
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Plan, number, share
+from inweights.experiments import Plan, number, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.shared.derived import at_the_end, first_step
 from inweights.recipes.shared.derived_paths import whole

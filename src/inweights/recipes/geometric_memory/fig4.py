@@ -3,7 +3,7 @@
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Measure, Plan, number, share
+from inweights.experiments import Measure, Plan, number, share
 from inweights.recipes.geometric_memory import paths as ways
 from inweights.recipes.shared.derived_paths import own_and_other_arms
 

@@ -5,7 +5,7 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Computation, Measure, Plan, number, share
+from inweights.experiments import Computation, Measure, Plan, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged, top_energy
 from inweights.recipes.shared.derived import first_step, half_time

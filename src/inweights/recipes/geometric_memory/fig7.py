@@ -5,7 +5,7 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Measure, Plan, number, share
+from inweights.experiments import Measure, Plan, number, share
 from inweights.models.configs import Node2VecConfig
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import top_energy

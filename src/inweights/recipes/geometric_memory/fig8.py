@@ -5,7 +5,7 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Computation, Measure, Plan, Trial, computed, cosine, number, share
+from inweights.experiments import Computation, Measure, Plan, Trial, computed, cosine, number, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.shared.derived import at_the_end
 from inweights.theory.feature_resemblance.stabilisation import by_space, propositions

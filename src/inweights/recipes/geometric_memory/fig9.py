@@ -6,7 +6,7 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Measure, Plan, Score, cosine, number, share
+from inweights.experiments import Measure, Plan, Score, cosine, number, share
 from inweights.models.configs import Node2VecConfig
 from inweights.recipes.geometric_memory import common as gm
 from inweights.recipes.geometric_memory.derived import judged

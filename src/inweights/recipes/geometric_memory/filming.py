@@ -6,7 +6,7 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Judged, Measure, Plan, share
+from inweights.experiments import Judged, Measure, Plan, share
 from inweights.recipes.geometric_memory import common as gm
 from inweights.theory.geometric_memory.layout import scene
 from inweights.worlds.families.graph import Graph

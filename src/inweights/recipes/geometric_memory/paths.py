@@ -7,7 +7,7 @@ from typing import Any, Literal
 from msgspec import structs
 
 import inweights as iw
-from inweights.lab import Curriculum, Measure, Trial, Value
+from inweights.experiments import Curriculum, Measure, Trial, Value
 from inweights.models.configs import MambaConfig
 from inweights.worlds.families.own_path_star import OwnPathStar
 from inweights.worlds.families.path_star import PathStar

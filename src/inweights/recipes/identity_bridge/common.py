@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 import inweights as iw
 from inweights.errors import check_names
-from inweights.lab import ModelConfig, Trial, Value
+from inweights.experiments import ModelConfig, Trial, Value
 
 #: Models that Figure 2 compares; the last two have a tied head.
 CONDITIONS = ("emb-mlp", "gpt", "gpt-small", "gpt-tied", "gpt-tied-decay")

@@ -4,7 +4,7 @@ from functools import partial
 
 import polars as pl
 
-from inweights.lab import Plan, computed, cosine, share
+from inweights.experiments import Plan, computed, cosine, share
 from inweights.recipes.shared.language.experiment import computations
 from inweights.recipes.shared.language.facts import Facts, TrainingMix
 from inweights.recipes.shared.language.invented import InventedSettings as Settings

@@ -5,7 +5,7 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Plan, cosine, share
+from inweights.experiments import Plan, cosine, share
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.shared.derived import compositions, excess, memorised, where_known
 

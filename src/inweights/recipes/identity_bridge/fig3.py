@@ -6,7 +6,7 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Measure, Plan, Trial, number, share
+from inweights.experiments import Measure, Plan, Trial, number, share
 from inweights.recipes.identity_bridge.common import EmbMLPTraining
 from inweights.recipes.shared.derived import compositions, memorised, own_peaks
 

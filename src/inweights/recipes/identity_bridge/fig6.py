@@ -3,7 +3,7 @@
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Judged, Measure, Plan, Score, cosine, number, share
+from inweights.experiments import Judged, Measure, Plan, Score, cosine, number, share
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.shared.derived import compositions, memorised, over_blocks, where_known
 

@@ -6,7 +6,7 @@ from functools import partial, reduce
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Measure, Plan, cosine, number, share
+from inweights.experiments import Measure, Plan, cosine, number, share
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.shared import derived
 

@@ -5,7 +5,7 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Plan, cosine, share
+from inweights.experiments import Plan, cosine, share
 from inweights.lm.exams.compare import CORRECT, INCORRECT, PARTIAL
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.recipes.shared.language.experiment import computations

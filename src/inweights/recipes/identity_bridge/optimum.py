@@ -5,7 +5,7 @@ from functools import partial
 import polars as pl
 
 import inweights as iw
-from inweights.lab import Computation, Measure, Optimum, Plan, Trial, computed
+from inweights.experiments import Computation, Measure, Optimum, Plan, Trial, computed
 from inweights.recipes.shared.derived import blocks, compositions, extremes, own_peaks
 from inweights.theory.identity_bridge.proof import known_norm
 

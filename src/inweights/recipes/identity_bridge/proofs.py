@@ -5,13 +5,13 @@ from itertools import product
 
 import polars as pl
 
-from inweights import lab
+from inweights import experiments
 from inweights.theory.identity_bridge import proof, proof_kkt
 
 
 def computations(
     sizes: Sequence[int], small: Sequence[int], worlds: Sequence[tuple[int, int]]
-) -> list[lab.Computation]:
+) -> list[experiments.Computation]:
     """Return every step at every size."""
     one_size: dict[str, Callable[..., pl.DataFrame]] = {
         "with": proof.with_identity,
@@ -21,12 +21,12 @@ def computations(
     }
     return [
         *(
-            lab.Computation(name=name, labels={"n": n}, compute=compute, options={"n": n})
+            experiments.Computation(name=name, labels={"n": n}, compute=compute, options={"n": n})
             for name, compute in one_size.items()
             for n in sizes
         ),
         *(
-            lab.Computation(
+            experiments.Computation(
                 name="random",
                 labels={"n": n},
                 compute=proof_kkt.at_random,
@@ -36,7 +36,7 @@ def computations(
             for n in small
         ),
         *(
-            lab.Computation(
+            experiments.Computation(
                 name=name,
                 labels={"n": n, "identity": identity},
                 compute=compute,
@@ -48,7 +48,7 @@ def computations(
             for identity in (True, False)
         ),
         *(
-            lab.Computation(
+            experiments.Computation(
                 name="full",
                 labels={"n": n, "identity": identity, "complexity": complexity},
                 compute=proof.full_program,
@@ -65,11 +65,12 @@ ZERO, ROUNDING = 1e-6, 1e-9
 
 # The numbers of inweights.theory.identity_bridge.proof and proof_kkt, each computed at every n.
 given, without, point_42, kkt, random = (
-    lab.computed(table, "value").over("n")
+    experiments.computed(table, "value").over("n")
     for table in ("with", "without", "point", "kkt", "random")
 )
 averaging, whole, full = (
-    lab.computed(table, "value").over("n", "identity") for table in ("averaging", "proof", "full")
+    experiments.computed(table, "value").over("n", "identity")
+    for table in ("averaging", "proof", "full")
 )
 
 #: The proofs (App. A), one claim for each step.

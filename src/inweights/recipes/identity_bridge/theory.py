@@ -5,7 +5,7 @@ from itertools import product
 import polars as pl
 
 import inweights as iw
-from inweights import lab
+from inweights import experiments
 from inweights.config import check_size
 from inweights.recipes.identity_bridge.proofs import SCORES as PROVED
 from inweights.recipes.identity_bridge.proofs import computations
@@ -36,27 +36,29 @@ class Settings(iw.Config):
                 check_size(f"each of {name}", n, least=2, most=10**9)
 
 
-def plan(settings: Settings) -> lab.Plan:
+def plan(settings: Settings) -> experiments.Plan:
     """Every step at every size; then trainings with and without identity."""
     worlds = [(n, 1) for n in settings.full] + [(settings.ties, c) for c in settings.complexities]
     trials = []
     for identity, (training, (std, decay)) in product((True, False), TRAININGS.items()):
         descent = iw.Optimizer(kind="sgd", rate=settings.rate, weight_decay=decay)
         trials.append(
-            lab.Trial(
+            experiments.Trial(
                 labels={"identity": identity, "training": training},
                 world=iw.TwoHop(n=settings.trained, complexity=1, identity=identity),
                 model=iw.EmbMLPConfig(width=settings.width, init=iw.Init(std=std)),
-                learner=lab.Curriculum(phases=(iw.Phase(steps=settings.steps, optimizer=descent),)),
+                learner=experiments.Curriculum(
+                    phases=(iw.Phase(steps=settings.steps, optimizer=descent),)
+                ),
             )
         )
     measures = [
-        lab.Measure(name="directions", probe=iw.probes.direction, every=settings.every),
-        lab.Measure(name="ends", probe=iw.probes.direction),
-        lab.Measure(name="accuracy", probe=iw.probes.accuracy),
+        experiments.Measure(name="directions", probe=iw.probes.direction, every=settings.every),
+        experiments.Measure(name="ends", probe=iw.probes.direction),
+        experiments.Measure(name="accuracy", probe=iw.probes.accuracy),
     ]
     steps = computations(settings.sizes, settings.full, worlds)
-    return lab.Plan(trials=trials, measures=measures, computations=steps)
+    return experiments.Plan(trials=trials, measures=measures, computations=steps)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -80,18 +82,19 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     }
 
 
-direction = lab.cosine("ends", "cosine")
+direction = experiments.cosine("ends", "cosine")
 standard, small, large, decay = (direction.at(training=training) for training in TRAININGS)
 
 SCORES = {
     **PROVED,
-    "ties-predict-one-over-c": lab.computed("expected", "excess")
+    "ties-predict-one-over-c": experiments.computed("expected", "excess")
     .over("complexity")
     .within(-0.02, 0.02),
-    "signs-agree": lab.share("ends", "agrees").over("identity", "training") >= 0.999,
+    "signs-agree": experiments.share("ends", "agrees").over("identity", "training") >= 0.999,
     "direction-with": standard.at(identity=True) >= 0.95,
     "direction-without": standard.at(identity=False) >= 0.95,
-    "norm-is-least": lab.number("ends", "excess", training="standard").over("identity") <= 0.05,
+    "norm-is-least": experiments.number("ends", "excess", training="standard").over("identity")
+    <= 0.05,
     "small-initialisation-closer": (small - large).over("identity") >= 0.0,
     "decay-closer": (decay - standard).over("identity") >= 0.0,
 }

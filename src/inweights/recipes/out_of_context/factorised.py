@@ -3,7 +3,7 @@
 import polars as pl
 
 import inweights as iw
-from inweights import lab
+from inweights import experiments
 from inweights.models.configs import DeepLinearConfig
 from inweights.recipes.shared.derived import memorised
 from inweights.worlds.families.implication import Implication
@@ -20,19 +20,19 @@ class Settings(iw.Config):
     steps: int = 6000
 
 
-def plan(settings: Settings) -> lab.Plan:
+def plan(settings: Settings) -> experiments.Plan:
     """Both models on every world. Emb-MLP is ``W_V`` of one-hot tokens, times ``W_O``."""
     init = iw.Init(std=settings.std)
-    models: dict[str, lab.ModelConfig] = {
+    models: dict[str, experiments.ModelConfig] = {
         FACTORISED: iw.EmbMLPConfig(width=settings.width, init=init),
         MERGED: DeepLinearConfig(width=settings.width, layers=1, readout=False, init=init),
     }
     trials = [
-        lab.Trial(
+        experiments.Trial(
             labels={"members": members, "told": told, "model": name},
             world=Implication(groups=settings.groups, members=members, told=told),
             model=model,
-            learner=lab.Curriculum(
+            learner=experiments.Curriculum(
                 phases=(
                     iw.Phase(steps=settings.steps, optimizer=iw.Optimizer(kind="sgd", rate=rate)),
                 )
@@ -42,12 +42,14 @@ def plan(settings: Settings) -> lab.Plan:
         for (name, model), rate in zip(models.items(), settings.rates, strict=True)
     ]
     measures = [
-        lab.Measure(name="accuracy", probe=iw.probes.accuracy),
-        lab.Measure(name="ends", probe=iw.probes.direction),
-        lab.Measure(name="nuclear", probe=iw.probes.nuclear_norm),
-        lab.Measure(name="frobenius", probe=iw.probes.nuclear_norm, options={"order": "fro"}),
+        experiments.Measure(name="accuracy", probe=iw.probes.accuracy),
+        experiments.Measure(name="ends", probe=iw.probes.direction),
+        experiments.Measure(name="nuclear", probe=iw.probes.nuclear_norm),
+        experiments.Measure(
+            name="frobenius", probe=iw.probes.nuclear_norm, options={"order": "fro"}
+        ),
     ]
-    return lab.Plan(trials=trials, measures=measures)
+    return experiments.Plan(trials=trials, measures=measures)
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
@@ -59,9 +61,9 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 CELL = ("members", "told")
-accuracy = lab.share("questions", "accuracy")
-among = lab.share("questions", "accuracy_among")
-nuclear, frobenius = lab.number("nuclear", "norm"), lab.number("frobenius", "norm")
+accuracy = experiments.share("questions", "accuracy")
+among = experiments.share("questions", "accuracy_among")
+nuclear, frobenius = experiments.number("nuclear", "norm"), experiments.number("frobenius", "norm")
 
 SCORES = {
     "two-matrices-conclude": accuracy.at(model=FACTORISED, members=8, told=3) >= 0.9,
@@ -70,6 +72,8 @@ SCORES = {
     "less-nuclear": (nuclear.at(model=FACTORISED) - nuclear.at(model=MERGED)).over(*CELL) <= 0.0,
     "less-frobenius": (frobenius.at(model=MERGED) - frobenius.at(model=FACTORISED)).over(*CELL)
     <= 0.0,
-    "a-tie": lab.number("ends", "query_margin", model=MERGED).over(*CELL).within(-0.02, 0.02),
-    "memorised": lab.share("memorised", "accuracy").over("model", *CELL) >= 0.99,
+    "a-tie": experiments.number("ends", "query_margin", model=MERGED)
+    .over(*CELL)
+    .within(-0.02, 0.02),
+    "memorised": experiments.share("memorised", "accuracy").over("model", *CELL) >= 0.99,
 }

@@ -3,7 +3,7 @@
 from functools import partial
 
 import inweights as iw
-from inweights import lab
+from inweights import experiments
 from inweights.recipes.reversal_curse import kinds
 from inweights.worlds.families.implication import Implication
 
@@ -16,9 +16,9 @@ class Settings(iw.Config):
     training: kinds.Training = kinds.Training()
 
 
-def plan(settings: Settings) -> lab.Plan:
+def plan(settings: Settings) -> experiments.Plan:
     """Every number of examples and counter-examples that leaves somebody to ask about."""
-    worlds: list[tuple[dict[str, lab.Value], lab.WorldConfig]] = [
+    worlds: list[tuple[dict[str, experiments.Value], experiments.WorldConfig]] = [
         (
             {"told": told, "denied": denied},
             Implication(groups=settings.groups, members=settings.members, told=told, denied=denied),
@@ -33,7 +33,7 @@ def plan(settings: Settings) -> lab.Plan:
 derive = partial(kinds.derive, labels=("told", "denied"))
 
 
-accuracy = lab.share("questions", "accuracy")
+accuracy = experiments.share("questions", "accuracy")
 MODEL = "model"
 
 SCORES = {

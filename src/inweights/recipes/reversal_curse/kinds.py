@@ -6,7 +6,7 @@ import msgspec
 import polars as pl
 
 import inweights as iw
-from inweights import lab
+from inweights import experiments
 from inweights.recipes.identity_bridge.common import NARROW, GPTTraining
 from inweights.recipes.shared.derived import memorised
 from inweights.theory import predicted_queries
@@ -31,7 +31,7 @@ class Training(iw.Config):
     decay: float = 1e-3
     gpt: GPTTraining = NARROW
 
-    def learners(self) -> dict[str, tuple[lab.ModelConfig, iw.Curriculum]]:
+    def learners(self) -> dict[str, tuple[experiments.ModelConfig, iw.Curriculum]]:
         """Model and curriculum of every condition."""
         emb = iw.EmbMLPConfig(width=self.width)
         plain, decayed = (
@@ -56,15 +56,15 @@ class Training(iw.Config):
 
 
 def plan(
-    worlds: Sequence[tuple[Mapping[str, lab.Value], lab.WorldConfig]],
+    worlds: Sequence[tuple[Mapping[str, experiments.Value], experiments.WorldConfig]],
     training: Training,
     undecayed: float | None = None,
-) -> lab.Plan:
+) -> experiments.Plan:
     """Forecast every world with the decay of the training and without, and train all models."""
     trials, computations = [], []
     for labels, world in worlds:
         computations += [
-            lab.Computation(
+            experiments.Computation(
                 name="predicted",
                 labels={**labels, "model": name},
                 compute=predicted_queries,
@@ -75,20 +75,22 @@ def plan(
             for name, decay in ((EMB_MLP, undecayed), (DECAYED, training.decay))
         ]
         trials += [
-            lab.Trial(labels={**labels, "model": name}, world=world, model=model, learner=learner)
+            experiments.Trial(
+                labels={**labels, "model": name}, world=world, model=model, learner=learner
+            )
             for name, (model, learner) in training.learners().items()
         ]
-    return lab.Plan(
+    return experiments.Plan(
         trials=trials,
         computations=computations,
-        measures=[lab.Measure(name="trained", probe=iw.probes.margins), iw.probes.accuracy],
+        measures=[experiments.Measure(name="trained", probe=iw.probes.margins), iw.probes.accuracy],
     )
 
 
-def common_scores(*labels: str, **where: lab.Value) -> dict[str, lab.Judged]:
+def common_scores(*labels: str, **where: experiments.Value) -> dict[str, experiments.Judged]:
     """Return what is judged of every kind of question: the programs agree, the facts are known."""
-    agrees = lab.share("agreement", "agrees", **where)
-    known = lab.share("memorised", "accuracy").at(model=EMB_MLP).over(*labels)
+    agrees = experiments.share("agreement", "agrees", **where)
+    known = experiments.share("memorised", "accuracy").at(model=EMB_MLP).over(*labels)
     return {
         "soft-program-agrees": agrees.at(model=DECAYED) >= 0.98,
         "program-2-agrees": agrees.at(model=EMB_MLP) >= 0.9,

@@ -3,7 +3,7 @@
 from functools import partial
 
 import inweights as iw
-from inweights import lab
+from inweights import experiments
 from inweights.recipes.reversal_curse import kinds
 from inweights.worlds.families.reversal import Reversal
 
@@ -19,7 +19,7 @@ class Settings(iw.Config):
     training: kinds.Training = kinds.Training()
 
 
-def plan(settings: Settings) -> lab.Plan:
+def plan(settings: Settings) -> experiments.Plan:
     """Every number of told reversals with every choice of identities."""
     n, training = settings.n, settings.training
     ends = [(which, told) for which in settings.identities for told in settings.told]
@@ -29,7 +29,7 @@ def plan(settings: Settings) -> lab.Plan:
         training,
         settings.undecayed,
     )
-    return lab.Plan(
+    return experiments.Plan(
         trials=[*bare.trials, *phrased.trials],
         computations=[*bare.computations, *phrased.computations],
         measures=bare.measures,
@@ -41,13 +41,13 @@ derive = partial(kinds.derive, labels=("identities", "told", "phrased"), by=("ph
 
 def _world(
     n: int, told: int, identity: str, *, phrased: bool = False
-) -> tuple[dict[str, lab.Value], lab.WorldConfig]:
+) -> tuple[dict[str, experiments.Value], experiments.WorldConfig]:
     world = Reversal(n=n, told=told, identity=identity, phrased=phrased)  # type: ignore[arg-type]
     return {"identities": PHRASED if phrased else identity, "told": told, "phrased": phrased}, world
 
 
-accuracy = lab.share("questions", "accuracy")
-among = lab.share("questions", "accuracy_among")
+accuracy = experiments.share("questions", "accuracy")
+among = experiments.share("questions", "accuracy_among")
 gpt_phrased = accuracy.at(identities=PHRASED, model=kinds.GPT)
 MODEL = "model"
 
@@ -61,7 +61,7 @@ SCORES = {
     "five-phrased": gpt_phrased.at(told=5) >= 0.6,
     "two-phrased": gpt_phrased.at(told=2) >= 0.5,
     "none-phrased": accuracy.at(identities=PHRASED, told=0).over(MODEL) <= 0.1,
-    "soft-program-describes-phrased": lab.share(
+    "soft-program-describes-phrased": experiments.share(
         "agreement", "agrees", phrased=True, model=kinds.EMB_MLP
     )
     >= 0.9,

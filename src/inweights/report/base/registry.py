@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import polars as pl
 
 from inweights.errors import ConfigError, DataError, check_names, unknown_name
-from inweights.lab.grammar.figure import Figure
+from inweights.experiments.grammar.figure import Figure
 
 Drawing = Callable[..., Any]
 Player = Callable[..., str]

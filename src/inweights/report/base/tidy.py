@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import DataError, unknown_name
-from inweights.lab.grammar.controls import CONTROL, NO_CONTROL
+from inweights.experiments.grammar.controls import CONTROL, NO_CONTROL
 from inweights.support.intervals import interval
 
 #: The column that tells replicates apart; what a probe returns has REPLICA instead.

@@ -8,8 +8,8 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from inweights.errors import DataError
-from inweights.lab.grammar.controls import CONTROL
-from inweights.lab.grammar.figure import shown_in
+from inweights.experiments.grammar.controls import CONTROL
+from inweights.experiments.grammar.figure import shown_in
 from inweights.report.base import tidy
 from inweights.report.base.registry import drawing
 from inweights.report.figures.lines import Lines
@@ -34,9 +34,9 @@ class Auto:
 
     The columns before ``seed`` are what was varied. The axis is ``step`` where there is one, else
     the first of them with numbers; names stand side by side. The number drawn is the one that the
-    probe declares (:func:`inweights.lab.shows`), or the only one there is. What else tells rows
-    apart becomes lines, then panels; the rest is averaged. What is given is not chosen; the other
-    options are those of :class:`Lines`.
+    probe declares (:func:`inweights.experiments.shows`), or the only one there is. What else tells
+    rows apart becomes lines, then panels; the rest is averaged. What is given is not chosen; the
+    other options are those of :class:`Lines`.
 
     Attributes:
         table: Rows of a sweep, with a column ``seed``.
@@ -149,7 +149,7 @@ def _only_number(table: pl.DataFrame) -> str:
     if len(floats) > 1:
         raise UndeclaredError(
             f"the drawing 'auto' does not know which column to draw; give y, one of: "
-            f"{', '.join(floats)}. A probe of your own says it with @inweights.lab.shows"
+            f"{', '.join(floats)}. A probe of your own says it with @inweights.experiments.shows"
         )
     return floats[0]
 

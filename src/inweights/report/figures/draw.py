@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Picture
 
 from inweights.errors import ConfigError
-from inweights.lab.grammar.figure import Figure
+from inweights.experiments.grammar.figure import Figure
 from inweights.report.base import style, tidy
 from inweights.report.base.paint import wrap
 from inweights.report.base.registry import DRAWINGS, Drawing, arguments, drawing, find

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from inweights.lab.grammar.differences import WHOSE, DifferenceRow
-from inweights.lab.grammar.protocol_file import PaperProtocol
+from inweights.experiments.grammar.differences import WHOSE, DifferenceRow
+from inweights.experiments.grammar.protocol_file import PaperProtocol
 from inweights.report.base.html import disclosure, escape, preview, tag
 from inweights.support.progress import plural
 
@@ -15,7 +15,7 @@ def differences_section(rows: Sequence[DifferenceRow], protocol: PaperProtocol |
     """Return what is ours and what is smaller, each with what is stated; the rest folded.
 
     Args:
-        rows: Those of :func:`~inweights.lab.grammar.differences.table_of`.
+        rows: Those of :func:`~inweights.experiments.grammar.differences.table_of`.
         protocol: What the paper states; nothing is shown without one.
     """
     if protocol is None or not rows:

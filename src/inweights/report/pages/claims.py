@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inweights.config import load_toml
-from inweights.lab.grammar.claim import (
+from inweights.experiments.grammar.claim import (
     NO_TEXT,
     NO_WORDS,
     RELIABLE,
@@ -14,7 +14,7 @@ from inweights.lab.grammar.claim import (
     Rule,
     Verdict,
 )
-from inweights.lab.grammar.verdict import closeness, printed_number
+from inweights.experiments.grammar.verdict import closeness, printed_number
 from inweights.report.base.html import disclosure, escape, prose, tag
 from inweights.support.progress import plural
 

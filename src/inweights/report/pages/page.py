@@ -6,8 +6,8 @@ from pathlib import Path
 
 import polars as pl
 
-from inweights.lab.engine.outcome import Outcome
-from inweights.lab.grammar.figure import Figure
+from inweights.experiments.engine.outcome import Outcome
+from inweights.experiments.grammar.figure import Figure
 from inweights.report.base.document import asset, document
 from inweights.report.base.html import tag
 from inweights.report.base.save import Still

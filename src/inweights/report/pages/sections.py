@@ -6,10 +6,10 @@ from typing import Any
 
 import polars as pl
 
-from inweights.lab.engine.outcome import Outcome
-from inweights.lab.grammar.controls import CONTROL, beyond_control
-from inweights.lab.grammar.figure import Figure, shown_in
-from inweights.lab.grammar.recipe import split_ours
+from inweights.experiments.engine.outcome import Outcome
+from inweights.experiments.grammar.controls import CONTROL, beyond_control
+from inweights.experiments.grammar.figure import Figure, shown_in
+from inweights.experiments.grammar.recipe import split_ours
 from inweights.report.base.html import (
     disclosure,
     escape,

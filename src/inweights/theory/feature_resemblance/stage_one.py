@@ -1,7 +1,7 @@
 """Run stage 1 of the one-layer transformer in closed form, and measure what its lemmas bound.
 
 :func:`lemma_1` tests the gradients against autograd, :func:`stage_one` measures a run, and
-:class:`Learnt` is its result, from which :mod:`~.stage_two` starts. Gradient descent is by
+:class:`StageOneResult` is its result, from which :mod:`~.stage_two` starts. Gradient descent is by
 :func:`~inweights.theory.feature_resemblance.gradients.gradients`, without autograd or a
 training loop. Shapes: ``N`` facts, ``T`` positions, ``V`` tokens, ``D`` width, ``K`` labels,
 ``M`` width of the MLP.
@@ -109,7 +109,9 @@ def stage_one(
         >>> bool(table["span"].item() < 1e-9)
         True
     """
-    learnt = Learnt.by_attention(world, roles, seed=seed, model=model, rate=rate, steps=steps)
+    learnt = StageOneResult.by_attention(
+        world, roles, seed=seed, model=model, rate=rate, steps=steps
+    )
     added, mlp = learnt.value - learnt.before, learnt.mlp  # [D, V], [K, M, D]
     basis = np.linalg.qr(mlp.reshape(-1, mlp.shape[-1]).T)[0]  # [D, K M]
     outside = added - basis @ (basis.T @ added)
@@ -126,7 +128,7 @@ def stage_one(
 
 
 @dataclass(frozen=True, eq=False)
-class Learnt:
+class StageOneResult:
     """Result of stage 1: the matrices of one model, with all facts of its world.
 
     Attributes:
@@ -163,7 +165,7 @@ class Learnt:
         model: OneLayerConfig | None,
         rate: float,
         steps: int,
-    ) -> Learnt:
+    ) -> StageOneResult:
         """Run stage 1, which trains ``W_KQ`` and ``W_V``, by the gradients of lemma 1.
 
         Args:

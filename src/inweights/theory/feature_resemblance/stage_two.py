@@ -1,6 +1,6 @@
 """Run stage 2 of the one-layer transformer and compare it with the convergence its lemmas prove.
 
-:func:`stage_two` continues from :class:`~.stage_one.Learnt` and returns losses beside the
+:func:`stage_two` continues from :class:`~.stage_one.StageOneResult` and returns losses beside the
 bounds of lemmas 7, 9, 10, 12, 13 and 16.
 
 With the attention frozen, stage 2 descends on a convex loss of what is linear in ``w``. The
@@ -21,7 +21,7 @@ import polars as pl
 from inweights.errors import ConfigError
 from inweights.models.configs import OneLayerConfig
 from inweights.theory.feature_resemblance.resemblance import weights_of
-from inweights.theory.feature_resemblance.stage_one import Learnt
+from inweights.theory.feature_resemblance.stage_one import StageOneResult
 from inweights.worlds.arrays import Reals
 from inweights.worlds.registry import WorldConfig
 from inweights.worlds.world import Ids
@@ -77,7 +77,7 @@ def stage_two(
         raise ConfigError(f"{len(phases)} phases need as many numbers of steps, got {len(steps)}")
     if min(steps) < 1:
         raise ConfigError(f"a phase of stage 2 needs at least 1 step, got {min(steps)}")
-    learnt = Learnt.by_attention(
+    learnt = StageOneResult.by_attention(
         world, phases[0], seed=seed, model=model, rate=rate, steps=attention
     )
     scores, value = learnt.scores, learnt.value

@@ -10,9 +10,9 @@ from inweights.worlds.arrays import Int
 from inweights.worlds.world import Ids, World
 
 #: Facts that a program may have for every cubic root of a second; at most, and at least.
-FACTS, MOST_FACTS, LEAST_FACTS = 160, 2_500, 40
+FACTS, MAX_FACTS, LEAST_FACTS = 160, 2_500, 40
 #: Share of the time left that one of several parts may take.
-MOST_OF_REST = 0.125
+MAX_OF_REST = 0.125
 #: Where no time is given, the size is that for so many seconds.
 SECONDS = 600.0
 
@@ -37,8 +37,8 @@ def parts_within(world: World, seconds: float | None) -> list[tuple[Int[Ids, " m
     one part may take allows.
     """
     seconds = SECONDS if seconds is None else seconds
-    least = max(LEAST_FACTS, int(FACTS * np.cbrt(MOST_OF_REST * seconds)))
-    most = min(MOST_FACTS, max(LEAST_FACTS, int(FACTS * np.cbrt(seconds))))
+    least = max(LEAST_FACTS, int(FACTS * np.cbrt(MAX_OF_REST * seconds)))
+    most = min(MAX_FACTS, max(LEAST_FACTS, int(FACTS * np.cbrt(seconds))))
     facts = len(world.facts)
     if facts <= most:
         return list(parts_of(world, most))

@@ -19,7 +19,7 @@ from inweights.support.progress import SolverProgress
 from inweights.theory.prediction.advice import bridges, in_time, stated_identities
 from inweights.theory.prediction.advice_by_parts import advise_parts
 from inweights.theory.prediction.largest_part import worlds_of
-from inweights.theory.prediction.parts_in_time import MOST_OF_REST, check_seconds, parts_within
+from inweights.theory.prediction.parts_in_time import MAX_OF_REST, check_seconds, parts_within
 from inweights.theory.prediction.prediction import Prediction
 from inweights.theory.prediction.tables import Solved, left_out, outvoted, query_table
 from inweights.theory.prediction.trust import has_phrased
@@ -115,7 +115,7 @@ def predict(
             break
         part, asked = next(pieces)
         what = "given facts" if len(found) == 1 else f"part {number + 1} of {len(found)}"
-        share = max(1 / (len(found) - number), MOST_OF_REST)
+        share = max(1 / (len(found) - number), MAX_OF_REST)
         solution, table, why = forecast(part, what, max(share * left, 2 * usual if number else 0.0))
         placed = table.with_columns(part=pl.lit(number), query=asked)
         solved.append((solution, placed, rows, why))

@@ -29,7 +29,7 @@ from inweights.training.steps.rounding import RoundedProducts
 from inweights.worlds.arrays import Float, Int
 
 #: Largest number of logits in a batch for plain cross-entropy, which holds three copies of them.
-MOST_LOGITS = 2**25
+MAX_LOGITS = 2**25
 #: Logits held at once: few enough for a processor's cache, enough for its matrix units.
 CHUNK_LOGITS = {"cpu": 2**25, "cuda": 2**28}
 
@@ -61,7 +61,7 @@ class Loss:
             return cross_entropy(_pick(logits, rows), labels, weights)
         with torch.autocast(batch.at.device.type, torch.bfloat16, enabled=self._bf16):
             count = len(batch.at) * len(model.candidates) * model.replicas
-            if batch.rows is None and count <= MOST_LOGITS:
+            if batch.rows is None and count <= MAX_LOGITS:
                 return cross_entropy(model(batch.inputs, at=batch.at), batch.labels, batch.weights)
             state = model.deepest(batch.inputs, batch.at)
             readout = model.head_matrix if self._head_is_matrix(state) else None
@@ -232,7 +232,7 @@ def _by_checkpoints(
     """Return the loss for any head: logits of a chunk of positions are recomputed for backward."""
     replicas, count = state.shape[:2]
     labels, rows, weights = _spread(batch, replicas)
-    size = max(1, MOST_LOGITS // (replicas * len(model.candidates)))
+    size = max(1, MAX_LOGITS // (replicas * len(model.candidates)))
     total = torch.zeros(replicas, device=state.device)
 
     def part(x: Tensor, start: int) -> Tensor:

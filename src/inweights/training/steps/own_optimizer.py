@@ -27,7 +27,7 @@ from inweights.training.steps.optimizers import decays_of, equal_runs, joined
 #: Rows whose length is a multiple of this can be one block: no row ends within a vector register.
 LANES = 32
 #: Largest block, in numbers: PyTorch computes it in one thread.
-MOST_TOGETHER = 2**15
+MAX_TOGETHER = 2**15
 #: Shape of the matrix, and number of steps, by which an update is tried for being elementwise.
 _TRIED = (3, 2 * LANES)
 _STEPS = 3
@@ -257,7 +257,7 @@ def _blocks(
     for first, last in equal_runs(settings):
         one = settings[first]
         size = (last - first) * count
-        together = spans == [(0, count)] and count % LANES == 0 and size <= MOST_TOGETHER
+        together = spans == [(0, count)] and count % LANES == 0 and size <= MAX_TOGETHER
         for part, decay in decays_of(flat, spans, one):
             own = msgspec.structs.replace(one, weight_decay=one.weight_decay and decay)
             whole = together and part == spans

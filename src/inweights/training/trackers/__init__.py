@@ -19,10 +19,10 @@ from inweights.support.border import guarded
 from inweights.training.observers import Observer, Step
 from inweights.training.trackers.tools import TOOLS, Tool, module_of
 
-__all__ = ["MOST_CURVES", "Tracker", "points"]
+__all__ = ["MAX_CURVES", "Tracker", "points"]
 
 #: Largest number of curves of one table; a larger table is only stored as a file.
-MOST_CURVES = 200
+MAX_CURVES = 200
 #: What one run of the tracker can be.
 _PER = ("run", "trial", "sweep")
 _LOG = logging.getLogger("inweights.trackers")
@@ -143,7 +143,7 @@ def points(name: str, table: pl.DataFrame) -> Iterator[tuple[int | None, dict[st
 
     Yields:
         The step, and its numbers by the names of the curves. Nothing for a table of more than
-        ``MOST_CURVES`` curves.
+        ``MAX_CURVES`` curves.
 
     Example:
         >>> table = pl.DataFrame({"replica": [0, 1], "step": [5, 5], "loss": [0.5, 0.25]})
@@ -157,7 +157,7 @@ def points(name: str, table: pl.DataFrame) -> Iterator[tuple[int | None, dict[st
         if kind in (pl.String, pl.Boolean) or column in ("seed", "replica")
     ]
     curves = table.select(words).n_unique() * len(numbers) if words else len(numbers)
-    if curves > MOST_CURVES:
+    if curves > MAX_CURVES:
         _LOG.info("%s would be %d curves; it is among the files alone", name, curves)
         return
     found: dict[int | None, dict[str, float]] = defaultdict(dict)

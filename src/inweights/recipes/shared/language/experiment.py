@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 import polars as pl
 
-from inweights.lab import Computation, Outside, Value
+from inweights.experiments import Computation, Outside, Value
 from inweights.lm.exams.questions import Question
 from inweights.lm.model.data import Example
 from inweights.lm.model.load import TINY, LanguageModel, load_model

@@ -5,7 +5,7 @@ import polars as pl
 import inweights as iw
 from inweights.audit import augment
 from inweights.audit.strategies import Telling, strategies_of
-from inweights.lab import Outside
+from inweights.experiments import Outside
 from inweights.lm.exams.questions import Question, exam
 from inweights.lm.model.data import Example
 from inweights.lm.model.load import LanguageModel, load_model

@@ -1,0 +1,194 @@
+"""The league: a model of one's own in one table with the standing ones, and entries in folders.
+
+An entry is a folder with ``config.json`` (settings, seeds, hashes of code), ``scores.csv`` and
+``environment.json``; :func:`replay` makes it again and compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import polars as pl
+
+from inweights.actions.finished import find
+from inweights.actions.making import run
+from inweights.actions.results import stored_root
+from inweights.config import apply_overrides, as_overrides, decode, to_plain
+from inweights.errors import ConfigError, DataError
+from inweights.models.outside.wrapping import WrapConfig, wrap
+from inweights.recipes import get_recipe
+from inweights.runs import read_json, write_json
+from inweights.support.sources import differing
+
+if TYPE_CHECKING:
+    from inweights.experiments.engine.outcome import Outcome
+    from inweights.experiments.grammar.recipe import Recipe
+
+_RECIPE = "beyond/league"
+_CONFIG, _SCORES, _ENVIRONMENT = "config.json", "scores.csv", "environment.json"
+_ROW = ["model", "identity", "trained", "hops"]
+
+
+def league(
+    model: Any = None,
+    *,
+    name: str = "",
+    scale: str = "cpu",
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+    runs: str | Path | None = None,
+    into: str | Path | None = None,
+    **effort: Any,
+) -> pl.DataFrame:
+    """Run the league's table for a model and return its rows beside the stored ones.
+
+    Args:
+        model: A factory of modules as for :func:`~inweights.wrap`, or the config of a GPT, an
+            Emb-MLP, a Mamba or a wrapped module; the stored rows alone if left out.
+        name: What the table calls it; its own name if left out.
+        scale: ``smoke`` to see whether it runs, ``cpu`` for the table.
+        overrides: Changes of the recipe's settings, such as ``{"rate": 1e-3}``.
+        runs: Folder of all runs.
+        into: Folder in which the entry is written, below its name.
+        effort: Further arguments of :func:`~inweights.actions.run`, such as ``seeds``.
+
+    Returns:
+        A row for each model, ``identity`` (whether they are taught), share ``trained`` of two-hop
+        facts and ``hops``: ``all``, ``composition`` (both seen in other two-hop facts),
+        ``first_unseen``, ``second_unseen``, ``both_unseen``, or ``facts`` (the role known least).
+        Columns ``accuracy`` (mean over ``seeds``), ``parameters``, ``operations`` and ``own``.
+
+    Raises:
+        ConfigError: It is no model that can take part, its name is taken, or a setting does not
+            fit.
+
+    Example:
+        >>> import tempfile
+        >>> import inweights as iw
+        >>> small = iw.GPTConfig(layers=1, width=8)
+        >>> table = iw.league(small, scale="smoke", seeds=1, runs=tempfile.mkdtemp())
+        >>> table.filter(own=True, hops="all").select("model", "identity", "trained").rows()[0]
+        ('gpt', False, 0.0)
+    """
+    if model is None:
+        return beside(None, scale, runs)
+    outcome = entered(model, name=name, scale=scale, overrides=overrides, runs=runs, **effort)
+    if into is not None:
+        submit(outcome, into)
+    return beside(outcome, scale, runs)
+
+
+def beside(outcome: Outcome | None, scale: str, runs: str | Path | None = None) -> pl.DataFrame:
+    """Return the rows of an outcome, then those that are stored: of a run here, and of entries."""
+    found = [pl.DataFrame(schema=dict.fromkeys((*_ROW, "accuracy", "own"), pl.Null))]
+    if outcome is not None:
+        found.append(rows_of(scores_of(outcome)).with_columns(own=pl.lit(value=True)))
+    standing = find(_RECIPE, scale, runs=runs)
+    stored = [] if standing is None else [scores_of(standing)]
+    files = sorted((stored_root() / "league").glob(f"*/{_SCORES}"))
+    abouts = [read_json(file.with_name(_CONFIG), dict[str, Any]) for file in files]
+    stored += [
+        pl.read_csv(file)
+        for file, about in zip(files, abouts, strict=True)
+        if about.get("scale") == scale
+    ]
+    for scores in stored:
+        known = {name for table in found for name in table["model"]}
+        rows = rows_of(scores.filter(~pl.col("model").is_in(list(known))))
+        found.append(rows.with_columns(own=pl.lit(value=False)))
+    return pl.concat(found, how="diagonal_relaxed")
+
+
+def entered(
+    model: Any,
+    *,
+    name: str = "",
+    scale: str = "cpu",
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+    **effort: Any,
+) -> Outcome:
+    """Run the recipe with one model alone."""
+    config = model if isinstance(model, msgspec.Struct) else wrap(model)
+    kind = config.__struct_config__.tag
+    label = name or getattr(config, "label", "") or str(kind)
+    recipe = get_recipe(_RECIPE)
+    if scale not in recipe.scales:
+        recipe.resolve(scale)  # says which there are
+    standing = recipe.scales["cpu"].models  # type: ignore[attr-defined]
+    if label in standing:
+        raise ConfigError(f"the league has a model '{label}' already; choose another name")
+    try:
+        alone = msgspec.structs.replace(recipe.scales[scale], models=(), entrant=config, name=label)
+        decode(type(alone), to_plain(alone))
+    except ConfigError as error:
+        raise ConfigError(
+            f"a '{kind}' cannot take part: give a factory, or the config of a gpt, emb-mlp or "
+            f"mamba ({error})"
+        ) from None
+    changed = apply_overrides(alone, as_overrides(alone, overrides))
+    return run(_with(recipe, scale, changed), scale, **effort)
+
+
+def _with(recipe: Recipe, scale: str, settings: Any) -> Recipe:
+    """The recipe with other settings at a scale; its claims are about others."""
+    return replace(recipe, scales={**recipe.scales, scale: settings}, claims=())
+
+
+def scores_of(outcome: Outcome) -> pl.DataFrame:
+    """Return the accuracy of every seed, and what the model costs."""
+    cost = outcome.tables["cost"].group_by("model").agg(pl.col("parameters", "operations").first())
+    table = outcome.tables["league"].select(*_ROW, "seed", "accuracy")
+    return table.join(cost, on="model").sort(*_ROW, "seed")
+
+
+def rows_of(scores: pl.DataFrame) -> pl.DataFrame:
+    """Return means over seeds."""
+    means = [pl.col("accuracy").mean(), pl.col("seed").n_unique().alias("seeds")]
+    costs = pl.col("parameters", "operations").first()
+    return scores.group_by(_ROW, maintain_order=True).agg(*means, costs)
+
+
+def submit(outcome: Outcome, into: str | Path) -> list[Path]:
+    """Write the entry of each model of a run, in a folder of its name; returns the folders."""
+    scores = scores_of(outcome)
+    settings = dict(outcome.folder.config["settings"])
+    made = []
+    for name in scores["model"].unique(maintain_order=True):
+        place = Path(into) / str(name).replace(", ", "-").replace(" ", "-").lower()
+        place.mkdir(parents=True, exist_ok=True)
+        own = settings if settings.get("entrant") else {**settings, "models": [name]}
+        write_json(place / _CONFIG, {**outcome.folder.config, "settings": own})
+        write_json(place / _ENVIRONMENT, outcome.environment)
+        scores.filter(model=name).write_csv(place / _SCORES)
+        made.append(place)
+    return made
+
+
+def replay(entry: str | Path, **effort: Any) -> pl.DataFrame:
+    """Train an entry again and return its scores, each beside the one that is now.
+
+    Raises:
+        ConfigError: The factory's module was not imported, or its source is another.
+        DataError: The folder is no entry.
+    """
+    place = Path(entry)
+    if missing := [n for n in (_CONFIG, _SCORES) if not (place / n).is_file()]:
+        raise DataError(f"{place} is no entry of the league: it lacks {' and '.join(missing)}")
+    config = read_json(place / _CONFIG, dict[str, Any])
+    recipe = get_recipe(_RECIPE)
+    scale, seeds = str(config.get("scale")), tuple(config.get("seeds", ()))
+    settings: Any = decode(type(recipe.scales["cpu"]), config.get("settings", {}))
+    if isinstance(settings.entrant, WrapConfig):
+        _ = settings.entrant.make  # refused before anything is trained, if its module is not here
+    changed = _with(recipe, scale, settings)
+    _, _, now = changed.resolve(scale, seeds)
+    if others := differing(config.get("sources", {}), now.get("sources", {})):
+        raise ConfigError(f"{', '.join(others)} changed since {place} was written")
+    again = scores_of(run(changed, scale, seeds=seeds, **effort))
+    before = pl.read_csv(place / _SCORES, schema_overrides=dict(again.schema))
+    keys = [*_ROW, "seed"]
+    new = again.select(*keys, now="accuracy")
+    return before.join(new, on=keys, how="full", coalesce=True, nulls_equal=True)

@@ -1,0 +1,236 @@
+"""What has run: a finished run, two of them side by side, and the claims of all."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from msgspec.structs import replace
+
+from inweights.actions.ledger.lines import LEDGER
+from inweights.actions.results import board, stated, stored_root
+from inweights.errors import ConfigError, InweightsError, unknown_name
+from inweights.experiments.grammar.claim import ClaimResult
+from inweights.experiments.grammar.verdict import unjudged
+from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
+from inweights.recipes.catalogue.index import entry_of
+from inweights.runs import RunFolder, RunStore, remembered, written
+from inweights.runs.folder import CONFIG
+
+if TYPE_CHECKING:
+    from inweights.experiments.engine.outcome import Outcome
+
+#: Why a claim has a verdict without a run on this disk.
+STORED = "from the stored board"
+#: First parts of the names of recipes that are read from their runs.
+_STUDY, _TRAINING = "study/", "training/"
+
+
+def add_page(outcome: Outcome, folder: Path) -> None:
+    """Add figures and the page; what draws them is loaded when something is drawn."""
+    from inweights.recipes.catalogue.citations import citations
+    from inweights.report.pages.page import publish
+
+    publish(outcome, folder, citations(outcome.recipe.name))
+
+
+def find(recipe: str, scale: str = "cpu", *, runs: str | Path | None = None) -> Outcome | None:
+    """Return the finished run of a recipe's own config at a scale, if there is one.
+
+    Where it ran with more seeds, counted from the same first one, that run is taken; and of each
+    claim the verdict with the most seeds, where :func:`settle` added some.
+    """
+    from inweights.experiments.studies.settle import standing
+
+    return standing(stated(get_recipe(recipe), scale), scale, RunStore(runs))
+
+
+def verdicts(
+    scale: str = "cpu", *, only: str = "", runs: str | Path | None = None
+) -> tuple[ClaimResult, ...]:
+    """Return every claim of every recipe as the runs on this disk judge it.
+
+    A claim without a run has its verdict on the stored board, and its ``why`` says so; without that
+    it is ``not judged``. A damaged run takes no other one down: its claims are not judged, and say
+    why.
+
+    Args:
+        scale: Which run of each recipe.
+        only: Recipes whose name contains this.
+        runs: Folder of all runs.
+    """
+    store = RunStore(runs)
+    results: list[ClaimResult] = []
+    kept = (stored_root() / LEDGER).exists()  # here or with the library
+    known = {one.id: one for one in board(scale, only=only).claims} if kept else {}
+    for name in recipes_like(only):
+        outcome, why = None, f"no run at scale '{scale}' yet"
+        if store.has(name):  # else not even the recipe is loaded
+            try:
+                outcome = find(name, scale, runs=runs)
+            except InweightsError as error:
+                why = str(error)
+        if outcome:
+            # Verdicts of earlier versions were stored without their conditions.
+            known_to = {claim.id: claim.condition for claim in entry_of(name).claims}
+            results += (
+                replace(claim, condition=claim.condition or known_to.get(claim.id, ""))
+                for claim in outcome.claims
+            )
+            continue
+        for claim in entry_of(name).claims:
+            stored = None if store.has(name) else known.get(claim.id)
+            judged = stored is not None and stored.verdict != "not judged"
+            results.append(
+                replace(stored, why=STORED) if stored and judged else unjudged(claim, why)
+            )
+    return tuple(results)
+
+
+def open_run(
+    name: str, scale: str = "cpu", *, runs: str | Path | None = None, again: bool = False
+) -> Outcome:
+    """Return a finished run by its recipe, its hash or its folder.
+
+    Args:
+        name: A recipe (its last part is enough where only one has that), the first letters of a
+            run's hash, the run's folder or page, or ``last``: the newest finished run.
+        scale: Scale of the run, if a recipe is given.
+        runs: Folder of all runs.
+        again: Whether it is judged and drawn again, as this version does; nothing is trained.
+    """
+    from inweights.experiments.engine.outcome import refresh
+
+    with suppress(OSError, ValueError, IndexError):  # what is no path is a name
+        path = unquote(name[7:]) if name.startswith("file://") else name
+        place = Path(path.removesuffix("page.html")).resolve(strict=True)
+        if (place / CONFIG).is_file():
+            name, runs = place.name, place.parents[2]
+    store = RunStore(runs)
+    complete = (folder for folder in store if folder.complete)
+    if name == "last":
+        if newest := next(complete, None):
+            return _open(newest, again=again)
+        raise ConfigError(f"there is no finished run in {store.root}; try 'inweights demo'")
+    if name.startswith((_STUDY, _TRAINING)):
+        if own := next((one for one in complete if one.config.get("recipe") == name), None):
+            return _open(own, again=again)
+        study = name.startswith(_STUDY)
+        command = "sweep FILE.toml" if study else "compare-training FACTS --model M"
+        raise ConfigError(f"{name} has not been run yet; run it with 'inweights {command}'")
+    if name in recipe_names() or not _is_run(name, store):
+        outcome = find(name, scale, runs=runs)
+        if outcome is None:
+            whole = full_name(name)
+            for folder in store.of(whole):
+                if folder.complete and folder.config.get("scale") == scale:
+                    raise ConfigError(
+                        f"{whole} was only run at scale '{scale}' with other settings or seeds; "
+                        f"to see the newest: inweights show {shlex.quote(folder.path.name)}"
+                    )
+            raise ConfigError(
+                f"{whole} has not run at scale '{scale}' yet; "
+                f"'inweights run {whole} --scale {scale}'"
+            )
+        if again:
+            refresh(outcome.recipe, outcome.folder, add_page)
+            return find(name, scale, runs=runs) or outcome
+        return outcome
+    matches = [folder for folder in store if folder.path.name.startswith(name)]
+    if len(matches) > 1:
+        raise ConfigError(f"'{name}' fits {len(matches)} runs; give more letters of the hash")
+    if not matches[0].complete:
+        raise ConfigError(f"the run {matches[0].path.name} is not finished; run its command again")
+    return _open(matches[0], again=again)
+
+
+def _open(folder: RunFolder, *, again: bool) -> Outcome:
+    from inweights.experiments.engine.outcome import load, refresh
+    from inweights.experiments.studies.settle import of_folder
+
+    home = folder.config.get("recipe")
+    if not isinstance(home, str):
+        raise ConfigError(f"{folder.path} does not state its recipe; run it again")
+    if home.startswith(_STUDY):
+        from inweights.experiments.studies.study import study_recipe
+
+        recipe = study_recipe(home, folder.config.get("settings", {}))
+    elif home.startswith(_TRAINING):
+        from inweights.actions.training import training_recipe
+
+        recipe = training_recipe(home, folder.config.get("settings", {}))
+    elif home in recipe_names():
+        recipe = of_folder(stated(get_recipe(home), str(folder.config.get("scale"))), folder)
+    else:
+        raise _of_a_plugin(home, folder)
+    return refresh(recipe, folder, add_page) if again else load(recipe, folder)
+
+
+def _is_run(name: str, store: RunStore) -> bool:
+    """Whether a name stands for a run; where it is no recipe's either, the error says more."""
+    if len(name) > 1 and any(folder.path.name.startswith(name) for folder in store):
+        return True
+    try:
+        full_name(name)
+    except ConfigError as error:
+        for folder in store.of(name):  # it has run, and its plugin is not known
+            raise _of_a_plugin(name, folder) from None
+        folders = [folder.path.name for folder in store if folder.complete]
+        if set(name) <= set("0123456789abcdef"):
+            raise unknown_name("run", name, folders, hint="'inweights runs' lists them.") from None
+        raise error from None
+    return False
+
+
+def _of_a_plugin(name: str, folder: RunFolder) -> ConfigError:
+    """The error for a recipe of a plugin, whose code runs if named; what a file says is quoted."""
+    words = [f"--plugin {shlex.quote(plugin)}" for plugin in remembered(folder)]
+    hint = f"add {' '.join(words)}" if words else "name its module with --plugin"
+    return ConfigError(f"{name} is a recipe of a plugin, whose code runs if you name it: {hint}")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs side by side.
+
+    Attributes:
+        runs: Both.
+        settings: Settings that differ, by their path, with both values; ``None`` where there is
+            none.
+        claims: Every claim of either, by its id, with both results.
+    """
+
+    runs: tuple[Outcome, Outcome]
+    settings: Mapping[str, tuple[Any, Any]]
+    claims: Mapping[str, tuple[ClaimResult | None, ClaimResult | None]]
+
+
+def compare(first: Outcome, second: Outcome) -> Comparison:
+    """Lay two runs side by side: their verdicts, and the settings in which they differ."""
+    own = [
+        _flat(run.settings)
+        | {"recipe": run.recipe.name, "scale": run.scale, "seeds": written(run.seeds)}
+        for run in (first, second)
+    ]
+    settings = {key: both for key, both in _beside(*own).items() if both[0] != both[1]}
+    claims = _beside(*({claim.id: claim for claim in one.claims} for one in (first, second)))
+    return Comparison((first, second), settings, claims)
+
+
+def _beside(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """The values that two mappings have for each key of either."""
+    return {key: (one.get(key), other.get(key)) for key in {**one, **other}}
+
+
+def _flat(values: Any, path: str = "") -> dict[str, Any]:
+    if not isinstance(values, Mapping) or not values:
+        return {path: values}
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        flat |= _flat(value, f"{path}.{key}" if path else key)
+    return flat

@@ -1,0 +1,247 @@
+"""The board: the verdict on every claim of a ledger, from its scores alone."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from msgspec import structs
+
+from inweights.actions.ledger.lines import (
+    BY_MEAN,
+    LEDGER,
+    Earlier,
+    Entry,
+    JudgedLine,
+    Ledger,
+    Stated,
+    Withdrawn,
+    read_ledger,
+)
+from inweights.actions.ledger.scores import numbers_in, read_scores, with_rows
+from inweights.experiments.grammar.claim import RELIABLE, Claim, ClaimResult
+from inweights.experiments.grammar.score import ROUNDING, Numbers, Rounding
+from inweights.experiments.grammar.verdict import (
+    closeness,
+    decide,
+    first_seeds,
+    lies,
+    span_of,
+    unjudged,
+)
+from inweights.support.intervals import ALPHA, alpha_of, version_alpha
+from inweights.support.showing import Card, Carded
+
+
+@dataclass(frozen=True, repr=False)
+class Board(Carded):
+    """Every claim with its verdict, and what it follows from."""
+
+    scale: str
+    claims: tuple[ClaimResult, ...]
+    withdrawn: tuple[Withdrawn, ...]
+    ledger_lines: Ledger
+    scores: pl.DataFrame
+
+    def _card(self) -> Card:
+        verdicts = Counter((c.id.split("/")[0], c.verdict) for c in self.claims)
+        rows = [(*key, count) for key, count in verdicts.items()]
+        about = {"claims": len(self.claims), "withdrawn": len(self.withdrawn)}
+        return Card(f"Board at scale {self.scale}", about, ("paper", "verdict", "claims"), rows)
+
+    @property
+    def verdicts(self) -> pl.DataFrame:
+        """The claims as a frame, a row each."""
+        rows = [structs.asdict(claim) | {"target": claim.target.text} for claim in self.claims]
+        return pl.DataFrame([{n: v for n, v in row.items() if n != "earlier"} for row in rows])
+
+    @property
+    def ledger(self) -> pl.DataFrame:
+        """The ledger as a frame, a row for each line about a claim."""
+        names = ("date", "scale", "version", "verdict", "seeds", "why", "commit", "hash", "block")
+        return pl.DataFrame(
+            [
+                {"kind": line.__struct_config__.tag, "claim": line.key.partition(" ")[0]}
+                | {name: getattr(line, name, None) for name in names}
+                for line in self.ledger_lines.lines
+                if line.key
+            ],
+            infer_schema_length=None,
+        )
+
+    @property
+    def false_at_most(self) -> float:
+        """How many of the papers' verdicts are expected to be wrong, at most.
+
+        An interval misses on each side with half of its error; a further interim analysis adds half
+        of the first's.
+        """
+        return sum(
+            (1 if None in (c.target.least, c.target.most) else 2) * 0.75 * version_alpha(c.version)
+            for c in _tested(self.claims)
+        )
+
+
+def read_board(
+    results: Path,
+    scale: str,
+    only: Iterable[str] | None = None,
+    more: Iterable[Mapping[str, Any]] = (),
+) -> Board:
+    """Return the verdicts that ledger and scores of a folder give; nothing is run or loaded.
+
+    ``more`` are rows of scores that the folder does not hold yet.
+    """
+    ledger, scores = read_ledger(results / LEDGER), with_rows(read_scores(results), more)
+    homes = None if only is None else set(only)
+    standing = [(e.stated, e) for _, e in ledger.of_scale(scale) if e.stated and e.claim]
+    claims = [_result(e, stated, e.claim or stated.claim, scores) for stated, e in standing]
+    place = {line.claim.id: n for n, line in enumerate(ledger.statements)}
+    first: dict[str, int] = {}
+    for name, n in place.items():
+        first.setdefault(name.rpartition("/")[0], n)
+    claims.sort(key=lambda claim: (first[claim.id.rpartition("/")[0]], place[claim.id]))
+    withdrawn = [e.withdrawn for _, e in ledger.of_scale(scale) if e.withdrawn]
+    shown = [c for c in holm(claims) if homes is None or c.id.rpartition("/")[0] in homes]
+    gone = [w for w in withdrawn if homes is None or w.name.rpartition("/")[0] in homes]
+    return Board(scale, tuple(shown), tuple(gone), ledger, scores)
+
+
+def _result(entry: Entry, stated: Stated, claim: Claim, scores: pl.DataFrame) -> ClaimResult:
+    numbers = numbers_in(scores, stated)
+    if not numbers.cases and numbers.why == "no scores yet":
+        result = unjudged(claim, "stated, and not run yet")
+    else:
+        alpha = version_alpha(stated.version)
+        first = first_seeds(claim, stated.seeds, alpha)
+        alpha = alpha_of(numbers.fewest, first, stated.version)
+        share = _rounding(entry, numbers.fewest)
+        result = decide(claim, numbers, alpha=alpha, minimum=first, rounding=share)
+        decided = result.verdict in ("reproduced", "consistent", "not reproduced")
+        if decided and not claim.score.exact:
+            agrees = result.verdict != "not reproduced"
+            spent = least_alpha(claim, numbers, agrees, share) / alpha
+            result = structs.replace(result, p=min(1.0, spent * ALPHA))
+    earlier = _earlier(entry, result, stated.version)
+    return structs.replace(result, version=stated.version, earlier=earlier)
+
+
+def _rounding(entry: Entry, seeds: int) -> float:
+    """How near to an edge lies on it: a verdict that was given stands until there are more seeds.
+
+    Older verdicts were compared to the last bit. Their numbers are in single precision, so that
+    another comparison would give some of them, on the same seeds, other counts.
+    """
+    given = entry.judged_anew
+    return given.rounding if given and given.seeds >= seeds else ROUNDING
+
+
+def _earlier(entry: Entry, now: ClaimResult, version: int) -> tuple[str, ...]:
+    """What became of earlier versions, and of this one where the rule of before says otherwise."""
+    last: dict[str, JudgedLine | Earlier] = {}
+    for line in entry.lines:
+        if isinstance(line, JudgedLine | Earlier) and line.version < version:
+            last[f"version {line.version}"] = line
+        elif isinstance(line, Earlier) and line.verdict != now.verdict:
+            last |= {} if line.verdict == "reproduced" and now.agrees else {BY_MEAN: line}
+    return tuple(f"{which}: {line.verdict}, {line.date}" for which, line in last.items())
+
+
+def verdict_lines(board: Board, date: str) -> list[JudgedLine]:
+    """Return a line for each verdict that the ledger does not hold yet."""
+    lines = []
+    for claim in board.claims:
+        if claim.verdict == "not judged" and not claim.replicates:
+            continue
+        known = board.ledger_lines.entry(claim.id, board.scale).judged_anew
+        size = found.verdict if (found := closeness(claim)) else ""
+        now = (claim.verdict, claim.replicates, size)
+        if known and (known.verdict, known.seeds, known.size) == now:
+            continue
+        own = board.scores.filter(pl.col("claim") == claim.id, pl.col("version") == claim.version)
+        same = ("version", "verdict", "measured", "low", "high", "hits")
+        line = JudgedLine(
+            date=date,
+            name=claim.id,
+            scale=board.scale,
+            seeds=claim.replicates,
+            size=size,
+            rounding=_rounding(board.ledger_lines.entry(claim.id, board.scale), claim.replicates),
+            environment=own["environment"][-1],
+            **{name: getattr(claim, name) for name in same},
+        )
+        lines.append(line)
+    return lines
+
+
+def holm(claims: Sequence[ClaimResult]) -> list[ClaimResult]:
+    """Mark the papers' verdicts that hold together.
+
+    With all of those, one or more are wrong once in twenty times at most (Holm, *A simple
+    sequentially rejective multiple test procedure*, Scandinavian Journal of Statistics 6, 1979).
+    """
+    ranked = sorted(_tested(claims), key=lambda claim: claim.p or 0.0)
+    together: set[str] = set()
+    for place, claim in enumerate(ranked):
+        if (claim.p or 0.0) > ALPHA / (len(ranked) - place):
+            break
+        together.add(claim.id)
+    return [structs.replace(claim, together=claim.id in together) for claim in claims]
+
+
+def _tested(claims: Iterable[ClaimResult]) -> list[ClaimResult]:
+    return [c for c in claims if c.p is not None and c.source != "ours" and not c.check]
+
+
+def least_alpha(
+    claim: Claim, numbers: Numbers, reproduced: bool, rounding: float = ROUNDING
+) -> float:
+    """The smallest error probability with which a claim would have the same verdict.
+
+    All cases have to hold; where one fails, it is one of several. ``rounding`` is as for
+    :func:`~inweights.experiments.grammar.verdict.decide`.
+    """
+    near = Rounding(rounding, max(claim.score.size, numbers.size))
+    cases = [list(case.values()) for case in numbers.cases.values()]
+    every = [_least(claim, values, reproduced, near) for values in cases]
+    return max(every) if reproduced else min(1.0, len(every) * min(every))
+
+
+def _least(claim: Claim, values: Sequence[float], reproduced: bool, rounding: Rounding) -> float:
+    target, count = claim.target, len(values)
+    below = sum(target.falls_short(value, rounding) for value in values)
+    above = sum(target.exceeds(value, rounding) for value in values)
+    if claim.judged == "mean":
+        return _least_of_mean(claim, values, reproduced, rounding)
+    if claim.judged == "reliable":
+        missed, share = below + above, 1 - RELIABLE
+        tail = _at_most(missed, count, share)
+        if not reproduced:
+            tail = 1 - _at_most(missed - 1, count, share)
+    else:
+        most = max(below, above)
+        tail = _at_most(most if reproduced else count - most, count, 0.5)
+    return min(1.0, 2 * tail)
+
+
+def _at_most(hits: int, count: int, share: float) -> float:
+    return math.fsum(
+        math.comb(count, k) * share**k * (1 - share) ** (count - k) for k in range(hits + 1)
+    )
+
+
+def _least_of_mean(
+    claim: Claim, values: Sequence[float], reproduced: bool, rounding: Rounding
+) -> float:
+    """By halving, on a scale of powers of ten."""
+    low, high = -12.0, 0.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        _, least, most = span_of(claim, values, 10**middle)
+        wanted = "reproduced" if reproduced else "not reproduced"
+        same = lies(claim.target, least, most, rounding) == wanted
+        low, high = (low, middle) if same else (middle, high)
+    return 10**high

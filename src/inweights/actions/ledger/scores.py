@@ -1,0 +1,104 @@
+"""The scores of claims: a row for each claim, version, case and seed, in Parquet files by paper."""
+
+import io
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from inweights.actions.ledger.lines import BLOCK, Stated
+from inweights.errors import DataError
+from inweights.experiments.grammar.score import Numbers
+from inweights.support.limits import check_file
+from inweights.support.publish import publish_file
+
+#: Folder of the scores, in the folder of results.
+SCORES = "scores"
+#: ``number`` is null, and ``why`` says the reason, where a run gave none.
+SCHEMA = pl.Schema(
+    {
+        "claim": pl.String,
+        "scale": pl.String,
+        "version": pl.Int32,
+        "case": pl.String,
+        "seed": pl.Int64,
+        "number": pl.Float64,
+        "why": pl.String,
+        "environment": pl.String,
+    }
+)
+_KEY = ["claim", "scale", "version", "case", "seed"]
+
+
+def read_scores(results: Path) -> pl.DataFrame:
+    """Return all scores of a folder of results; none where there are none."""
+    parts = [_read(file) for file in sorted((results / SCORES).glob("*.parquet"))]
+    return pl.concat(parts) if parts else pl.DataFrame(schema=SCHEMA)
+
+
+def _read(file: Path) -> pl.DataFrame:
+    check_file(file)
+    try:
+        return pl.read_parquet(file, glob=False).select(SCHEMA.names()).cast(SCHEMA)
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        why = str(error).partition("\n")[0]
+        raise DataError(f"{file} does not hold scores: {why}; restore it") from None
+
+
+def with_rows(scores: pl.DataFrame, rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    """Return scores with further rows; those that are there stay as they are."""
+    new = pl.DataFrame(list(rows), schema=SCHEMA)
+    return pl.concat([scores, new]).unique(_KEY, keep="first", maintain_order=True)
+
+
+def add_scores(results: Path, rows: Iterable[Mapping[str, Any]]) -> int:
+    """Add scores; those that are there stay as they are, so that no seed can be tried twice."""
+    new = pl.DataFrame(list(rows), schema=SCHEMA)
+    added = 0
+    for (paper,), part in new.group_by(pl.col("claim").str.split("/").list.first()):
+        file = results / SCORES / f"{paper}.parquet"
+        known = _read(file) if file.exists() else pl.DataFrame(schema=SCHEMA)
+        every = with_rows(known, part.iter_rows(named=True))
+        added += every.height - known.height
+        if every.height > known.height:
+            content = io.BytesIO()
+            every.sort(_KEY).write_parquet(content, compression="zstd", statistics=False)
+            publish_file(file, content.getvalue())
+    return added
+
+
+def rows_of(
+    stated: Stated, numbers: Numbers, seeds: Iterable[int], environment: str
+) -> list[dict[str, Any]]:
+    """Return the rows of a claim: its numbers, or for each seed why there is none."""
+    about = {"claim": stated.claim.id, "scale": stated.scale, "version": stated.version}
+    about |= {"environment": environment}
+    if numbers.why:
+        return [{**about, "case": "", "seed": s, "number": None, "why": numbers.why} for s in seeds]
+    return [
+        {**about, "case": case, "seed": seed, "number": number, "why": None}
+        for case, of_seeds in numbers.cases.items()
+        for seed, number in of_seeds.items()
+    ]
+
+
+def numbers_in(scores: pl.DataFrame, stated: Stated) -> Numbers:
+    """Return the numbers of a claim's own version: on the seeds of its block, without a gap.
+
+    A seed beyond a gap does not count, so that none can be left out.
+    """
+    rows = scores.filter(
+        pl.col("claim") == stated.claim.id,
+        pl.col("scale") == stated.scale,
+        pl.col("version") == stated.version,
+    )
+    if reasons := rows["why"].drop_nulls().unique(maintain_order=True).to_list():
+        return Numbers(why=reasons[0])
+    cases: dict[str, dict[int, float]] = {}
+    for case, seed, number in rows.sort("seed").select("case", "seed", "number").iter_rows():
+        of_seeds = cases.setdefault(case, {})
+        if stated.claim.score.exact or seed == stated.block * BLOCK + len(of_seeds):
+            of_seeds[seed] = number
+    cases = {case: of_seeds for case, of_seeds in cases.items() if of_seeds}
+    return Numbers(cases) if cases else Numbers(why="no scores yet")

@@ -1,0 +1,136 @@
+"""Stating claims: which are new, which changed, and on which seeds they will be judged."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from inweights.actions.ledger.lines import (
+    BLOCK,
+    Entry,
+    Ledger,
+    Line,
+    Reworded,
+    RuleChange,
+    Stated,
+    Withdrawn,
+)
+from inweights.config import digest
+from inweights.errors import ConfigError, check_names
+from inweights.experiments.engine.plan import asked_of
+from inweights.experiments.grammar.claim import Claim
+from inweights.experiments.grammar.recipe import Recipe
+from inweights.experiments.grammar.verdict import printed_number
+
+
+def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
+    """Return a hash of all that can move the number or the verdict of each claim.
+
+    That is its score, target and rule, how many seeds are stated, the recipe's version, and the
+    keys of everything that the recipe trains and measures at the scale: settings, and raised
+    versions of world, model, learner and probe. Words are not part of it; source, protocol and
+    printed number are not either, and are compared beside it (:func:`stands`).
+    """
+    settings, _, _ = recipe.resolve(scale, seeds=1)
+    work = asked_of(recipe.plan(settings), [0], recipe.version)
+    plan = digest([[one.name, *one.place, one.labels] for one in work.asked])
+    return {
+        claim.id: digest([_score(claim), recipe.seeds[scale], recipe.version, plan], 16)
+        for claim in recipe.claims
+    }
+
+
+def stands(entry: Entry, claim: Claim, now: str) -> bool:
+    """Whether a ledger holds a claim as it would be judged, and for whom; ``now`` is its hash."""
+    if entry.stated is None or entry.claim is None or entry.stated.hash != now:
+        return False
+    known, here = (
+        (one.source, one.check, one.protocol, one.close, printed_number(one.published))
+        for one in (entry.claim, claim)
+    )
+    return known == here
+
+
+def _score(claim: Claim) -> list[object]:
+    score, target = claim.score, claim.target
+    rows = [  # numbers as they are read back: 1 is 1.0
+        sorted((n, v if isinstance(v, bool | str) else float(v)) for n, v in part.items())
+        for part in (score.where, score.minus)
+    ]
+    where = [score.table, score.column, *rows, list(score.each)]
+    return [*where, score.bounds, score.exact, target.least, target.most, claim.judged]
+
+
+def state(
+    recipes: Iterable[Recipe], scale: str, ledger: Ledger, date: str, anew: str = ""
+) -> list[Line]:
+    """Return the lines that the claims of recipes need: new ones, new versions, and other words.
+
+    All that is stated at once shares one block of seeds, which no claim was stated on before, so
+    that runs are shared between recipes, and nobody has seen a number of it.
+
+    ``anew`` says why every claim is stated anew that was not judged as it stands, if it is: on one
+    new block, as the same version where score, target and rule are the same. For a change of the
+    whole library before a run, such as other rounding, which favours no claim.
+    """
+    block, lines = ledger.next_block, list[Line]()
+    if anew:
+        lines.append(RuleChange(date=date, says=f"Claims not judged yet are stated anew: {anew}"))
+    for recipe in recipes:
+        if scale not in recipe.scales:
+            continue
+        now = hashes(recipe, scale)
+        for name, entry in ledger.of_scale(scale):
+            home = name.rpartition("/")[0]
+            if home == recipe.name and name not in now and not entry.withdrawn:
+                raise ConfigError(
+                    f"{name} is in the ledger, and {home} states it no longer; "
+                    f"'inweights claims withdraw {name} --why …' first"
+                )
+        for claim in recipe.claims:
+            entry = ledger.entry(claim.id, scale)
+            about: dict[str, Any] = {"date": date, "claim": claim, "scale": scale}
+            known = entry.claim
+            open_one = bool(anew) and entry.stated is not None and entry.judged_anew is None
+            if open_one or not stands(entry, claim, now[claim.id]):
+                kept = open_one and known and _score(known) == _score(claim)
+                about |= {"version": entry.version + (not kept), "seeds": recipe.seeds[scale]}
+                lines.append(Stated(**about, block=block, hash=now[claim.id]))
+            elif known and known != claim:  # in words alone
+                lines.append(Reworded(**about, before=known.text))
+    return lines
+
+
+def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> Withdrawn:
+    """Return the line that takes a claim back. It stays on the board, in a section of its own."""
+    standing = {one: entry for one, entry in ledger.of_scale(scale) if not entry.withdrawn}
+    check_names("claim", [name], standing, hint="The ledger has no other.")
+    if not why.strip():
+        raise ConfigError("say why the claim is withdrawn: --why 'the score measures …'")
+    entry = standing[name]
+    last = entry.verdict
+    return Withdrawn(
+        date=date,
+        name=name,
+        scale=scale,
+        version=entry.version,
+        text=entry.claim.text if entry.claim else getattr(last, "text", ""),
+        verdict=last.verdict if last else "not judged",
+        why=why,
+    )
+
+
+def on_its_block(recipe: Recipe, scale: str, ledger: Ledger) -> Recipe:
+    """Return a recipe with the seeds and versions that a ledger gives its claims.
+
+    Its seeds count on from the newest block that one of its claims is stated on. A claim that the
+    ledger does not hold as it is has no version, and is not judged. A recipe of which the ledger
+    knows nothing is returned as it is.
+    """
+    entries = [(claim, ledger.entry(claim.id, scale)) for claim in recipe.claims]
+    if scale not in recipe.scales or not any(entry.stated for _, entry in entries):
+        return recipe
+    now = hashes(recipe, scale)
+    held = [e.stated for claim, e in entries if e.stated and stands(e, claim, now[claim.id])]
+    versions = {line.claim.id: line.version for line in held}
+    first = max(line.block for line in held) * BLOCK if held else recipe.first_seed
+    return replace(recipe, versions=versions, first_seed=first)

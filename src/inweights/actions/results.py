@@ -1,0 +1,259 @@
+"""Results that are kept with the code: the ledger of claims, their scores, and the board."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import defaultdict
+from collections.abc import Container, Iterator
+from dataclasses import replace
+from datetime import datetime
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inweights.actions.ledger.lines import BLOCK, LEDGER, Ledger, Line, ledger_of, read_ledger
+from inweights.errors import ConfigError, FolderError, InweightsError, unknown_name
+from inweights.experiments.grammar.verdict import is_open
+from inweights.recipes import get_recipe, recipes_like
+from inweights.runs import RunFolder, RunStore, read_json
+from inweights.runs.environment import file_at
+
+if TYPE_CHECKING:
+    from inweights.actions.ledger.board import Board
+    from inweights.experiments.grammar.claim import ClaimResult
+    from inweights.experiments.grammar.recipe import Recipe
+    from inweights.experiments.studies.settle import Kept
+    from inweights.support.progress import Progress
+
+
+def results_root() -> Path:
+    """Return where results are kept: ``$INWEIGHTS_RESULTS``, or ``results`` in this folder."""
+    return Path(os.environ.get("INWEIGHTS_RESULTS", "results"))
+
+
+def stored_root() -> Path:
+    """Return where results are read: :func:`results_root`, or what came with the library."""
+    own, package = results_root(), Path(__file__).parents[1]
+    if "INWEIGHTS_RESULTS" in os.environ:
+        return own
+    places = (own, package / "results", package.parents[1] / "results")
+    return next((place for place in places if (place / LEDGER).exists()), own)
+
+
+def board(scale: str = "cpu", *, only: str = "", results: str | Path | None = None) -> Board:
+    """Return the verdict on every claim that the ledger holds, from the ledger and the scores.
+
+    Nothing is run. ``board().verdicts``, ``.ledger`` and ``.scores`` are polars frames.
+
+    Args:
+        scale: Of the runs.
+        only: Recipes whose name contains this.
+        results: Folder of the results; :func:`stored_root` if left out.
+
+    Raises:
+        ConfigError: ``results`` has no ledger.
+        DataError: Ledger or scores are damaged.
+    """
+    from inweights.actions.ledger.board import read_board
+
+    place = stored_root() if results is None else Path(results)
+    if results is not None and not (place / LEDGER).exists():
+        raise ConfigError(f"{place} has no {LEDGER}; name a folder of results, such as 'results'")
+    return read_board(place, scale, recipes_like(only) if only else None)
+
+
+def state(
+    scale: str = "cpu",
+    *,
+    only: str = "",
+    anew: str = "",
+    results: str | Path | None = None,
+    progress: Progress | None = None,
+) -> list[Line]:
+    """Add to the ledger what the claims need, and return the lines: claims, versions, other words.
+
+    Arguments are as for :func:`board`. ``anew`` says why all claims are stated anew that were not
+    judged as they stand, if they are; ``progress`` is told of recipes.
+    """
+    from inweights.actions.ledger.stating import state as lines_of
+
+    if anew and only:
+        raise ConfigError("--anew states all claims; it cannot be asked of some recipes")
+    path, ledger = _open(results)
+    names = recipes_like(only)
+
+    def chosen() -> Iterator[Recipe]:
+        for done, name in enumerate(names):
+            if progress:
+                progress(done, len(names), name)
+            yield get_recipe(name)
+
+    lines = lines_of(chosen(), scale, ledger, _today(), anew)
+    ledger.add(path, lines)
+    return lines
+
+
+def withdraw(
+    claim: str, why: str, scale: str = "cpu", *, results: str | Path | None = None
+) -> Line:
+    """Take a claim back: it is judged no longer, and stays on the board with its last verdict."""
+    from inweights.actions.ledger.stating import withdraw as line_of
+
+    path, ledger = _open(results)
+    line = line_of(claim, scale, why, ledger, _today())
+    ledger.add(path, [line])
+    return line
+
+
+def history(claim: str, scale: str = "cpu", *, results: str | Path | None = None) -> list[Line]:
+    """Return every line of the ledger about a claim, the oldest first."""
+    _, ledger = _open(stored_root() if results is None else results)
+    known = dict(ledger.of_scale(scale))
+    found = [name for name in known if claim in (name, name.rpartition("/")[2])]
+    if len(found) != 1:
+        raise unknown_name("claim", claim, known, hint="The ledger lists them by their full name.")
+    return known[found[0]].lines
+
+
+def stated(recipe: Recipe, scale: str) -> Recipe:
+    """Return a recipe with the seeds and versions of the committed ledger, if there is a ledger."""
+    path = results_root() / LEDGER
+    if scale == "smoke" or not path.exists():
+        return recipe
+    from inweights.actions.ledger.stating import on_its_block
+
+    committed = _read_at("HEAD", path)  # none without git
+    return on_its_block(recipe, scale, committed or _open(path.parent)[1])
+
+
+def record(
+    scale: str = "cpu",
+    *,
+    only: str = "",
+    runs: str | Path | None = None,
+    results: str | Path | None = None,
+) -> int:
+    """Add the scores of the runs on this disk to the results, and the verdicts to the ledger.
+
+    A claim counts where its line was committed before the run began; others are named, with the
+    reason. Seeds that are there already stay as they are. Returns how many scores were new.
+    """
+    from inweights.actions.ledger.board import verdict_lines
+    from inweights.actions.ledger.scores import add_scores
+
+    path, ledger = _open(results)
+    store, rows = RunStore(runs), list[dict[str, Any]]()
+    for name in recipes_like(only):
+        if store.has(name):
+            rows += _rows(get_recipe(name), scale, store, path, ledger)
+    added = add_scores(path.parent, rows)
+    ledger.add(path, verdict_lines(board(scale, results=path.parent), _today()))
+    return added
+
+
+def open_parts(
+    scale: str, *, only: str = "", runs: str | Path | None = None, results: str | Path
+) -> Iterator[tuple[Recipe, Kept]]:
+    """Return each recipe that has open claims on the board, and what judges these.
+
+    They are judged by the scores of the results together with the runs on this disk. A recipe comes
+    once for each block of seeds on which such claims are stated.
+    """
+    from inweights.actions.ledger.board import read_board
+
+    path, ledger = _open(results)
+    store = RunStore(runs)
+
+    def judged(recipe: Recipe, names: Container[str]) -> list[ClaimResult]:
+        rows = _rows(recipe, scale, store, path, ledger) if store.has(recipe.name) else ()
+        claims = read_board(path.parent, scale, [recipe.name], rows).claims
+        return [claim for claim in claims if claim.id in names]
+
+    parts = defaultdict[tuple[str, int], list[str]](list)
+    for claim in board(scale, only=only, results=results).claims:
+        if is_open(claim) and (line := ledger.entry(claim.id, scale).stated):
+            parts[claim.id.rpartition("/")[0], line.block].append(claim.id)
+    for (name, block), names in parts.items():
+        recipe = replace(stated(get_recipe(name), scale), first_seed=block * BLOCK)
+        yield recipe, partial(judged, recipe, names)
+
+
+def _rows(
+    recipe: Recipe, scale: str, store: RunStore, path: Path, ledger: Ledger
+) -> Iterator[dict[str, Any]]:
+    """The scores of a recipe's runs, those with the most seeds first."""
+    from inweights.actions.ledger.scores import rows_of
+    from inweights.actions.ledger.stating import on_its_block
+    from inweights.experiments.engine.outcome import load
+    from inweights.experiments.grammar.score import numbers_of
+    from inweights.experiments.studies.settle import of_folder, own_folders
+
+    held = on_its_block(recipe, scale, ledger)
+    blocks = {
+        line.block: line
+        for claim in recipe.claims
+        if (line := ledger.entry(claim.id, scale).stated) and claim.id in (held.versions or {})
+    }
+    for block in blocks:
+        for folder in own_folders(recipe, scale, store, block * BLOCK, further=True):
+            try:
+                part = of_folder(recipe, folder)
+                tables = load(part, folder).tables
+            except InweightsError as error:
+                warnings.warn(f"{folder.path} is left out: {error}", stacklevel=3)
+                continue
+            before, why, where = _ledger_of_run(folder, path)
+            if why:
+                warnings.warn(f"{folder.path} is left out: {why}", stacklevel=3)
+                continue
+            for claim in part.claims:
+                line = ledger.entry(claim.id, scale).stated
+                if line is None or line.block != block or claim.id not in (held.versions or {}):
+                    continue
+                known = before.entry(claim.id, scale).stated if before else None
+                if known and (known.hash, known.block) == (line.hash, line.block):
+                    found = numbers_of(claim.score, tables, claim.id)
+                    yield from rows_of(line, found, folder.seeds, where)
+                else:
+                    warnings.warn(
+                        f"{claim.id} is left out: it was stated after the commit of its run",
+                        stacklevel=3,
+                    )
+
+
+def _ledger_of_run(folder: RunFolder, path: Path) -> tuple[Ledger | None, str, str]:
+    """The ledger at the commit that a run is of, or why there is none; and where it ran."""
+    try:
+        about = read_json(folder.path / "environment.json", dict[str, Any])
+    except FolderError as error:
+        return None, str(error), ""
+    own = about.get("repositories", {}).get("inweights", {})
+    commit = str(own.get("commit", ""))
+    torch = about.get("packages", {}).get("torch", "")
+    where = f"{about.get('processor', '?')}, torch {torch}, commit {commit[:10]}"
+    if not commit:
+        return None, "its run does not say its commit: run it in a checkout, with git", where
+    if own.get("clean") is False:
+        return None, "its run was made with changes that were not committed", where
+    ledger = _at(commit, path)
+    if ledger is None:
+        return None, f"the commit {commit[:10]} of its run has no ledger here", where
+    return ledger, "", where
+
+
+def _read_at(commit: str, path: Path) -> Ledger | None:
+    content = file_at(commit, path)
+    return None if content is None else ledger_of(content, f"{path} at {commit[:10]}")
+
+
+_at = lru_cache(maxsize=16)(_read_at)
+
+
+def _open(results: str | Path | None) -> tuple[Path, Ledger]:
+    path = (results_root() if results is None else Path(results)) / LEDGER
+    return path, read_ledger(path)
+
+
+def _today() -> str:
+    return datetime.now().astimezone().date().isoformat()

@@ -1,0 +1,77 @@
+"""Files to start from: examples, and a world, probe, recipe or study of one's own."""
+
+import keyword
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+from inweights.errors import ConfigError, WriteError, check_names
+from inweights.support.publish import publish_file
+
+#: What :func:`new` writes.
+KINDS = ("recipe", "world", "probe", "study")
+_PLACE = files("inweights.actions") / "examples"
+
+
+def examples(folder: str | Path = "examples") -> list[Path]:
+    """Write ``facts.csv``, ``edges.csv`` and ``study.toml``, and return their paths."""
+    texts = {one.name: one.read_text("utf-8") for one in _PLACE.iterdir() if one.is_file()}
+    return _write(Path(folder), texts)
+
+
+def new(kind: str, name: str, folder: str | Path = ".") -> list[Path]:
+    """Write a file that works, and its test, to be changed to one's own needs.
+
+    Args:
+        kind: ``recipe``, ``world``, ``probe`` or ``study``.
+        name: Its name: small letters, digits and hyphens.
+        folder: Where the files are written.
+
+    Returns:
+        Their paths; a study has no test.
+
+    Raises:
+        ConfigError: The kind is unknown, the name does not fit, or a file is there already.
+        WriteError: The folder cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> [path.name for path in new("world", "my-town", tempfile.mkdtemp())]
+        ['my_town.py', 'test_my_town.py']
+    """
+    check_names("kind", [kind], KINDS)
+    module = name.replace("-", "_")
+    if not re.fullmatch(r"[a-z][a-z0-9-]{0,60}", name) or keyword.iskeyword(module):
+        raise ConfigError(
+            f"'{name}' cannot be the name of a {kind}: begin with a small letter, go on with small "
+            "letters, digits and hyphens, as in my-town"
+        )
+    if kind == "study":
+        return _write(Path(folder), {f"{name}.toml": (_PLACE / "study.toml").read_text("utf-8")})
+    title = "".join(word.capitalize() for word in name.split("-"))
+    about = {"name": name, "module": module, "function": module, "title": title}
+    parts = {f"{module}.py": f"{kind}.py.txt", f"test_{module}.py": f"test_{kind}.py.txt"}
+    return _write(
+        Path(folder),
+        {
+            file: Template((_PLACE / "new" / part).read_text("utf-8")).substitute(about)
+            for file, part in parts.items()
+        },
+    )
+
+
+def _write(folder: Path, texts: Mapping[str, str]) -> list[Path]:
+    """Write files that are not there yet: all of them, or none."""
+    paths = {folder / name: text for name, text in sorted(texts.items())}
+    for path in paths:
+        if path.exists() or path.is_symlink():
+            raise ConfigError(f"{path} exists already; choose another name, or move it away")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, text in paths.items():
+            publish_file(path, text.encode())
+    except OSError as error:
+        raise WriteError(f"cannot write to {folder}: {error.strerror or error}") from error
+    return list(paths)

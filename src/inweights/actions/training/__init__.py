@@ -1,0 +1,15 @@
+"""Ways to give a language model a user's facts, compared at equal tokens on the same questions."""
+
+from inweights.actions.training.comparison import training_recipe
+from inweights.actions.training.settings import WAYS, TrainingSettings
+from inweights.actions.training.teaching import Size, prepare, sizes, teach_and_ask
+
+__all__ = [
+    "WAYS",
+    "Size",
+    "TrainingSettings",
+    "prepare",
+    "sizes",
+    "teach_and_ask",
+    "training_recipe",
+]

@@ -1,0 +1,160 @@
+"""The comparison as a recipe without claims: its runs are stored, resumed, shown and drawn so."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from msgspec import structs
+
+from inweights.actions.training.settings import WAYS, WORDS, TrainingSettings
+from inweights.actions.training.teaching import Size, teach_and_ask
+from inweights.config import decode
+from inweights.experiments import Computation, Figure, Plan, Recipe
+from inweights.lm.exams.compare import GROUPS, HELD_OUT
+from inweights.lm.model.load import TINY
+from inweights.support.extras import check_extra
+from inweights.support.progress import plural
+
+#: Groups of questions in their order, and after what is stated all that is held out.
+_ORDER = (*GROUPS[:3], "held out", *GROUPS[3:])
+_FIXED = ("untrained", "retrieval")
+#: Share of the facts below which they are not learnt; growth of perplexity that is damage.
+_KNOWN, _GROWN = 0.9, 1.5
+
+
+def training_recipe(
+    name: str, settings: TrainingSettings | Mapping[str, Any], sizes: Sequence[Size] = ()
+) -> Recipe:
+    """Return the comparison as a recipe that :func:`inweights.run` takes.
+
+    ``sizes`` say how much of the progress each way is.
+    """
+    own = settings if isinstance(settings, TrainingSettings) else decode(TrainingSettings, settings)
+    ways = "; ".join(f"{way}: {WAYS[way]}" for way in own.ways)
+    by_way = {size.way: size for size in sizes}
+    return Recipe(
+        name=name,
+        title=f"Ways to give a model facts: {Path(own.facts.name).name}",
+        paper="Facts of one's own",
+        place=own.facts.name,
+        summary=f"{' '.join(WORDS['summary'].split())} {ways}.",
+        scales={"cpu": own},
+        seeds={"cpu": 3},
+        plan=lambda settings: _plan(settings, by_way),
+        derive=_derive,
+        figures=[_figure(table, words) for table, words in WORDS["figures"].items()],
+        first_seed=0,
+        cautions=_cautions,
+        results=_results,
+    )
+
+
+def _figure(table: str, words: Mapping[str, Any]) -> Figure:
+    """A panel for each thing that is measured, the ways side by side."""
+    drawn = {"axis": "what", "value": "way", "y": "value", "y_label": words["unit"], "columns": 3}
+    if words["unit"] == "share":
+        drawn["y_limits"] = (0.0, 1.0)
+    said = {"title": words["title"], "caption": words["caption"]}
+    return Figure(id=table, kind="sweeps", sources=(table,), options=drawn, **said)
+
+
+def _plan(settings: TrainingSettings, sizes: Mapping[str, Size]) -> Plan:
+    """A task for each way; training has seeds, and a random model."""
+    check_extra("hf", "a language model")
+    if "retrieval" in settings.ways:
+        check_extra("retrieval", "the way 'retrieval'")
+    whole = structs.replace(settings, ways=tuple(WAYS))
+    return Plan(
+        computations=[
+            Computation(
+                name="measured",
+                labels={"way": way},
+                compute=teach_and_ask,
+                options={"settings": whole, "way": way},
+                seeded=way not in _FIXED or settings.model.name == TINY,
+                uniform=True,
+                **_expected(sizes.get(way)),
+            )
+            for way in settings.ways
+        ]
+    )
+
+
+def _expected(size: Size | None) -> dict[str, Any]:
+    """How much of the progress a way is, in milliseconds."""
+    training = size.preparation + size.training if size else 4.0
+    asking = size.asking if size else 1.0
+    whole = training + asking
+    parts = {"training": training, "asking": asking / 2, "answering in words": asking / 2}
+    stages = {stage: part / whole for stage, part in parts.items()}
+    return {"effort": max(1, round(1000 * whole)), "stages": stages}
+
+
+def _derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """What figures draw, and means over seeds of all that was measured, a column a way."""
+    order = pl.col("name").cast(pl.Enum(_ORDER), strict=False)  # what is no group comes last
+    measured = tables["measured"].sort(order, nulls_last=True, maintain_order=True)
+    n = pl.col("n")  # what is known, and so how many questions a group has, differs by way
+    one = pl.col("kind").is_in(["accuracy", "in words"]) & (n.n_unique().over("kind", "name") == 1)
+    what = pl.when(one).then(pl.format("{} (of {})", "name", n)).otherwise("name").alias("what")
+    columns = ("way", "seed", what, "value", "n")
+    drawn = {
+        table: measured.filter(kind=words["kind"]).select(columns)
+        for table, words in WORDS["figures"].items()
+    }
+    means = measured.group_by("kind", "name", "way", maintain_order=True).agg(pl.mean("value"))
+    ways = tables["measured"]["way"].unique(maintain_order=True)
+    overview = means.pivot("way", index=["kind", "name"], values="value")
+    return {**drawn, "overview": overview.select("kind", "name", *ways)}
+
+
+def _results(settings: TrainingSettings, tables: Mapping[str, pl.DataFrame]) -> list[str]:
+    """What was compared, and of means over seeds the largest and the least."""
+    measured, overview = tables["measured"], tables["overview"]
+    means = {(kind, name): values for kind, name, *values in overview.rows()}
+    asked = dict(measured.filter(kind="accuracy").select("name", "n").rows())
+    seeds = plural(measured["seed"].n_unique(), "seed")
+
+    def ends(kind: str, name: str, form: str = ".0%") -> str:
+        shown: dict[str, list[str]] = {}
+        pairs = zip(means[kind, name], overview.columns[2:], strict=True)
+        for value, way in sorted(pairs, key=lambda pair: -pair[0]):
+            shown.setdefault(f"{value:{form}}", []).append(f"'{way}'")
+        most, *others = [f"{text} ({', '.join(ways)})" for text, ways in shown.items()]
+        return f"from {others[-1]} to {most}" if others else f"{next(iter(shown))} (all)"
+
+    return [
+        f"Compared: {', '.join(settings.ways)}, with {settings.model.name} and {seeds} of each "
+        "that is trained. Numbers are means over them.",
+        *(
+            f"{name[:1].upper()}{name[1:]} ({plural(asked[name], 'question')}). Among candidates: "
+            f"{ends('accuracy', name)}. In words: {ends('in words', name)}."
+            for name in _ORDER
+            if name in asked and name not in HELD_OUT
+        ),
+        f"Earlier knowledge. Plain questions: {ends('kept', 'plain questions')}. Perplexity of "
+        f"plain text, lower is better: {ends('language', 'perplexity', '.1f')}.",
+        f"Cost. Minutes of training a seed: {ends('minutes', 'training', '.1f')}. Tokens of a "
+        f"question: {ends('cost', 'question', '.0f')}.",
+    ]
+
+
+def _cautions(settings: TrainingSettings, tables: Mapping[str, pl.DataFrame]) -> list[str]:
+    """Facts that were not learnt, and what was lost."""
+    means = tables["measured"].group_by("way", "kind", "name").agg(pl.mean("value")).rows()
+    found, value = [], {(way, kind, name): mean for way, kind, name, mean in means}
+    before = value.get(("untrained", "language", "perplexity"), float("inf"))
+    for way in (way for way in settings.ways if way not in _FIXED):
+        known, now = value[way, "accuracy", "facts"], value[way, "language", "perplexity"]
+        if known < _KNOWN:
+            found.append(
+                f"With '{way}' {known:.0%} of the facts are known, so that its other numbers say "
+                f"what {settings.tuning.epochs} epochs give (--set tuning.epochs=N)."
+            )
+        if now >= _GROWN * before:
+            found.append(
+                f"'{way}' damaged earlier knowledge: perplexity of plain text rose from "
+                f"{before:.1f} to {now:.1f} (--set tuning.replay=2, or a lower rate)."
+            )
+    return found

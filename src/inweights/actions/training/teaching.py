@@ -1,0 +1,194 @@
+"""One way and one seed: what is trained and asked, what is measured, and what it takes."""
+
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from inweights import lm as language
+from inweights.actions.training.settings import TrainingSettings
+from inweights.audit import augment
+from inweights.lm.exams.compare import HELD_OUT, groups
+from inweights.lm.exams.retrieval import with_retrieved
+from inweights.lm.tuning.stages import steps_of
+from inweights.lm.tuning.writing import tokens_to_write
+from inweights.seeds import EVALUATION, Streams
+from inweights.support.progress import Progress
+from inweights.worlds.knowledge.knowledge import Knowledge, read_knowledge
+from inweights.worlds.knowledge.wording import Wording
+
+#: Wordings of a fact that are trained; the last of its templates is asked.
+_WORDINGS = 3
+#: Questions and texts that measure earlier knowledge.
+GENERAL = 28
+
+
+class Prepared(NamedTuple):
+    """What is trained in each way, what is asked, and the facts as sentences."""
+
+    trained: dict[str, list[language.Example]]
+    questions: list[language.Question]
+    facts: list[str]
+
+    def asked(self, way: str, most: int) -> list[language.Question]:
+        """The questions as a way is asked them: with ``retrieval``, facts stand before them."""
+        if way == "retrieval":
+            return with_retrieved(self.questions, self.facts, most=most)
+        return self.questions
+
+
+def prepare(settings: TrainingSettings, lm: language.LanguageModel) -> Prepared:
+    """Return texts of as many tokens for each way, and the same questions for all."""
+    facts = read_knowledge(settings.facts.name)
+    file = settings.wording.name
+    own = Wording.read(file, facts) if file else Wording()
+    making = partial(
+        augment, facts, wording=own, wordings=_WORDINGS, hold_out=settings.hold_out,
+        floor=settings.floor, tokens=lambda texts: [len(lm.tokens(text)) for text in texts],
+    )  # fmt: skip
+    mixture = making(strategies=settings.strategy, budget=settings.tokens)
+    entities = making(strategies=["entities"], budget=mixture.tokens["train"])
+    tables = {"facts": mixture.control, "entities": entities.train, "mixture": mixture.train}
+    turn = "turn" if settings.chat else "prompt"
+    trained = {
+        way: [language.Example(*row) for row in table.select(turn, "completion", "stage").rows()]
+        for way, table in tables.items()
+        if way in settings.ways
+    }
+    asked = _asked(mixture.questions, entities.questions, settings.questions)
+    if settings.chat:
+        asked = asked.with_columns(prompt=pl.coalesce("question", "prompt"))
+    train = mixture.train.with_columns(prompt=turn)
+    questions = [q for q in language.exam(asked, train) if q.role != "skip"]
+    words = own.over(facts)
+    questions += [*_in_new_words(facts, words)][: settings.questions]
+    sentences = ["".join(words.state(*facts.names(i), 0)) for i in range(len(facts))]
+    return Prepared(trained, questions, sentences)
+
+
+def _asked(mixture: pl.DataFrame, entities: pl.DataFrame, most: int) -> pl.DataFrame:
+    """Questions, so many of each kind; a composition that only one way states is left out."""
+    told = pl.col("told").list.len() > 0
+    related = entities.filter(told & (pl.col("role") == "composition"))["prompt"].to_list()
+    fair = told | pl.col("stated") | ~pl.col("prompt").is_in(related)
+    asked = mixture.filter(pl.col("prompt").is_in(entities["prompt"].to_list()) & fair)
+    drawn = Streams(0).numpy(EVALUATION, "compared").permutation(asked.height)
+    kinds = asked[drawn].group_by("role", told.alias("direct"), maintain_order=True)
+    return kinds.head(most).drop("direct")
+
+
+def _in_new_words(facts: Knowledge, words: Wording) -> Iterator[language.Question]:
+    """Facts in a wording that no way states, in a drawn order."""
+    triples = [facts.names(i) for i in range(len(facts))]
+    ends = {r: tuple(sorted({o for _, own, o in triples if own == r})) for r in facts.relations}
+    for i in Streams(0).numpy(EVALUATION, "new words").permutation(len(facts)).tolist():
+        s, r, o = triples[i]
+        last = len(words.templates(r)) - 1
+        if len(ends[r]) > 1 and last >= _WORDINGS:
+            prompt = words.state(r, s, o, last)[0]
+            yield language.Question(f"recall {i}", "recall", prompt, ends[r], ends[r].index(o))
+
+
+def teach_and_ask(
+    *, settings: TrainingSettings, way: str, seed: int = 0, progress: Progress
+) -> pl.DataFrame:
+    """Give a model the facts in one way, and ask it everything.
+
+    Args:
+        settings: What is compared.
+        way: One of its ways.
+        seed: Root seed of the order and the adapters; texts and questions are the same for all.
+        progress: Reports updates and questions.
+
+    Returns:
+        ``kind, name, value, n``. ``accuracy`` (among candidates) and ``in words`` (generated), by
+        group of questions; ``kept``: plain questions, and the share of them answered with a ``new
+        name``; ``language``: ``perplexity`` of plain text; ``minutes`` of ``training`` and of
+        ``asking``; ``cost``: ``tokens`` read, ``updates`` and mean tokens of a ``question``.
+    """
+    lm = settings.load(seed)
+    made, began = prepare(settings, lm), time.perf_counter()
+    questions, done = made.asked(way, settings.retrieved), None
+    if way in made.trained:
+        tell = lambda done, total, _: progress(done, total, "training")  # noqa: E731
+        done = language.finetune(lm, made.trained[way], settings.tuning, seed=seed, progress=tell)
+    trained = time.perf_counter()
+    answers = language.ask(lm, questions, progress=progress)
+    said = answers.with_columns(hit=language.say(lm, questions, progress=progress)["exact"])
+    by_kind = {"accuracy": groups(answers, questions), "in words": groups(said, questions)}
+    rows = [(kind, *row) for kind, table in by_kind.items() for row in _shares(table)]
+    general = language.general_knowledge(
+        lm, sorted({name for q in questions for name in q.candidates})
+    )
+    plain, texts = (general.filter(kind=kind) for kind in ("question", "text"))
+    lengths = [len(lm.tokens(q.prompt)) for q in questions]
+    rows += [
+        ("kept", "plain questions", _mean(plain["hit"]), plain.height),
+        ("kept", "new name", _mean(plain["spilled"]), plain.height),
+        ("language", "perplexity", float(np.exp(_mean(texts["nats"]))), texts.height),
+        ("cost", "tokens", float(done.tokens if done else 0), 1),
+        ("cost", "updates", float(done.losses.height if done else 0), 1),
+        ("minutes", "training", (trained - began) / 60 if done else 0.0, 1),
+        ("minutes", "asking", (time.perf_counter() - trained) / 60, 1),
+        ("cost", "question", float(np.mean(lengths)), len(lengths)),
+    ]
+    return pl.DataFrame(rows, schema=("kind", "name", "value", "n"), orient="row")
+
+
+def _shares(found: pl.DataFrame) -> list[tuple[str, float, int]]:
+    """Accuracy by group, and of all that is held out: a number that no knowledge of hops moves."""
+    rows = [(name, hit, n) for name, n, hit in found.select(pl.nth(0, 1, 2)).rows()]
+    held = [(hit, n) for name, hit, n in rows if name in HELD_OUT]
+    total = sum(n for _, n in held)
+    return rows + ([("held out", sum(hit * n for hit, n in held) / total, total)] if held else [])
+
+
+def _mean(column: pl.Series) -> float:
+    return float(column.cast(pl.Float64).mean())  # type: ignore[arg-type]
+
+
+class Size(NamedTuple):
+    """What one seed of a way takes on this machine, times in seconds."""
+
+    way: str
+    rows: int
+    tokens: int
+    updates: int
+    preparation: float
+    training: float
+    asking: float
+
+
+def sizes(settings: TrainingSettings, lm: language.LanguageModel) -> list[Size]:
+    """Measure 20 updates, a few questions and a text; changes the model, not to be used after."""
+    made, tuning = prepare(settings, lm), settings.tuning
+    plain = _seconds_each(lm, made.questions)
+    began = time.perf_counter()
+    written = sum(len(lm.tokens(text.completion)) for text in language.own_text(lm, 80))
+    writing = (time.perf_counter() - began) / written
+    each = 0.0
+    found = []
+    for way in settings.ways:
+        rows: Sequence[language.Example] = made.trained.get(way, ())
+        encoded = language.encode(lm, rows, end=tuning.end) if rows else []
+        tokens = sum(len(row.ids) for row in encoded)
+        updates = steps_of(encoded, tuning) if rows else 0
+        each = each or (language.cost_of(lm, rows, tuning).each if rows else 0.0)
+        preparation = writing * tokens_to_write(tokens, tuning)
+        asked = made.asked(way, settings.retrieved)
+        question = plain if asked is made.questions else _seconds_each(lm, asked)
+        asking = question * len(asked) + plain * GENERAL
+        found.append(Size(way, len(rows), tokens, updates, preparation, each * tokens, asking))
+    return found
+
+
+def _seconds_each(lm: language.LanguageModel, questions: Sequence[language.Question]) -> float:
+    """What one question takes, asked and answered in words, by a few of them."""
+    few = questions[:: max(1, len(questions) // 8)]
+    began = time.perf_counter()
+    language.ask(lm, few)
+    language.say(lm, few)
+    return (time.perf_counter() - began) / len(few)

@@ -1,0 +1,59 @@
+"""The grammar of experiments: world × model × learner → measures → table → score → claim."""
+
+from typing import TYPE_CHECKING
+
+from inweights.support.lazy import lazily
+
+if TYPE_CHECKING:
+    from inweights.config.outside import Outside as Outside
+    from inweights.experiments.engine.collect import KeptModel as KeptModel
+    from inweights.experiments.grammar.axes import grid as grid
+    from inweights.experiments.grammar.claim import VERDICTS as VERDICTS
+    from inweights.experiments.grammar.claim import Claim as Claim
+    from inweights.experiments.grammar.claim import ClaimResult as ClaimResult
+    from inweights.experiments.grammar.claim import Stating as Stating
+    from inweights.experiments.grammar.claim import Verdict as Verdict
+    from inweights.experiments.grammar.controls import CONTROLS as CONTROLS
+    from inweights.experiments.grammar.controls import beyond_control as beyond_control
+    from inweights.experiments.grammar.controls import with_controls as with_controls
+    from inweights.experiments.grammar.figure import Figure as Figure
+    from inweights.experiments.grammar.figure import Shown as Shown
+    from inweights.experiments.grammar.figure import atlas as atlas
+    from inweights.experiments.grammar.figure import auto as auto
+    from inweights.experiments.grammar.figure import heatmaps as heatmaps
+    from inweights.experiments.grammar.figure import lines as lines
+    from inweights.experiments.grammar.figure import shows as shows
+    from inweights.experiments.grammar.figure import states as states
+    from inweights.experiments.grammar.figure import sweeps as sweeps
+    from inweights.experiments.grammar.figure import through_time as through_time
+    from inweights.experiments.grammar.recipe import SCALES as SCALES
+    from inweights.experiments.grammar.recipe import Paper as Paper
+    from inweights.experiments.grammar.recipe import Recipe as Recipe
+    from inweights.experiments.grammar.recipe import parse_seeds as parse_seeds
+    from inweights.experiments.grammar.recipe_file import read_recipe as read_recipe
+    from inweights.experiments.grammar.score import Judged as Judged
+    from inweights.experiments.grammar.score import Score as Score
+    from inweights.experiments.grammar.score import Target as Target
+    from inweights.experiments.grammar.score import Value as Value
+    from inweights.experiments.grammar.score import computed as computed
+    from inweights.experiments.grammar.score import cosine as cosine
+    from inweights.experiments.grammar.score import number as number
+    from inweights.experiments.grammar.score import share as share
+    from inweights.experiments.grammar.trial import Computation as Computation
+    from inweights.experiments.grammar.trial import Measure as Measure
+    from inweights.experiments.grammar.trial import Plan as Plan
+    from inweights.experiments.grammar.trial import Trial as Trial
+    from inweights.experiments.grammar.verdict import judge as judge
+    from inweights.experiments.studies.cost import Forecast as Forecast
+    from inweights.experiments.studies.study import open_study as open_study
+    from inweights.experiments.studies.sweep import Study as Study
+    from inweights.models.model_config import ModelConfig as ModelConfig
+    from inweights.support.intervals import interval as interval
+    from inweights.support.plugins import load_plugins as load_plugins
+    from inweights.training.learner import Curriculum as Curriculum
+    from inweights.training.learner import Descent as Descent
+    from inweights.training.learner import Learner as Learner
+    from inweights.training.learner import Optimum as Optimum
+    from inweights.worlds.registry import WorldConfig as WorldConfig
+
+lazily(__name__)

@@ -1,0 +1,329 @@
+"""Has what is missing of a plan made, puts its tables together, and opens models that were kept."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import msgspec
+import polars as pl
+
+from inweights.config import check_size, to_plain
+from inweights.errors import CautionWarning, ConfigError, DataError, FolderError, check_names
+from inweights.experiments.engine.executors import Executor, Processes, SameProcess
+from inweights.experiments.engine.job import Job, check_sendable, sendable
+from inweights.experiments.engine.plan import Asked, Run, Task, Work, asked_of, in_words, tasks_of
+from inweights.experiments.engine.schedule import BUSY, Schedule
+from inweights.experiments.grammar.labels import is_label
+from inweights.experiments.grammar.score import Value, tell_divergence
+from inweights.experiments.grammar.trial import Plan, Trial
+from inweights.runs.tables.store import MODEL_PART, Store, store_below
+from inweights.support.limits import launched_by_torchrun
+from inweights.support.progress import Progress, plural
+from inweights.training.observers import Observer, Step, telling
+
+if TYPE_CHECKING:
+    from inweights.models.base import Model
+    from inweights.worlds.world import World
+
+
+class ExecutionKeywords(TypedDict, total=False):
+    """Who does the work, and what is stored: fields of :class:`ExecutionOptions`."""
+
+    device: str
+    threads: int
+    plugins: Sequence[str]
+    observers: Sequence[Observer]
+    on: str
+    fresh: bool
+    keep_models: bool
+    command: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutionOptions:
+    """Who does the work, and with what; only the last bits of a result may depend on it.
+
+    It is described at :func:`inweights.run`. One thread a process is the default: two runs on one
+    machine then do not slow each other down tenfold. ``executor`` does the tasks; by default
+    processes do, or this one where there is one job.
+    """
+
+    device: str = "cpu"
+    jobs: int = 1
+    threads: int = 1
+    plugins: Sequence[str] = ()
+    progress: Progress | None = None
+    observers: Sequence[Observer] = ()
+    on: str = ""
+    store: str = ""
+    executor: Executor | None = None
+    fresh: bool = False
+    keep_models: bool = False
+    command: Sequence[str] = ()
+
+    def open_store(self, runs: str | Path) -> Store:
+        """Return where the tables of single runs are kept."""
+        return Store(self.store or store_below(runs))
+
+    def tell(self, done: int, total: int, what: str) -> None:
+        """Tell the observers and the progress how far the work is."""
+        for one in self.observers:
+            one.step(Step(what, done, total=total))
+        if self.progress:
+            self.progress(done, total, what)
+
+    def __post_init__(self) -> None:
+        check_size("jobs", self.jobs)
+        check_size("threads", self.threads, most=1024)
+        if self.device != "cpu":
+            from inweights.models.devices import check_device
+
+            check_device(self.device)
+
+
+def choose_executor(
+    on: str, jobs: int, tasks: Sequence[Task] | None, plugins: Sequence[str] | None = None
+) -> Executor:
+    """Return who does the tasks."""
+    if on and on != "ray" and not on.startswith("ray://"):
+        raise ConfigError(f"--on must be 'ray' or 'ray://HOST:PORT', got '{on}'")
+    if launched_by_torchrun():
+        from inweights.experiments.engine.cluster import leader
+
+        if on:
+            raise ConfigError(
+                "--on cannot be combined with torchrun, which starts the processes of a task; "
+                "leave it out"
+            )
+        if (first := leader()) is not None:
+            return first
+    if on:
+        from inweights.experiments.engine.cluster import Ray
+
+        check_sendable(tasks or (), plugins)
+        return Ray(on.removeprefix("ray").removeprefix("://"), jobs)
+    if tasks is not None and (len(tasks) < 2 or not all(sendable(t, plugins) for t in tasks)):
+        jobs = 1
+    return Processes(jobs) if jobs > 1 else SameProcess()
+
+
+def collect(
+    plan: Plan,
+    seeds: Sequence[int],
+    store: Store,
+    effort: ExecutionOptions | None = None,
+    *,
+    version: int = 1,
+) -> dict[str, pl.DataFrame]:
+    """Make what is missing of a plan, and return its tables, by name.
+
+    A row has the labels of its trial, its ``seed`` and what the measure says. What the store holds
+    is not made again, whichever recipe or sweep asked for it first. ``version`` is the recipe's.
+    """
+    effort = effort or ExecutionOptions()
+    work = asked_of(plan, seeds, version, keep_models=effort.keep_models)
+    if effort.fresh:
+        for key, parts in work.parts.items():
+            if store.has(key, MODEL_PART):
+                parts[MODEL_PART] = None  # made again, too
+                store.forget(key, MODEL_PART)
+        for one in work.asked:
+            store.forget(*one.place)
+    tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), effort.device)
+    made = {one for task in tasks for one in task.wanted}
+    tell_stored([one for one in work.asked if one.place not in made], store, effort)
+    _do(tasks, work, store, effort)
+    uniform = {one.name for one in plan.computations if one.uniform}
+    tables = _assemble(work.asked, store, uniform)
+    tell_divergence(tables)
+    return tables
+
+
+@contextmanager
+def watched(
+    plan: Plan, seeds: Sequence[int], effort: ExecutionOptions, name: str, **about: Any
+) -> Iterator[dict[str, pl.DataFrame]]:
+    """Tell the observers of an effort of a plan: what it is, and how it ends.
+
+    ``name`` is that of the sweep or recipe, ``about`` further settings. Yields where the tables are
+    put that the plan leaves.
+    """
+    settings: dict[str, Any] = {"name": name, "seeds": list(seeds), **about}
+    settings["steps"] = len(seeds) * plan.steps
+    if effort.observers:
+        named = [*(t.labels for t in plan.trials), *(c.labels for c in plan.computations)]
+        settings["labels"] = [*dict.fromkeys(key for labels in named for key in labels)]
+        parts = ("world", "model", "learner")
+        settings["trials"] = [
+            {**t.labels, **{part: _plain(getattr(t, part)) for part in parts}} for t in plan.trials
+        ]
+    with telling(effort.observers, settings) as tables:
+        yield tables
+
+
+def _plain(config: Any) -> Any:
+    return to_plain(config) if isinstance(config, msgspec.Struct) else repr(config)
+
+
+def tell_stored(asked: Sequence[Asked], store: Store, effort: ExecutionOptions) -> None:
+    """Show observers what runs have left, as it is in the store."""
+    if effort.observers and asked:
+        for name, table in _assemble(asked, store).items():
+            for one in effort.observers:
+                one.measured(name, table)
+
+
+def _do(tasks: Sequence[Task], work: Work, store: Store, effort: ExecutionOptions) -> None:
+    if not tasks:
+        store.tidy()  # whoever did the last of them may have been killed before it could
+        return
+
+    def show(task: Task) -> None:
+        made = set(task.wanted)
+        tell_stored([one for one in work.asked if one.place in made], store, effort)
+
+    job = Job(
+        store=str(store.root),
+        device=effort.device,
+        threads=effort.threads,
+        plugins=tuple(effort.plugins),
+        lease=store.lease,
+    )
+    total = sum(run.trial.learner.steps for run in work.runs.values())
+    total += sum(one.steps for one in work.computations.values())
+    before = total - sum(task.steps for task in tasks)
+    # A lease only expires for who looks at it several times while it runs.
+    busy = min(BUSY, job.lease / 10) if job.lease else BUSY
+    schedule = Schedule(tasks, effort.tell, before, busy=busy, free=job.open_store().leases.free)
+    schedule.on_done = show if effort.observers else None
+    executor = effort.executor or choose_executor(effort.on, effort.jobs, tasks, effort.plugins)
+    executor.run(job, schedule)
+    store.tidy()
+    schedule.finish()
+
+
+def _assemble(
+    asked: Sequence[Asked], store: Store, uniform: Collection[str] = ()
+) -> dict[str, pl.DataFrame]:
+    """Join labels and seeds to the stored tables; rows are in the order of the plan."""
+    named: dict[str, list[Asked]] = {}
+    for one in asked:
+        named.setdefault(one.name, []).append(one)
+    tables = {}
+    for name, group in named.items():
+        numbers = {one.place: number for number, one in enumerate(group)}
+        frames = {number: store.read(*place) for place, number in numbers.items()}
+        if name in uniform:
+            _check_alike([(group[number], frame) for number, frame in frames.items()])
+        numbered = [frame.with_columns(_table=pl.lit(n)) for n, frame in frames.items()]
+        rows = pl.concat(numbered, how="diagonal_relaxed")
+        about = [pl.DataFrame([{**one.labels, "seed": one.seed}]) for one in group]
+        which = pl.Series([numbers[one.place] for one in group], dtype=rows["_table"].dtype)
+        labels = pl.concat(about, how="diagonal_relaxed").with_columns(_table=which)
+        joined = labels.join(rows, on="_table", how="inner", maintain_order="left_right")
+        tables[name] = joined.drop("_table")
+    return tables
+
+
+def _check_alike(runs: Sequence[tuple[Asked, pl.DataFrame]]) -> None:
+    """Refuse runs with other columns, or kinds of values, than the first one; warn of NaN."""
+    name = runs[0][0].name
+    found = [(in_words({**one.labels, "seed": one.seed}), table) for one, table in runs]
+    kinds = [(where, {c: kind_of(d) for c, d in table.schema.items()}) for where, table in found]
+    first = kinds[0][1]
+    for where, own in kinds:
+        pairs = [(kind, own.get(column)) for column, kind in first.items()]
+        alike = all(one == other or "nothing" in (one, other) for one, other in pairs)
+        if not alike or own.keys() != first.keys():
+            one, other = (
+                f"{', '.join(f'{column} ({kind})' for column, kind in those.items())} for {place}"
+                for place, those in (kinds[0], (where, own))
+            )
+            raise DataError(
+                f"{name} returned the columns {one}, and {other}; return the same ones in every "
+                "run, None where there is no value"
+            )
+    is_nan = pl.selectors.float().is_nan().any()
+    bad = [(where, c.name) for where, table in found for c in table.select(is_nan) if c.any()]
+    if bad:
+        where, column = bad[0]
+        warnings.warn(
+            f"{name} returned NaN in '{column}' for {where} ({len(dict(bad))} of "
+            f"{plural(len(runs), 'run')}); return a number, or None where there is no value, "
+            f"{{'{column}': None}}. Claims about NaN are not judged",
+            CautionWarning,
+            stacklevel=5,
+        )
+
+
+def kind_of(dtype: pl.DataType) -> str:
+    """Return the kind of a column's values, in a word; widths of numbers do not matter."""
+    if dtype.is_numeric():
+        return "number"
+    known = {pl.String: "text", pl.Boolean: "truth value", pl.Null: "nothing"}
+    return known.get(dtype.base_type(), "other")
+
+
+@dataclass(frozen=True)
+class KeptModel:
+    """One trained model of a run, with what it was trained on; its weights are in the store."""
+
+    run: Run
+    store: Store
+
+    @property
+    def labels(self) -> Mapping[str, Value]:
+        """Those of its trial."""
+        return self.run.trial.labels
+
+    @property
+    def seed(self) -> int:
+        """Its root seed."""
+        return self.run.seed
+
+    @property
+    def world(self) -> World:
+        """The world that it learnt, with its seed."""
+        return self.run.world
+
+    @cached_property
+    def model(self) -> Model:
+        """The model, one replica, on the CPU."""
+        from inweights.experiments.engine.together import open_model
+
+        return open_model(self.store, self.run)
+
+    def __repr__(self) -> str:
+        about = [f"{name}={value!r}" for name, value in {**self.labels, "seed": self.seed}.items()]
+        return f"KeptModel({', '.join(about)})"
+
+
+def kept_models(
+    trials: Sequence[Trial],
+    seeds: Sequence[int],
+    store: Store,
+    version: int = 1,
+    where: Mapping[str, Value] | None = None,
+) -> list[KeptModel]:
+    """Return the kept models of trials, in their order, seed by seed."""
+    wanted = where or {}
+    check_names("label", wanted, {"seed", *(name for trial in trials for name in trial.labels)})
+    found = [
+        KeptModel(run, store)
+        for trial in trials
+        for run in asked_of(Plan(trials=[trial]), seeds, version).runs.values()
+        if all(is_label({**trial.labels, "seed": run.seed}[n], v) for n, v in wanted.items())
+    ]
+    lacking = sum(not store.has(kept.run.key, MODEL_PART) for kept in found)
+    if lacking:
+        raise FolderError(
+            f"the weights of {lacking} of {len(found)} runs were not stored, or are damaged; run "
+            "it again with --keep-models (in Python, keep_models=True)"
+        )
+    return found

@@ -1,0 +1,185 @@
+"""Runs a recipe: has what is missing made, puts the tables together, judges the claims."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from inweights.errors import ConfigError, DataError, FolderError
+from inweights.experiments.engine.outcome import (
+    Outcome,
+    Publish,
+    blaming,
+    judge_all,
+    load,
+    write_outcome,
+)
+from inweights.experiments.grammar.recipe import Recipe, Tables
+from inweights.runs import RunStore, environment, read_json, repositories, when, write_json
+from inweights.support.sources import differing
+
+if TYPE_CHECKING:
+    from inweights.experiments.engine.collect import ExecutionOptions
+    from inweights.support.progress import Progress
+
+#: Where an interrupted run says how long it has taken so far.
+_CLOCK = "clock.json"
+
+
+def execute(
+    recipe: Recipe,
+    scale: str,
+    *,
+    seeds: int | Sequence[int] | None = None,
+    overrides: Sequence[str] | Mapping[str, Any] = (),
+    store: RunStore | None = None,
+    effort: ExecutionOptions | None = None,
+    publish: Publish | None = None,
+) -> Outcome:
+    """Run a recipe, or read it back where the same config has run already.
+
+    While another process is at work on the same config, this one waits for it. Arguments and errors
+    are as for :func:`inweights.run`; ``publish`` is called before the folder is sealed.
+    """
+    from inweights.experiments.engine.collect import ExecutionOptions, collect, watched
+
+    effort = effort or ExecutionOptions()
+    store = store or RunStore()
+    changes = recipe.changes(scale, overrides)
+    with _fitting(recipe, changes):
+        settings, chosen, config = recipe.resolve(scale, seeds, changes)
+    folder = store.folder(recipe.name, config)
+    if folder.complete and not (folder.leftovers or effort.fresh or effort.keep_models):
+        return load(recipe, folder, effort.store)
+
+    _tell_changes(store, recipe.name, config)
+    _check_writable(store.root, effort.store)
+
+    told = _Remembering(effort.progress) if effort.progress else None
+    effort, waiting = (
+        replace(effort, progress=told),
+        "waiting for another process that makes this run",
+    )
+    with folder.held(partial(told, 0, 1, waiting) if told else None):
+        if effort.fresh:
+            folder.discard()
+        folder.recover()
+        if folder.complete and not effort.keep_models:
+            return load(recipe, folder, effort.store)
+        with _fitting(recipe, changes):
+            plan = recipe.plan(settings)
+        plan.check()
+        place = effort.open_store(store.root)
+        make = partial(collect, plan, chosen, place, effort, version=recipe.version)
+        if folder.complete:
+            make()  # the weights, where they are not there
+            return load(recipe, folder, effort.store)
+        about = {"settings": config["settings"]}
+        blank = Outcome(
+            recipe=recipe,
+            scale=scale,
+            seeds=chosen,
+            seconds=0.0,
+            overrides=changes,
+            folder=folder,
+            plugins=tuple(effort.plugins),
+            command=tuple(effort.command),
+            store=effort.store,
+            **about,
+        )
+        with watched(plan, chosen, effort, recipe.name, folder=str(folder.path), **about) as tables:
+            outcome = _fill(blank, make, publish, told)
+            tables.update(outcome.tables)
+        return outcome
+
+
+class _Remembering:
+    """Passes progress on, and remembers how much there is to do in all."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self.total = progress, 1
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        self.total = total
+        self._progress(done, total, what)
+
+
+def _fill(
+    blank: Outcome,
+    make: Callable[[], Tables],
+    publish: Publish | None,
+    progress: _Remembering | None,
+) -> Outcome:
+    """Have the tables of a run made, judge it, and write its folder."""
+    recipe, folder = blank.recipe, blank.folder
+    started, commits = time.monotonic(), repositories()
+    work, before = folder.begin(), 0.0
+    with suppress(FolderError):
+        before = read_json(work / _CLOCK, dict[str, float]).get("seconds", 0.0)
+    try:
+        with _fitting(recipe, blank.overrides):
+            made = make()
+    except (ConfigError, DataError):
+        folder.discard()  # it asks for what does not exist
+        raise
+    except BaseException:
+        folder.check()
+        write_json(work / _CLOCK, {"seconds": before + time.monotonic() - started})
+        raise
+    folder.check()
+    if progress:
+        progress(progress.total, progress.total, "judging, and drawing figures and the page")
+    with _fitting(recipe, blank.overrides):
+        tables = recipe.derived(made)
+    outcome = replace(
+        blank,
+        seconds=round(before + time.monotonic() - started, 2),
+        tables=tables,
+        replaced={name: table for name, table in made.items() if tables[name] is not table},
+        claims=judge_all(recipe, tables, blank.scale, seeds=blank.seeds),
+        environment=environment(commits),
+    ).with_cautions()
+    write_outcome(outcome, work, publish)
+    folder.seal()
+    return outcome
+
+
+def _tell_changes(store: RunStore, name: str, config: Mapping[str, Any]) -> None:
+    """Say which file differs where the same settings have run with other files or code."""
+    sources = config.get("sources", {})
+    for folder in store.of(name) if sources else ():
+        earlier = dict(folder.config)
+        before = earlier.pop("sources", None)
+        changed = differing(before or sources, sources)
+        if changed and folder.complete and earlier | {"sources": sources} == config:
+            warnings.warn(
+                f"{', '.join(changed)} changed since the stored run of {when(folder)}; "
+                "measuring again",
+                stacklevel=3,
+            )
+            return
+
+
+def _check_writable(*places: str | Path) -> None:
+    """Refuse folders that cannot be, before anything is made; buckets are tried by themselves."""
+    for place in places:
+        if not place or "://" in str(place):
+            continue
+        try:
+            Path(place).mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigError(
+                f"runs cannot be stored in {place}: {error.strerror}; name another folder"
+            ) from None
+
+
+def _fitting(recipe: Recipe, changes: Sequence[str]) -> AbstractContextManager[None]:
+    """Blame changed settings for what the recipe itself cannot do with them."""
+    what = f"{recipe.name} cannot run with {', '.join(changes)}" if changes else ""
+    return blaming(what, ConfigError)

@@ -1,0 +1,222 @@
+"""Executors try tasks: in this process, in several beside it, on a cluster or with other workers.
+
+They return no tables, as every task stores its own, and what follows from an end is decided by the
+schedule. :mod:`inweights.experiments.engine.cluster` has the executors of Ray and of torchrun.
+
+This module is also the program of a process beside this one: ``python -m
+inweights.experiments.engine.executors``. It reads one line of JSON with the job, then a line for
+each task, and answers in lines of JSON: updates done, and how the attempt ended. It ends when its
+input does, or when its parent does.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from inweights.errors import InweightsError
+from inweights.experiments.engine.job import Job, to_wire
+from inweights.experiments.engine.plan import Task
+from inweights.experiments.engine.schedule import End, Schedule
+
+if TYPE_CHECKING:
+    from inweights.experiments.engine.task import Joint
+    from inweights.runs.tables.store import Store
+
+__all__ = ["PAUSE", "Executor", "Job", "Leased", "Processes", "SameProcess", "seldom"]
+
+#: Seconds between two looks for a task where none waits.
+PAUSE = 0.1
+#: Seconds between two reports of a process, and between two looks whether its parent lives.
+_EVERY, _LOOK = 0.2, 0.2
+_Process = subprocess.Popen[str]
+
+
+class Executor(Protocol):
+    """One way of running tasks, in any order; a test case holds every one to the same contract."""
+
+    def run(self, job: Job, schedule: Schedule) -> None:
+        """Take tasks until none is left, and tell the schedule how each attempt ended."""
+        ...
+
+
+@dataclass(frozen=True)
+class SameProcess:
+    """One task after another, in this process; ``joint`` has others train what it trains."""
+
+    joint: Joint | None = None
+
+    def run(self, job: Job, schedule: Schedule) -> None:
+        from inweights.experiments.engine.task import attempt
+        from inweights.training.steps.machine import use_threads
+
+        store = job.open_store()
+        with use_threads(job.threads):
+            while schedule.left:
+                if task := schedule.take():
+                    report = partial(schedule.report, task)
+                    schedule.ended(task, attempt(task, store, job.device, report, self.joint))
+                else:
+                    time.sleep(PAUSE)
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Several tasks at a time, each in a process of its own."""
+
+    jobs: int
+
+    def run(self, job: Job, schedule: Schedule) -> None:
+        crew = _Crew(job, schedule)
+        try:
+            while schedule.left:
+                while len(crew.busy) < self.jobs and (task := schedule.take()):
+                    crew.give(task)
+                with suppress(queue.Empty):
+                    crew.hear(*crew.lines.get(timeout=PAUSE))
+        finally:
+            for worker in (*crew.idle, *crew.busy):
+                _end(worker)
+
+
+@dataclass(frozen=True)
+class Leased:
+    """Tasks under the leases of a store, beside workers on other machines that do the same."""
+
+    executor: Executor
+    store: Store
+
+    def run(self, job: Job, schedule: Schedule) -> None:
+        try:
+            self.executor.run(job, schedule)
+        finally:  # stopped: its processes are gone, and the others need not wait
+            with suppress(InweightsError, OSError):
+                self.store.leases.give_back()
+
+
+class _Crew:
+    """The processes that try the tasks of a schedule, and the lines that they say."""
+
+    def __init__(self, job: Job, schedule: Schedule) -> None:
+        self.job, self.schedule = job, schedule
+        self.idle: list[_Process] = []
+        self.busy: dict[_Process, Task] = {}
+        self.lines: queue.SimpleQueue[tuple[_Process, str]] = queue.SimpleQueue()
+
+    def give(self, task: Task) -> None:
+        """Send a task to an idle process, or to another one."""
+        worker = self.idle.pop() if self.idle else self._begin()
+        self.busy[worker] = task
+        with suppress(OSError):  # a process that is gone says its last line, too
+            _say(worker.stdin, to_wire(task))
+
+    def hear(self, worker: _Process, line: str) -> None:
+        """Pass on what a process says; an empty line is its end."""
+        if worker not in self.busy:
+            self.idle = [other for other in self.idle if other is not worker]
+            _end(worker)
+            return
+        try:
+            event = msgspec.json.decode(line, type=int | End)
+        except ValueError as error:
+            with suppress(subprocess.TimeoutExpired):
+                worker.wait(2)
+            code = worker.poll()
+            _end(worker)
+            why = f"failed: {error}" if code is None else f"ended with code {code}"
+            self.schedule.ended(self.busy.pop(worker), End("killed", message=why))
+            return
+        if isinstance(event, End):
+            self.idle.append(worker)
+            self.schedule.ended(self.busy.pop(worker), event)
+        else:
+            self.schedule.report(self.busy[worker], event)
+
+    def _begin(self) -> _Process:
+        # The command is a module of the library, and nothing in it comes from outside. It imports
+        # from where this process does, and '-P' keeps what lies in the current folder from being
+        # imported in place of a library.
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "inweights.experiments.engine.executors",
+            str(os.getpid()),
+        ]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        worker = subprocess.Popen(  # noqa: S603
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        threading.Thread(target=self._listen, args=(worker,), daemon=True).start()
+        with suppress(OSError):
+            _say(worker.stdin, msgspec.to_builtins(self.job))
+        return worker
+
+    def _listen(self, worker: _Process) -> None:
+        with suppress(ValueError, OSError):  # it was stopped, or says what is no text
+            for line in worker.stdout or ():
+                self.lines.put((worker, line))
+        self.lines.put((worker, ""))
+
+
+def _end(worker: _Process) -> None:
+    worker.kill()
+    worker.wait()
+    for pipe in filter(None, (worker.stdin, worker.stdout)):
+        with suppress(OSError):
+            pipe.close()
+
+
+def _say(to: IO[str] | None, value: Any) -> None:
+    assert to is not None
+    to.write(msgspec.json.encode(value).decode() + "\n")
+    to.flush()
+
+
+def seldom(report: Callable[[int], None], seconds: float) -> Callable[[int], None]:
+    """Return a report that passes on one call in so many seconds."""
+    told = time.monotonic()
+
+    def passed(step: int) -> None:
+        nonlocal told
+        if time.monotonic() - told > seconds:
+            told = time.monotonic()
+            report(step)
+
+    return passed
+
+
+def main() -> None:
+    """Try the tasks that come on the standard input."""
+    if os.name == "posix":  # elsewhere a process keeps its parent's number, and may have another
+        threading.Thread(target=_follow, args=(int(sys.argv[1]),), daemon=True).start()
+    from inweights.experiments.engine.task import attempt_sent
+
+    answers, sys.stdout = sys.stdout, sys.stderr  # what others print is no answer
+    job = msgspec.json.decode(sys.stdin.readline(), type=Job)
+    with suppress(KeyboardInterrupt, BrokenPipeError):  # the parent stops, or is gone
+        for line in sys.stdin:
+            end = attempt_sent(job, line, seldom(lambda step: _say(answers, step), _EVERY))
+            _say(answers, end)
+
+
+def _follow(parent: int) -> None:
+    """End with the parent, also in the middle of a task, whatever ended it."""
+    while os.getppid() == parent:
+        time.sleep(_LOOK)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

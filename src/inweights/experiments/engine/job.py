@@ -1,0 +1,204 @@
+"""What is sent to whoever does tasks: the job, which all have in common, and each task as JSON.
+
+Configs and functions go by name, ``module:name``. Only these are taken, and only from the library
+or from the plugins of the job.
+"""
+
+import importlib
+import logging
+import re
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from functools import partial
+from inspect import isfunction
+from typing import Any
+
+import msgspec
+
+from inweights.config import Config, decode, to_plain
+from inweights.config.outside import Outside
+from inweights.config.values import decode as decode_value
+from inweights.config.values import encode
+from inweights.errors import ConfigError
+from inweights.experiments.engine.plan import ComputeTask, LearnTask, Run, Task
+from inweights.experiments.grammar.trial import Computation, Measure, Trial
+from inweights.runs.environment import version_of
+from inweights.runs.tables.store import Store
+from inweights.support.plugins import load_plugins, module_of
+
+_CONFIG, _FUNCTION, _MEMBER = "$config", "$function", "$member"
+#: What is sent of a computation.
+_COMPUTATION = ("name", "labels", "compute", "options", "seeded", "together", "effort", "stages")
+#: The module of everything that a line names.
+_NAMED = re.compile(r'"(?:\$config|\$function|\$member|at)":"([^":]+):')
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What all tasks of a run have in common.
+
+    Attributes:
+        plugins: Modules of others that tasks may name.
+        lease: Seconds after which a task whose holder gave no sign is taken over; 0 where all
+            processes are on this machine, whose system frees what a dead one held.
+        owner: Whoever hands out the tasks; it may give a lost one to another process at once.
+        version: The library's, which has to be that of every machine.
+        log: Least level of what other processes log, which comes back with the end of a task.
+    """
+
+    store: str
+    device: str = "cpu"
+    threads: int = 1
+    plugins: tuple[str, ...] = ()
+    lease: float = 0.0
+    owner: str = msgspec.field(default_factory=lambda: secrets.token_hex(8))
+    version: str = msgspec.field(default_factory=partial(version_of, "inweights"))
+    log: int = msgspec.field(default_factory=logging.getLogger("inweights").getEffectiveLevel)
+
+    def open_store(self) -> Store:
+        """Return the store that it fills."""
+        return Store(self.store, lease=self.lease, owner=self.owner)
+
+    def check_version(self) -> None:
+        """Refuse to work with another version than the tasks were made by."""
+        if self.version != (here := version_of("inweights")):
+            raise ConfigError(
+                f"this machine has inweights {here}, but the tasks were made by {self.version}; "
+                "install that version everywhere"
+            )
+
+
+def task_of(job: Job, line: bytes | str) -> Task:
+    """Return a task that another process sent as JSON, ready to be done here."""
+    job.check_version()
+    load_plugins(job.plugins)
+    return from_wire(msgspec.json.decode(line), job.plugins)
+
+
+def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
+    """Whether another process can find everything that a task names.
+
+    What a script defines in its ``__main__``, or a function within a function, cannot be found.
+    """
+    try:
+        text = msgspec.json.encode(to_wire(task)).decode()
+    except ConfigError:  # an object of one's own, such as a dataclass, that has no name
+        return False
+    if "__main__:" in text or "<locals>" in text or "<lambda>" in text:
+        return False
+    homes = {name.partition(".")[0] for name in _NAMED.findall(text)} - {"torch"}  # is everywhere
+    return plugins is None or homes <= _homes(plugins)
+
+
+def check_sendable(tasks: Iterable[Task], plugins: Sequence[str] | None = None) -> None:
+    """Refuse tasks that other machines cannot do; see :func:`sendable`."""
+    if lost := next((task for task in tasks if not sendable(task, plugins)), None):
+        raise ConfigError(
+            f"{lost.title}: other machines cannot import what a script or a notebook defines; move "
+            "it to a module and give that with --plugin"
+        )
+
+
+def to_wire(task: Task) -> dict[str, Any]:
+    """Return a task as plain values."""
+
+    def named(thing: Any, names: Iterable[str]) -> dict[str, Any]:
+        return {name: getattr(thing, name) for name in names}
+
+    def encoded(about: dict[str, Any]) -> dict[str, Any]:
+        made: dict[str, Any] = encode(about, _by_name)
+        return made
+
+    if isinstance(task, ComputeTask):
+        about = {"key": task.key, "seed": task.seed, "sources": dict(task.sources)}
+        about["others"] = [list(other) for other in task.others]
+        return encoded(about | named(task.computation, _COMPUTATION))
+    trials = list({id(run.trial): run.trial for run in task.runs}.values())
+    place = {id(trial): i for i, trial in enumerate(trials)}
+    return encoded(
+        {
+            "trials": [named(trial, ("labels", "world", "model", "learner")) for trial in trials],
+            "runs": [[run.key, place[id(run.trial)], run.seed] for run in task.runs],
+            "measures": [named(m, ("name", "probe", "options", "every")) for m in task.measures],
+            "parts": [list(parts) for parts in task.parts],
+            "sources": dict(task.sources),
+        }
+    )
+
+
+def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
+    """Return the task again."""
+
+    def found(data: dict[str, Any]) -> Any:
+        if _CONFIG in data:
+            kind = _find(data[_CONFIG], plugins)
+            if not (isinstance(kind, type) and issubclass(kind, Config)):
+                raise ConfigError(f"{data[_CONFIG]} is not a config")
+            return decode(kind, decode_value(data["values"], found))
+        if _FUNCTION in data:
+            function = _find(data[_FUNCTION], plugins)
+            if not isfunction(function):
+                raise ConfigError(f"{data[_FUNCTION]} is not a function")
+            return function
+        if _MEMBER in data:
+            member = _find(data[_MEMBER], plugins)
+            if not isinstance(member, Enum):
+                raise ConfigError(f"{data[_MEMBER]} is not a member of an Enum")
+            return member
+        return None
+
+    values = decode_value(dict(values), found)
+    if "compute" in values:
+        computation = Computation(**{name: values[name] for name in _COMPUTATION})
+        others = tuple((key, seed) for key, seed in values["others"])
+        return ComputeTask(values["key"], computation, values["seed"], values["sources"], others)
+
+    trials = [Trial(**one) for one in values["trials"]]
+    measures = tuple(Measure(**one) for one in values["measures"])
+    runs = tuple(Run(key, trials[place], seed) for key, place, seed in values["runs"])
+    parts = tuple(tuple(one) for one in values["parts"])
+    if len(parts) != len(runs):
+        raise ValueError(f"{len(parts)} lists of parts for {len(runs)} runs")
+    return LearnTask(runs, measures, parts, values["sources"])
+
+
+def _by_name(value: Any) -> Any:
+    """What goes by its name: a config, a function, a member of an Enum; nothing of other values."""
+    kind = type(value)
+    if isinstance(value, Outside):
+        return None
+    if isinstance(value, msgspec.Struct):
+        own = encode(to_plain(value), _by_name)
+        return {_CONFIG: f"{kind.__module__}:{kind.__qualname__}", "values": own}
+    if isinstance(value, Enum):
+        return {_MEMBER: f"{kind.__module__}:{kind.__qualname__}.{value.name}"}
+    if isinstance(value, Mapping):
+        return encode(dict(value), _by_name)
+    if callable(value):
+        # A partial has no name, so that no other process can find it.
+        name = getattr(value, "__qualname__", "<lambda>")
+        return {_FUNCTION: f"{value.__module__}:{name}" if name != "<lambda>" else name}
+    return None
+
+
+def _homes(plugins: Sequence[str]) -> set[str]:
+    """The packages that may be named: the library, and what plugins are imported as."""
+    return {"inweights", *(module_of(plugin).partition(".")[0] for plugin in plugins)}
+
+
+def _find(name: Any, plugins: Sequence[str]) -> Any:
+    module, _, path = str(name).partition(":")
+    if module.partition(".")[0] not in _homes(plugins):
+        raise ConfigError(
+            f"{name} belongs neither to the library nor to a plugin; name its module with --plugin"
+        )
+    try:
+        found: Any = importlib.import_module(module)
+        for step in path.split("."):
+            found = getattr(found, step)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(f"{name} is not there: {error}") from None
+    # What a module imported, such as 'subprocess.run', is not its own.
+    if str(getattr(found, "__module__", "")).partition(".")[0] not in _homes(plugins):
+        raise ConfigError(f"{name} belongs neither to the library nor to a plugin")
+    return found

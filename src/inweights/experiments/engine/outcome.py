@@ -1,0 +1,271 @@
+"""Finished runs and their verdicts: written, read back and judged again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from inweights.config import decode, to_plain
+from inweights.errors import FolderError, InweightsError
+from inweights.experiments.grammar.claim import Claim, ClaimResult
+from inweights.experiments.grammar.differences import compare_plan, table_of
+from inweights.experiments.grammar.recipe import Recipe
+from inweights.experiments.grammar.score import Value, tell_divergence
+from inweights.experiments.grammar.verdict import first_seeds, judge, unjudged
+from inweights.runs import RunFolder, explained_writes, read_json, write_json, write_tables
+from inweights.support.intervals import ALPHA, alpha_of, version_alpha
+from inweights.support.showing import Card, Carded
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from inweights.experiments.engine.collect import KeptModel
+    from inweights.experiments.grammar.differences import DifferenceRow
+    from inweights.experiments.grammar.figure import Figure
+
+#: Why a claim is not judged that the ledger does not hold as it is.
+NOT_STATED = "not stated in the ledger before this run; 'inweights claims state', commit, run"
+#: What precedes a title whose claims are not all reproduced.
+IN_QUESTION = "In question: "
+#: Adds figures and a page to the folder of a run.
+Publish = Callable[["Outcome", Path], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _About:
+    """What is read back of a finished run; runs of earlier versions may say more."""
+
+    scale: str
+    seeds: tuple[int, ...]
+    settings: Mapping[str, Any]
+    seconds: float
+    overrides: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Outcome(Carded, _About):
+    """A finished run of a recipe.
+
+    ``replaced`` has the tables of single runs in whose place others were derived. ``store`` is
+    where single runs are, if this call named a place: no file decides what is read elsewhere.
+    """
+
+    recipe: Recipe
+    folder: RunFolder
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    cached: bool = False
+    tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    replaced: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    claims: tuple[ClaimResult, ...] = ()
+    store: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The recipe's title; in question until every claim that counts is reproduced."""
+        title = self.recipe.title
+        counted = [claim for claim in self.claims if not claim.check] or self.claims
+        shown = all(claim.agrees for claim in counted)
+        return title if shown or title.endswith("?") else f"{IN_QUESTION}{title}"
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """The recipe's figures, in question where their claims are not all reproduced."""
+        return figures_asked(self.recipe, self.claims)
+
+    def with_cautions(self) -> Outcome:
+        """Return the run with what a reader has to know of its numbers, in sentences."""
+        from inweights.experiments.grammar.controls import cautions
+
+        if self.recipe.cautions:
+            said = self.recipe.cautions(self._settings, dict(self.tables))
+        else:
+            plan = self.recipe.plan(self._settings)
+            names = {measure.name for measure in plan.measures} & set(self.tables)
+            said = cautions(plan.trials, {name: self.tables[name] for name in sorted(names)})
+        return replace(self, cautions=tuple(said))
+
+    @property
+    def results(self) -> Sequence[str]:
+        """What came out, in sentences, where the recipe claims nothing and says it so."""
+        say = self.recipe.results
+        return say(self._settings, dict(self.tables)) if say else ()
+
+    @property
+    def differences(self) -> list[DifferenceRow]:
+        """Every setting beside what the paper states; nothing where that is not stated as data."""
+        if self.recipe.protocol is None:
+            return []
+        plan = self.recipe.plan(self._settings)
+        return table_of(compare_plan(self.recipe, self.scale, plan))
+
+    @property
+    def _settings(self) -> Any:
+        return decode(type(self.recipe.scales[self.scale]), self.settings)
+
+    def _card(self) -> Card:
+        """What is shown: every claim, and the first figure if it is not too large."""
+        about = {"scale": self.scale, "seeds": len(self.seeds), "folder": self.folder.path}
+        columns = ("verdict", "measured", "target", "claim")
+        rows = [(c.verdict, c.measured, c.target.text, c.text) for c in self.claims]
+        drawn = sorted((self.folder.path / "figures").glob("*.svg"))[:1]
+        small = [file for file in drawn if file.stat().st_size <= 2_000_000]
+        picture = small[0].read_bytes() if small else b""
+        return Card(f"{self.recipe.name}: {self.heading}", about, columns, rows, picture)
+
+    def models(self, **where: Value) -> list[KeptModel]:
+        """Return the trained models of a run that kept them, by values of labels, and ``seed``."""
+        from inweights.experiments.engine.collect import kept_models
+        from inweights.runs.tables.store import Store, store_below
+
+        trials = self.recipe.plan(self._settings).trials
+        store = Store(self.store or store_below(self.folder.root))
+        return kept_models(trials, self.seeds, store, self.recipe.version, where)
+
+
+def figures_asked(recipe: Recipe, results: Sequence[ClaimResult]) -> tuple[Figure, ...]:
+    """Return the figures of a recipe, in question where results leave it open.
+
+    A figure's claims are those on the tables that it draws, or all where there is none.
+    """
+    shown = {claim.id: claim.agrees for claim in results}
+    tables = {c.id: c.score.table for c in recipe.claims if c.id in shown and not c.check}
+    figures = []
+    for figure in recipe.figures:
+        own = [shown[name] for name, table in tables.items() if table in figure.sources]
+        known = all(own or [shown[name] for name in tables])
+        figures.append(figure if known else figure.in_question)
+    return tuple(figures)
+
+
+def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) -> None:
+    """Write what is kept of a run into its folder at work."""
+    about: dict[str, Any] = {"recipe": outcome.recipe.name}
+    about |= {one.name: getattr(outcome, one.name) for one in fields(_About)}
+    about["claims"] = [to_plain(claim) for claim in outcome.claims]
+    write_json(work / "outcome.json", about)
+    write_json(work / "environment.json", outcome.environment)
+    write_tables(work / "tables", outcome.tables)
+    if outcome.replaced:
+        write_tables(work / "replaced", outcome.replaced)
+    if publish:
+        with explained_writes(work):
+            publish(outcome, work)
+
+
+def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
+    """Read a complete run back, after checking that nothing in it was changed, and judge it."""
+    outcome = _read(recipe, folder)
+    tell_divergence(outcome.tables)
+    with _as_stored(folder):
+        claims = judge_all(recipe, outcome.tables, outcome.scale, seeds=outcome.seeds)
+    return replace(outcome, claims=claims, store=store)
+
+
+@contextmanager
+def blaming(what: str, kind: type[InweightsError], hint: str = "") -> Iterator[None]:
+    """Say what is to blame for what a recipe cannot do; an error stays as it is if nothing is."""
+    from polars.exceptions import PolarsError
+
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, ArithmeticError, PolarsError) as error:
+        if isinstance(error, InweightsError) or not what:
+            raise
+        about = f"{type(error).__name__}: {str(error) or 'no details'}"
+        raise kind(f"{what}: {about}{hint}") from error
+
+
+def _as_stored(folder: RunFolder) -> AbstractContextManager[None]:
+    return blaming(f"{folder.path} cannot be judged", FolderError, "; run it again with --fresh")
+
+
+def _read(recipe: Recipe, folder: RunFolder) -> Outcome:
+    folder.verify()
+    about = read_json(folder.path / "outcome.json", _About)
+    return Outcome(
+        recipe=recipe,
+        folder=folder,
+        cached=True,
+        tables=folder.tables(),
+        replaced=folder.tables("replaced"),
+        environment=read_json(folder.path / "environment.json", dict[str, Any]),
+        **vars(about),
+    )
+
+
+def refresh(recipe: Recipe, folder: RunFolder, publish: Publish | None = None) -> Outcome:
+    """Judge a complete run again, and draw it again, with the claims and figures of this version.
+
+    Nothing is trained. The run stays as it was if anything fails.
+    """
+    with folder.held():
+        folder.recover()
+        old = _read(recipe, folder)
+        tables = derived_again(old)
+        claims = judge_all(recipe, tables, old.scale, seeds=old.seeds)
+        new = replace(old, tables=tables, claims=claims).with_cautions()
+        write_outcome(new, folder.reopen(), publish)
+        folder.seal()
+    return new
+
+
+def derived_again(old: Outcome) -> dict[str, pl.DataFrame]:
+    """Return the tables of a run as they are derived from those of its single runs."""
+    own, plan = {**old.tables, **old.replaced}, old.recipe.plan(old._settings)
+    made = {m.name for m in plan.measures} | {c.name for c in plan.computations}
+    with _as_stored(old.folder):
+        tables = old.recipe.derived(own)
+        if not all(tables[one] is own[one] or one in old.replaced for one in made & set(own)):
+            raise FolderError(
+                f"{old.folder.path} cannot be drawn again: an earlier version did not keep what "
+                "its tables are derived from; run it again with --fresh: its trainings are kept"
+            )
+    return tables
+
+
+def judge_all(
+    recipe: Recipe, tables: Mapping[str, pl.DataFrame], scale: str, *, seeds: Sequence[int] = ()
+) -> tuple[ClaimResult, ...]:
+    """Judge every claim of a recipe; at ``smoke`` numbers are shown.
+
+    Seeds beyond those that a first verdict takes, counted on from the recipe's own, are a further
+    interim analysis. Rows that a claim asks for and that are not there leave it without a verdict,
+    and say so: a long run is not lost over a name.
+    """
+    results = []
+    for claim in recipe.claims:
+        version = _version(recipe, claim)
+        counts = version > 0 and tuple(seeds[:1]) == (recipe.first_seed,)
+        alpha = version_alpha(version) if counts else ALPHA
+        first = first_seeds(claim, recipe.seeds[scale], alpha)
+        alpha = alpha_of(len(seeds), first, version) if counts else alpha
+        judged = scale != "smoke"
+        result = judge(claim, tables, alpha=alpha, minimum=first, targets=judged, strict=False)
+        if not version and result.verdict != "not judged":
+            result = unjudged(claim, NOT_STATED)
+        results.append(msgspec.structs.replace(result, version=version or 1))
+    return tuple(results)
+
+
+def seeds_to_judge(recipe: Recipe, scale: str) -> int:
+    """Return how many seeds a recipe runs with: as many as a verdict on each claim takes.
+
+    They are more than stated where a claim is judged by the share of seeds or is a later version.
+    """
+    stated = recipe.seeds[scale]
+    judged = [c for c in recipe.claims if not c.score.exact] if scale != "smoke" else []
+    alphas = ((claim, version_alpha(_version(recipe, claim) or 1)) for claim in judged)
+    return max([stated, *(first_seeds(claim, stated, alpha) for claim, alpha in alphas)])
+
+
+def _version(recipe: Recipe, claim: Claim) -> int:
+    """A claim's version; 0 where the ledger does not hold it as it is."""
+    return 1 if recipe.versions is None else recipe.versions.get(claim.id, 0)

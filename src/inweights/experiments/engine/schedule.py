@@ -1,0 +1,255 @@
+"""Which task is next, and what follows from how an attempt at it ended.
+
+Executors only do tasks and say how that went; what happens then is decided here, once for all.
+
+===============================  ===================================================================
+an attempt ended                 what follows
+===============================  ===================================================================
+done                             its steps are counted
+busy, another holds the task     it is tried when it is free, or not heard of any more
+killed, further than before      again: it goes on from its checkpoint
+killed, thrice at one place      half of its runs, each half by itself; a single run fails
+out of memory                    the same, at once
+failed                           it would fail again: set aside with its message, the others go on
+failed to write                  all stops, as nothing else could be stored
+===============================  ===================================================================
+"""
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from inweights import errors
+from inweights.errors import RunError, WriteError
+from inweights.experiments.engine.plan import LearnTask, Task
+from inweights.support.progress import Progress, plural
+
+#: How often a task is begun whose process is killed each time at the same place.
+ATTEMPTS = 3
+#: Seconds between two looks at a task that another call of the library holds.
+BUSY = 0.5
+_SHOWN = 5
+_LOG = logging.getLogger("inweights.tasks")
+
+
+class Line(msgspec.Struct, frozen=True, array_like=True):
+    """A line of the log of another process."""
+
+    name: str
+    levelno: int
+    levelname: str
+    msg: str
+    created: float
+
+
+class End(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How an attempt at a task ended; an error goes by the name of its class."""
+
+    how: Literal["done", "busy", "killed", "memory", "failed"]
+    error: str = "RunError"
+    message: str = ""
+    log: tuple[Line, ...] = ()
+
+
+@contextmanager
+def kept_log(level: int) -> Iterator[list[Line]]:
+    """Keep what the library logs in this process, for the one that has sent the task."""
+    log, handler, lines = logging.getLogger("inweights"), logging.Handler(), list[Line]()
+
+    def keep(record: logging.LogRecord) -> None:
+        about = (record.name, record.levelno, record.levelname)
+        lines.append(Line(*about, record.getMessage(), record.created))
+
+    handler.emit = keep  # type: ignore[method-assign]
+    before = log.level
+    log.setLevel(level)
+    log.addHandler(handler)
+    try:
+        yield lines
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(before)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A task that is set aside, and why."""
+
+    task: Task
+    end: End
+
+    @property
+    def text(self) -> str:
+        """What failed, with settings and seeds, and why; each said once."""
+        return f"{self.task.about}: {self.end.message}"
+
+
+@dataclass
+class _Tries:
+    count: int = 0
+    step: int = 0
+    before: int = 0
+
+    def again(self) -> bool:
+        """Whether a task whose process was killed is tried again."""
+        self.count = 1 if self.step > self.before else self.count + 1
+        self.before = max(self.step, self.before)
+        return self.count < ATTEMPTS
+
+
+class Schedule:
+    """Tasks in any order, for one executor.
+
+    Args:
+        before: Updates that were done before.
+        busy: Seconds until it is asked whether a task that another process holds is free.
+        free: Says by the key of a task whether it is free.
+        more: Further tasks in blocks, each read when no other task waits.
+        on_failure: Called with what is set aside.
+
+    Attributes:
+        left: Tasks that were read and are neither done nor set aside; one more while there may be
+            others.
+        on_done: Called with each task that is done.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        progress: Progress | None = None,
+        before: int = 0,
+        *,
+        busy: float = BUSY,
+        free: Callable[[str], bool] = lambda _: True,
+        more: Iterator[Sequence[Task]] | None = None,
+        on_failure: Callable[[Failure], None] | None = None,
+    ) -> None:
+        self._progress, self._busy, self._free = progress, busy, free
+        self._more, self._on_failure = more, on_failure
+        self._waiting: deque[tuple[float, Task]] = deque()
+        self._held: set[str] = set()
+        self._tries: dict[str, _Tries] = {}
+        self._steps: dict[str, int] = {}
+        self._done = self._total = before  # the sum of all steps, and of what was done before
+        self.left, self.done = int(more is not None), 0
+        self.failures: list[Failure] = []
+        self.on_done: Callable[[Task], None] | None = None
+        self._add(tasks)
+
+    def take(self) -> Task | None:
+        """Return the next task; ``None`` where none waits just now."""
+        while (task := self._next()) is None and self._more is not None:
+            block = next(self._more, None)
+            if block is None:
+                self._more = None
+                self.left -= 1
+            else:
+                self._add(block)
+        return task
+
+    def _next(self) -> Task | None:
+        for _ in range(len(self._waiting)):
+            when, task = self._waiting.popleft()
+            if when <= time.monotonic():
+                if task.key not in self._held or self._free(task.key):
+                    self._held.discard(task.key)
+                    return task
+                when = time.monotonic() + self._busy
+            self._waiting.append((when, task))
+        return None
+
+    def _add(self, tasks: Sequence[Task]) -> None:
+        self._waiting += ((0.0, task) for task in tasks)
+        self._tries |= {task.key: _Tries() for task in tasks}
+        self._total += sum(task.steps for task in tasks)
+        self.left += len(tasks)
+
+    def report(self, task: Task, step: int) -> None:
+        """Tell how many updates of a task are done."""
+        self._tries[task.key].step = step
+        self._count(task, min(step, task.steps))
+
+    def ended(self, task: Task, end: End) -> None:
+        """Tell how an attempt at a task ended."""
+        for line in end.log:
+            record = logging.makeLogRecord(msgspec.structs.asdict(line))
+            logging.getLogger(line.name).handle(record)
+        if end.how == "done":
+            self.left, self.done = self.left - 1, self.done + 1
+            self._count(task, task.steps)
+            _LOG.debug("%s: done", task.title)
+            if self.on_done:
+                self.on_done(task)
+        elif end.how == "busy":
+            self._held.add(task.key)
+            self._wait(task, self._busy)
+        elif end.how == "failed" and end.error == WriteError.__name__:
+            raise WriteError(end.message)
+        elif end.how == "failed":
+            self._set_aside(task, end)
+        elif end.how == "killed" and self._tries[task.key].again():
+            _LOG.warning("%s: the process %s; tried again", task.title, end.message)
+            self._wait(task)
+        elif len(parts := halves(task)) > 1:
+            _LOG.warning("%s: %s; tried again in halves", task.title, end.message or end.how)
+            self.left += 1
+            self._done -= self._steps.pop(task.key, 0)
+            for part in parts:
+                self._tries[part.key] = _Tries()
+                self._wait(part)
+        else:
+            self._set_aside(task, end)
+
+    def finish(self) -> None:
+        """Raise what was set aside, as the class of error that all of it was."""
+        if not self.failures:
+            return
+        kinds = {failure.end.error for failure in self.failures}
+        kind = getattr(errors, kinds.pop(), RunError) if len(kinds) == 1 else RunError
+        count = len(self.failures)
+        if not self.done:
+            more = f" ({plural(count - 1, 'more task')} failed)" if count > 1 else ""
+            first = self.failures[0]
+            says_all = first.end.error != RunError.__name__  # what to change, for every task
+            raise kind((first.end.message if says_all else first.text) + more)
+        lines = [failure.text for failure in self.failures[:_SHOWN]]
+        if count > _SHOWN:
+            lines.append(f"and {count - _SHOWN} more")
+        raise kind(
+            f"{count} of {count + self.done} tasks failed; the others are stored, and the same "
+            f"command tries only these again. {'; '.join(lines)}"
+        )
+
+    def _set_aside(self, task: Task, end: End) -> None:
+        if end.how == "killed":
+            text = f"{ATTEMPTS} processes that worked on it {end.message}"
+            end = End("killed", message=text)
+        _LOG.error("%s: set aside: %s", task.title, end.message)
+        self.left -= 1
+        self.failures.append(Failure(task, end))
+        if self._on_failure:
+            self._on_failure(self.failures[-1])
+        self._count(task, 0)
+
+    def _wait(self, task: Task, seconds: float = 0.0) -> None:
+        self._waiting.append((time.monotonic() + seconds, task))
+
+    def _count(self, task: Task, step: int) -> None:
+        self._done += step - self._steps.get(task.key, 0)
+        self._steps[task.key] = step
+        if self._progress:
+            self._progress(self._done, self._total, task.title)
+
+
+def halves(task: Task) -> list[Task]:
+    """Split a task with several runs in two; a run's numbers do not depend on its company."""
+    if not isinstance(task, LearnTask) or len(task.runs) < 2:
+        return [task]
+    middle = len(task.runs) // 2
+    return [task.part(range(middle)), task.part(range(middle, len(task.runs)))]

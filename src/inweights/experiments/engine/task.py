@@ -1,0 +1,259 @@
+"""Does a task: lets models learn, looks at them, and stores a table for each run and measure."""
+
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+import torch
+
+from inweights.config import digest, identity
+from inweights.errors import ConfigError, InweightsError, RunError
+from inweights.experiments.engine.job import Job, task_of
+from inweights.experiments.engine.plan import LOSSES, ComputeTask, LearnTask, Run, Task
+from inweights.experiments.engine.schedule import End, kept_log
+from inweights.experiments.engine.together import blocks_of, build_model, open_model, train_block
+from inweights.experiments.grammar.trial import Measure
+from inweights.models.base import Model
+from inweights.models.save import check_savable, encode_model, join_replicas
+from inweights.probes.needs import check_probe
+from inweights.runs.tables.lease import LostError
+from inweights.runs.tables.store import MODEL_PART, Store
+from inweights.support.sources import check_sources, sources_of
+from inweights.training import Checkpoint, Observer
+from inweights.training.learner import Curriculum, Optimum
+from inweights.training.shards import Shards
+from inweights.training.steps.machine import use_threads
+from inweights.worlds.world import World
+
+Progress = Callable[[int], None]
+#: Has other processes train runs that this one trains meanwhile, each its share.
+Joint = Callable[[LearnTask], AbstractContextManager[Shards]]
+
+
+def attempt(
+    task: Task, store: Store, device: str, progress: Progress, joint: Joint | None = None
+) -> End:
+    """Try a task, and say how that ended; what is raised on purpose or by accident is told."""
+    try:
+        if _stored(task, store):  # by another process, in the meantime: no lock is needed to see it
+            return End("done")
+        with store.lock(task.key) as hold:
+            if hold is None:
+                return End("busy")
+
+            def held(step: int) -> None:
+                hold.check()
+                progress(step)
+
+            work_on(task, store, device, held, joint)
+    except LostError:
+        return End("busy")
+    except InweightsError as error:
+        return End("failed", type(error).__name__, str(error))
+    except Exception as error:  # noqa: BLE001  # somebody's probe, or the memory
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}, line {place.lineno}"
+        text = f"{type(error).__name__}: {error} ({where})"
+        return End("memory" if _is_memory(error) else "failed", message=text)
+    return End("done")
+
+
+def attempt_sent(job: Job, line: str, progress: Progress) -> End:
+    """Try a task that another process sent as JSON; see :func:`attempt`."""
+    try:
+        task = task_of(job, line)
+    except InweightsError as error:
+        return End("failed", type(error).__name__, str(error))
+    with use_threads(job.threads), kept_log(job.log) as lines:
+        end = attempt(task, job.open_store(), job.device, progress)
+    return msgspec.structs.replace(end, log=tuple(lines))
+
+
+def _is_memory(error: Exception) -> bool:
+    """Whether the memory was full; torch says so of a CPU in an error without a class."""
+    allocator = isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
+    return allocator or isinstance(error, MemoryError | torch.OutOfMemoryError)
+
+
+def work_on(
+    task: Task, store: Store, device: str, progress: Progress, joint: Joint | None = None
+) -> None:
+    """Do a task and store its tables."""
+    if _stored(task, store):
+        return  # by who held it until just now
+    if isinstance(task, ComputeTask):
+        _compute(task, store, progress)
+        return
+    done = 0
+    for block in blocks_of(task, device):
+        _check(task)  # by now all worlds are built
+        if block.only_measures and all(store.has(run.key, MODEL_PART) for run in block.runs):
+            _measure(block, store, device)
+        elif isinstance(block.learner, Curriculum):
+            _train(block, store, device, progress, joint, done)
+        else:
+            for place in range(len(block.runs)):
+                _derive(block.part([place]), store)
+        done += block.steps
+        progress(done)
+
+
+def _compute(task: ComputeTask, store: Store, progress: Progress) -> None:
+    one = task.computation
+    call = one.call  # with options of its own, which it may change
+    if one.stages:
+        call = partial(call, progress=partial(_staged, task, progress))
+    if one.together:
+        table = call(seeds=[seed for _, seed in task.members])
+        made = [(key, table.filter(seed=seed).drop("seed")) for key, seed in task.members]
+    else:
+        more = {"seed": task.seed} if one.seeded else {}
+        made = [(task.key, call(**more))]
+    _check(task)
+    for key, rows in made:
+        store.write(key, "table", rows)
+
+
+def _staged(task: ComputeTask, progress: Progress, done: int, total: int, stage: str) -> None:
+    stages = task.computation.stages
+    names = [*stages]
+    share = sum(stages[name] for name in names[: names.index(stage)])
+    progress(round(task.steps * (share + stages[stage] * done / total)))
+
+
+def _check(task: Task) -> None:
+    """Refuse a task whose files or code are not those that its keys were made of."""
+    if task.sources:
+        check_sources(task.sources, task.stands_on)
+
+
+def _stored(task: Task, store: Store) -> bool:
+    return all(store.has(owner, part) for owner, part in task.wanted)
+
+
+def _train(
+    block: LearnTask, store: Store, device: str, progress: Progress, joint: Joint | None, done: int
+) -> None:
+    """Train runs as one program; an interrupted training goes on from its checkpoint."""
+    model = build_model(block, device)
+    if any(part == MODEL_PART for _, part in block.wanted):
+        check_savable(model)  # before it trains, not after
+    for measure in block.measures:
+        check_probe(measure.probe, model, block.worlds)
+    often = [m for m in block.measures if m.every]
+    observers = [Observer(m.key, partial(_look_at_wanted, m, block), m.every) for m in often]
+    # The last part says what the columns of a checkpoint are: an earlier one had another order.
+    key = digest([block.wanted, "matrices first, state as matrices"], 20)
+    with store.unfinished(key, block.wanted) as (file, saved):
+        checkpoint = Checkpoint(file, key=key, saved=saved)
+        checkpoint.clear_if_damaged()
+        with joint(block) if joint else nullcontext() as shards:
+            result = train_block(
+                model,
+                block,
+                observers=observers,
+                checkpoint=checkpoint,
+                progress=lambda step: progress(done + step * len(block.runs)),
+                shards=shards,
+            )
+        tables = {LOSSES: result.losses, **result.observed}
+        tables |= {m.key: _look_at_wanted(m, block, model) for m in block.measures if not m.every}
+        for replica, (run, parts) in enumerate(zip(block.runs, block.parts, strict=True)):
+            if MODEL_PART in parts:
+                _store(store, run, MODEL_PART, encode_model(model, replica))
+        _share_out(tables, block, store)
+
+
+def _measure(block: LearnTask, store: Store, device: str) -> None:
+    """Look at weights that are kept, those of all runs at once where they have one shape."""
+    models = [open_model(store, run) for run in block.runs]
+    several = [(model, block.part([place])) for place, model in enumerate(models)]
+    with suppress(ConfigError):  # optima of one shape may differ in rank
+        several = [(join_replicas(models), block)]
+    for model, runs in several:
+        model.to(device)
+        tables = {m.key: _look_at_wanted(m, runs, model) for m in runs.measures}
+        _share_out(tables, runs, store)
+
+
+def _look_at_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.DataFrame:
+    """Measure the runs of which it is asked: what is filmed of a first seed is not of all."""
+    rows = [row for row, parts in enumerate(block.parts) if measure.key in parts]
+    if len(rows) < len(block.runs):
+        with suppress(ConfigError):  # a model of one's own may have no config
+            few = model.select(rows)
+            table = look(measure, block.part(rows).worlds, few)
+            whose = pl.Series(rows, dtype=table["replica"].dtype)
+            return table.with_columns(whose.gather(table["replica"]).alias("replica"))
+    return look(measure, block.worlds, model)
+
+
+def look(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFrame:
+    """Measure a model, a replica a world."""
+    try:
+        table: pl.DataFrame = measure.call(model, worlds)
+    except Exception as error:
+        if all(values.isfinite().all() for values in model.parameters()):
+            raise
+        raise RunError(
+            f"runs diverged, and '{measure.name}' cannot measure weights that are not finite "
+            f"({error}); lower the rate"
+        ) from error
+    return table
+
+
+def _share_out(tables: Mapping[str, pl.DataFrame], block: LearnTask, store: Store) -> None:
+    for replica, (run, parts) in enumerate(zip(block.runs, block.parts, strict=True)):
+        for part in parts:
+            if part != MODEL_PART:
+                own = tables[part].filter(pl.col("replica") == replica).drop("replica")
+                _store(store, run, part, own)
+
+
+def _derive(task: LearnTask, store: Store) -> None:
+    """Look at a model that a descent or a program leads to; one way serves all that look alike."""
+    (run,), (parts,) = task.runs, task.parts
+    finished = [0] if MODEL_PART in parts else []
+    for every in dict.fromkeys([*finished, *(measure.every for measure in task.measures)]):
+        looks = [m for m in task.measures if m.every == every]
+        frames: dict[str, list[pl.DataFrame]] = {}
+        for step, model in _models(run, every):
+            if not every and MODEL_PART in parts:
+                _store(store, run, MODEL_PART, encode_model(model, 0))
+            for measure in looks:
+                table = measure.call(model, run.world).drop("replica")
+                stamped = table.with_columns(step=pl.lit(step)) if every else table
+                frames.setdefault(measure.key, []).append(stamped)
+        for part, tables in frames.items():
+            _store(store, run, part, pl.concat(tables))
+
+
+def _models(run: Run, every: int) -> Iterator[tuple[int, Model]]:
+    learner: Any = run.trial.learner
+    if hasattr(learner, "models"):
+        yield from learner.models(run.world, run.trial.model, run.seed, every)
+        return
+    if every and not isinstance(learner, Optimum):
+        raise ConfigError(
+            f"{type(learner).__name__} gives its finished model alone; measure without 'every'"
+        )
+    yield 0, learner.learn(run.world, run.trial.model, run.seed)
+
+
+def _store(store: Store, run: Run, part: str, made: pl.DataFrame | bytes) -> None:
+    """Store a table of a run, or its weights, and beside them what the run is."""
+    trial = run.trial
+    parts = {name: getattr(trial, name) for name in ("world", "model", "learner")}
+    about = {name: identity(part) for name, part in parts.items()} | {"seed": run.seed}
+    if sources := sources_of(parts):
+        about["sources"] = sources
+    store.describe(run.key, about)
+    if isinstance(made, bytes):
+        store.write_model(run.key, made)
+    else:
+        store.write(run.key, part, made)

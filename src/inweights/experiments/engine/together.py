@@ -1,0 +1,178 @@
+"""Runs that train together as one program: the model that they are, how it learns, how many go.
+
+As many train together as the memory holds, and as make a step cheaper. On a CPU the memory is
+estimated; on an accelerator both are measured before each block of runs, as both depend on the
+device, the model and the batch: groups are doubled while a run's share of a step falls.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+from msgspec import structs
+from torch.nn import Parameter
+
+from inweights.config import digest
+from inweights.errors import ConfigError
+from inweights.experiments.engine.plan import LearnTask, Run
+from inweights.models.base import Model
+from inweights.models.model_config import Init, ModelConfig
+from inweights.models.save import decode_model
+from inweights.runs.tables.store import Store
+from inweights.support.limits import check_memory, memory_limit
+from inweights.training import Curriculum, Phase, Result, Schedule, Stop, train
+from inweights.worlds.world import World
+
+#: Bytes that the parameters, gradients and optimizer of runs that train together may take on a CPU.
+MAX_BYTES = 4 * 2**30
+#: Share of the free memory of an accelerator that they may take, with all that a step needs.
+SHARE = 0.8
+#: A larger group is taken where it makes a run's share of a step smaller by this factor at least.
+GAIN = 0.9
+#: Steps that are measured, after as many that are not.
+STEPS = 5
+
+
+def build_model(block: LearnTask, device: str) -> Model:
+    """Return the model of runs that train together, a replica a run, at its start."""
+    world = block.runs[0].world
+    model = _config_of(block.runs[0]).build(
+        vocabulary=len(world.vocabulary),
+        seeds=[run.seed for run in block.runs],
+        inits=[getattr(run.trial.model, "init", Init()) for run in block.runs],
+        candidates=world.outputs.tolist(),
+    )
+    return model.to(device)
+
+
+def parameters_of(run: Run) -> list[Parameter]:
+    """Return the parameters of one replica, to be counted: most have shapes and no numbers."""
+    build = partial(_config_of(run).build, vocabulary=len(run.world.vocabulary), seeds=[0])
+    try:
+        with torch.device("meta"):  # nothing is drawn, and no memory taken
+            return list(build().parameters())
+    except (NotImplementedError, RuntimeError):  # a model of one's own may look at its numbers
+        return list(build().parameters())
+
+
+def train_block(
+    model: Model,
+    block: LearnTask,
+    curricula: Curriculum | Sequence[Curriculum] | None = None,
+    **how: Any,
+) -> Result:
+    """Train runs, whether by this process alone or by several, of which each one calls this.
+
+    That all of them diverged is no error: a verdict tells it, as where only some of them do.
+    """
+    own: list[Any] = [run.trial.learner for run in block.runs]  # all are curricula
+    seeds = [run.seed for run in block.runs]
+    return train(model, block.worlds, curricula or own, seeds=seeds, keep_diverged=True, **how)
+
+
+def brief(phase: Phase, steps: int) -> Phase:
+    """Return so many steps of a phase, to be timed: none is left out, and the rate is constant."""
+    none = {"observers": (), "edit": None}
+    return structs.replace(phase, steps=steps, schedule=Schedule(), stop=Stop(), **none)
+
+
+def open_model(store: Store, run: Run) -> Model:
+    """Return the kept model of a run."""
+    trial = run.trial
+    # A model of one's own need not be registered: the trial has the class of its config.
+    kind: Any = type(trial.model) if isinstance(trial.learner, Curriculum) else None
+    return decode_model(store.read_model(run.key), str(store.folder(run.key)), kind)
+
+
+def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[LearnTask]:
+    """Build the worlds; runs of one shape of world are a block, as large as the device allows."""
+    # Copies of the runs, so that their worlds go when the task is done.
+    task = replace(task, runs=tuple(replace(run) for run in task.runs))
+    shapes: dict[str, list[int]] = {}
+    for place, run in enumerate(task.runs):
+        shapes.setdefault(digest(_shape(run.world)), []).append(place)
+    for places in shapes.values():
+        size = group_size(task.part(places), device)
+        for start in range(0, len(places), size):
+            yield task.part(places[start : start + size])
+
+
+def _shape(world: World) -> list[Any]:
+    """What worlds of runs that train together have in common: all but their tokens."""
+    columns = ("roles", "prompt_ends", "answer_ends", "out_of_distribution")
+    parts = (world.facts, world.queries)
+    return [
+        len(world.vocabulary),
+        world.outputs.tolist(),
+        *([part.role_names, *(getattr(part, c).tolist() for c in columns)] for part in parts),
+    ]
+
+
+def group_size(block: LearnTask, device: str) -> int:
+    """Return how many of some runs of one shape train together on a device."""
+    if not device.startswith("cuda") or not isinstance(block.learner, Curriculum):
+        return capacity(block.runs[0])
+    room = SHARE * torch.cuda.mem_get_info(device)[0]
+    return best_size(lambda n: _measured(block.part(range(n)), device), len(block.runs), room)
+
+
+def best_size(measure: Callable[[int], tuple[float, float]], most: int, room: float) -> int:
+    """Return a size of groups by measurement.
+
+    Example:
+        >>> launches, arithmetic = 1e-3, 1e-5  # seconds: of a step, and of each run
+        >>> best_size(lambda n: (n * 1e6, launches + n * arithmetic), most=512, room=1e10)
+        512
+        >>> best_size(lambda n: (n * 1e6, launches + n * arithmetic), most=512, room=1e8)
+        64
+        >>> best_size(lambda n: (n * 1e6, n * arithmetic), most=512, room=1e10)
+        1
+    """
+    size = 1
+    taken, seconds = measure(1)
+    while size < most:
+        larger = min(2 * size, most)
+        if taken / size * larger > room:
+            break
+        taken, longer = measure(larger)
+        if longer / larger > GAIN * seconds / size:
+            break
+        size, seconds = larger, longer
+    return size
+
+
+def _measured(block: LearnTask, device: str) -> tuple[float, float]:
+    torch.cuda.empty_cache()  # what is reserved counts: a captured step keeps all that it needs
+    torch.cuda.reset_peak_memory_stats(device)
+    before, ends = torch.cuda.memory_reserved(device), []
+
+    def clock(_: int) -> None:
+        torch.cuda.synchronize(device)
+        ends.append(time.perf_counter())
+
+    learners: list[Any] = [run.trial.learner for run in block.runs]  # all are curricula
+    short = [Curriculum(phases=(brief(one.phases[0], 2 * STEPS),)) for one in learners]
+    train_block(build_model(block, device), block, short, progress=clock)
+    taken = torch.cuda.max_memory_reserved(device) - before
+    return taken, (ends[-1] - ends[STEPS - 1]) / STEPS
+
+
+def capacity(run: Run) -> int:
+    """How many runs like this one train together in the memory of a CPU."""
+    if run.trial.model is None or not isinstance(run.trial.learner, Curriculum):
+        return 1
+    parameters = parameters_of(run)
+    count = sum(p.numel() for p in parameters)
+    # Values, gradients and the two moments of Adam.
+    state = 4 * sum(p.numel() * p.element_size() for p in parameters)
+    check_memory(f"training a model of {count:,} parameters", state, hint="make it smaller")
+    return max(1, min(MAX_BYTES, memory_limit() // 2) // max(1, state))
+
+
+def _config_of(run: Run) -> ModelConfig:
+    if run.trial.model is None:
+        raise ConfigError("a curriculum trains a model; give its config, such as GPTConfig()")
+    return run.trial.model

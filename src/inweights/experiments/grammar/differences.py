@@ -1,0 +1,302 @@
+"""Differences from a paper are computed: every setting of a recipe beside what the paper states.
+
+:func:`compare` takes every leaf of every trial's world, model, learner and measures, and of every
+computation, at a scale. It says of each whether it is the paper's, its code's, smaller in size
+only, or ours, and why. :func:`protocol_of` says what that makes of the trials of a claim.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+import msgspec
+
+from inweights.errors import ConfigError
+from inweights.experiments.grammar.claim import Protocol
+from inweights.experiments.grammar.protocol_file import (
+    NOTHING,
+    PaperProtocol,
+    PaperSetting,
+    Reason,
+    absent,
+    equal,
+    fits,
+    in_words,
+    named,
+)
+from inweights.experiments.grammar.recipe import Recipe
+from inweights.experiments.grammar.trial import Computation, Measure, Plan, Trial
+
+#: Whose a setting is: *unclassified* is an error, which a test looks for.
+Whose = Literal["paper", "code", "smaller", "ours", "unclassified"]
+#: The same in words.
+WHOSE: dict[Whose, str] = {
+    "unclassified": "not classified",
+    "ours": "ours",
+    "smaller": "smaller",
+    "code": "as in the code",
+    "paper": "as in the paper",
+}
+#: Settings that decide nothing: a name that messages show, how often a stop is looked for, and in
+#: which order nodes are named, which no training sees.
+NAMES = ("learner.phases.*.name", "learner.phases.*.stop.every", "*.shuffled")
+#: What a measure's leaf says where it is used.
+USED = "used"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One setting beside what the paper states.
+
+    Attributes:
+        leaf: Path of the setting, such as ``model.width``.
+        value: Its value here.
+        whose: Whose value it is.
+        stated: What paper and code state; nothing where they do not speak of it.
+        reason: Why it is ours, where it is.
+    """
+
+    leaf: str
+    value: Any
+    whose: Whose
+    stated: PaperSetting | None = None
+    reason: Reason | None = None
+
+    @property
+    def against(self) -> bool:
+        """Whether it is ours although text or code states another value, or has no such thing."""
+        return self.whose == "ours" and not (self.stated and self.stated.open)
+
+    @property
+    def size(self) -> bool:
+        """Whether it is a smaller size, or a size that is ours since the text lost it."""
+        lost = self.stated is not None and self.stated.size and self.stated.open
+        return self.whose == "smaller" or (self.whose == "ours" and lost)
+
+    @property
+    def part(self) -> str:
+        """``world``, ``model``, ``learner``, ``measure``, ``compute`` or ``seeds``."""
+        return self.leaf.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is compared: the settings of a trial or a computation, by path, and its labels."""
+
+    values: Mapping[str, Any]
+    labels: Mapping[str, Any] = field(default_factory=dict)
+
+
+def compare(recipe: Recipe, scale: str) -> list[list[Difference]]:
+    """Return the differences of a recipe from its paper: a list for each trial and computation.
+
+    The last list is of the recipe as a whole: its number of seeds.
+
+    Raises:
+        ConfigError: No protocol of its paper is stated.
+
+    Example:
+        >>> from inweights.recipes import get_recipe
+        >>> trials = compare(get_recipe("geometric-memory/fig3"), "cpu")
+        >>> [one.whose for one in trials[0] if one.leaf == "model.position_std"]
+        ['ours']
+    """
+    protocol = _protocol(recipe)
+    settings, seeds, _ = recipe.resolve(scale)
+    look = partial(_compare, recipe, protocol, scale)
+    return [
+        look(one) for one in (*_subjects(recipe.plan(settings)), Subject({"seeds": len(seeds)}))
+    ]
+
+
+def compare_plan(recipe: Recipe, scale: str, plan: Plan) -> list[list[Difference]]:
+    """Return the differences of some of a recipe's trials, those of a plan."""
+    look = partial(_compare, recipe, _protocol(recipe), scale)
+    return [look(one) for one in _subjects(plan)]
+
+
+def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
+    """Return how near to the paper's protocol some trials are.
+
+    *Exact*: text and code state no other value; what they leave open is ours. *Scaled*: the same
+    world and model, but sizes are smaller, or the text lost them, or the training is another.
+    *Substitute*: world or model differ in more than size.
+    """
+    nearest: Protocol = "exact"
+    for trial in trials:
+        other = {one.part for one in trial if one.against} - {"measure", "seeds"}
+        if other - {"learner"}:
+            return "substitute"
+        if other or any(one.size for one in trial):
+            nearest = "scaled"
+    return nearest
+
+
+@dataclass(frozen=True)
+class DifferenceRow:
+    """A setting in a table: trials that have the same value of it, stated alike, share a row."""
+
+    setting: str
+    value: str
+    whose: Whose
+    stated: str
+    why: str
+
+
+def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
+    """Return the rows of a table of differences, what is ours first, each once.
+
+    Example:
+        >>> from inweights.recipes import get_recipe
+        >>> rows = table_of(compare(get_recipe("geometric-memory/b5"), "cpu"))
+        >>> [(row.value, row.stated) for row in rows if row.whose == "smaller"]
+        [('2500', 'lost in the text at hand (B.3); code: 10000 (tiny_neural_network.ipynb:1137)')]
+    """
+    order: dict[Whose, int] = {"unclassified": 0, "ours": 1, "smaller": 2, "code": 3, "paper": 4}
+    rows = {
+        DifferenceRow(
+            re.sub(r"\.\d+(?=\.)", "", one.leaf),
+            in_words(one.value),
+            one.whose,
+            one.stated.text if one.stated else "not spoken of",
+            " ".join(one.reason.why.split()) if one.reason else "",
+        )
+        for trial in trials
+        for one in trial
+    }
+    return sorted(rows, key=lambda row: (order[row.whose], row.setting, row.value))
+
+
+def _protocol(recipe: Recipe) -> PaperProtocol:
+    if recipe.protocol is None:
+        raise ConfigError(f"no protocol is stated of the paper of {recipe.name}")
+    return recipe.protocol
+
+
+def _subjects(plan: Plan) -> Iterator[Subject]:
+    for trial in plan.trials:
+        yield Subject(dict(_trial(trial, plan.measures)), trial.labels)
+    for computation in plan.computations:
+        yield Subject(dict(_computation(computation)), computation.labels)
+
+
+def _trial(trial: Trial, measures: Sequence[Measure]) -> Iterator[tuple[str, Any]]:
+    for part in ("world", "model", "learner"):
+        config = getattr(trial, part)
+        if config is not None:
+            yield from _leaves(config, part)
+    phases = getattr(trial.learner, "phases", None)
+    if phases is not None:
+        yield "learner.kind", "curriculum"
+        yield "learner.phases", len(phases)
+    for measure in measures:
+        if measure.fits(trial):
+            path = f"measure.{_name(measure.probe)}"
+            yield path, USED
+            if measure.options:
+                yield from _leaves(dict(measure.options), f"{path}.options")
+
+
+def _computation(computation: Computation) -> Iterator[tuple[str, Any]]:
+    path = f"compute.{_name(computation.compute)}"
+    yield path, USED
+    if computation.options:
+        yield from _leaves(dict(computation.options), f"{path}.options")
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Every setting below a path, and its value; a list of configs has their places.
+
+    What a config says has no effect, given the others, is left out.
+    """
+    if isinstance(value, msgspec.Struct):
+        idle = getattr(value, "idle", ())
+        tag = value.__struct_config__.tag
+        fields = {name: getattr(value, name) for name in value.__struct_fields__}
+        kind = {"kind": tag} if tag else {}
+        value = kind | {n: one for n, one in fields.items() if n not in idle}
+    if isinstance(value, Mapping) and value:
+        for name, inner in value.items():
+            yield from _leaves(inner, f"{path}.{name}")
+    elif isinstance(value, list | tuple) and any(_nested(one) for one in value):
+        for place, inner in enumerate(value):
+            yield from _leaves(inner, f"{path}.{place}")
+    elif not any(named(pattern, path) for pattern in NAMES):
+        yield path, _plain(value)
+
+
+def _nested(value: Any) -> bool:
+    return isinstance(value, Mapping | msgspec.Struct)
+
+
+def _plain(value: Any) -> Any:
+    if value is None:
+        return NOTHING
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    return _name(value) if callable(value) else value
+
+
+def _name(function: Any) -> str:
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def _compare(
+    recipe: Recipe, protocol: PaperProtocol, scale: str, subject: Subject
+) -> list[Difference]:
+    short = recipe.name.rpartition("/")[2]
+    known = {**subject.labels, **subject.values}
+    parts = [p for p in protocol.parts if _about(p.recipes, short) and fits(p.where, known)]
+    reasons = [
+        one
+        for one in (*recipe.reasons, *protocol.ours)
+        if _about(one.recipes, short)
+        and (not one.scales or scale in one.scales)
+        and fits(one.where, known)
+    ]
+    found = []
+    for leaf, value in subject.values.items():
+        stated = None
+        for part in parts:
+            for pattern, setting in part.settings.items():
+                if named(pattern, leaf):
+                    stated = setting
+        whose = _whose(leaf, value, stated)
+        reason = None
+        if whose == "ours":
+            reason = next((r for r in reasons if any(named(p, leaf) for p in r.leaves)), None)
+        found.append(Difference(leaf, value, whose, stated, reason))
+    return found
+
+
+def _about(recipes: Sequence[str], short: str) -> bool:
+    return not recipes or any(named(pattern, short) for pattern in recipes)
+
+
+def _whose(leaf: str, value: Any, stated: PaperSetting | None) -> Whose:
+    if stated is None:
+        neutral = [wanted for pattern, wanted in absent().items() if named(pattern, leaf)]
+        if not neutral:
+            return "unclassified"
+        return "paper" if equal(neutral[-1], value) else "ours"
+    if stated.every or (stated.paper is not None and equal(stated.paper, value)):
+        return "paper"
+    if stated.code is not None and equal(stated.code, value):
+        return "code"
+    sizes = [one for one in _numbers(stated.paper, stated.code) if stated.size]
+    if sizes and _numbers(value) and value < max(sizes):
+        return "smaller"
+    return "ours"
+
+
+def _numbers(*values: Any) -> list[float]:
+    """The numbers among values, and in lists among them."""
+    found: list[float] = []
+    for value in values:
+        if isinstance(value, list | tuple):
+            found += _numbers(*value)
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            found.append(value)
+    return found

@@ -1,0 +1,238 @@
+"""Figures, as data: what is drawn of which tables, and what the table of each probe says.
+
+A figure names its drawing, a function of :mod:`inweights.report.figures.draw`, which checks its
+options; a drawing of one's own takes ``Figure(kind="mine", options={...})``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
+
+from inweights.config import Config, decode, load_toml
+from inweights.errors import ConfigError
+
+__all__ = ["Figure", "atlas", "auto", "heatmaps", "lines", "states", "sweeps", "through_time"]
+
+P = TypeVar("P", bound=Callable[..., Any])
+#: Columns of a probe's table that the engine adds or takes away, and those that older tables lack.
+_OUTSIDE = {"replica", "step", "right_answers"}
+#: Declarations of probes of one's own, by name.
+_OWN: dict[str, Shown] = {}
+
+
+class Figure(Config):
+    """A figure, as data.
+
+    Attributes:
+        id: Short name, also the file's.
+        kind: Name of the drawing function.
+        title: What the figure shows, in a few words.
+        caption: How to read it, and what to see.
+        sources: Names of the tables that it draws, in the order of the function's arguments.
+        options: Keyword arguments of the drawing function, those that are not left out.
+        finds: The end of the caption that says what is found, and not how to read it.
+    """
+
+    id: str
+    kind: str
+    title: str
+    caption: str
+    sources: tuple[str, ...]
+    options: dict[str, Any] = {}
+    finds: str = ""
+
+    @property
+    def in_question(self) -> Figure:
+        """The same before its finding is known: title and caption say what is drawn.
+
+        Example:
+            >>> figure = lines("rho", "curves", "It falls.", "Mean.", x="step", y="rho")
+            >>> figure.in_question.title, figure.in_question.caption
+            ('Rho by step', 'Mean. Expected if the claims hold: it falls.')
+        """
+        read = self.caption.removesuffix(self.finds).strip()
+        if self.title.endswith("?"):
+            expected = f" Expected if the claims hold: {self.finds}" if self.finds else ""
+            return replace(self, caption=read + expected)
+        ask = self.options.get
+        what = ask("y_label") or ask("y") or ask("value_label") or " and ".join(self.sources)
+        over = ask("x_label") or ask("x") or ask("axis")
+        title = (f"{what} by {over}" if over and what != over else str(what)).replace("_", " ")
+        found = self.title.rstrip(".")
+        first = found[:1] if found[1:2].isupper() else found[:1].lower()
+        expected = f"{read} Expected if the claims hold: {first}{found[1:]}. {self.finds}"
+        return replace(self, title=title[:1].upper() + title[1:], caption=expected.strip())
+
+
+def _drawing(kind: str, shows: str) -> Callable[..., Figure]:
+    """Return the constructor of the figures of one drawing."""
+
+    def make(
+        id: str,  # noqa: A002
+        tables: str | tuple[str, ...] = (),
+        title: str = "",
+        caption: str = "",
+        *more: str,
+        **options: Any,
+    ) -> Figure:
+        if more or "table" in options or "films" in options:
+            tables, title, caption = _as_in_0_1(tables, title, caption, more, options)
+        if isinstance(reference := options.get("reference"), tuple):
+            options["reference"] = dict(zip(("column", "label"), reference, strict=True))
+        given = {key: value for key, value in options.items() if value is not None}
+        return Figure(
+            id=id,
+            kind=kind,
+            title=title,
+            caption=caption,
+            sources=(tables,) if isinstance(tables, str) else tables,
+            # Sequences become lists, as JSON gives them back.
+            options={k: list(v) if isinstance(v, tuple | list) else v for k, v in given.items()},
+        )
+
+    make.__name__ = make.__qualname__ = kind
+    make.__doc__ = f"""{shows}
+
+    Args:
+        id: Short name, also the file's.
+        tables: The table that is drawn, or several.
+        title: What the figure shows, in a few words.
+        caption: How to read it, and what to see.
+        options: Those of :func:`inweights.report.figures.draw.{kind}`.
+    """
+    return make
+
+
+lines = _drawing("lines", "A line for each ``series`` of ``y`` against ``x``, in panels.")
+sweeps = _drawing("sweeps", "``y`` for the values of every swept setting, one panel a setting.")
+heatmaps = _drawing("heatmaps", "One matrix for each ``panel``, on one colour scale.")
+states = _drawing("states", "Hidden states in the plane, one panel for each ``panel``.")
+through_time = _drawing("through_time", "Curves, matrices and states; a slider over the steps.")
+atlas = _drawing("atlas", "Graphs and architectures that play their training in 3-D.")
+_auto = _drawing("auto", "What was varied is the axis, the lines and the panels.")
+
+
+def auto(
+    id: str,  # noqa: A002
+    table: str = "",
+    title: str = "",
+    caption: str = "",
+    **options: Any,
+) -> Figure:
+    """Return a figure of a table of a sweep: axis, lines and panels are what was varied in it.
+
+    Arguments are as for :func:`lines`, but all may be left out; ``table`` is the one called ``id``.
+
+    Example:
+        >>> auto("accuracy", where={"role": "composition"}).sources
+        ('accuracy',)
+    """
+    caption = caption or "Mean over seeds, its 95% interval, and single seeds as dots."
+    return _auto(id, table or id, title or id, caption, **options)
+
+
+def _as_in_0_1(
+    tables: str | tuple[str, ...], title: str, caption: str, more: tuple[str, ...], options: Any
+) -> tuple[tuple[str, ...], str, str]:
+    """Tables, title and caption from the arguments of 0.1: one ``table``, or films and graphs."""
+    warnings.warn(
+        "figures take 'tables'; 'table', 'films' and 'graphs' work in this release only",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    if more:  # atlas(id, films, graphs, title, caption)
+        return (str(tables), title), caption, more[0]
+    names = [options.pop(name) for name in ("table", "films", "graphs") if name in options]
+    return tuple(names), title, caption
+
+
+class Shown(Config):
+    """What a probe measures.
+
+    Attributes:
+        value: Column of the number that figures draw.
+        columns: All columns of the probe's table, with spaces between; ``replica`` does not count.
+            A table is recognised by them.
+        label: Name of the number on an axis.
+        null: What would be seen by chance, or why no control makes sense; one sentence.
+        caption: How to read the figure; one sentence.
+        low: Least possible value, and ``high`` the largest, where there are such.
+        axes: Names of other columns on an axis.
+        chance: Column that holds what chance gives, drawn as a dashed line; empty if none does.
+        controls: What to compare with; see :func:`~inweights.experiments.with_controls`.
+    """
+
+    value: str
+    columns: str
+    label: str
+    null: str
+    caption: str
+    low: float | None = None
+    high: float | None = None
+    axes: dict[str, str] = {}
+    chance: str = ""
+    controls: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in (self.value, self.chance, *self.axes):
+            if name and name not in {*self.columns.split(), *_OUTSIDE}:
+                raise ConfigError(f"a probe declares '{name}', which its table does not have")
+
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """Least and largest possible value, where there are both."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    @property
+    def reference(self) -> dict[str, str] | None:
+        """The dashed line of chance, as an option of drawings."""
+        return {"column": self.chance, "label": "chance"} if self.chance else None
+
+
+def shows(**declared: Any) -> Callable[[P], P]:
+    """Declare what a probe of one's own measures, by attributes of :class:`Shown`.
+
+    Example:
+        >>> @shows(
+        ...     value="size", columns="size", label="size of the weights", low=0.0,
+        ...     null="An untrained model has weights, too.", caption="Norm of all parameters.",
+        ... )
+        ... def weight_size(model, worlds): ...
+        >>> shown_in(["replica", "size"]).label
+        'size of the weights'
+        >>> del _OWN["weight_size"]
+    """
+    shown = decode(Shown, declared)
+
+    def declare(probe: P) -> P:
+        _OWN[probe.__name__] = shown
+        return probe
+
+    return declare
+
+
+def shown_in(columns: Iterable[str]) -> Shown | None:
+    """Return what a probe declares whose table has these columns; none where several differ."""
+    wanted, known = set(columns) - _OUTSIDE, built_in() | _OWN
+    found = [shown for shown in known.values() if set(shown.columns.split()) - _OUTSIDE == wanted]
+    return found[0] if len({shown.value for shown in found}) == 1 else None
+
+
+def shown_by(probe: str) -> Shown | None:
+    """Return what a probe declares, by its name or ``module:function``."""
+    name = probe.rpartition(":")[2]
+    return _OWN.get(name) or built_in().get(name)
+
+
+@cache
+def built_in() -> dict[str, Shown]:
+    """Declarations of the library's probes, by name; no probe is imported, as that loads torch."""
+    file = Path(str(resources.files("inweights.probes").joinpath("shown.toml")))
+    return {name: decode(Shown, declared) for name, declared in load_toml(file).items()}

@@ -1,0 +1,95 @@
+"""Labels of varied values: what a column of a table shows, so that no two values look alike."""
+
+from collections.abc import Sequence
+from dataclasses import is_dataclass
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+from inweights.config.border import as_python
+from inweights.config.values import to_json
+from inweights.experiments.grammar.score import Value
+
+#: Whole numbers that a column of a table holds.
+_LARGEST = 2**63
+
+
+def labels_of(values: Sequence[Any]) -> list[Value]:
+    """Return a label for each value of an axis.
+
+    A text, a number or a truth value is its own label, any other value is its text. Where a column
+    would show two values alike, such as ``True`` beside ``1``, all of them are texts.
+
+    Example:
+        >>> labels_of([10, 20]), labels_of([0.5, None]), labels_of([True, 1])
+        ([10, 20], [0.5, 'None'], ['True', '1'])
+        >>> labels_of(["1", 1, 1.0])
+        ["'1'", '1', '1.0']
+    """
+    values = [as_python(value) for value in values]
+    plain = (bool, int, float, str)
+    labels = [value if type(value) in plain else str(value) for value in values]
+    distinct = {_mark(value) for value in values}
+    if _fit(labels) and len(set(_seen(labels))) >= len(distinct):
+        return labels
+    texts = [str(value) for value in values]
+    alike = {text for text in texts if len({_mark(v) for v in values if str(v) == text}) > 1}
+    named = zip(texts, values, strict=True)
+    return [ascii(value) if text in alike or not _is_text(text) else text for text, value in named]
+
+
+def is_label(label: Value, wanted: Any) -> bool:
+    """Return whether a label is that of a value.
+
+    Example:
+        >>> is_label(1, True), is_label("True", True), is_label(0.5, 0.5)
+        (False, True, True)
+    """
+    wanted = as_python(wanted)
+    if isinstance(label, str) and not isinstance(wanted, str):
+        return label in (str(wanted), ascii(wanted))
+    if isinstance(label, bool) != isinstance(wanted, bool):
+        return False
+    return bool(label == wanted) or (label != label and wanted != wanted)
+
+
+def _seen(labels: Sequence[Value]) -> list[str]:
+    """How a column of a table shows labels: whole numbers beside others are of one kind."""
+    kinds = {type(label) for label in labels}
+    if kinds == {int, float}:
+        return [repr(float(label)) for label in labels]
+    return [str(label) for label in labels]
+
+
+def _fit(labels: Sequence[Value]) -> bool:
+    """Whether a column holds labels as they are."""
+    kinds = {bool if isinstance(label, bool) else type(label) for label in labels}
+    if bool in kinds and len(kinds) > 1:
+        return False
+    return all(map(_fits, labels))
+
+
+def _fits(label: Value) -> bool:
+    if isinstance(label, str):
+        return _is_text(label)
+    return isinstance(label, float) or abs(label) < _LARGEST
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
+    return True
+
+
+def _mark(value: Any) -> Any:
+    """What tells values apart."""
+    return to_json(value, _by_what_it_shows)
+
+
+def _by_what_it_shows(value: Any) -> Any:
+    """A config, a function, a member of an Enum, or an object of fields."""
+    named = isinstance(value, msgspec.Struct | Enum) or callable(value) or is_dataclass(value)
+    return {"$shown": repr(value)} if named else None

@@ -1,0 +1,252 @@
+"""Recipes: one figure or table of a paper as a plan of trials, measures, figures and claims."""
+
+import re
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, Unpack
+
+from inweights.config import Config, apply_overrides, as_overrides, identity
+from inweights.config.border import as_list
+from inweights.errors import ConfigError, check_names
+from inweights.experiments.grammar.claim import Claim, Stating
+from inweights.experiments.grammar.figure import Figure
+from inweights.experiments.grammar.protocol_file import PaperProtocol, Reason
+from inweights.experiments.grammar.trial import Plan
+from inweights.support.border import guarded
+from inweights.support.sources import RAISED, sources_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: ``smoke`` takes seconds and is in the tests; ``cpu`` minutes on two cores; ``paper`` a GPU.
+SCALES = ("smoke", "cpu", "paper")
+#: Seeds that one run may have: beyond this a number is a slip of the pen.
+MAX_SEEDS = 100_000
+
+Tables = dict[str, "pl.DataFrame"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """One figure or table of a paper: what it shows, judges and draws.
+
+    Attributes:
+        name: ``<paper>/<figure>``.
+        paper: Full name of the paper, or ``inweights`` for a recipe of our own.
+        place: Where in the paper.
+        scales: Settings of each scale, all of one config class.
+        seeds: Number of replicates of each scale.
+        plan: Makes the plan from the settings.
+        derive: Computes further tables from the measured ones, for claims and figures.
+        ours: Settings that the paper does not give and that are our choice: dotted names, which are
+            marked wherever settings are listed, and sentences that say more.
+        first_seed: First root seed. Settings are chosen on other seeds than they are judged on.
+        root_seeds: The root seeds, where they do not count on from the first.
+        version: Raised by hand when the recipe's results change; part of a run's identity.
+        whole: The recipe that it is a part of, with some of its claims.
+        versions: Version of each claim that a ledger holds as it is; none where none is kept.
+        cautions: What a reader has to know of the tables, given the settings.
+        results: What came out, in sentences, given the same: for a page without claims.
+        meanings: What settings decide, by name; others say it in the docstring of their config.
+        reasons: Why settings that differ from the paper's do.
+        protocol: What the paper and its code state, where that is known.
+    """
+
+    name: str
+    title: str
+    paper: str
+    place: str
+    summary: str
+    scales: Mapping[str, Config]
+    seeds: Mapping[str, int]
+    plan: Callable[[Any], Plan]
+    claims: Sequence[Claim] = ()
+    figures: Sequence[Figure] = ()
+    derive: Callable[[Tables], Tables] | None = None
+    ours: Sequence[str] = ()
+    first_seed: int = 100
+    root_seeds: tuple[int, ...] = ()
+    version: int = 1
+    whole: "Recipe | None" = None
+    versions: Mapping[str, int] | None = None
+    cautions: Callable[[Any, Tables], Sequence[str]] | None = None
+    results: Callable[[Any, Tables], Sequence[str]] | None = None
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    reasons: Sequence[Reason] = ()
+    protocol: PaperProtocol | None = None
+
+    @guarded
+    def __post_init__(self) -> None:
+        if not self.scales or set(self.scales) != set(self.seeds):
+            raise ConfigError(
+                f"recipe {self.name}: settings are given for {', '.join(self.scales) or 'no scale'}"
+                f", seeds for {', '.join(self.seeds) or 'no scale'}; give both for each scale"
+            )
+        check_names("scale", self.scales, SCALES, hint=f"Recipe {self.name}.")
+        for claim in self.claims:
+            if not claim.id.startswith(f"{self.name}/"):
+                raise ConfigError(
+                    f"recipe {self.name}: claim '{claim.id}' belongs to another recipe"
+                )
+
+    def resolve(
+        self, scale: str, seeds: int | Sequence[int] | None = None, overrides: Sequence[str] = ()
+    ) -> tuple[Any, tuple[int, ...], dict[str, Any]]:
+        """Return settings, seeds and the resolved config that names the run."""
+        settings = apply_overrides(self._settings(scale), overrides)
+        asked = (self.root_seeds or self.seeds[scale]) if seeds is None else seeds
+        chosen = choose_seeds(asked, self.first_seed)
+        config = {
+            "recipe": self.name,
+            "version": self.version,
+            "scale": scale,
+            "seeds": list(chosen),
+            "settings": identity(settings),
+        }
+        if self.whole:
+            config["claims"] = [claim.id.rpartition("/")[2] for claim in self.claims]
+        if sources := (self.whole or self)._sources(settings):
+            config["sources"] = sources
+        return settings, chosen, config
+
+    def _sources(self, settings: Config) -> dict[str, str]:
+        """Files, modules of somebody else's and raised versions that decide the tables."""
+        if self.plan.__module__.startswith("inweights.recipes."):
+            # All of those: which of them a recipe uses its plan alone says, and that loads torch.
+            raised = {f"inweights:{name}": f"version {v}" for name, v in RAISED.items()}
+            return sources_of(settings) | raised
+        plan = self.plan(settings)
+        trials = [[trial.world, trial.model, trial.learner] for trial in plan.trials]
+        measures = [measure.call for measure in plan.measures]
+        computed = [computation.call for computation in plan.computations]
+        return sources_of([settings, self.plan, self.derive, trials, measures, computed])
+
+    def derived(self, tables: Tables) -> Tables:
+        """Return tables with those that are derived from them."""
+        return tables | (self.derive(tables) if self.derive else {})
+
+    def changes(self, scale: str, overrides: Sequence[str] | Mapping[str, Any]) -> tuple[str, ...]:
+        """Return changes of a scale's settings as they are written on the command line."""
+        return as_overrides(self._settings(scale), overrides)
+
+    def _settings(self, scale: str) -> Config:
+        check_names("scale", [scale], self.scales, hint=f"Recipe {self.name}.")
+        return self.scales[scale]
+
+
+class Code(TypedDict):
+    """Attributes of a :class:`Recipe` that its code gives; ``seeds`` may be one number."""
+
+    scales: Mapping[str, Config]
+    seeds: int | Mapping[str, int]
+    plan: Callable[[Any], Plan]
+    derive: NotRequired[Callable[[Tables], Tables] | None]
+    version: NotRequired[int]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What the recipes and claims of one paper share.
+
+    ``source`` is a short name, the first part of its recipes' names; ``claims_of`` the source of
+    its claims, where that is another name. ``ours`` is deprecated; say it of each recipe.
+
+    Example:
+        >>> paper = Paper("identity-bridge", "Identity Bridge")
+        >>> paper.stating("fig2", "Fig. 2").recipe
+        'identity-bridge/fig2'
+    """
+
+    source: str
+    title: str
+    claims_of: str = ""
+    ours: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.ours:
+            text = "Paper(ours=...) works in this release only; give it to each recipe of the paper"
+            warnings.warn(text, DeprecationWarning, stacklevel=3)
+
+    def stating(self, name: str, place: str = "", condition: str = "") -> Stating:
+        """Return what makes the claims of a recipe."""
+        return Stating(f"{self.source}/{name}", self.claims_of or self.source, place, condition)
+
+    def recipe(
+        self,
+        name: str,
+        *,
+        title: str,
+        place: str = "",
+        summary: str = "",
+        claims: Sequence[Claim] = (),
+        figures: Sequence[Figure] = (),
+        ours: Sequence[str] = (),
+        **code: Unpack[Code],
+    ) -> Recipe:
+        """Return a recipe of the paper; ``code`` are ``scales``, ``seeds``, ``plan`` and so on."""
+        about: dict[str, Any] = {**code}
+        if isinstance(code["seeds"], int):
+            about["seeds"] = dict.fromkeys(code["scales"], code["seeds"])
+        return Recipe(
+            name=f"{self.source}/{name}",
+            paper=self.title,
+            title=title,
+            place=place,
+            summary=summary,
+            claims=tuple(claims),
+            figures=tuple(figures),
+            ours=tuple(ours or self.ours),
+            **about,
+        )
+
+
+def parse_seeds(text: str) -> int | tuple[int, ...]:
+    """Read seeds as they are written on the command line.
+
+    Example:
+        >>> parse_seeds("8"), parse_seeds("900..903"), parse_seeds("7,8,9")
+        (8, (900, 901, 902, 903), (7, 8, 9))
+    """
+    first, dots, last = text.partition("..")
+    try:
+        if not dots:
+            listed = tuple(int(part) for part in text.split(",") if part.strip())
+            return listed if "," in text else int(text)
+        low, high = int(first), int(last)
+    except ValueError:
+        raise ConfigError(
+            f"seeds must be a number (8), a range (900..907) or a list (7,8,9), got '{text}'"
+        ) from None
+    if high < low:
+        raise ConfigError(f"'{text}' is a decreasing range; write {last}..{first}")
+    if high - low >= MAX_SEEDS:
+        raise ConfigError(f"'{text}' are more seeds than the {MAX_SEEDS} of one run")
+    return tuple(range(low, high + 1))
+
+
+def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
+    """Return the seeds: a number of them from ``first`` on, or the given ones."""
+    seeds = as_list(seeds)
+    if isinstance(seeds, bool | str | float | None):
+        raise ConfigError(f"seeds must be a number (3) or a list ([7, 9]), got {seeds!r}")
+    chosen: Sequence[int] = (
+        range(first, first + min(seeds, MAX_SEEDS + 1)) if isinstance(seeds, int) else [*seeds]
+    )
+    if other := next((one for one in chosen if type(one) is not int), None):
+        raise ConfigError(f"a seed must be a whole number, got {other!r}")
+    if not chosen:
+        raise ConfigError(f"a run needs at least one seed, got {seeds}")
+    if len(chosen) > MAX_SEEDS:
+        raise ConfigError(f"a run has at most {MAX_SEEDS} seeds, got {seeds}")
+    if len(set(chosen)) != len(chosen):
+        raise ConfigError("a seed is given twice; seeds must be different")
+    if min(chosen) < 0 or max(chosen) >= 2**63:
+        raise ConfigError(f"seeds must be from 0 to 2^63 - 1, got {min(chosen)} to {max(chosen)}")
+    return tuple(chosen)
+
+
+def split_ours(ours: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the dotted names of settings, and the sentences, of what a recipe says is ours."""
+    names = [one for one in ours if re.fullmatch(r"[\w.]+", one)]
+    return names, [one for one in ours if one not in names]

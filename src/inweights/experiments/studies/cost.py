@@ -1,0 +1,235 @@
+"""Cost estimate of a plan: runs, steps, minutes, memory, and what is stored."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from math import prod
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from inweights.errors import InweightsError
+from inweights.experiments.engine.collect import ExecutionOptions
+from inweights.experiments.engine.plan import LearnTask, asked_of, tasks_of
+from inweights.experiments.grammar.trial import Plan
+from inweights.runs.tables.store import MODEL_PART, Store
+from inweights.support.progress import plural, roughly
+from inweights.training.learner import Curriculum
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+#: Steps of each phase that are tried out.
+STEPS = 3
+#: Groups of runs that are tried out, by their place among all by size; no other is begun after so
+#: many processor seconds, or such a share of what the whole takes, if that is longer.
+SPREAD, BUDGET, SHARE = (1.0, 0.0, 0.6, 0.3, 0.8, 0.45), 0.4, 1 / 300
+#: Numbers of which the runs that are tried together consist at most: beyond these a step takes as
+#: long as its arithmetic, and so grows with the runs.
+NUMBERS = 2**20
+#: Seconds of a look that are no longer what it loads, so that it is tried once.
+LONG = 0.2
+#: Bytes of a process that has loaded torch.
+BASE = 400 * 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forecast:
+    """Cost estimate of a plan.
+
+    Attributes:
+        conditions: Trials, each with so many root ``seeds``.
+        runs: Runs of which something is asked; of those that are ``stored`` nothing is missing.
+        measured: Runs that are measured only, as their weights are kept.
+        trained: Runs that are trained, with so many ``steps`` together.
+        minutes: How long training and its measures take, by a few steps and looks on this machine:
+            on a CPU processor time, which other work on the machine does not lengthen. What is no
+            training is not in it. ``None`` where nothing could be tried out.
+        stops: Whether trainings may end before their last step, and take less.
+        untimed: Tasks that are no training.
+        memory: Bytes that all processes (``jobs``) take together at most, about.
+    """
+
+    conditions: int
+    seeds: int
+    runs: int
+    stored: int
+    measured: int
+    trained: int
+    steps: int
+    minutes: float | None
+    stops: bool
+    untimed: int
+    memory: int
+    jobs: int
+
+    def __str__(self) -> str:
+        parts = [
+            f"{plural(self.conditions, 'condition')} × {plural(self.seeds, 'seed')}: "
+            f"{plural(self.runs, 'run')}, {self.stored} stored"
+        ]
+        if self.measured:
+            parts.append(f"{self.measured} to measure with kept weights")
+        parts.append(f"{self.trained} to train: {plural(self.steps, 'step')}")
+        if self.minutes is not None:
+            at_once = f" in {self.jobs} processes" if self.jobs > 1 else ""
+            about = "at most" if self.stops else "about"
+            parts.append(f"{about} {roughly(60 * self.minutes)} on this machine{at_once}")
+        if self.untimed:
+            parts.append(f"{plural(self.untimed, 'task')} not timed")
+        if self.trained:
+            parts.append(f"{self.memory / 2**30:.1f} GiB of memory")
+        return "; ".join(parts)
+
+
+def forecast(
+    plan: Plan,
+    seeds: Sequence[int],
+    store: Store,
+    effort: ExecutionOptions | None = None,
+    *,
+    version: int = 1,
+    budget: float = BUDGET,
+) -> Forecast:
+    """Estimate the cost of the missing part of a plan by timing a few steps; stores nothing.
+
+    Two to six groups of runs are tried, spread over all by size, and more of them where the whole
+    takes long; the cost of a step of the others lies between these, by parameters times facts.
+    """
+    effort = effort or ExecutionOptions()
+    device = effort.device
+    work = asked_of(plan, seeds, version, keep_models=effort.keep_models)
+    tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), device)
+    learning = [task for task in tasks if isinstance(task, LearnTask)]
+    kept = [t for t in learning if all(store.has(run.key, MODEL_PART) for run in t.runs)]
+    looks = [task for task in kept if task.only_measures]
+    training = [task for task in learning if task not in looks]
+    descents = [task for task in training if isinstance(task.learner, Curriculum)]
+    seconds, memory = _tried([task for task in descents if task.steps], effort, budget)
+    together = min(effort.jobs, max(1, len(descents)))
+    made = len(work.runs) + len(work.computations)
+    return Forecast(
+        conditions=len(plan.trials) + len(plan.computations),
+        seeds=len(seeds),
+        runs=made,
+        stored=made - sum(len(task.runs) for task in learning) - (len(tasks) - len(learning)),
+        measured=sum(len(task.runs) for task in looks),
+        trained=sum(len(task.runs) for task in training),
+        steps=sum(task.steps for task in training),
+        minutes=seconds / 60 / together if descents else None,
+        stops=any(not p.stop.never for t in descents for p in t.learner.phases),  # type: ignore[union-attr]
+        untimed=len(tasks) - len(looks) - len(descents),
+        memory=together * (BASE + memory),
+        jobs=together,
+    )
+
+
+def _tried(
+    descents: Sequence[LearnTask], effort: ExecutionOptions, budget: float
+) -> tuple[float, int]:
+    """Seconds of all of some trainings, and bytes of one, by trying a few of them."""
+    if not descents:
+        return 0.0, 0
+    sizes = {id(task): _sizes(task) for task in descents}
+    ordered = sorted(descents, key=lambda task: prod(sizes[id(task)]))
+    by_size, steps = [prod(sizes[id(task)]) for task in ordered], [task.steps for task in ordered]
+    places = [*dict.fromkeys(round(part * (len(ordered) - 1)) for part in SPREAD)]
+    tried: dict[int, tuple[float, int]] = {}
+    began, seconds = time.process_time(), 0.0
+    for place in places:
+        if len(tried) >= 2 and time.process_time() - began > max(budget, SHARE * seconds):
+            break
+        if effort.progress:
+            effort.progress(len(tried), len(places), f"a few steps of {ordered[place].title}")
+        tried[place] = _try(ordered[place], sizes[id(ordered[place])][0], effort.device)
+        known = sorted(tried)
+        each = [tried[at][0] / max(1, steps[at]) for at in known]
+        seconds = float(np.interp(by_size, [by_size[at] for at in known], each) @ steps)
+    return seconds, max(size for _, size in tried.values())
+
+
+def _sizes(task: LearnTask) -> tuple[int, int]:
+    """How large a training is, beside others: its parameters, and its facts."""
+    from inweights.experiments.engine.together import parameters_of
+
+    run = replace(task.runs[0])  # a copy, whose world is not kept
+    return sum(p.numel() for p in parameters_of(run)), len(run.world.facts)
+
+
+def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
+    """Return the seconds and bytes that a training would take, by few of its runs and steps.
+
+    An accelerator is tried with all runs, as its time is that of launching kernels.
+    """
+    import torch
+
+    from inweights.experiments.engine.task import look
+    from inweights.experiments.engine.together import (
+        blocks_of,
+        brief,
+        build_model,
+        capacity,
+        train_block,
+    )
+    from inweights.training.steps.machine import use_threads
+
+    few = max(1, NUMBERS // max(1, numbers)) if device == "cpu" else len(task.runs)
+    block = next(blocks_of(task.part(range(min(few, len(task.runs))))))
+    model, runs = build_model(block, device), len(block.runs)
+    whole = task.learner
+    assert isinstance(whole, Curriculum)
+    steps = STEPS if device == "cpu" else 3 * STEPS  # a GPU's first ones are not captured yet
+    short = [brief(phase, min(phase.steps, steps)) for phase in whole.phases]
+    held: dict[int, int] = {}
+    most = 0
+    clock = time.thread_time if device == "cpu" else time.perf_counter
+    stamps = [clock()]
+
+    def keep(tensor: Tensor) -> Tensor:
+        held[tensor.data_ptr()] = tensor.numel() * tensor.element_size()
+        return tensor
+
+    def tick(_step: int) -> None:
+        nonlocal most
+        most = max(most, sum(held.values()))
+        held.clear()
+        if device != "cpu":
+            torch.cuda.synchronize()
+        stamps.append(clock())
+
+    with use_threads(1), torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        # Whoever is found to diverge would take no more steps: nobody looks before the last one.
+        few_steps = Curriculum(phases=tuple(short))
+        train_block(model, block, few_steps, every=steps * len(short), progress=tick)
+        looking = 0.0
+        for measure in task.measures:
+            times = 1 + whole.steps // measure.every if measure.every else 1
+            wanted = sum(measure.key in parts for parts in task.parts) / len(task.runs)
+            see = partial(look, measure, block.worlds, model)
+            looking += wanted * times * _seconds(see, clock)
+    taken = [later - earlier for earlier, later in pairwise(stamps)]
+    seconds, first = looking, 0
+    for phase, tried in zip(whole.phases, short, strict=True):
+        own = taken[first : first + tried.steps] or [0.0]  # a phase may have no steps
+        seconds += phase.steps * median(own[1:] or own)  # the first one makes the batches, too
+        first += tried.steps
+    state = 4 * sum(p.numel() * p.element_size() for p in model.parameters())
+    together = min(len(task.runs), capacity(block.runs[0])) / runs
+    return seconds * len(task.runs) / runs, round((state + most) * together)
+
+
+def _seconds(look: Callable[[], object], clock: Callable[[], float]) -> float:
+    """How long a look takes, once what it needs is loaded; none where these weights are past it."""
+    seconds: list[float] = []
+    with suppress(InweightsError):
+        while len(seconds) < 2 and sum(seconds) < LONG:
+            began = clock()
+            look()
+            seconds.append(clock() - began)
+    return min(seconds, default=0.0)

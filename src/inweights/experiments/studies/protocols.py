@@ -1,0 +1,69 @@
+"""How near to its paper's protocol each claim is judged, computed from the trials that it is about.
+
+Nobody states it by hand: :func:`computed_protocols` compares the settings of those trials with what
+the paper and its code state (:mod:`inweights.experiments.grammar.differences`).
+"""
+
+from collections.abc import Sequence
+
+from inweights.experiments.grammar.claim import Claim, Protocol
+from inweights.experiments.grammar.differences import Difference, compare_plan, protocol_of
+from inweights.experiments.grammar.recipe import Recipe
+from inweights.experiments.grammar.trial import Plan, Trial
+from inweights.experiments.studies.settle import narrowed
+
+
+def computed_protocols(recipe: Recipe, scale: str) -> dict[str, Protocol]:
+    """Return how near to the paper's protocol each claim of the paper is judged, by its id.
+
+    What a claim measures is not compared: a table that is derived does not say from which measure.
+    Where the paper's protocol is not stated as data, nothing is returned.
+
+    Args:
+        recipe: A recipe of a paper.
+        scale: The scale at which its claims are judged.
+
+    Raises:
+        ConfigError: The recipe has no such scale.
+
+    Example:
+        >>> from inweights.recipes import get_recipe
+        >>> found = computed_protocols(get_recipe("geometric-memory/fig3"), "cpu")
+        >>> found["geometric-memory/fig3/hardest-token"]
+        'substitute'
+    """
+    if recipe.protocol is None:
+        return {}
+    theirs = [claim for claim in recipe.claims if not claim.ours]
+    return {claim.id: protocol_of(differences_of(recipe, scale, claim)) for claim in theirs}
+
+
+def differences_of(recipe: Recipe, scale: str, claim: Claim) -> list[list[Difference]]:
+    """Return the differences from the paper of the trials that a claim is about."""
+    settings, _, _ = recipe.resolve(scale, seeds=1)
+    part = narrowed(recipe, [claim.id.rpartition("/")[2]])
+    return compare_plan(recipe, scale, _judged(part.plan(settings), claim))
+
+
+def _judged(plan: Plan, claim: Claim) -> Plan:
+    """What a claim is judged on: its condition, and what makes the table of its score."""
+    table = claim.score.table
+    trials, computations = _of_condition(plan.trials, claim.condition), plan.computations
+    looks = [measure for measure in plan.measures if measure.name == table]
+    if any(one.name == table for one in computations):
+        return Plan(computations=[one for one in computations if one.name == table])
+    if looks:
+        seen = [trial for trial in trials if any(look.fits(trial) for look in looks)]
+        return Plan(trials=seen, measures=plan.measures)
+    return Plan(trials=trials, measures=plan.measures, computations=computations)
+
+
+def _of_condition(trials: Sequence[Trial], condition: str) -> Sequence[Trial]:
+    """Trials under a condition, and those that have none, which all conditions share.
+
+    A claim without a condition is about trials without one, where there are some.
+    """
+    known = {trial.labels.get("condition") for trial in trials}
+    if condition not in known and None not in known:
+        return trials
+    return [trial for trial in trials if trial.labels.get("condition") in (condition, None)]

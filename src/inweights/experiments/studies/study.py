@@ -1,0 +1,289 @@
+"""A study as a TOML file: arguments of :func:`inweights.sweep`, figures and claims.
+
+The file becomes a recipe, ``study/<name of the file>``, and runs like any other. All of it is kept
+as the settings of the run, with every value that it leaves out.
+"""
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, Self
+
+from msgspec import structs
+
+from inweights.config import Config, decode, load_toml, named, to_plain
+from inweights.config.values import decode as decode_value
+from inweights.errors import ConfigError, check_names
+from inweights.experiments.grammar.claim import Claim, own_claim
+from inweights.experiments.grammar.controls import cautions
+from inweights.experiments.grammar.figure import Figure, auto, shown_by
+from inweights.experiments.grammar.recipe import Recipe, choose_seeds
+from inweights.experiments.grammar.score import Judged, Score, Target, Value
+from inweights.experiments.grammar.trial import Measure, Probe
+from inweights.experiments.studies.sweep import Study
+from inweights.models.outside.wrapping import wrap_named
+from inweights.support.code import Code
+
+_HOME = "study"
+
+
+class MeasureEntry(Config):
+    """A :class:`Measure` in a file: its probe by name, of the library or ``module:function``.
+
+    ``name`` is that of its table; the probe's if left out.
+    """
+
+    probe: str
+    name: str = ""
+    options: dict[str, Any] = {}
+    every: int = 0
+    where: dict[str, Value] = {}
+
+    @property
+    def measure(self) -> Measure:
+        """The measure, with its probe."""
+        about = structs.asdict(self) | {"name": self.table, "probe": _probe(self.probe)}
+        return Measure(**about)
+
+    @property
+    def table(self) -> str:
+        """Name of its table."""
+        return self.name or self.probe.rpartition(":")[2]
+
+
+class FigureEntry(Config):
+    """A :class:`Figure` in a file, of the ``table`` of a measure.
+
+    What it leaves out is chosen by the drawing, whose options are such as ``x = "n"`` or
+    ``where = {role = "composition"}``.
+    """
+
+    table: str
+    title: str = ""
+    caption: str = ""
+    kind: str = "auto"
+    options: dict[str, Any] = {}
+
+
+class ClaimEntry(Config):
+    """A claim in a file: a sentence, a target from ``least`` to ``most``, and a :class:`Score`.
+
+    ``at`` has the values of columns in the rows that count, ``minus`` those that differ in the rows
+    that are subtracted.
+    """
+
+    name: str
+    text: str
+    table: str
+    column: str
+    at: dict[str, Value] = {}
+    minus: dict[str, Value] = {}
+    each: tuple[str, ...] = ()
+    least: float | None = None
+    most: float | None = None
+    bounds: tuple[float, float] | None = None
+
+
+class StudyFile(Config):
+    """What a file may say.
+
+    Attributes:
+        world: Table with the ``kind`` of the world and its settings; or ``facts = "facts.csv"``
+            and settings of :class:`~inweights.worlds.Triples`.
+        function: Instead of a world, ``module:function`` of a plugin, whose first argument is
+            ``seed``, or ``seeds`` if it takes them together; its other arguments are varied.
+        model: The same of the model; a GPT sized to the largest world if left out. Or
+            ``wrap = "module:factory"`` of a plugin, with the factory's options
+            (:func:`inweights.wrap`).
+        learner: A curriculum, with ``phases``, or another ``kind``; the named learner of the
+            world's family if left out.
+        measures: Names of probes, or tables with options.
+        figures: What is drawn; each measure, by what was varied, if left out.
+
+    The others are those of :func:`inweights.sweep` and :class:`Recipe`.
+    """
+
+    later = {"controls": (), "function": ""}
+
+    world: dict[str, Any] = {}
+    function: str = ""
+    model: dict[str, Any] | None = None
+    learner: dict[str, Any] | None = None
+    over: dict[str, Any] | tuple[dict[str, Any], ...] = {}
+    seeds: int | tuple[int, ...] = 3
+    measures: tuple[str | MeasureEntry, ...] = ("accuracy",)
+    title: str = ""
+    summary: str = ""
+    figures: tuple[FigureEntry, ...] = ()
+    claims: tuple[ClaimEntry, ...] = ()
+    controls: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> dict[str, dict[str, Any]]:
+        """The tables of world, model and learner that are given; a function needs no world."""
+        world = None if self.function else self.world
+        tables = {"world": world, "model": self.model, "learner": self.learner}
+        return {name: table for name, table in tables.items() if table is not None}
+
+    @property
+    def looks(self) -> list[MeasureEntry]:
+        """What is measured; a function is its own measure."""
+        given = (self.function,) if self.function else self.measures
+        return [MeasureEntry(probe=one) if isinstance(one, str) else one for one in given]
+
+    def named(self) -> Self:
+        """Parts without the options that were added after version 0.1.0 and change nothing."""
+        plain = {name: named(_part(name, v), newer=True) for name, v in self.parts.items()}
+        return structs.replace(self, **plain)
+
+    @property
+    def study(self) -> Study:
+        """The study, with its configs."""
+        over: Any = self.over
+        if self.function:
+            function = Code(at=self.function).load("seed", "seeds")
+            together = "seeds" in inspect.signature(function).parameters
+            return Study(function, over=over, seeds=self.seeds, replicated=together)
+        configs = {name: _part(name, values) for name, values in self.parts.items()}
+        if isinstance(over, Mapping):
+            over = {key: _values(key, values, configs) for key, values in over.items()}
+        measures = [look.measure for look in self.looks]
+        return Study(
+            **configs, over=over, seeds=self.seeds, measures=measures, controls=self.controls
+        )
+
+
+def open_study(path: str | Path) -> Recipe:
+    """Read a study from a TOML file, as a recipe that :func:`inweights.run` takes."""
+    path = Path(path)
+    values = load_toml(path)
+    try:
+        file = decode(StudyFile, values)
+        # With every value that the file leaves out, so that each can be changed by its name.
+        parts = {name: to_plain(_part(name, table)) for name, table in file.parts.items()}
+        file = structs.replace(file, **parts)
+        plan = file.study.plan
+        labels = (plan.trials[0] if plan.trials else plan.computations[0]).labels
+        if labels and not file.summary:
+            file = structs.replace(file, summary=f"Varies {', '.join(labels)}.")
+        name = re.sub(r"[^\w-]+", "-", path.stem).strip("-") or "study"
+        return study_recipe(f"{_HOME}/{name}", file)
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
+    """Return the recipe of a study, as read from a file or stored in a run."""
+    file = file if isinstance(file, StudyFile) else decode(StudyFile, decode_value(dict(file)))
+    chosen = choose_seeds(file.seeds, 0)
+    return Recipe(
+        name=name,
+        title=file.title or f"A study: {name.partition('/')[2]}",
+        paper="A study of one's own",
+        place=f"{name.partition('/')[2]}.toml",
+        summary=file.summary,
+        scales={"cpu": file},
+        seeds={"cpu": len(chosen)},
+        plan=attrgetter("study.plan"),
+        claims=[_claim(name, entry) for entry in file.claims],
+        figures=_figures(file),
+        first_seed=chosen[0],
+        root_seeds=chosen,
+        # Without a learner a study was once trained by a plain curriculum.
+        version=2 if file.learner is None else 1,
+        cautions=lambda file, tables: cautions(file.study.trials, tables),
+    )
+
+
+def _part(part: str, values: Mapping[str, Any]) -> Any:
+    """The config of a part, by its kind."""
+    from inweights.models.registry import model_kind
+    from inweights.training.learner import learner_kind
+    from inweights.worlds.registry import world_kind
+
+    about = dict(values)
+    if part == "world" and "facts" in about and "kind" not in about:
+        about |= {"kind": "triples", "path": about.pop("facts")}
+    kind = about.get("kind")
+    if part == "model" and isinstance(about.get("wrap"), str):
+        return wrap_named(about)
+    if part == "learner":
+        found: Any = learner_kind(str(about.pop("kind", "curriculum")))
+    elif kind is None:
+        example = "two-hop" if part == "world" else "gpt"
+        raise ConfigError(f'the {part} has no kind; add kind = "{example}" to its table')
+    else:
+        found = world_kind(str(kind)) if part == "world" else model_kind(str(kind))
+    try:
+        return decode(found, about)
+    except ConfigError as error:
+        raise ConfigError(f"{part}: {error}") from None
+
+
+def _values(key: str, values: Any, configs: Mapping[str, Any]) -> Any:
+    """Values of an axis; whole parts by name become configs."""
+    if key not in ("world", "model", "learner") or not isinstance(values, Mapping):
+        return values
+    fields = getattr(configs.get(key), "__struct_fields__", ())
+    whole = {n: v for n, v in values.items() if n not in fields and isinstance(v, Mapping)}
+    return {**values, **{name: _part(key, one) for name, one in whole.items()}}
+
+
+def _probe(name: str) -> Probe:
+    """A probe by its name; of another's module only where that is loaded already."""
+    from inweights import probes
+
+    module, colon, function = name.partition(":")
+    if colon:
+        found = getattr(sys.modules.get(module), function, None)
+        # A file names no function but a probe: one whose first argument is a model.
+        if not (inspect.isfunction(found) and _takes_a_model(found)):
+            raise ConfigError(f"there is no probe {name}; load its module with --plugin {module}")
+        return found
+    known = {one: getattr(probes, one) for one in probes.__all__}
+    looks: dict[str, Probe] = {one: p for one, p in known.items() if _takes_a_model(p)}
+    check_names("probe", [name], looks, hint="A probe of your own is module:function.")
+    return looks[name]
+
+
+def _takes_a_model(function: Callable[..., Any]) -> bool:
+    return [*inspect.signature(function).parameters][:1] == ["model"]
+
+
+def _claim(recipe: str, entry: ClaimEntry) -> Claim:
+    score = Score(
+        table=entry.table, column=entry.column, where=entry.at, each=entry.each, bounds=entry.bounds
+    )
+    if entry.minus:
+        score -= score.at(**entry.minus)
+    target = Target(least=entry.least, most=entry.most)
+    return own_claim(f"{recipe}/{entry.name}", entry.text, Judged(score, target))
+
+
+def _figures(file: StudyFile) -> list[Figure]:
+    drawn = "Mean over seeds, its 95% interval (from five seeds on), and single seeds as dots."
+    captions: dict[str, str] = {}
+    for look in file.looks:
+        shown = shown_by(look.probe)
+        captions[look.table] = f"{shown.caption} {shown.null} {drawn}" if shown else drawn
+    if not file.figures:
+        return [
+            auto(name, title=f"{name} by what was varied", caption=caption)
+            for name, caption in captions.items()
+        ]
+    captions.setdefault("losses", auto("losses").caption)
+    check_names("table", [e.table for e in file.figures], captions, hint="A figure draws it.")
+    return [
+        Figure(
+            id=f"{entry.table}-{number}",
+            kind=entry.kind,
+            title=entry.title or entry.table,
+            caption=entry.caption or captions[entry.table],
+            sources=(entry.table,),
+            options=entry.options,
+        )
+        for number, entry in enumerate(file.figures, 1)
+    ]

@@ -1,0 +1,307 @@
+"""Studies: one experiment, varied; a tidy table with the settings as columns."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from inspect import isfunction
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+import polars as pl
+
+from inweights.errors import CautionWarning, ConfigError
+from inweights.experiments.engine.collect import (
+    ExecutionKeywords,
+    ExecutionOptions,
+    KeptModel,
+    collect,
+    kept_models,
+    kind_of,
+    watched,
+)
+from inweights.experiments.grammar import axes
+from inweights.experiments.grammar.controls import cautions, with_controls
+from inweights.experiments.grammar.recipe import choose_seeds
+from inweights.experiments.grammar.score import Value
+from inweights.experiments.grammar.trial import (
+    Computation,
+    Measure,
+    Plan,
+    Probe,
+    Trial,
+    computations_of,
+)
+from inweights.experiments.studies.cost import Forecast, forecast
+from inweights.models.configs import GPTConfig, Node2VecConfig
+from inweights.runs import default_root
+from inweights.runs.tables.store import Store, store_below
+from inweights.support.limits import usable_cores
+from inweights.support.progress import Progress, shown
+from inweights.training.learner import Curriculum, Descent, Learner
+from inweights.training.learners import GRAPHS, family_of, named_for
+
+__all__ = ["Study", "sweep"]
+
+#: Width of a model that is sized to its world, at most.
+MAX_WIDTH = 256
+#: Updates that make another process worth its start.
+UPDATES_A_PROCESS = 10_000
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study as an object, by the arguments of :func:`sweep`; ``place`` is its ``store``.
+
+    Example:
+        >>> import inweights as iw
+        >>> study = Study(iw.TwoHop(), over={"world.n": [4, 6]}, seeds=2)
+        >>> [trial.labels for trial in study.trials], study.trials[0].model.width
+        ([{'n': 4}, {'n': 6}], 32)
+    """
+
+    world: Any
+    model: Any = None
+    learner: Learner | Sequence[Learner] | Mapping[str, Learner] | None = None
+    over: axes.Over = field(default_factory=dict)
+    seeds: int | Sequence[int] = 3
+    measures: Sequence[Probe | Measure] | None = None
+    runs: str | Path | None = None
+    place: str = ""
+    controls: Sequence[str] = ()
+    replicated: bool = False
+
+    @cached_property
+    def trials(self) -> list[Trial]:
+        """A trial for each condition."""
+        if isfunction(self.world):
+            return []
+        given = {"world": self.world, "model": self.model, "learner": self.learner}
+        several = {
+            name: axes.named(name, part) for name, part in given.items() if axes.is_several(part)
+        }
+        first = {name: next(iter(parts.values())) for name, parts in several.items()}
+        over = axes.with_parts(several, self.over)
+        world, model, learner = (given | first).values()
+        if model is None and isinstance(learner, Curriculum | None):
+            model = sized(world, over)
+        elif model is None and isinstance(learner, Descent):
+            model = Node2VecConfig()
+        return with_controls(learnt(world, model, learner, over), self.controls)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Trials and measures."""
+        if isfunction(self.world):
+            others = (self.model, self.learner, self.measures, self.controls or None)
+            if any(one is not None for one in others):
+                raise ConfigError(
+                    "a function makes its own table: leave model, learner, measures and controls "
+                    "out, or give the config of a world"
+                )
+            points = axes.points_of(self.over)
+            made = computations_of(self.world, points, replicated=self.replicated)
+            return Plan(computations=made)
+        if self.replicated:
+            raise ConfigError(
+                "replicated is for a function that takes all seeds at once; the seeds of a world "
+                "train together anyway: leave it out"
+            )
+        from inweights.probes import accuracy
+
+        measures = [accuracy] if self.measures is None else self.measures
+        if not measures:
+            raise ConfigError(
+                "a sweep needs at least one measure; give a probe, such as probes.accuracy"
+            )
+        return Plan(trials=self.trials, measures=measures)
+
+    @property
+    def store(self) -> Store:
+        """The store of the single runs."""
+        return Store(self.place or store_below(self.runs or default_root()))
+
+    @cached_property
+    def _seeds(self) -> tuple[int, ...]:
+        return choose_seeds(self.seeds, 0)
+
+    def run(
+        self, *, jobs: int = 0, progress: Progress | bool = True, **how: Unpack[ExecutionKeywords]
+    ) -> pl.DataFrame:
+        """Train what is not stored, and return the table; see :func:`sweep`."""
+        with shown(progress) as told:
+            effort = replace(self._effort(jobs, how), progress=told)
+            with watched(self.plan, self._seeds, effort, "sweep") as left:
+                tables = collect(self.plan, self._seeds, self.store, effort)
+                left.update(tables)
+        for text in cautions(self.trials, tables):
+            warnings.warn(text, CautionWarning, stacklevel=3)
+        made: list[Measure | Computation] = [*self.plan.measures, *self.plan.computations]
+        asked = {one.name: tables[one.name] for one in made}
+        if len(asked) == 1:
+            return next(iter(asked.values()))
+        return _side_by_side(asked)
+
+    def forecast(self, *, jobs: int = 0, **how: Unpack[ExecutionKeywords]) -> Forecast:
+        """Return what :meth:`run` would do: runs, steps, minutes, memory. Nothing is stored."""
+        return forecast(self.plan, self._seeds, self.store, self._effort(jobs, how))
+
+    def _effort(self, jobs: int, how: ExecutionKeywords) -> ExecutionOptions:
+        """Who does the work; as many processes as the plan is worth, if that is not said."""
+        worthy = worth(self.plan, len(self._seeds), how.get("device", "cpu"))
+        return ExecutionOptions(jobs=jobs or worthy, **how)
+
+    def models(self, **where: Value) -> list[KeptModel]:
+        """Return the models that a study kept, by values of varied settings, and ``seed``."""
+        return kept_models(self.trials, self._seeds, self.store, where=where)
+
+
+def _side_by_side(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return the rows of several measures, with a column ``measure``; no column changes its kind.
+
+    Where two measures have a column of one name and different kinds, numbers and text, say, that
+    of the later one is called ``MEASURE.COLUMN``.
+    """
+    kinds: dict[str, str] = {}
+    parts = []
+    for measure, table in tables.items():
+        other: dict[str, str] = {}
+        for column, dtype in table.schema.items():
+            kind = kind_of(dtype)
+            if kinds.get(column, "nothing") == "nothing":
+                kinds[column] = kind
+            elif kind not in ("nothing", kinds[column]):
+                other[column] = f"{measure}.{column}"
+        parts.append(table.rename(other).select(pl.lit(measure).alias("measure"), pl.all()))
+    return pl.concat(parts, how="diagonal_relaxed")
+
+
+def sweep(
+    world: Any,
+    model: Any = None,
+    learner: Learner | Sequence[Learner] | Mapping[str, Learner] | None = None,
+    *,
+    over: axes.Over | None = None,
+    seeds: int | Sequence[int] = 3,
+    measures: Sequence[Probe | Measure] | None = None,
+    runs: str | Path | None = None,
+    store: str = "",
+    controls: Sequence[str] = (),
+    replicated: bool = False,
+    jobs: int = 0,
+    progress: Progress | bool = True,
+    **how: Unpack[ExecutionKeywords],
+) -> pl.DataFrame:
+    """Train and measure every combination of settings, for every seed.
+
+    What was trained before, by this or any other sweep or recipe, is read back from the store.
+
+    Args:
+        world: Config of the world, or several of them, as a list or by name, ``{"small": …}``.
+            Or a function ``function(seed, **settings)`` that returns one row, rows or a polars
+            frame: it is called once for every seed and combination of its arguments in ``over``,
+            and its results are stored with its source.
+        model: The same of the architecture. Left out it is a GPT as wide as the largest world of
+            the sweep asks for: of two layers for graphs, else of four with a head of its own; an
+            :class:`~inweights.training.Optimum` has none.
+        learner: The same of a curriculum, a descent or an optimum. Left out it is the named learner
+            of the world's family for each architecture (:mod:`inweights.training.learners`).
+        over: Values by path, such as ``{"world.n": [10, 20], "learner.phases.0.steps": [100]}``.
+            Paths joined by commas move together, ``{"world.n, model.width": [(9, 32), (20, 64)]}``;
+            values, and whole parts, may have names, ``{"model": {"wide": GPTConfig(width=128)}}``.
+            Or a list of points, ``[{"world.n": 10, "model.width": 32}, …]``. The last word of a
+            path becomes a column.
+        seeds: How many, counted from 0, or which.
+        measures: Probes, or :class:`~inweights.experiments.Measure` for options and cadence; by
+            default :func:`~inweights.probes.accuracy`.
+        controls: What every condition is compared with: ``untrained``, ``shuffled``, ``no-bridge``,
+            ``frozen``; see :func:`~inweights.experiments.with_controls`. They are drawn as a grey
+            band.
+        replicated: Whether a function takes all missing ``seeds`` at once, and returns rows for
+            each, with a column ``seed``.
+        jobs: Processes that work side by side; 0 takes the cores of this machine where the work
+            is worth their start.
+        runs: Folder of all runs.
+        store: Where single runs are kept, if not below ``runs``.
+        progress: As for :func:`inweights.run`, as ``device``, ``plugins``, ``observers``, ``on``.
+        keep_models: Whether the trained weights are stored, too, for :meth:`Study.models`, and so
+            that what is measured later trains nothing.
+
+    Returns:
+        A row for each row of a measure: the varied settings, ``control`` where there are controls,
+        ``seed``, the measure's own columns; and ``measure``, its name, where there are several.
+
+    Raises:
+        ConfigError: A path leads nowhere, or a value does not fit.
+        RunError: A training failed.
+
+    Warns:
+        CautionWarning: Facts are not known, seeds cannot separate the conditions, or the learner
+            differs from the named one in a setting that decides.
+
+    Example:
+        >>> import tempfile
+        >>> import inweights as iw
+        >>> descent = iw.Optimizer(kind="sgd", rate=2.0, weight_decay=0.0)
+        >>> table = sweep(
+        ...     iw.TwoHop(n=4),
+        ...     iw.EmbMLPConfig(),
+        ...     iw.Curriculum(phases=(iw.Phase(steps=1000, optimizer=descent),)),
+        ...     over={"world.identity": [False, True]},
+        ...     seeds=2,
+        ...     runs=tempfile.mkdtemp(),
+        ... )
+        >>> table.filter(role="composition").select("identity", "seed", "accuracy").rows()
+        [(False, 0, 0.0), (False, 1, 0.0), (True, 0, 1.0), (True, 1, 1.0)]
+    """
+    study = Study(
+        world, model, learner, over or {}, seeds, measures, runs, store, controls, replicated
+    )
+    return study.run(jobs=jobs, progress=progress, **how)
+
+
+def learnt(world: Any, model: Any, learner: Learner | None, over: axes.Over) -> list[Trial]:
+    """Return the trials of a grid; without a learner each has the named one of its model.
+
+    So a rate follows the width where widths are varied. What is varied changes the named one.
+    """
+    if learner is not None:
+        return axes.grid(world, model, learner, over)
+    axes.check_part("world", world)
+    grids: dict[str, list[Trial]] = {}
+
+    def of_learner(default: Learner) -> list[Trial]:
+        if (name := repr(default)) not in grids:
+            grids[name] = axes.grid(world, model, default, over)
+        return grids[name]
+
+    trials = enumerate(of_learner(named_for(world, model)))
+    return [of_learner(named_for(t.world, t.model))[place] for place, t in trials]
+
+
+def sized(world: Any, over: axes.Over) -> GPTConfig:
+    """Return a GPT that fits the largest world of a study that gives no model.
+
+    It is one model for all conditions, so that they differ in nothing else.
+    """
+    first = learnt(world, GPTConfig(), None, over)
+    worlds = [built.build(0) for built in {repr(t.world): t.world for t in first}.values()]
+    tokens = max(len(one.vocabulary) for one in worlds)
+    width = min(MAX_WIDTH, max(32, 1 << (tokens - 1).bit_length()))
+    lengths = [
+        np.diff(part.prompt_ends, prepend=0) + np.diff(part.answer_ends, prepend=0)
+        for one in worlds
+        for part in (one.facts, one.queries)
+    ]
+    context = int(max(8, *(length.max(initial=1) for length in lengths)))
+    graph = any(family_of(one) in GRAPHS for one in worlds)
+    layers, tied = (2, True) if graph else (4, False)
+    return GPTConfig(layers=layers, width=width, context=context, tied=tied)
+
+
+def worth(plan: Plan, seeds: int, device: str) -> int:
+    """How many processes a plan is worth, of as many as there are cores."""
+    if device != "cpu":
+        return 1
+    return max(1, min(usable_cores(), seeds * plan.steps // UPDATES_A_PROCESS))

@@ -1,0 +1,10 @@
+"""The former name of :mod:`inweights.actions`: it still works, with a warning."""
+
+from typing import Any
+
+from inweights.support.renamed import forward
+
+
+def __getattr__(name: str) -> Any:
+    """Return what the package under its new name has."""
+    return forward(name, former=__name__, present="inweights.actions")

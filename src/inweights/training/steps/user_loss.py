@@ -1,0 +1,143 @@
+"""Loss functions and penalties of users: called at each step, and checked at the first.
+
+:class:`UserLoss` takes the place of :class:`~inweights.training.steps.losses.Loss` in a phase that
+names a function. The checks find what returns another shape than ``[R]``, has no gradient, or
+makes the loss of one replica depend on another. Shapes: ``R`` replicas, ``n`` labels, ``K``
+candidates.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from inweights.errors import ConfigError
+from inweights.models.base import Model
+from inweights.support.code import Code
+from inweights.training.batches.plans import Batch
+from inweights.training.checkpoint import ReplicaState
+from inweights.training.curriculum import Phase
+from inweights.training.steps.losses import Loss
+from inweights.worlds.arrays import Float, Int
+
+
+class UserLoss:
+    """Compute the loss of a phase with a loss function, a penalty, or both, of the user.
+
+    Args:
+        model: ``R`` replicas.
+        phase: Names the loss function and the penalty.
+        state: Its step is passed to the penalty.
+
+    Raises:
+        ConfigError: At the first call, if a function fails, returns another shape than ``[R]``,
+            has no gradient, or mixes replicas.
+    """
+
+    def __init__(self, model: Model, phase: Phase, state: ReplicaState) -> None:
+        self._model = model
+        self._state = state
+        self._built_in = Loss(model, phase.precision)
+        self._loss = phase.loss if isinstance(phase.loss, Code) else None
+        self._penalty = phase.penalty
+        self._unchecked = True
+
+    def __call__(self, batch: Batch) -> Float[Tensor, " R"]:
+        if self._loss is None:
+            total = self._built_in(batch)
+        else:
+            total = self._by_function(self._loss, batch)
+        if self._penalty is not None:
+            penalty = self._penalty.load()(self._model, self._state.step)
+            if self._unchecked:
+                _check_shape(self._penalty, "the model and a step", penalty, self._model.replicas)
+                self._check_rows(self._penalty, penalty)
+            total = total + penalty
+        self._unchecked = False
+        return total
+
+    def _by_function(self, code: Code, batch: Batch) -> Float[Tensor, " R"]:
+        """Return the losses that the user's function gives, checked at the first call."""
+        function = code.load()
+        logits, labels, weights = self._built_in.logits(batch)
+        given = {"weights": weights} if "weights" in inspect.signature(function).parameters else {}
+        if not self._unchecked:
+            found: Tensor = function(logits, labels, **given)
+            return found
+        if not given and not torch.allclose(weights, weights[:, :1]):
+            raise ConfigError(
+                f"the loss {code.name} cannot know that roles count unequally; let it take a third "
+                "argument, weights [R, n], which sum up to 1 in each replica"
+            )
+        what = f"logits {list(logits.shape)} ([R, n, K]) and targets {list(labels.shape)} ([R, n])"
+        try:
+            found = function(logits, labels, **given)
+        except (RuntimeError, ValueError, TypeError, IndexError) as error:
+            raise ConfigError(
+                f"the loss {code.name} failed with {what}, which it is to turn into "
+                f"[{self._model.replicas}]: {type(error).__name__}: {error}"
+            ) from error
+        _check_shape(code, what, found, self._model.replicas)
+        _check_alone(code, function, logits.detach(), labels, weights if given else None)
+        if not found.requires_grad:
+            raise ConfigError(
+                f"the loss {code.name} does not depend on the logits by operations that have a "
+                "gradient"
+            )
+        return found
+
+    def _check_rows(self, code: Code, found: Float[Tensor, " R"]) -> None:
+        """Raise an error if the penalty of one replica depends on the parameters of another."""
+        moving = [p for p in self._model.parameters() if p.requires_grad]
+        if len(found) == 1 or not found.requires_grad:
+            return
+        gradients = torch.autograd.grad(
+            found[0], moving, retain_graph=True, materialize_grads=True, allow_unused=True
+        )
+        if any(bool(g[1:].any()) for g in gradients):
+            raise _mixing(code, "sum over every axis of a parameter but the first")
+
+
+def _check_shape(code: Code, what: str, found: Any, replicas: int) -> None:
+    """Raise an error unless a function returned one number a replica; ``what`` it was given."""
+    shape = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
+    if shape != [replicas] or not found.is_floating_point():
+        raise ConfigError(
+            f"{code.name} must return a tensor of shape [R], here [{replicas}]: a number of each "
+            f"replica; from {what} it returned {shape}. Average over every axis but the first: "
+            "values.flatten(1).mean(1)"
+        )
+
+
+@torch.no_grad()
+def _check_alone(
+    code: Code,
+    function: Callable[..., Tensor],
+    logits: Float[Tensor, "R n K"],
+    labels: Int[Tensor, "R n"],
+    weights: Float[Tensor, "R n"] | None,
+) -> None:
+    """Raise an error if the loss of the first replica changes when another one is beside it."""
+
+    def value(*scales: float) -> Tensor:
+        """Return the losses of copies of the first replica with scaled logits."""
+        rows = [0] * len(scales)
+        given = {} if weights is None else {"weights": weights[rows]}
+        scaled = logits[rows] * logits.new_tensor(scales).view(-1, 1, 1)
+        return function(scaled, labels[rows], **given)
+
+    alone = value(1.0)
+    beside = value(1.0, -3.0)
+    if beside.shape != (2,) or not torch.allclose(alone[0], beside[0], rtol=1e-4, equal_nan=True):
+        raise _mixing(code, "reduce over every axis but the first")
+
+
+def _mixing(code: Code, hint: str) -> ConfigError:
+    return ConfigError(
+        f"{code.name} mixes replicas: what it returns of one changes with the others, so that a "
+        f"run would not be the same alone and in company; {hint}"
+    )

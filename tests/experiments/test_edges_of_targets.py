@@ -1,0 +1,146 @@
+"""Shares that lie on the edge of a target meet it: whatever precision they were stored in."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import inweights as iw
+from inweights import probes
+from inweights.experiments import number, share
+from inweights.experiments.grammar.score import Rounding, Target
+from inweights.experiments.grammar.verdict import lies
+from inweights.models.configs import EmbMLPConfig, GPTConfig
+from inweights.probes.states import share as share_of
+
+SHARES = Rounding(size=1.0)
+EIGHT = list(range(8))
+#: As a probe of today stores a share, as one of before did, and as a user's own column may.
+PRECISIONS = {
+    "double": lambda values: pl.Series(values, dtype=pl.Float64),
+    "single, kept as double": lambda values: pl.Series(np.float32(values).astype(float)),
+    "single": lambda values: pl.Series(values, dtype=pl.Float32),
+}
+
+
+def table_of(columns: dict[str, list[float]], precision: str) -> pl.DataFrame:
+    parts = [
+        pl.DataFrame({"seed": EIGHT, "arm": [arm] * 8, "hit": PRECISIONS[precision](values)})
+        for arm, values in columns.items()
+    ]
+    return pl.concat(parts)
+
+
+@pytest.mark.parametrize("size", [0.0, 1.0], ids=["number", "share"])
+def test_every_share_up_to_two_hundred_lies_on_its_edge(size: float) -> None:
+    """And its neighbours lie on their side of it."""
+    rounding = Rounding(size=size)
+    for n in range(1, 201):
+        for k in range(n + 1):
+            edge, single = k / n, float(np.float32(k / n))
+            least, most = Target(least=edge), Target(most=edge)
+            for value in (edge, single):
+                assert least.contains(value, value, rounding), (k, n)
+                assert most.contains(value, value, rounding), (k, n)
+            below, above = (float(np.float32((k + step) / n)) for step in (-1, 1))
+            assert lies(least, below, below, rounding) == "not reproduced", (k, n)
+            assert lies(most, above, above, rounding) == "not reproduced", (k, n)
+
+
+@pytest.mark.parametrize("n", [3, 7, 20, 49, 97, 128, 200])
+def test_every_difference_of_shares_lies_on_its_edge(n: int) -> None:
+    for one, other in itertools.product(range(n + 1), repeat=2):
+        edge = float(Fraction(one - other, n))
+        singles = [float(np.float32(k / n)) for k in (one, other)]
+        for value in (one / n - other / n, singles[0] - singles[1]):
+            assert Target(least=edge).contains(value, value, SHARES), (one, other)
+            assert Target(most=edge).contains(value, value, SHARES), (one, other)
+        beside = (one + 1) / n - other / n
+        assert Target(most=edge).exceeds(beside, SHARES), (one, other)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("kind", [share, number])
+def test_verdicts_of_seeds_on_the_edge(kind, precision: str) -> None:
+    table = table_of(
+        {"a": [18 / 20] * 8, "b": [0.6] * 8, "c": [0.85] * 8, "d": [0.95] * 8}, precision
+    )
+    hit = kind("t", "hit")
+    for judged in (
+        hit.at(arm="a") >= 0.9,
+        hit.at(arm="b") <= 0.6,
+        hit.at(arm="b").within(0.5, 0.6),
+        hit.at(arm="c") - hit.at(arm="d") >= -0.1,
+        hit.at(arm="d") - hit.at(arm="c") <= 0.1,
+        hit.at(arm="d") - hit.at(arm="c") >= 0.1,
+        hit.at(arm="a") - hit.at(arm="c") >= 0.05,
+    ):
+        found = iw.claim(table, judged)
+        assert (found.verdict, found.hits) == ("reproduced", 8), judged
+    for judged in (hit.at(arm="a") >= 0.90001, hit.at(arm="b") <= 0.59999):
+        assert iw.claim(table, judged).verdict == "not reproduced", judged
+
+
+@pytest.mark.parametrize("rule", ["typical", "reliable", "mean"])
+def test_each_rule_counts_seeds_on_the_edge(rule: Any) -> None:
+    from inweights.experiments import Stating, judge
+
+    values = np.array([0.9] * 12 + [0.95] * 4, dtype=np.float32).astype(float)
+    table = pl.DataFrame({"seed": range(16), "hit": values})
+    claim = Stating("a/b", "ours", "here")("c", "It works.", share("t", "hit") >= 0.9, rule=rule)
+    found = judge(claim, {"t": table})
+    assert found.hits == 16
+    assert found.verdict == ("undecided" if rule == "mean" else "reproduced")
+
+
+def test_small_numbers_are_compared_by_their_own_size() -> None:
+    """A residual of a proof is not rounded to that of a share."""
+    table = pl.DataFrame({"seed": EIGHT, "gap": [3e-9] * 8})
+    assert iw.claim(table, number("t", "gap") <= 1e-9).verdict == "not reproduced"
+    steps = pl.DataFrame(
+        {"seed": EIGHT * 2, "arm": ["a"] * 8 + ["b"] * 8, "steps": [5_000_000] * 16}
+    )
+    more = number("t", "steps", arm="a") - number("t", "steps", arm="b") >= 1
+    assert iw.claim(steps, more).verdict == "not reproduced"
+
+
+def test_a_share_of_a_tensor_is_a_count_over_a_number() -> None:
+    import torch
+
+    for n in range(1, 201):
+        right = torch.arange(n).lt(torch.arange(n + 1)[:, None])  # row k has k right ones
+        assert share_of(right).tolist() == [k / n for k in range(n + 1)]
+    among = torch.tensor([[True, True, False], [False, False, False]])
+    first, none = share_of(torch.tensor([[True, False, True]] * 2), among).tolist()
+    assert (first, none != none) == (0.5, True)
+
+
+def test_probes_store_shares_in_double_precision() -> None:
+    """Each share times its number of statements is a whole number, to the last bit."""
+    world = iw.TwoHop(n=7).build()
+    size = len(world.vocabulary)
+    mlp = EmbMLPConfig(width=8).build(vocabulary=size, seeds=range(32))
+    gpt = GPTConfig(width=8, heads=1, layers=2).build(vocabulary=size, seeds=range(32))
+    star = iw.worlds.PathStar(arms=7, nodes=3).build()
+    walker = GPTConfig(width=8, heads=1).build(vocabulary=len(star.vocabulary), seeds=range(32))
+    tables = {
+        "accuracy": (probes.accuracy(mlp, world), ["accuracy", "accuracy_among"]),
+        "logit_lens": (probes.logit_lens(mlp, world), ["accuracy"]),
+        "patching": (probes.activation_patching(gpt, world), ["accuracy"]),
+        "realignment": (probes.realignment(gpt, world), ["accuracy", "decodable"]),
+        "paths": (probes.path_accuracy(walker, star), ["accuracy", "exact"]),
+    }
+    for name, (table, columns) in tables.items():
+        statements = table["statements"].to_numpy()
+        for column in columns:
+            found = table[column].to_numpy()
+            assert np.array_equal(found, np.round(found * statements) / statements), name
+        rounded = table.select(pl.col(columns).cast(pl.Float32).cast(pl.Float64))
+        assert not rounded.equals(table.select(columns)), (
+            f"{name}: no share tells single from double"
+        )

@@ -1,0 +1,129 @@
+"""What a study costs is said before it runs, and nothing is stored for it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import inweights as iw
+from inweights.config import Config
+from inweights.errors import ConfigError
+from inweights.experiments.engine.together import build_model
+from inweights.experiments.studies import cost
+from inweights.training import Curriculum, Optimizer, Phase, Stop
+
+#: Studies of tests are too small to know their facts.
+pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
+
+WORLD, MODEL = iw.TwoHop(n=3), iw.EmbMLPConfig(width=8)
+SHORT = iw.Curriculum(phases=(iw.Phase(steps=3), iw.Phase(name="more", steps=2)))
+
+
+def test_a_forecast_is_what_then_happens(tmp_path) -> None:
+    over = {"world.n": [3, 4]}
+    study = iw.Study(WORLD, MODEL, SHORT, over, seeds=3, runs=tmp_path)
+    ahead = study.forecast()
+    assert (ahead.conditions, ahead.seeds, ahead.runs, ahead.stored) == (2, 3, 6, 0)
+    assert (ahead.trained, ahead.steps) == (6, 6 * 5)
+    assert ahead.minutes is not None
+    assert 0 < ahead.minutes < 1
+    assert ahead.memory > 2**20
+    assert not list(tmp_path.iterdir())  # nothing is stored
+    more = iw.Study(WORLD, MODEL, SHORT, over, seeds=5, runs=tmp_path)
+    study.run(progress=False)
+    left = more.forecast()
+    assert (left.stored, left.trained, left.steps) == (6, 4, 4 * 5)
+    more.run(progress=False)
+    done = more.forecast()
+    assert (done.stored, done.trained, done.minutes) == (10, 0, None)
+    assert str(done) == "2 conditions × 5 seeds: 10 runs, 10 stored; 0 to train: 0 steps"
+
+
+class Uneven(Config):
+    """A world of one's own that is larger for odd seeds."""
+
+    def build(self, seed: int = 0) -> iw.World:
+        return iw.TwoHop(n=3 + seed % 2).build(seed)
+
+
+def test_a_forecast_of_worlds_of_several_shapes(tmp_path) -> None:
+    study = iw.Study(Uneven(), MODEL, SHORT, seeds=4, runs=tmp_path)
+    ahead = study.forecast()
+    assert (ahead.trained, ahead.steps) == (4, 4 * 5)
+    assert study.run(progress=False)["seed"].n_unique() == 4
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [
+        {"stop": Stop(loss_below=50.0, every=1)},
+        {"optimizer": Optimizer(kind="sgd", rate=1e30, weight_decay=0.0)},
+    ],
+    ids=["stops at once", "diverges"],
+)
+def test_a_forecast_of_trainings_that_end_early(tmp_path, ends) -> None:
+    """It counts all steps, as without them: when a run ends is not known before."""
+    phases = tuple(Phase(name=str(i), steps=30, **ends) for i in range(6))
+    ahead = iw.Study(WORLD, MODEL, Curriculum(phases=phases), seeds=2, runs=tmp_path).forecast()
+    assert (ahead.trained, ahead.steps) == (2, 2 * 180)
+    assert ahead.minutes is not None
+    assert 0 < ahead.minutes < 1
+
+
+def test_a_forecast_tries_no_model_that_is_not_trained(tmp_path, monkeypatch) -> None:
+    """What a look at it takes is not what a step of the others takes."""
+    tried = []
+
+    def seen(task: Any, *_: Any) -> tuple[float, int]:
+        tried.append(task.steps)
+        return 60.0, 0
+
+    monkeypatch.setattr(cost, "_try", seen)
+    learners = {"untrained": Curriculum(phases=(Phase(steps=0),)), "trained": SHORT}
+    ahead = iw.Study(WORLD, MODEL, learners, seeds=2, runs=tmp_path).forecast()
+    assert tried == [10]  # of two runs
+    assert (ahead.trained, ahead.steps) == (4, 10)
+    assert ahead.minutes == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("wrong", [{"jobs": -1}, {"device": "gpu"}])
+def test_a_forecast_refuses_what_a_run_would(wrong, tmp_path) -> None:
+    with pytest.raises(ConfigError):
+        iw.Study(WORLD, MODEL, SHORT, runs=tmp_path).forecast(**wrong)
+
+
+def test_an_estimate_of_large_models_tries_few_of_them(tmp_path, monkeypatch) -> None:
+    """Its steps and memory are still those of all."""
+    tried: list[int] = []
+
+    def build(block, device):
+        tried.append(len(block.runs))
+        return build_model(block, device)
+
+    monkeypatch.setattr("inweights.experiments.engine.together.build_model", build)
+    study = iw.Study(WORLD, MODEL, SHORT, seeds=6, runs=tmp_path)
+    whole = study.forecast()
+    monkeypatch.setattr("inweights.experiments.studies.cost.NUMBERS", 1)
+    few = study.forecast()
+    assert tried == [6, 1]
+    assert (few.trained, few.steps) == (whole.trained, whole.steps)
+    assert few.memory >= whole.memory
+
+
+@pytest.mark.parametrize(("seconds", "tries"), [(10.0, 2), (10_000.0, 6)])
+def test_an_estimate_of_what_takes_long_tries_more(seconds, tries, tmp_path, monkeypatch) -> None:
+    tried: list[str] = []
+
+    def slowly(task, *_: object) -> tuple[float, int]:
+        tried.append(task.title)
+        return seconds, 1
+
+    ticking = SimpleNamespace(process_time=lambda: float(len(tried)))
+    monkeypatch.setattr(cost, "_try", slowly)
+    monkeypatch.setattr(cost, "time", ticking)
+    over = {"model.width": [3, 4, 5, 6, 7, 8, 9]}
+    looked = iw.Study(WORLD, MODEL, SHORT, over=over, seeds=2, runs=tmp_path).forecast()
+    assert len(set(tried)) == tries
+    assert looked.minutes == pytest.approx(7 * seconds / 60)

@@ -1,0 +1,65 @@
+"""Seeds are doubled until claims are decided, or the time is spent."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from tests.coins import PAPER, Settings, of_coins
+
+from inweights.experiments import share
+from inweights.experiments.engine.collect import ExecutionOptions
+from inweights.experiments.studies.settle import settle
+from inweights.runs import RunStore
+
+state = PAPER.stating("coin", "nowhere")
+COIN = PAPER.recipe(
+    "coin",
+    title="A coin",
+    place="nowhere",
+    summary="Tosses a coin.",
+    scales={"cpu": Settings()},
+    seeds={"cpu": 4},
+    plan=of_coins({"coin": 0.5}),
+    claims=(
+        state("clear", "It is above a tenth.", share("tosses", "heads") >= 0.1),
+        state("close", "It is above .45.", share("tosses", "heads") >= 0.45),
+        state("edge", "It is above a half.", share("tosses", "heads") >= 0.5),
+    ),
+)
+
+
+def test_more_seeds_settle_what_is_undecided(tmp_path) -> None:
+    done = settle(COIN, "cpu", store=RunStore(tmp_path), seconds=1000)
+    verdicts = {claim.id.rpartition("/")[2]: claim for claim in done.outcome.claims}
+    assert "mine/coin/close" in done.before
+    assert verdicts["close"].verdict == "reproduced"
+    assert verdicts["close"].level > 0.99
+    # A mean on the edge is never settled, but for chance; the most that is tried is 64 times.
+    assert done.left == ("mine/coin/edge",)
+    assert done.seeds == 256
+    assert "256 seeds are the most" in done.why
+
+
+def test_a_budget_is_kept(tmp_path) -> None:
+    done = settle(COIN, "cpu", store=RunStore(tmp_path), seconds=0.0)
+    assert done.left == done.before
+    assert done.seeds == 4
+    assert "more seeds take about" in done.why
+
+
+def test_a_look_that_takes_longer_than_it_should_is_stopped(tmp_path, monkeypatch) -> None:
+    """Later seeds may take longer than those whose pace was seen, or were stored before."""
+    clock = [0.0]
+    monkeypatch.setattr(
+        "inweights.experiments.studies.settle.time", SimpleNamespace(monotonic=lambda: clock[0])
+    )
+
+    def later(*_: object) -> None:
+        clock[0] += 100.0
+
+    effort = ExecutionOptions(progress=later)
+    done = settle(COIN, "cpu", store=RunStore(tmp_path), seconds=600, effort=effort)
+    assert (done.seeds, done.left) == (4, done.before)
+    assert "8 seeds took longer" in done.why
+    done = settle(COIN, "cpu", store=RunStore(tmp_path), seconds=1000)
+    assert done.left == ("mine/coin/edge",)

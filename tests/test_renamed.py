@@ -1,0 +1,28 @@
+"""Former names still work, and say what they are called now."""
+
+from importlib import import_module
+
+import pytest
+
+import inweights as iw
+from inweights import training
+
+PACKAGES = {"lab": "experiments", "laboratory": "actions"}
+
+
+@pytest.mark.parametrize(("former", "present"), PACKAGES.items())
+def test_a_renamed_package_is_found_by_its_former_name(former: str, present: str) -> None:
+    package = import_module(f"inweights.{present}")
+    name = package.__all__[0]
+    with pytest.warns(DeprecationWarning, match=rf"inweights\.{former} is called .*{present}"):
+        assert getattr(getattr(iw, former), name) is getattr(package, name)
+    forwarding = import_module(f"inweights.{former}")
+    with pytest.warns(DeprecationWarning, match=rf"inweights\.{former} is called .*{present}"):
+        assert getattr(forwarding, name) is getattr(package, name)
+    with pytest.raises(AttributeError, match="no_such_name"):
+        forwarding.no_such_name  # noqa: B018
+
+
+def test_a_renamed_function_is_found_by_its_former_name() -> None:
+    with pytest.warns(DeprecationWarning, match=r"is called inweights\.training\.answer_columns"):
+        assert training.answers_of is training.answer_columns  # type: ignore[attr-defined]
