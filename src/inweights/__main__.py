@@ -1,4 +1,4 @@
-"""``python -m inweights``."""
+"""Run the command line as ``python -m inweights``."""
 
 import sys
 

@@ -1,18 +1,22 @@
-"""The errors a user meets. Each says what was given, what was expected and what to do."""
+"""The errors a user meets: each says what was given, what was expected and what to do.
+
+All are subclasses of :class:`InweightsError`; :func:`check_kind`, :func:`check_names` and
+:func:`unknown_name` write the common messages, with the nearest valid name.
+"""
 
 import difflib
 from collections.abc import Collection, Iterable
 
 
 class CautionWarning(UserWarning):
-    """A study has run, and its numbers do not say what they seem to say."""
+    """Warning that a study has run, and its numbers do not mean what they seem to mean."""
 
 
 class InweightsError(Exception):
     """Base of all errors that the package raises on purpose.
 
     Attributes:
-        exit_code: What the command line exits with: 2 for bad input, 1 for a failed run.
+        exit_code: Exit code of the command line: 2 for bad input, 1 for a failed run.
     """
 
     exit_code = 2
@@ -47,7 +51,11 @@ class FolderError(RunError):
 
 
 def nearest(given: str, known: Iterable[str]) -> str | None:
-    """Return the known name closest to ``given``, or ``None`` where none is close.
+    """Return the known name closest to a given one, or ``None`` if none is close.
+
+    Args:
+        given: The given name.
+        known: The valid names.
 
     Example:
         >>> nearest("identity-bridge/fig22", ["identity-bridge/fig2", "identity-bridge/fig3"])
@@ -64,14 +72,18 @@ def check_kind(
     error: type[InweightsError] = ConfigError,
     hint: str = "",
 ) -> None:
-    """Refuse what is of none of the given types.
+    """Raise an error if a value has none of the given types.
 
     Args:
-        what: Name of the argument, as the message says it.
-        given: What was given for it.
+        what: Name of the argument, for the message.
+        given: Its value.
         kinds: Types of which it has to be one.
-        error: The error that is raised.
+        *kinds: Types of which it must have one.
+        error: Class of the error.
         hint: What to do, appended to the message.
+
+    Raises:
+        InweightsError: It has another type; of the class ``error``.
 
     Example:
         >>> check_kind("where", ["seed"], dict, hint="Give {'seed': 0}.")
@@ -97,7 +109,18 @@ def check_names(
     error: type[InweightsError] = ConfigError,
     hint: str = "",
 ) -> None:
-    """Refuse the first of the given names that is not among ``known``."""
+    """Raise an error for the first of the given names that is not among the known ones.
+
+    Args:
+        kind: What is named, such as ``strategy``, for the message.
+        given: The given names.
+        known: The valid names.
+        error: Class of the error.
+        hint: What to do, appended to the message.
+
+    Raises:
+        InweightsError: A name is unknown; of the class ``error``.
+    """
     for name in given:
         if name not in known:
             raise unknown_name(kind, name, known, error=error, hint=hint)
@@ -111,9 +134,16 @@ def unknown_name(
     error: type[InweightsError] = ConfigError,
     hint: str = "",
 ) -> InweightsError:
-    """Return the error for a name that is not among ``known``.
+    """Return the error for a name that is not among the known ones.
 
-    Where more than twenty are known, the nearest eight are named.
+    If more than twenty are known, the nearest eight are named.
+
+    Args:
+        kind: What is named, such as ``strategy``.
+        given: The unknown name.
+        known: The valid names.
+        error: Class of the error.
+        hint: What to do, appended to the message.
 
     Example:
         >>> print(unknown_name("role", "first_hopp", ["first_hop", "second_hop"]))

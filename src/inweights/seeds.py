@@ -1,8 +1,9 @@
 """Named random streams that are counters, not states.
 
-Every random number of a run is a pure function of ``(root seed, stream name, counters)``. Nothing
-has to be saved to resume a run, and a replica draws the same numbers alone or among sixty-three
-others. There is no global seed anywhere in the library.
+:class:`Streams` makes generators for NumPy and torch. Every random number of a run is a pure
+function of ``(root seed, stream name, counters)``: nothing has to be saved to resume a run,
+and a replica draws the same numbers alone or among others. There is no global seed anywhere in
+the library.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ EVALUATION: Final = "evaluation"
 
 
 def as_seeds(seeds: int | Sequence[int]) -> Sequence[int]:
-    """Return root seeds: so many, counted from 0, or those that are given.
+    """Return root seeds: the numbers from 0 for a count, or those that are given.
+
+    Args:
+        seeds: Number of seeds, or the seeds.
 
     Raises:
         ConfigError: There is none.
@@ -51,7 +55,7 @@ class Streams:
         root: The root seed, any integer from 0 to 2**63 - 1.
 
     Raises:
-        ConfigError: ``root`` is none of these.
+        ConfigError: ``root`` is out of this range.
 
     Example:
         >>> bool(Streams(7).numpy(WORLD).integers(100) == Streams(7).numpy(WORLD).integers(100))
@@ -68,17 +72,29 @@ class Streams:
         self.root = int(root)
 
     def seed(self, *path: str | int) -> int:
-        """Return the 63-bit seed of the stream named by ``path`` (names, then counters)."""
+        """Return the 63-bit seed of a stream.
+
+        Args:
+            *path: Name of the stream, then counters.
+        """
         text = "\x1f".join([str(self.root), *map(str, path)])
         digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
         return int.from_bytes(digest, "little") >> 1
 
     def numpy(self, *path: str | int) -> np.random.Generator:
-        """Return a fresh NumPy generator at the start of the stream ``path``."""
+        """Return a fresh NumPy generator at the start of a stream.
+
+        Args:
+            *path: Name of the stream, then counters.
+        """
         return np.random.default_rng(self.seed(*path))
 
     def torch(self, *path: str | int) -> torch.Generator:
-        """Return a fresh CPU generator of torch at the start of the stream ``path``."""
+        """Return a fresh CPU generator of torch at the start of a stream.
+
+        Args:
+            *path: Name of the stream, then counters.
+        """
         import torch
 
         return torch.Generator().manual_seed(self.seed(*path))

@@ -1,7 +1,8 @@
 """Audit of triples: what a model can conclude from a set of facts, and what prevents it.
 
-Everything here is counted, from the triples alone; only the prediction solves a program. All of
-it is joins and group-bys, so that 100,000 triples take seconds.
+:func:`audit` collects the tables of :mod:`inweights.audit.counts` and a prediction in an
+:class:`Audit`; :mod:`inweights.audit.findings` turns that into sentences. Everything but the
+prediction is counted by joins and group-bys, so that 100,000 triples take seconds.
 """
 
 import time
@@ -30,9 +31,10 @@ class Audit:
     """Result of :func:`audit`: its tables and how they were computed.
 
     Attributes:
-        relations: A row a relation: ``triples``, ``subjects``, ``objects``, ``values`` (mean number
-            a subject has), ``most_common`` (the value that most subjects have) and ``share`` (how
-            many have it: what one may guess from the relation alone).
+        knowledge: The facts that were audited.
+        relations: A row for each relation: ``relation``, ``triples``, ``subjects``,
+            ``objects``, ``values`` (mean number of objects of a subject), ``most_common`` (the
+            object that most subjects have) and ``share`` (the fraction of subjects that have
         compositions: A row for each pair of relations that chain: ``first``, ``second``,
             ``chains``, ``subjects`` (each asks one question: how many prompts), ``bridges``,
             ``answers``, ``complexity`` (most objects that
@@ -44,23 +46,25 @@ class Audit:
         bridges: A row for each entity that ends one triple and begins another: ``entity``,
             ``incoming``, ``outgoing``, ``identity`` (whether its identity is stated).
         transfers: A row for each pair of relations ``shared`` and ``attribute``: ``pairs`` of
-            entities that share a value of the one, where only one of the two has the other:
-            what may be transferred by analogy, rightly or not, but no name and no number; ``late``
-            counts those whose shared value is learnt in a later stage than the attribute.
         leaks: Composed answers that are stated outright: ``subject``, ``first``, ``bridge``,
             ``second``, ``answer``, ``fact``, ``line``.
         name_overlap: A row a relation: ``contained``, the share of its triples whose object's name
             is part of the subject's, or the other way round: answers that may be read off the name.
         samples: Three facts of each relation and three questions of each kind, as ``augment`` would
-            word them: ``role``, ``text``, ``answer``.
         contradicted: Chains whose direct relation the file states with another value: one name
             seems to mean two things.
         entity_positions: How many entities only begin triples, only end them, or do both; and how
             many dates and numbers end triples, which are no entities.
-        forecast: What :func:`inweights.predict` says, of a part where there are many facts; or
-            none.
-        why_no_forecast: Why there is none.
-        seconds: Time taken.
+        forecast: What :func:`inweights.predict` says of the facts, or of a part of them where
+            there are many; None if there is no prediction.
+        why_no_forecast: Why there is no prediction; empty if there is one.
+        seconds: Time that the audit took, in seconds.
+            many have it: what one may guess from the relation alone).
+            entities that share a value of the one, where only one of the two has the other:
+            what may be transferred by analogy, rightly or not, but no name and no number; ``late``
+            counts those whose shared value is learnt in a later stage than the attribute.
+            word them: ``role``, ``text``, ``answer``.
+            it: the accuracy of a guess from the relation alone).
     """
 
     knowledge: Knowledge
@@ -88,18 +92,23 @@ def audit(
     progress: SolverProgress | None = None,
     watch: Progress | None = None,
 ) -> Audit:
-    """Audit a set of triples.
+    """Audit a set of triples: count what can be composed, and predict what will be answered.
 
     Args:
         knowledge: The facts, as :func:`inweights.worlds.read_knowledge` reads them.
-        forecast: Whether to forecast what follows, from a part where there are many facts.
-        seconds: Time limit of the prediction.
-        wording: Words and kinds of relations; those of the file, or plain ones, if left out.
-        progress: Reports the prediction.
-        watch: Reports the rest: parts done, all parts, and what comes next.
+        forecast: Whether to predict which queries are answered, from a part of the facts where
+            there are many.
+        seconds: Time limit of the prediction, in seconds.
+        wording: Sentence templates and kinds of relations; by default those of the file, or
+            plain ones.
+        progress: Called with what is being solved, iterations and gap during the prediction.
+        watch: Called with parts done, number of parts, and the name of the next part.
+
+    Returns:
+        The tables of the audit, with the prediction or the reason why there is none.
 
     Raises:
-        ConfigError: The time cannot be.
+        ConfigError: ``seconds`` is not a positive number.
 
     Example:
         >>> from inweights.worlds import read_knowledge

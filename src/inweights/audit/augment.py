@@ -1,6 +1,8 @@
-"""Training data from a user's facts: statements, what strategies add, questions, and a control.
+"""Make training data from a user's facts: statements, added texts, held-out questions, a control.
 
-The same facts and options give the same rows. Nothing is read but the facts, and a file to replay.
+:func:`augment` is the main name; strategies (:mod:`inweights.audit.strategies`) add the texts,
+and :func:`~inweights.audit.write_augmented` writes the result. The same facts and options give
+the same rows; nothing is read but the facts, and a file to replay.
 """
 
 from collections import defaultdict
@@ -39,30 +41,36 @@ REPLAYED = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Augmented:
-    """What :func:`augment` made.
+    """Training set, control and questions made by :func:`augment`.
 
     Attributes:
-        train: A row a text: ``id, fact, line, role, stage, prompt, completion, text, turn``; role
-            is ``fact``, or what a strategy makes; texts of no one fact have fact and line -1;
-            ``turn`` is what a user says in chat, who asks rather than begins a sentence.
-        control: The same columns: the facts alone, as many words (tokens, where these are counted).
-        questions: A row a question, as :func:`inweights.audit.held_out` gives them, and ``told``:
-            roles of the rows of ``train`` that answer it by direct statement, in a sentence that
-            names first what is asked about and then the answer. Empty for questions that nothing
-            answers but reasoning. ``itself``: the answer is the subject.
+        train: A row for each text: ``id, fact, line, role, stage, prompt, completion, text,
+            turn``. ``role`` is ``fact``, or what a strategy makes; a text that states no
+            single fact has fact and line -1; ``turn`` is what a user says in chat, who asks
+            rather than begins a sentence.
+        control: The same columns: the facts alone, repeated to as many words as ``train`` has
+            (tokens, where these are counted).
+        questions: A row for each question, as :func:`inweights.audit.held_out` returns them,
+            with ``told``: roles of the rows of ``train`` that answer it by direct statement,
+            in a sentence that names first what is asked about and then the answer (empty for
+            questions that only reasoning answers); and ``itself``: whether the answer is the
+            subject.
         words: Number of words of ``train`` and ``control``.
         plain: Relations that have no template of their own.
         tokens: Number of tokens of ``train`` and ``control``; empty where no tokenizer was given.
-        dropped: Questions that were left out, as a text to train on has their very prompt.
-        chains: Questions of two steps, of which some are asked where there are many, or where no
-            wrong candidate is known.
-        alone: Those that were left out as there is no candidate but the answer.
-        choices: What ``auto`` took for each kind of question, and why.
-        facts: ``subject, relation, object``, a row a fact.
-        rewritten: Facts that a model said again, and of how many it was asked to.
-        doubtful: Facts that begin no chain, stated or asked, as the file contradicts one: their
-            object seems to be another thing of the same name.
-        often: How often the rarest and the commonest fact are stated by themselves in ``train``.
+        strategies: Names of the strategies that were used.
+        dropped: Number of questions that were left out, as a training text has their very
+            prompt.
+        chains: Number of all two-step questions; fewer are asked where there are many, or
+            where no wrong candidate is known.
+        alone: Number of questions that were left out as there is no candidate but the answer.
+        choices: What ``auto`` chose for each kind of question, and why.
+        facts: ``subject, relation, object``, a row for each fact.
+        rewritten: Number of facts that a model reworded, and of facts that it was given.
+        often: How often the rarest and the commonest fact are stated by themselves in
+            ``train``.
+        doubtful: Number of facts that begin no chain, stated or asked, as the file contradicts
+            one: their object seems to be another thing of the same name.
     """
 
     train: pl.DataFrame
@@ -83,7 +91,7 @@ class Augmented:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Rows by role, of the training set and of the questions."""
+        """Number of rows by role, of the training set and of the questions."""
         rows = self.train.group_by("role", maintain_order=True).len().rows()
         asked = self.questions.group_by("role", maintain_order=True)
         kinds = asked.agg(pl.len(), told=(pl.col("told").list.len() > 0).sum()).rows()
@@ -114,42 +122,50 @@ def augment(
     rewrite: Callable[[Sequence[str]], Sequence[str]] | None = None,
     watch: Progress | None = None,
 ) -> Augmented:
-    """Word facts, add texts by strategies, and hold out questions.
+    """Word facts as texts, add further texts by strategies, and hold out questions.
 
     Args:
         knowledge: The facts.
-        strategies: Names of :data:`inweights.audit.strategies.STRATEGIES`: what is told besides
-            each fact once. ``auto`` takes those that the measurements speak for.
-        want: What ``auto`` is to have answered: names of
+        strategies: Names of :data:`inweights.audit.strategies.STRATEGIES`: which texts are
+            added to the statement of each fact. ``auto`` chooses those that measurements
+            support.
+        want: Kinds of questions that ``auto`` is to have answered: names of
             :data:`inweights.audit.strategies.measured.ASKED`.
-        wording: Templates; those of the file, or plain ones, if left out.
-        wordings: In how many wordings a strategy says the same, as far as there are so many.
-        hops: Facts of a chain that ``derive`` states the end of, at most.
-        most: Chains of each length that strategies tell, at most.
-        hold_out: Share of the bridges whose chains no strategy tells, so that what is learnt beyond
-            memory can be measured.
+        wording: Sentence templates; by default those of the file, or plain ones.
+        wordings: In how many wordings a strategy states the same, as far as there are so many.
+        hops: Largest number of facts in a chain whose end ``derive`` states.
+        most: Largest number of chains of each length that strategies state.
+        hold_out: Share of the bridges whose chains no strategy states, so that what is learnt
+            beyond memory can be measured.
         floor: Least share of the training set (tokens, or words) that states facts by themselves:
             where strategies add more, all facts are stated again, so that chains which are held out
             measure composition and not facts forgotten among chains that are stated.
-        replay: A file of text, a line a text, or its lines, for the strategy ``replay``: as much as
-            a quarter of all other text, at most.
+        replay: A text file with one text per line, or its lines, for the strategy ``replay``;
+            it makes up at most a quarter of all other text.
         budget: Tokens (words, where no tokenizer is given) of the training set: all facts, then
             what strategies add in a drawn order, then all of it again. 0: each row once.
         curriculum: ``joint``: one stage, or those of the file. ``sa``: facts whose value is shared
             with other subjects first, with the identities; the others second (Feature
             Resemblance, §5: similarity before attribution).
-        seed: Decides which questions, chains and repetitions are drawn where there are too many.
+        seed: Root seed of the questions, chains and repetitions that are drawn where there are
+            too many.
         tokens: Counts tokens, such as :func:`inweights.audit.token_counter`; the control then
             has as many tokens as the training set, else as many words.
-        first: Chains of two facts that are told before all others where ``most`` bounds them, such
-            as :func:`inweights.audit.failing_chains`: numbers of their facts.
-        rewrite: Says texts again in other words, for the strategy ``paraphrases``, such as
-            :func:`inweights.lm.paraphraser`; what does not say the fact any more is left out.
-        watch: Reports parts done, all parts, and what comes next.
+        first: Chains of two facts (numbers of the facts) that are stated before all others
+            where ``most`` limits them, such as those of
+            :func:`inweights.audit.failing_chains`.
+        rewrite: Rewords texts for the strategy ``paraphrases``, such as
+            :func:`inweights.lm.paraphraser`; what does not state the fact any more is left
+            out.
+        watch: Called with parts done, number of parts, and the name of the next part.
+
+    Returns:
+        Training set, control, questions, and counts.
 
     Raises:
-        ConfigError: An option cannot be.
-        DataError: The file to replay cannot be read.
+        ConfigError: An option is not valid.
+        DataError: The file to replay cannot be read, or a training text answers a held-out
+            question without being marked.
 
     Example:
         >>> from inweights.worlds import read_knowledge

@@ -1,4 +1,10 @@
-"""Counts of triples: the tables of :class:`~inweights.audit.Audit`, all joins and group-bys."""
+"""Counts of triples: the tables of :class:`~inweights.audit.Audit`.
+
+Each function takes the table of facts (columns ``subject``, ``relation``, ``object``,
+``fact``, ``line`` and ``stage``, a row for each fact) and returns a table made by joins and
+group-bys. A *chain* is a pair of facts of which the first ends in the entity, the *bridge*,
+with which the second begins.
+"""
 
 from collections.abc import Collection
 
@@ -14,7 +20,14 @@ _SEED = 0
 
 
 def relations(facts: pl.DataFrame) -> pl.DataFrame:
-    """A row a relation."""
+    """Count facts, subjects and objects of each relation, and find its most common object.
+
+    Args:
+        facts: A row for each fact: ``subject``, ``relation``, ``object``.
+
+    Returns:
+        A row for each relation, as described at :class:`~inweights.audit.Audit`.
+    """
     counts = facts.group_by("relation", "object").len()
     common = counts.sort("len", "object", descending=[True, False]).group_by(
         "relation", maintain_order=True
@@ -35,9 +48,15 @@ def relations(facts: pl.DataFrame) -> pl.DataFrame:
 
 
 def chain_counts(facts: pl.DataFrame) -> pl.DataFrame:
-    """How many chains each pair of relations has: products of counts, so that no chain is made.
+    """Count the chains of each pair of relations exactly, without listing them.
 
-    ``facts`` are without identities, which chain nothing; so in all that counts chains.
+    The number is a sum over bridges of the facts that lead in times those that lead out.
+
+    Args:
+        facts: A row for each fact, without identity statements.
+
+    Returns:
+        ``first``, ``second`` (names of relations) and ``chains``, most chains first.
     """
     into = facts.group_by("object", first="relation").agg(into=pl.len())
     out = facts.group_by("subject", second="relation").agg(out=pl.len())
@@ -50,7 +69,18 @@ def chain_counts(facts: pl.DataFrame) -> pl.DataFrame:
 
 
 def chains_in(facts: pl.DataFrame) -> tuple[pl.DataFrame, float]:
-    """All pairs of triples that meet, or those of some subjects; and the share that they are."""
+    """List the chains of the facts: all, or those of a random part of the subjects.
+
+    At most :data:`LISTED` chains are listed. Beyond that, subjects are drawn with a fixed
+    seed; those with more than a twentieth of the limit are left out.
+
+    Args:
+        facts: A row for each fact, without identity statements.
+
+    Returns:
+        The chains (``subject``, ``first``, ``bridge``, ``second``, ``answer``), and the share
+        of all chains that they are.
+    """
     out = facts.group_by(bridge="subject").agg(out=pl.len())
     each = (
         facts.join(out, left_on="object", right_on="bridge")
@@ -72,7 +102,16 @@ def chains_in(facts: pl.DataFrame) -> tuple[pl.DataFrame, float]:
 
 
 def compositions(facts: pl.DataFrame, chains: pl.DataFrame, counts: pl.DataFrame) -> pl.DataFrame:
-    """A row for each pair of relations that chain."""
+    """Describe each pair of relations that form chains.
+
+    Args:
+        facts: A row for each fact, identity statements included.
+        chains: The listed chains, from :func:`chains_in`.
+        counts: Exact numbers of chains, from :func:`chain_counts`.
+
+    Returns:
+        A row for each pair of relations, as described at :class:`~inweights.audit.Audit`.
+    """
     reached = chains.group_by("subject", "second").agg(fan=pl.col("answer").n_unique())
     common = chains.group_by("first", "second", "answer").len()
     most = common.group_by("first", "second").agg(most=pl.col("len").max())
@@ -103,7 +142,16 @@ def compositions(facts: pl.DataFrame, chains: pl.DataFrame, counts: pl.DataFrame
 
 
 def bridges(facts: pl.DataFrame, identities: pl.Series) -> pl.DataFrame:
-    """A row for each entity that ends one triple and begins another."""
+    """List the entities that end one fact and begin another.
+
+    Args:
+        facts: A row for each fact, without identity statements.
+        identities: Names of the entities whose identity (``b → b``) is stated.
+
+    Returns:
+        ``entity``, ``incoming`` and ``outgoing`` (numbers of facts) and ``identity`` (whether
+        its identity is stated), most incoming facts first.
+    """
     incoming = facts.group_by("object", maintain_order=True).agg(incoming=pl.len())
     outgoing = facts.group_by("subject").agg(outgoing=pl.len())
     return (
@@ -115,7 +163,15 @@ def bridges(facts: pl.DataFrame, identities: pl.Series) -> pl.DataFrame:
 
 
 def entity_positions(knowledge: Knowledge) -> dict[str, int]:
-    """How many entities only begin triples, only end them, or do both; and how many are none."""
+    """Count entities that are only subjects, only objects, or both; and dates and numbers.
+
+    Args:
+        knowledge: The facts.
+
+    Returns:
+        Counts under ``subject only``, ``object only``, ``both`` and ``literal`` (dates and
+        numbers among the objects, which are not counted as entities).
+    """
     subjects, _, objects = (set(column) for column in knowledge.triples.T.tolist())
     found = literals(knowledge.entities, knowledge.triples)
     ends = len(objects - subjects)
@@ -129,7 +185,16 @@ def entity_positions(knowledge: Knowledge) -> dict[str, int]:
 
 
 def leaks(facts: pl.DataFrame, chains: pl.DataFrame) -> pl.DataFrame:
-    """Composed answers that are stated outright."""
+    """List the chains whose answer the facts state directly.
+
+    Args:
+        facts: A row for each fact.
+        chains: The listed chains, from :func:`chains_in`.
+
+    Returns:
+        The columns of ``chains``, with ``stated_as`` (the relation of the direct fact),
+        ``fact`` and ``line``.
+    """
     stated = facts.select("subject", "relation", "fact", "line", answer="object")
     return chains.join(stated, on=["subject", "answer"], how="inner", maintain_order="left").rename(
         {"relation": "stated_as"}
@@ -137,7 +202,15 @@ def leaks(facts: pl.DataFrame, chains: pl.DataFrame) -> pl.DataFrame:
 
 
 def name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
-    """A row a relation: the share of its triples where one name is part of the other."""
+    """Measure how often the name of a subject contains that of its object, or the other way round.
+
+    Args:
+        facts: A row for each fact.
+
+    Returns:
+        ``relation`` and ``contained``, the share of its facts where one name is part of the
+        other; case is ignored, and names of fewer than three characters never count.
+    """
     one, other = pl.col("subject").str.to_lowercase(), pl.col("object").str.to_lowercase()
     long = (one.str.len_chars() >= 3) & (other.str.len_chars() >= 3)
     inside = one.str.contains(other, literal=True) | other.str.contains(one, literal=True)
@@ -145,13 +218,21 @@ def name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
 
 
 def transfers(facts: pl.DataFrame, alone: Collection[str] = ()) -> pl.DataFrame:
-    """Pairs of entities that share a value, where one has a relation that the other has not.
+    """Count pairs of entities that share a value, where only one of the two has a further relation.
 
-    Relations that are ``alone`` have another value for each subject, so that they do not transfer.
+    These are the analogies that a model may draw. Within a group of ``g`` entities that share
+    a value, ``h`` of which have the relation, there are ``h (g - h)`` such pairs: counted, not
+    listed. Only where entities may share several values of one relation are pairs listed, so
+    that each counts once.
 
-    Within a group of ``g`` entities that share a value, ``h`` of which have the relation, there are
-    ``h (g - h)`` such pairs: counted, not listed. Only where entities may share several values of
-    one relation are pairs listed, so that each counts once.
+    Args:
+        facts: A row for each fact.
+        alone: Names of relations with another value for each subject, which do not transfer.
+
+    Returns:
+        ``shared``, ``attribute`` (names of relations), ``groups``, ``pairs`` and ``late``
+        (pairs whose shared value is learnt in a later stage than the attribute), most pairs
+        first.
     """
     real = facts.filter(pl.col("subject") != pl.col("object"))
     groups = real.select("subject", "stage", shared="relation", value="object")

@@ -1,4 +1,9 @@
-"""Findings of an audit: which questions will be answered, and what to do about the others."""
+"""Findings of an audit: which questions will be answered, and what to do about the others.
+
+:func:`headline` is the answer in one sentence, :func:`outlook` the table behind it, and
+:func:`findings` a list of short texts sorted by what is to be done first. They only read an
+:class:`~inweights.audit.Audit`; the command line and the audit's page print them.
+"""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -25,10 +30,11 @@ _NAMED = 8
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that an audit found.
+    """One observation of an audit, with its importance.
 
     Attributes:
         level: ``good``; ``act``: something to do before training; ``note``: something to know.
+        title: The observation in a few words, with its count.
         text: What it means, and what to do, in a sentence or two.
     """
 
@@ -38,7 +44,10 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def outlook(audit: Audit) -> pl.DataFrame:
-    """Return what becomes of the compositions of each pair of relations, the most chains first.
+    """Return how many questions of each pair of relations will be answered, most chains first.
+
+    Args:
+        audit: Result of :func:`inweights.audit.audit`.
 
     Returns:
         A row a pair: ``first``, ``second``, ``chains``, ``questions`` (distinct prompts; null
@@ -88,7 +97,10 @@ def outlook(audit: Audit) -> pl.DataFrame:
 
 
 def headline(audit: Audit) -> str:
-    """Return the answer in one sentence: how many questions follow, and with what they would.
+    """Return the result of an audit in one sentence: how many two-step questions will be answered.
+
+    Args:
+        audit: Result of :func:`inweights.audit.audit`.
 
     Example:
         >>> from inweights.audit import audit
@@ -116,7 +128,10 @@ def headline(audit: Audit) -> str:
 
 
 def findings(audit: Audit) -> tuple[Finding, ...]:
-    """Return what was found, what is to be done first.
+    """Return the observations of an audit, those that call for action first.
+
+    Args:
+        audit: Result of :func:`inweights.audit.audit`.
 
     Example:
         >>> from inweights.audit import audit

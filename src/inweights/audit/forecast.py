@@ -1,4 +1,10 @@
-"""Prediction for any number of facts: for all, or for the part that fits the time limit."""
+"""Predict the answers to queries about any number of facts: of all, or of a part that fits in time.
+
+:func:`forecast` cuts the facts to what can be solved in the time limit and calls
+:func:`inweights.predict`; :func:`predict_source` does the same for a file or a world, as
+``inweights predict`` needs it; :func:`failing_chains` lists the compositions that a model is
+predicted to miss.
+"""
 
 import time
 from collections.abc import Callable, Sequence
@@ -33,13 +39,26 @@ def forecast(
     seconds: float | None = None,
     **options: Any,
 ) -> Prediction:
-    """Predict what follows from facts; for many facts, from a part and for its queries only.
+    """Predict which queries about facts a trained model answers; of many facts, for a part.
 
-    :func:`inweights.predict` cuts a world that is too large for the time, and its questions with
-    it. Here the facts are cut before anything is asked, so that questions are those of the part.
-    ``config`` says which of them are asked, all if left out, and which identities are stated;
-    ``seconds`` limits all solutions together; ``options`` are other arguments of
-    :func:`inweights.predict`.
+    :func:`inweights.predict` cuts a world that is too large for the time limit, and its
+    queries with it. Here the facts are cut before queries are made, so that all queries are
+    about facts in the part.
+
+    Args:
+        knowledge: The facts.
+        config: Which queries are evaluated, and which identities are stated; by default all
+            queries, and no identities but those of the facts.
+        seed: Root seed of the draw of queries where there are too many.
+        seconds: Time limit of all solutions together, in seconds; None for no limit.
+        **options: Further arguments of :func:`inweights.predict`.
+
+    Returns:
+        The prediction. Its table ``let_go`` also lists the facts that were left out, and its
+        text ``why`` says what it covers.
+
+    Raises:
+        ConfigError: ``seconds`` is not a positive number.
 
     Example:
         >>> from inweights.worlds import read_knowledge
@@ -87,19 +106,22 @@ def predict_source(
     progress: SolverProgress | None = None,
     watch: Progress | None = None,
 ) -> Prediction:
-    """Predict what follows from facts, or from a world, and prove intervals, within one time limit.
+    """Predict what follows from a file of facts or a world, within one time limit.
 
     Args:
-        facts: Where the facts are, and what is asked of them; or, as its ``path``, a kind of world
-            or a folder with one.
-        changes: Changes of settings of the world, ``key=value``.
+        facts: Where the facts are, and which queries are evaluated; or, as its ``path``, a
+            kind of world or a folder with one.
+        changes: Changes of settings of the world or the facts, each ``key=value``.
         seed: Root seed of the world.
-        solving: How it is solved.
-        progress: Reports every solution.
-        watch: Told how many intervals are proved.
+        solving: Settings of the solver, the time limit among them; None for the defaults.
+        progress: Called with every solution: name, iterations, gap.
+        watch: Called with the number of proved intervals, of all intervals, and ``intervals``.
+
+    Returns:
+        The prediction, with proved intervals of the margins if ``solving.intervals`` is set.
 
     Raises:
-        ConfigError: An option cannot be, or there is no such world.
+        ConfigError: An option is not valid, or there is no such world.
         DataError: The facts cannot be read.
 
     Example:
@@ -134,14 +156,14 @@ def predict_source(
 def failing_chains(
     knowledge: Knowledge, *, progress: SolverProgress | None = None
 ) -> list[tuple[int, int]]:
-    """Return chains of two facts predicted to fail or tie, the smallest margin first.
+    """Return the chains of two facts that a model is predicted to miss, smallest margin first.
 
-    The forecast is that of a network trained on these facts alone; of more than 1,000 of them,
-    that of a part.
+    The prediction is that for a network trained on these facts alone; of more than 1,000
+    facts, for a part of them.
 
     Args:
         knowledge: The facts.
-        progress: As for :func:`inweights.predict`.
+        progress: Called with every solution, as by :func:`inweights.predict`.
 
     Returns:
         Pairs of numbers of facts.

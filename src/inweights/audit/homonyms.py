@@ -40,17 +40,14 @@ class Contradicted(NamedTuple):
 
 
 def contradicted_chains(facts: Knowledge, words: Wording) -> list[Contradicted]:
-    r"""Return chains of two facts whose direct relation the file states with another value.
-
-    Only where the two may be expected to agree: most chains of the two relations do, where that
-    can be compared; or both relations are of places; or few objects of the first relation have
-    the second, which so belongs to things of another kind. Otherwise a chain through a person, or
-    between things of one kind (a friend's country), says nothing about its beginning. Dates and
-    numbers are left out.
+    r"""Return chains of two facts whose end the file contradicts by stating another value directly.
 
     Args:
         facts: The facts.
         words: Says which relations lead to persons.
+
+    Returns:
+        The contradicted chains, sorted by the numbers of their facts.
 
     Example:
         >>> import tempfile
@@ -85,8 +82,8 @@ def contradicted_chains(facts: Knowledge, words: Wording) -> list[Contradicted]:
 def doubtful_facts(facts: Knowledge, words: Wording) -> frozenset[int]:
     """Return numbers of facts whose object seems to be another thing of the same name.
 
-    Those that begin a contradicted chain: what else is stated of the object may be false of what
-    the fact means, too.
+    These facts begin a contradicted chain. Other statements about the object may be false of
+    what the fact means, too.
 
     Args:
         facts: A user's facts.
@@ -128,11 +125,11 @@ def _of(facts: Knowledge, relation: int) -> Ids:
 
 
 def describe(facts: Knowledge, chains: Sequence[Contradicted], shown: int = 3) -> list[str]:
-    """Return a sentence for each pair of relations: what is stated, what chains say, and who.
+    """Describe contradicted chains, in a sentence with examples for each pair of relations.
 
     Args:
-        facts: The facts that the chains are of.
-        chains: Chains that another fact contradicts.
+        facts: The facts of the chains.
+        chains: Contradicted chains, from :func:`contradicted_chains`.
         shown: How many chains of each pair are written out; the others are counted.
     """
     groups: defaultdict[tuple[str, str], list[Contradicted]] = defaultdict(list)

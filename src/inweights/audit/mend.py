@@ -1,7 +1,9 @@
-"""A corrected copy of a set of facts, with a list of all changes.
+"""Write a corrected copy of a set of facts, with a list of all changes.
 
-Only what needs no knowledge of the world: names that differ in writing become one, what is said
-twice is said once, and what cannot be right as it stands is set apart for its owner to decide.
+:func:`mend` changes only what needs no knowledge of the world: spellings of one name are
+unified, repeated facts removed, and facts that cannot be right as they stand are set apart for
+their owner to decide. :func:`write_mended` writes the result, which ``inweights audit --fix``
+calls.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,15 +34,15 @@ class Mended:
     """Result of :func:`mend`.
 
     Attributes:
-        facts: What is left: ``line`` (of the file), ``subject``, ``relation``, ``object``,
-            ``stage``.
+        facts: The facts that remain: ``line`` (of the file), ``subject``, ``relation``,
+            ``object``, ``stage``.
         apart: Facts that were set apart: the same columns, and ``why``.
-        changes: A row a change: ``line``, ``change`` (``renamed``, ``split``, ``left out`` or ``set
-            apart``),
-            ``before``, ``after``, ``why``. Of ``to decide`` nothing was changed: near spellings
-            that were not renamed, and second values where most others have one.
-        missing: Facts that a symmetric relation or an inverse lacks, to be accepted: ``subject``,
-            ``relation``, ``object``, ``why``.
+        changes: A row for each change: ``line``, ``change`` (``renamed``, ``split``, ``left
+            out``, ``set apart`` or ``to decide``), ``before``, ``after``, ``why``. Of ``to
+            decide`` nothing was changed: near spellings that were not renamed, and second
+            values where most others have one.
+        missing: Facts that a symmetric or inverse relation lacks, for their owner to accept:
+            ``subject``, ``relation``, ``object``, ``why``.
     """
 
     facts: pl.DataFrame
@@ -50,7 +52,10 @@ class Mended:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of facts that are left, and of changes of each kind; of cells split if any was."""
+        """Number of remaining facts, of missing facts, and of changes of each kind.
+
+        ``split`` is counted only if a cell was split.
+        """
         split = self.changes.filter(change="split").height
         kinds = ("renamed", *(["split"] if split else []), "left out", "set apart", "to decide")
         return {"facts": self.facts.height, "missing": self.missing.height} | {
@@ -59,16 +64,24 @@ class Mended:
 
 
 def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
-    r"""Mend broken names, merge spellings, remove duplicates, and set doubtful facts apart.
+    r"""Repair names, merge spellings, remove duplicates, and set doubtful facts apart.
 
-    Broken are names with a character reference (``&amp;``), markup or quotes around them; cells
-    with several values are split where each is a name elsewhere; dates become ``YYYY-MM-DD`` where
-    others of the relation are so and the day is sure (:mod:`inweights.audit.repairs`).
+    Broken names have a character reference (``&amp;``), markup or quotes around them; cells
+    with several values are split where each part is a name elsewhere; dates become
+    ``YYYY-MM-DD`` where others of the relation are written so and the day is certain
+    (:mod:`inweights.audit.repairs`).
 
-    The name that most facts have is kept. Set apart are facts about a name that stands for nothing
-    (``n/a``), and all values of a subject that has several dates or numbers, or of a relation where
-    nine in ten subjects have one. ``near`` also renames near spellings
-    (:func:`~inweights.audit.near.near_spellings`), where the facts speak for it.
+    Of several spellings the one that most facts use is kept. Set apart are facts about a name
+    that stands for nothing (``n/a``), and all values of a subject that has several dates or
+    numbers, or several values of a relation where nine in ten subjects have one.
+
+    Args:
+        knowledge: The facts.
+        near: Whether to rename near spellings, too
+            (:func:`~inweights.audit.near.near_spellings`), where the facts speak for it.
+
+    Returns:
+        The remaining facts, those set apart, all changes, and missing facts.
 
     Example:
         >>> import tempfile
@@ -177,7 +190,14 @@ def _missing(facts: Knowledge, triples: Ids, lines: Ids) -> pl.DataFrame:
 
 
 def write_mended(mended: Mended, folder: str | Path) -> Path:
-    """Write the four tables as CSV to a new folder; give the path of ``facts.csv``.
+    """Write the four tables of a corrected set of facts as CSV, to a new folder.
+
+    Args:
+        mended: Result of :func:`mend`.
+        folder: Folder to write.
+
+    Returns:
+        The path of ``facts.csv``.
 
     Raises:
         DataError: The folder exists already, or cannot be written.

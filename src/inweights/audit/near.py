@@ -1,4 +1,9 @@
-"""Near spellings of one name, and rows that a symmetric or inverse relation lacks."""
+"""Find near spellings of one name, and rows that a symmetric or inverse relation lacks.
+
+:func:`near_spellings` compares names by edits and then asks the facts whether two names can be
+one entity; :func:`missing_rows` finds facts that another one implies.
+:func:`~inweights.audit.mend` and the findings of an audit use both.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -34,11 +39,14 @@ class Near(NamedTuple):
 
     Attributes:
         name: Number of the rarer one.
+        other: Number of the commoner one.
         why: How they differ, and what their facts say.
-        agree: How many of their facts speak for one entity.
-        sure: Whether to rename without being asked: nothing speaks against it, and the rarer one
-            lacks what others of its kind have, or has what the other lacks.
-        torn: Whether they have different values of a relation that has one, while the rarer one
+        agree: How many of their facts say that they are one entity.
+        sure: Whether the rarer name can be replaced without asking: no fact speaks against it,
+            and it lacks what others of its kind have, or has what the other lacks.
+        torn: Whether the two have different values of a relation that normally has one value,
+            while the rarer name has no other fact and lacks what others of its kind have. Then
+            it is either one name with a wrong value, or two names.
             has no other fact and lacks what others of its kind have: one name, and one of
             the two values wrong, or two names.
     """
@@ -52,14 +60,17 @@ class Near(NamedTuple):
 
 
 def near_spellings(names: Sequence[str], triples: Ids) -> list[Near]:
-    """Return pairs of names of one kind that are one or two edits apart, or an initial.
+    """Return pairs of names that are one or two edits apart, or an initial, and of one kind.
 
-    Of several others for one name the one with most facts that agree is sure, if there is one. The
-    surest are first.
+    If a name is near several others, at most one pair is marked sure: that with most facts
+    that agree, if it is the only one with so many.
 
     Args:
-        names: Of the entities.
+        names: Names of all entities.
         triples: Subject, relation and object of each fact, as numbers, ``[M, 3]``.
+
+    Returns:
+        The pairs, those that are sure first.
     """
     kinds = _Kinds(triples)
     found: list[Near] = []
@@ -87,7 +98,18 @@ def near_spellings(names: Sequence[str], triples: Ids) -> list[Near]:
 
 
 def missing_rows(triples: Ids) -> list[tuple[tuple[int, int, int], int]]:
-    """Return facts that a symmetric relation or an inverse lacks, with what implies each."""
+    """Return facts that symmetric or inverse relations imply and the file does not state.
+
+    A relation counts as symmetric, or as the inverse of another, if most of its facts are also
+    stated in the other direction.
+
+    Args:
+        triples: Subject, relation and object of each fact, as numbers, ``[M, 3]``.
+
+    Returns:
+        Pairs of a missing fact ``(subject, relation, object)`` and the index of the fact that
+        implies it.
+    """
     said: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
     size: Counter[int] = Counter()
     for s, r, o in triples.tolist():

@@ -1,4 +1,8 @@
-"""Questions that follow from facts and are never trained on: compositions, analogies, reversals."""
+"""Questions that follow from facts and are never trained on: compositions, analogies, reversals.
+
+:func:`held_out` returns them with candidate answers. :func:`~inweights.audit.augment` adds
+which of them its training texts answer directly, and an audit shows samples of their wording.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -50,10 +54,14 @@ class _Asked(NamedTuple):
 
 
 def held_out(facts: Knowledge, words: Wording, *, seed: int = 0, reverse: bool) -> pl.DataFrame:
-    """Return questions with candidates.
+    """Return questions that follow from the facts, each with its answer and wrong candidates.
 
-    The seed decides which questions and candidates are drawn where there are too many. Reversals
-    are asked with ``reverse``: not where they are trained.
+    Args:
+        facts: The facts.
+        words: Templates of prompts and questions, and other names of the entities.
+        seed: Root seed that decides which questions and candidates are drawn where there are
+            too many.
+        reverse: Whether to ask reversals; not where these are trained.
 
     Returns:
         A row a question: ``role`` (``composition``: ``subject``, ``first``, ``second``, through
@@ -78,7 +86,17 @@ def held_out(facts: Knowledge, words: Wording, *, seed: int = 0, reverse: bool) 
 def with_left_out(
     facts: Knowledge, words: Wording, *, seed: int, reverse: bool
 ) -> tuple[pl.DataFrame, int]:
-    """Return what :func:`held_out` does, and how many have no candidate but the answer."""
+    """Return the table of :func:`held_out`, and the number of questions without a wrong candidate.
+
+    Args:
+        facts: The facts.
+        words: Templates of prompts and questions.
+        seed: Root seed of what is drawn.
+        reverse: Whether to ask reversals.
+
+    Returns:
+        The questions, and how many were left out because their only candidate is the answer.
+    """
     left_out = 0
     names = facts.entities
     values: defaultdict[int, dict[str, None]] = defaultdict(dict)
@@ -114,9 +132,15 @@ def with_left_out(
 
 
 def worded(facts: Knowledge, words: Wording, shown: int = 3) -> pl.DataFrame:
-    """Return how some facts and questions are worded: ``role``, ``text``, ``answer``.
+    """Return samples of how facts and questions are worded.
 
-    Of each relation and role so many at most; questions are those of up to 1,000 facts.
+    Args:
+        facts: The facts; questions are made from at most 1,000 of them.
+        words: Templates.
+        shown: Most samples for each relation, and for each kind of question.
+
+    Returns:
+        A row for each sample: ``role``, ``text``, ``answer``.
     """
     part = facts.take(facts.part(_WORDED)) if len(facts) > _WORDED else facts
     rows = []
@@ -161,9 +185,17 @@ def _compositions(
 
 
 def chains_of(facts: Knowledge, most: int) -> Ids:
-    """Return pairs of facts that meet, spread evenly if there are more.
+    """Return pairs of facts that form a chain, spread evenly over the facts if there are too many.
 
-    None leads through a fact of an entity about itself: who stops half-way would be right.
+    Facts of an entity about itself form no chain: a model that answers with the bridge would
+    be right.
+
+    Args:
+        facts: The facts.
+        most: Largest number of pairs.
+
+    Returns:
+        Numbers of the first and second fact of each chain, ``[C, 2]``.
     """
     real = np.flatnonzero(facts.triples[:, 0] != facts.triples[:, 2])
     return np.asarray(real[spread_chains(facts.triples[real], most)[0]])
@@ -211,9 +243,17 @@ def _analogies(
 
 
 def of_one_each(facts: Knowledge, words: Wording) -> set[int]:
-    """Relations whose values tell one subject from the others, so that nobody else's suggest them.
+    """Return relations whose values distinguish subjects, so that those of others suggest nothing.
 
-    They are names (a nickname), or nearly each value has one subject; of persons (a mentor), most.
+    A relation counts if its values are names (such as nicknames), or if nearly every value has
+    one subject; of relations to persons (such as mentors), half of the values suffice.
+
+    Args:
+        facts: The facts.
+        words: Says of which kind the values of each relation are.
+
+    Returns:
+        Numbers of the relations.
     """
     found = set()
     for relation, name in enumerate(facts.relations):

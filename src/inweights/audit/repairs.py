@@ -1,7 +1,9 @@
-"""Facts with broken names mended, cells of several values split, and dates in one format.
+"""Repair broken names, split cells with several values, and write dates in one format.
 
-Only where it is sure: a name that can be told to be broken from itself, a cell whose parts are all
-names of their own, a date whose day is not open. What is not is listed ``to decide``.
+:func:`repaired_facts` changes only what is certain: a name that is visibly broken (markup,
+character references), a cell all of whose parts are names elsewhere, a date whose day is
+unambiguous. Everything else is listed as ``to decide``. It is the first step of
+:func:`~inweights.audit.mend`.
 """
 
 from collections import defaultdict
@@ -19,10 +21,15 @@ _ISO = "YYYY-MM-DD"
 
 
 def repaired_facts(facts: Knowledge) -> tuple[Knowledge, list[Change]]:
-    """Return the facts with what is surely broken mended, and all changes.
+    """Repair the facts where that is certain, and list all changes.
 
     Args:
-        facts: The facts; they are returned as they are where nothing is broken.
+        facts: The facts.
+
+    Returns:
+        The repaired facts (the same object if nothing is broken), and the changes: ``(line,
+        change, before, after, reason)``, where change is ``renamed``, ``split`` or ``to
+        decide``.
     """
     changes: list[Change] = []
     known = frozenset(facts.entities)

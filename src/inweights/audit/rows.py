@@ -1,4 +1,9 @@
-"""Rows of a training set, and what they cost to train on: words, or tokens of a tokenizer."""
+"""Rows of a training set, and their length in words or tokens.
+
+:func:`~inweights.audit.augment` builds its training set and its control with these functions:
+they repeat rows, cut them to a budget and turn them into a table. :func:`token_counter` counts
+with the tokenizer of a pretrained model.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -28,19 +33,32 @@ _SCHEMA: dict[str, Any] = {
 
 
 def stages_of(facts: Knowledge) -> Any:
-    """0 where another subject has the same value of the same relation, else 1."""
+    """Assign the two stages of the ``sa`` curriculum: similarity first, then attribution.
+
+    Args:
+        facts: The facts.
+
+    Returns:
+        Stage of each fact, ``[M]``: 0 if another subject has the same value of the same
+        relation, else 1.
+    """
     key = facts.triples[:, 1] * len(facts.entities) + facts.triples[:, 2]
     _, place, counts = np.unique(key, return_inverse=True, return_counts=True)
     return np.where(counts[place] > 1, 0, 1)
 
 
 def text_of(row: Row) -> str:
-    """What is read: prompt and completion."""
+    """Return the text that a model reads: prompt and completion."""
     return row.prompt + row.completion
 
 
 def table_of(rows: Sequence[Row], turn: Callable[[Row], str]) -> pl.DataFrame:
-    """The rows as the columns of :class:`~inweights.audit.Augmented`."""
+    """Return rows as the table ``train`` of :class:`~inweights.audit.Augmented`.
+
+    Args:
+        rows: The rows.
+        turn: Gives what a user says in chat for a row.
+    """
     table = pl.DataFrame([row[:6] for row in rows], schema=_SCHEMA, orient="row")
     text = (pl.col("prompt") + pl.col("completion")).alias("text")
     turns = pl.Series("turn", [turn(row) for row in rows], dtype=pl.String)
@@ -48,7 +66,15 @@ def table_of(rows: Sequence[Row], turn: Callable[[Row], str]) -> pl.DataFrame:
 
 
 def turn_of(row: Row, facts: Knowledge, words: Wording) -> str:
-    """What a user says in chat: asks, or has a sentence completed."""
+    """Return what a user says in chat before a row's completion.
+
+    That is a question, or a sentence to complete.
+
+    Args:
+        row: The row.
+        facts: The facts that it was made from.
+        words: Templates of questions.
+    """
     if row.role == "fact":
         subject, relation, _ = facts.names(row.fact)
         return words.ask([relation], subject)
@@ -58,13 +84,28 @@ def turn_of(row: Row, facts: Knowledge, words: Wording) -> str:
 
 
 def within(rows: list[Row], room: int, count: Counter) -> list[Row]:
-    """The first rows, as far as there is room."""
+    """Return the first rows whose total length does not exceed a limit.
+
+    Args:
+        rows: The rows, in order.
+        room: Limit of the length, in the unit of ``count``.
+        count: Gives the length of each text, in words or tokens.
+    """
     ends = np.cumsum(count([text_of(row) for row in rows]))
     return rows[: int((ends <= room).sum())]
 
 
 def often_enough(rows: Sequence[Row], floor: float, count: Counter) -> list[Row]:
-    """Return rows of single facts again, as often as gives them a least share of all text."""
+    """Return copies of rows that state one fact, so that they make up a given share of all text.
+
+    Args:
+        rows: All rows of the training set so far.
+        floor: Least share of the text, from 0 to below 1, that states single facts.
+        count: Gives the length of each text.
+
+    Returns:
+        The rows to append; none if the share is reached already.
+    """
     lengths = np.array(count([text_of(row) for row in rows]), dtype=np.int64)
     single = np.array([row.fact >= 0 for row in rows])
     others = int(lengths[~single].sum())
@@ -73,7 +114,19 @@ def often_enough(rows: Sequence[Row], floor: float, count: Counter) -> list[Row]
 
 
 def fill(facts: list[Row], added: list[Row], goal: int, count: Counter, seed: int) -> list[Row]:
-    """Facts once, what is added in a drawn order, then all again, as long as the goal."""
+    """Fill a training set up to a budget: facts once, added rows in random order, then all again.
+
+    Args:
+        facts: Rows that state the facts; each is used at least once.
+        added: Rows that strategies added.
+        goal: Length of the training set, in the unit of ``count``; it is not exceeded.
+        count: Gives the length of each text.
+        seed: Root seed of the random order.
+
+    Raises:
+        ConfigError: The facts alone are longer than the goal, or the rows would exceed the
+            memory limit.
+    """
     rows = [*facts, *added]
     lengths = np.array(count([text_of(row) for row in rows]), dtype=np.int64)
     left = goal - int(lengths[: len(facts)].sum())
@@ -102,17 +155,18 @@ def fill(facts: list[Row], added: list[Row], goal: int, count: Counter, seed: in
 
 
 def words_of(texts: Sequence[str]) -> list[int]:
-    """Number of words of each text: of parts between spaces."""
+    """Count the words of each text: the parts between spaces."""
     return [len(text.split(" ")) for text in texts]
 
 
 def token_counter(folder: str | Path) -> Counter:
-    """Return a counter of the tokens of a model's tokenizer, without special ones.
-
-    Nothing is downloaded, and no code of the folder is run.
+    """Return a function that counts the tokens of texts, without special tokens.
 
     Args:
         folder: Folder of a model, or of its tokenizer alone.
+
+    Returns:
+        A function from a sequence of texts to the list of their numbers of tokens.
 
     Raises:
         ConfigError: ``transformers`` is not installed.

@@ -1,7 +1,9 @@
-"""What a model will answer, by trying: short trainings of small replicas on the very facts.
+"""Predict what a model will answer by short trainings of small replicas on the very facts.
 
-Slower than the program of ``theory/prediction/predict.py``, and nothing is certified; but it
-assumes no optimum, heeds the order of tokens, and covers models with attention.
+:func:`predict_by_training` is slower than the program of :func:`inweights.predict`, and
+nothing is certified; but it assumes no optimum, uses the order of tokens, and covers models
+with attention. Used by ``inweights predict --train`` and the recipes that compare both
+predictions.
 """
 
 from __future__ import annotations
@@ -55,6 +57,8 @@ class TrainedForecast:
             ``right_answers`` and ``chance`` (means).
         memorised: Share of the facts to whose prompt each model gives a right answer, mean over its
             replicas.
+        replicas: Number of replicas of each model.
+        seconds: Time that all trainings took, in seconds.
     """
 
     queries: pl.DataFrame
@@ -65,10 +69,17 @@ class TrainedForecast:
 
 
 def replicas_for(facts: int, share: float = 1.0) -> dict[str, tuple[ModelConfig, Curriculum]]:
-    """Return the models trained on a given number of facts, and their curricula.
+    """Return the models to train on a given number of facts, and their curricula.
 
-    They are those of ``identity-bridge/fig2`` in short: Emb-MLP for 6,000 updates, and a GPT of
-    2 layers and width 64 for 280; or a share of that.
+    They are those of ``identity-bridge/fig2`` with shorter training: Emb-MLP for 6,000
+    updates, and a GPT of 2 layers and width 64 for 280.
+
+    Args:
+        facts: Number of facts, which the learning rate of Emb-MLP grows with.
+        share: Factor of the numbers of updates.
+
+    Returns:
+        Config and curriculum by the name of the model, ``Emb-MLP`` and ``GPT``.
     """
     rate = min(FASTEST, RATE * facts)
     steps = [max(1, round(share * n)) for n in (6000, 280)]
@@ -87,7 +98,24 @@ def predict_by_training(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> TrainedForecast:
-    """Train small replicas on a world's facts, and count how many answer each of its queries."""
+    """Train small replicas on a world's facts, and count how many answer each query.
+
+    Args:
+        world: The world; all answers must be single tokens.
+        models: Config and curriculum of each model by name; by default those of
+            :func:`replicas_for`.
+        replicas: Number of replicas of each model.
+        seed: Root seed of the replicas.
+        progress: Called with updates done, all updates, and what is trained.
+
+    Returns:
+        Shares of the replicas that answer each query rightly, with intervals.
+
+    Raises:
+        ConfigError: ``replicas`` is not a positive number.
+        DataError: There are no facts, or an answer has several tokens.
+        RunError: A replica diverges even at the lowest rate that is tried.
+    """
     check_size("replicas", replicas)
     if not len(world.facts):
         raise DataError("there are no facts to train on")
@@ -128,7 +156,18 @@ def predict_by_training(
 def trained_queries(
     world: WorldConfig, *, replicas: int = 4, share: float = 1.0, seed: int = 0
 ) -> pl.DataFrame:
-    """Return the shares of a world from its config, with its prompts and answers in words."""
+    """Build a world, train replicas on it, and return how many answer each query, in words.
+
+    Args:
+        world: Config of the world.
+        replicas: Number of replicas of each model.
+        share: Factor of the numbers of updates of :func:`replicas_for`.
+        seed: Root seed of the world and of the replicas.
+
+    Returns:
+        A row for each model and query: ``model``, ``predicted``, ``share``, ``lower``,
+        ``upper``, ``prompt`` and ``answer``, as described at :class:`TrainedForecast`.
+    """
     made = world.build(seed)
     names, queries = made.vocabulary.names, made.queries
     models = replicas_for(len(made.facts), share)

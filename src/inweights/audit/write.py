@@ -1,4 +1,8 @@
-"""The folder that ``inweights augment`` writes: data, questions, tasks, and a card."""
+"""Write the folder of ``inweights augment``: training data, questions, evaluation tasks, a card.
+
+:func:`write_augmented` takes the result of :func:`~inweights.audit.augment` and writes it so
+that ``datasets``, TRL and lm-eval read it without further code.
+"""
 
 import json
 from pathlib import Path
@@ -19,12 +23,20 @@ _TASK = (_TEMPLATES / "lm_eval.yaml").read_text(encoding="utf-8")
 
 
 def write_augmented(augmented: Augmented, folder: str | Path) -> Path:
-    """Write all files to a folder atomically; the same data gives the same bytes.
+    """Write an augmented set of facts to a new folder; the same data gives the same bytes.
 
-    ``facts``, ``train``, ``control`` (each as prompts with completions, as texts, and as chats) and
-    ``questions``, as Parquet and JSONL; a card with which ``datasets.load_dataset`` reads them;
-    ``counts.json``; ``lm_eval/`` with one task for each kind of question, and where some are
-    answered by direct statement one more for these.
+    The folder has ``facts``, ``train``, ``control`` (each as prompts with completions, as
+    texts, and as chats) and ``questions``, as Parquet and JSONL; a card with which
+    ``datasets.load_dataset`` reads them; ``counts.json``; and ``lm_eval/`` with one task for
+    each kind of question. A kind of which some are answered by direct statement has a second
+    task for these.
+
+    Args:
+        augmented: Result of :func:`~inweights.audit.augment`.
+        folder: Folder to write; it appears only when it is complete.
+
+    Returns:
+        The path of the folder.
 
     Raises:
         DataError: The folder exists already, or cannot be written.

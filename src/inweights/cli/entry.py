@@ -1,4 +1,9 @@
-"""The command line. Thin: it parses, calls the library and prints."""
+"""The program ``inweights``: parse the arguments, run a command, turn errors into exit codes.
+
+:func:`main` handles what every command takes (``--debug``, ``--verbose``, ``--log-file``,
+``--max-memory``), signals, warnings and errors, and passes the rest to
+:func:`inweights.cli.commands.do`.
+"""
 
 import errno
 import logging
@@ -20,7 +25,17 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code: 0, 2 for bad input, 1 for a failed run."""
+    """Run the command line and return its exit code.
+
+    Args:
+        arguments: The arguments, without the program's name; None for those of this process.
+
+    Returns:
+        0 if the command succeeded, 2 for bad input, 1 for a failed run.
+
+    Raises:
+        InweightsError: With ``--debug``, any error of the library; likewise other errors.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     for stream in (sys.stdout, sys.stderr):

@@ -11,7 +11,12 @@ EXAMPLES: dict[str, list[str]] = load_toml(Path(__file__).with_suffix(".toml"))
 
 
 def add_examples(app: App, names: Iterable[str]) -> None:
-    """Put the examples of commands below the first sentence of each one's help."""
+    """Put the examples of commands below the first sentence of each one's help text.
+
+    Args:
+        app: The application with the commands.
+        names: Names of the commands.
+    """
     for name in names:
         lines = EXAMPLES[name]
         first, _, rest = app[name].help.partition("\n")

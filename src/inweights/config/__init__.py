@@ -1,4 +1,10 @@
-"""Frozen, strict configs: decoded from TOML, changed by ``key=value``, hashed canonically."""
+"""Frozen, strict configs: decoded from TOML, changed by ``key=value``, hashed canonically.
+
+:class:`Config` is the base of every config of worlds, models, learners and recipes;
+:func:`decode` and :func:`load_toml` read one, :func:`apply_overrides` and :func:`replace_at`
+change it, and :func:`identity` with :func:`digest` make the key of a run of it. Every package
+may import this one.
+"""
 
 from __future__ import annotations
 
@@ -47,10 +53,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     is made: ``class Ring(Config, tag_field="kind", tag="ring")``.
 
     Attributes:
-        later: Options that were added when runs existed, each with the value that means what was
-            done before. With that value they are left out of a run's identity, so that a new option
-            does not make every earlier run another one. What stands here may never change.
-        newer: Of these, what was added after version 0.1.0, whose studies name all others.
+        later: Options that were added when runs existed, each with the value that means what
+            was done before. With that value they are left out of a run's identity, so that a
+            new option does not change the key of earlier runs. Entries must never change.
+        newer: Those of ``later`` that were added after version 0.1.0.
     """
 
     later: ClassVar[Mapping[str, Any]] = {}
@@ -63,7 +69,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def contents(self) -> Mapping[str, str]:
-        """What it reads from outside, each with the hash of its content: it decides results, too.
+        """Hashes of what the config reads from outside, by name; they are part of a run's key.
 
         :func:`inweights.support.content.fingerprint` makes the hash of a file or folder.
         """
@@ -86,7 +92,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         check_types(self)
 
     def named(self) -> Self:
-        """What its identity is taken of: itself, if it holds no configs as plain values."""
+        """Return the config whose fields make its identity, by default itself."""
         return self
 
     def _take(self) -> None:
@@ -104,7 +110,11 @@ def __getattr__(name: str) -> Any:
 
 
 def decode(kind: type[C], values: Mapping[str, Any]) -> C:
-    """Build a config of class ``kind`` from plain values, refusing what does not fit.
+    """Build a config from plain values, with an error for whatever does not fit.
+
+    Args:
+        kind: Class of the config.
+        values: Fields by name; nested configs as mappings.
 
     Raises:
         ConfigError: A key is unknown (names the nearest), or a value has the wrong type or range.
@@ -155,7 +165,11 @@ def apply_overrides(config: C, overrides: Iterable[str]) -> C:
 def as_overrides(
     config: msgspec.Struct, changes: Iterable[str] | Mapping[str, Any]
 ) -> tuple[str, ...]:
-    """Return changes of ``config`` as they are written on the command line.
+    """Return changes of a config as they are written on the command line.
+
+    Args:
+        config: The config that is changed.
+        changes: Values by dotted path; or texts ``key=value``, which are returned as they are.
 
     Example:
         >>> class Ring(Config):
@@ -182,7 +196,11 @@ def as_overrides(
 
 
 def replace_at(config: C, values: Mapping[str, Any]) -> C:
-    """Return ``config`` with other values at dotted paths; list items are given by index.
+    """Return a config with other values at dotted paths; list items are given by index.
+
+    Args:
+        config: The config to start from.
+        values: New values by dotted path, such as ``model.width`` or ``sizes.1``.
 
     Raises:
         ConfigError: A path leads nowhere (names the nearest), or a value does not fit.
@@ -242,9 +260,12 @@ def _as_listed(now: Any, value: Any) -> Any:
 def load_toml(path: Path) -> dict[str, Any]:
     """Read a TOML file.
 
+    Returns:
+        Its tables as nested dictionaries.
+
     Raises:
-        ConfigError: The file is missing, is not TOML, or is larger than settings are; says the
-            line.
+        ConfigError: The file is missing, is not TOML, or is larger than settings are; names
+            the line.
     """
     text = read_text(path, error=ConfigError, most=MAX_TEXT)
     try:
@@ -256,11 +277,12 @@ def load_toml(path: Path) -> dict[str, Any]:
 
 
 def digest(values: Any, length: int = 12) -> str:
-    """Return the hash of plain values; the order of keys does not matter.
+    """Return the SHA-256 hash of plain values; the order of keys does not matter.
 
     Args:
-        values: JSON data, as :func:`inweights.config.values.encode` and :func:`identity` give.
-        length: Characters of the hash.
+        values: JSON data, as :func:`inweights.config.values.encode` and :func:`identity`
+            return.
+        length: Number of characters of the hash.
 
     Example:
         >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})

@@ -1,7 +1,8 @@
-"""Numbers, rows and series of NumPy, polars, pandas and PyTorch as values of Python, once.
+"""Turn numbers, rows and series of NumPy, polars, pandas and PyTorch into values of Python.
 
-A number becomes the number of Python of the same value (:func:`as_python`), a row of values a list
-(:func:`as_list`). An array that is a value by itself, such as an option of a factory, stays one.
+It is done once, where a value enters the library: a number becomes the Python number of the
+same value (:func:`as_python`), a row of values a list (:func:`as_list`). An array that is a
+value by itself, such as an option of a factory, stays one.
 """
 
 import sys

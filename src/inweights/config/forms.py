@@ -1,4 +1,4 @@
-"""How values that JSON has no word for are written: a key such as ``$tuple``, and what it holds.
+"""Write values that JSON has no word for: a key such as ``$tuple``, and what it holds.
 
 Each :class:`Form` takes a value apart into simpler ones and puts it together again.
 :mod:`inweights.config.values` walks through nested values with them.
@@ -40,7 +40,7 @@ class Form:
 
 
 def form_of(value: Any) -> Form | None:
-    """Return how a value is written; nothing where there is no form."""
+    """Return the form in which a value is written; None if it has no form."""
     if (found := FORMS.get(type(value))) is not None:
         return found
     if isinstance(value, Path):
@@ -50,7 +50,7 @@ def form_of(value: Any) -> Form | None:
 
 
 def reader_of(name: str) -> Callable[[Any], Any] | None:
-    """Return what makes a value of what stands under a key; nothing for an unknown key."""
+    """Return the function that makes a value of the data under a key; None for an unknown key."""
     return next((form.read for form in known_forms() if form.name == name), None)
 
 
@@ -60,7 +60,7 @@ def known_forms() -> list[Form]:
 
 
 def write_number(value: float) -> dict[str, str]:
-    """Return what stands for a number that is not finite."""
+    """Return what stands for a number that is not finite, such as ``{"$float": "inf"}``."""
     return {_FLOAT.name: str(value)}
 
 

@@ -1,4 +1,7 @@
-"""Config classes by the name of their kind, for files; those of a user can join them."""
+"""Look up config classes by the name of their kind, for files; a user's own classes can join them.
+
+:class:`Kinds` is the registry behind worlds, models and learners.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,12 +10,12 @@ from inweights.errors import ConfigError, check_names
 
 
 class Kinds(dict[str, type[Any]]):
-    """Config classes by their tag.
+    """A registry of config classes by their tag.
 
     Args:
         what: What they are configs of: ``world``, ``model`` or ``learner``.
-        known: Those of the library.
-        members: What a further one must have besides a tag, each with how a message calls it.
+        known: The library's own classes.
+        members: What a further class must have besides a tag, each with its name in messages.
     """
 
     def __init__(self, what: str, known: Iterable[type[Any]], members: Mapping[str, str]) -> None:
@@ -23,13 +26,17 @@ class Kinds(dict[str, type[Any]]):
         self._what, self._members = what, members
 
     def find(self, name: str) -> type[Any]:
-        """Return the class of a kind."""
+        """Return the class of a kind.
+
+        Raises:
+            ConfigError: There is no such kind; names the nearest.
+        """
         hint = f"A {self._what} of one's own is added by register_{self._what}(its config class)."
         check_names(self._what, [name], self, hint=hint)
         return self[name]
 
     def add(self, kind: type[Any]) -> type[Any]:
-        """Add a class under its tag.
+        """Add a class under its tag, and return it.
 
         Raises:
             ConfigError: It has no tag or lacks a member, or the name is taken.

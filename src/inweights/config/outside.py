@@ -1,4 +1,4 @@
-"""A file, folder or model that an option names, and that counts with its content."""
+"""Name a file, folder or model in an option so that its content is part of a run's key."""
 
 from __future__ import annotations
 

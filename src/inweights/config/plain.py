@@ -1,9 +1,10 @@
-"""Configs as plain data: for a key, for a file, and to change a value at a path.
+"""Turn configs into plain data: for a key, for a file, and to change a value at a path.
 
-What a field's type says is left out: a field of dates is written as texts, a field of tuples as
-lists. A field that takes anything (``Any``, ``dict[str, Any]``) keeps its values as they are, since
-nothing else would tell ``(1, 2)`` from ``[1, 2]``; :func:`inweights.config.values.encode` writes
-them.
+:func:`to_plain` writes all fields, :func:`identity` what a run is named by. What a field's
+type says is left out: a field of dates is written as texts, a field of tuples as lists. A
+field that takes anything (``Any``, ``dict[str, Any]``) keeps its values as they are, since
+nothing else would distinguish ``(1, 2)`` from ``[1, 2]``;
+:func:`inweights.config.values.encode` writes them.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ def to_plain(config: msgspec.Struct) -> dict[str, Any]:
 
 
 def identity(value: Any, *, newer: bool = False) -> Any:
-    """Return what a run is named by: plain values, without later options that change nothing.
+    """Return what a run's key is made of: plain values, without later options that change nothing.
 
     Args:
         value: Configs, also within lists and dictionaries.
-        newer: Leave out only what was added after version 0.1.0.
+        newer: Whether only what was added after version 0.1.0 is left out.
 
     Returns:
         JSON data, as of :func:`inweights.config.values.encode`.
@@ -65,7 +66,12 @@ def identity(value: Any, *, newer: bool = False) -> Any:
 
 
 def named(value: Any, *, newer: bool = False) -> Any:
-    """Return what :func:`identity` writes, with values of open fields as they were given."""
+    """Return what :func:`identity` encodes, with values of open fields as they were given.
+
+    Args:
+        value: Configs, also within lists and dictionaries.
+        newer: Whether only what was added after version 0.1.0 is left out.
+    """
     return _plain(value, open_=False, leave_out=_newer if newer else _later)
 
 

@@ -1,4 +1,8 @@
-"""Check the values of a config, and say in a line what is wrong: path, value, nearest name."""
+"""Check the values of a config, and say in a line what is wrong: path, value, nearest name.
+
+:func:`check_types` runs when a config is made, :func:`refusal` when one is read from plain
+values.
+"""
 
 import contextlib
 import functools
@@ -22,7 +26,12 @@ _PLACED = re.compile(r"(?P<what>.*?)(?: - at `\$\.?(?P<path>[^`]*)`)?$", re.DOTA
 def refusal(
     error: msgspec.ValidationError, kind: type[msgspec.Struct], values: Mapping[str, Any]
 ) -> Exception:
-    """Return the error that says what does not fit, where, and which name comes nearest.
+    """Return the error that says which value does not fit, where it is, and the nearest valid name.
+
+    Args:
+        error: The error of msgspec.
+        kind: Class of the config that was decoded.
+        values: The plain values.
 
     Example:
         >>> class Ring(msgspec.Struct, forbid_unknown_fields=True):
@@ -107,10 +116,13 @@ def _candidates(hint: Any) -> Iterable[type[msgspec.Struct]]:
 
 
 def check_types(config: msgspec.Struct) -> None:
-    """Refuse values that do not fit their types, as reading from a file does.
+    """Raise an error for values that do not fit their types, as reading from a file does.
 
-    Numbers of NumPy become plain ones, arrays and lists become tuples, and paths texts, where the
-    type says so: so that a config can be hashed and written.
+    Numbers of NumPy become plain ones, arrays and lists become tuples, and paths texts, where
+    the type says so, in place: so that a config can be hashed and written.
+
+    Raises:
+        ConfigError: A value does not fit; names the field.
     """
     for name, (kind, quick) in _types(type(config)).items():
         value = getattr(config, name)

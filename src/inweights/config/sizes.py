@@ -1,4 +1,4 @@
-"""Numbers of configs: in range, or refused."""
+"""Check that the numbers of configs are in range."""
 
 from inweights.errors import ConfigError
 
@@ -15,12 +15,19 @@ def check_size(
     above: float | None = None,
     below: float | None = None,
 ) -> None:
-    """Refuse a number out of range; one that is not a number is.
+    """Raise an error for a number that is out of range; NaN always is.
 
-    ``above`` and ``below`` are limits that it must not reach.
+    Args:
+        name: Name of the setting, for the message.
+        value: The number.
+        least: Smallest valid number.
+        most: Largest valid number.
+        above: Limit that the number must exceed, in place of ``least``; None for no such
+            limit.
+        below: Limit that the number must not reach, besides ``least``; None for no such limit.
 
     Raises:
-        ConfigError: It is.
+        ConfigError: The number is out of range.
 
     Example:
         >>> check_size("gpt.width", 0)

@@ -1,6 +1,8 @@
-"""TOML is measured before it is parsed: a long dotted key takes the square of its parts in memory.
+"""Parse TOML after measuring it: a long dotted key takes the square of its parts in memory.
 
-One pass over the text knows strings, comments, brackets and dots, and no more of TOML than that.
+:func:`parse_toml` reads files, :func:`parse_value` and :func:`value_text` single values of the
+command line. The measuring pass knows strings, comments, brackets and dots, and no more of
+TOML.
 """
 
 import re
@@ -31,10 +33,13 @@ _TOKEN = re.compile(
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    r"""Return what a TOML text says.
+    r"""Return the tables of a TOML text.
 
     Values that TOML has no word for are tables, as of :mod:`inweights.config.values`:
     ``{"$tuple" = [1, 2]}``, ``{"$none" = true}``.
+
+    Raises:
+        ValueError: It is too long or too deeply nested, or no TOML.
 
     Example:
         >>> parse_toml("[gpt]\nwidth = 9")
@@ -83,7 +88,11 @@ def _measure(text: str) -> None:
 
 
 def parse_value(text: str) -> Any:
-    """A value as TOML, as JSON, or a list whose quotes a shell took away; else the text itself."""
+    """Return the value that a text of the command line stands for.
+
+    It is read as TOML, as JSON, or as a list whose quotes a shell removed; otherwise it is the
+    text.
+    """
     try:
         parsed = parse_toml(f"value = {text}")
     except ValueError:

@@ -1,4 +1,4 @@
-"""What no key, file or job line can hold exactly: refused by name, with what to write instead."""
+"""Reject values that no key, file or job line can hold exactly, with what to write instead."""
 
 import sys
 from dataclasses import is_dataclass
@@ -60,19 +60,7 @@ _BASES = {
 
 
 def refuse(value: Any) -> NoReturn:
-    """Say that a value has no exact form, and what to write instead.
-
-    Raises:
-        ConfigError: Always.
-
-    Example:
-        >>> import collections
-        >>> refuse(collections.Counter("aab"))
-        Traceback (most recent call last):
-        ...
-        inweights.errors.ConfigError: a Counter, Counter({'a': 2, 'b': 1}), cannot be stored and \
-given again exactly; write dict(value)
-    """
+    """Raise the error for a value without exact form, which says what to write instead."""
     kind = type(value)
     name = kind.__qualname__ if kind.__module__ == "builtins" else _public(kind)
     shown = _shown(value)
@@ -83,7 +71,15 @@ given again exactly; write dict(value)
 
 
 def check_fine(values: Any, made: Any) -> None:
-    """Refuse a series of polars whose dates or times are finer than those of Python."""
+    """Raise an error for a polars series whose dates or times are finer than those of Python.
+
+    Args:
+        values: The series; anything else is accepted.
+        made: The list of Python values that it became.
+
+    Raises:
+        ConfigError: Nanoseconds would be lost.
+    """
     polars = sys.modules.get("polars")
     if polars is None or not isinstance(values, polars.Series) or not values.dtype.is_temporal():
         return

@@ -92,6 +92,13 @@ def decode(data: Any, hook: Hook | None = None) -> Any:
 def to_json(value: Any, hook: Hook | None = None) -> bytes:
     """Return a value as canonical JSON: equal bytes if, and only if, the values are the same.
 
+    Args:
+        value: A value that :func:`encode` accepts.
+        hook: As for :func:`encode`.
+
+    Raises:
+        ConfigError: A value has no exact form.
+
     Example:
         >>> to_json({"b": 1, "a": None}), to_json({1: "one"})
         (b'{"a":null,"b":1}', b'{"$dict":{"1":"one"}}')
@@ -100,7 +107,15 @@ def to_json(value: Any, hook: Hook | None = None) -> bytes:
 
 
 def from_json(text: bytes | str, hook: Hook | None = None) -> Any:
-    """Return the value of which :func:`to_json` made a text."""
+    """Return the value of which :func:`to_json` made a text.
+
+    Args:
+        text: The JSON text.
+        hook: As for :func:`decode`.
+
+    Raises:
+        ConfigError: A key such as ``$float`` is unknown, or what it holds is damaged.
+    """
     return decode(msgspec.json.decode(text), hook)
 
 

@@ -1,6 +1,8 @@
-"""Figures and the page of a finished run: tidy tables in, pictures and one HTML file out.
+"""Figures and pages: tidy tables in, pictures and one HTML file out.
 
-Nothing here computes a result, and nothing here imports torch.
+:func:`plot` draws any table, :func:`draw` a figure of a recipe, and :func:`build_page` the
+page of a finished run. The package comes after ``experiments`` and ``recipes``: it draws what
+they describe, computes no result, and does not import torch.
 """
 
 from typing import TYPE_CHECKING

@@ -1,1 +1,1 @@
-"""Small tools that every package may use: limits, progress, lazy names."""
+"""Tools that every package may use and that know nothing of worlds, models or experiments."""

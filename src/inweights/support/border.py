@@ -1,9 +1,10 @@
-"""The border of the library: an argument that a public function cannot work with is named.
+"""Name the argument that a public function cannot work with.
 
-Functions trust each other's arguments, and check what only they know. Where one of Python's own
-errors comes out of a public function all the same, such as ``'NoneType' object has no attribute
-'facts'``, :func:`guarded` says which argument did not fit, and keeps that error as the cause. It
-does nothing while no error is raised. Public packages apply it (:mod:`inweights.support.lazy`).
+Functions trust each other's arguments, and check what only they know. Where one of Python's
+own errors comes out of a public function all the same, such as ``'NoneType' object has no
+attribute 'facts'``, :func:`guarded` says which argument did not fit, and keeps that error as
+the cause. It does nothing while no error is raised. Public packages apply it
+(:mod:`inweights.support.lazy`).
 """
 
 import inspect
@@ -44,7 +45,7 @@ _LONGEST = 60
 
 
 def at_the_border(thing: Any) -> Any:
-    """Return a function of the library as users call it; everything else as it is."""
+    """Return a function of the library in its guarded form; everything else as it is."""
     own = isinstance(thing, FunctionType) and thing.__module__.startswith("inweights")
     return _guarded_once(thing) if own else thing
 
@@ -56,22 +57,28 @@ def _guarded_once(function: FunctionType) -> Any:
 
 
 def guard_names(package: str, names: Sequence[str]) -> None:
-    """Give a package the guarded form of its public functions, where it loads them itself."""
+    """Replace public functions of a package by their guarded form, where it imports them eagerly.
+
+    Args:
+        package: ``__name__`` of the package.
+        names: Its public names.
+    """
     held = vars(sys.modules[package])
     held.update({name: at_the_border(held[name]) for name in names})
 
 
 def guarded(function: Callable[P, T]) -> Callable[P, T]:
-    """Return the function with an error that names the argument it could not work with.
+    """Return a function whose errors name the argument that it could not work with.
 
-    What a user's own code raises, a function that is passed in, say, is raised as it is; so is
-    Python's error of a call that lacks an argument.
+    What a user's own code raises, such as a function that is passed in, is raised as it is; so
+    is Python's error of a call that lacks an argument.
 
     Args:
         function: A public function, or a method.
 
     Raises:
-        DataError: As the result is called: with the argument, what was expected and what was given.
+        DataError: When the result is called: with the argument, what was expected and what was
+            given.
 
     Example:
         >>> import inweights as iw

@@ -1,8 +1,9 @@
-"""A function or class of one's own in a config: its address and the hash of its source.
+"""Hold a user's own function or class in a config: its address and the hash of its source.
 
-A config is plain data, so that it can be stored, hashed and sent. What it names is found again by
-its address in a module that is loaded; nothing is imported because a file says so, and no function
-is called whose first argument is not the one that is asked for.
+:func:`code_of` makes a :class:`Code` of one. A config is plain data, so that it can be stored,
+hashed and sent. What it names is found again by its address in a module that is loaded;
+nothing is imported because a file says so, and no function is called whose first argument is
+not the one that is expected.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ else:
 
 
 def usual(value: Any) -> Any:
-    """Return the default of a :class:`Taken` field; itself, of no type."""
+    """Return a value as the default of a :class:`Taken` field; it is typed as ``Any``."""
     return value
 
 
@@ -69,7 +70,7 @@ class Code(Config):
 
     @property
     def contents(self) -> dict[str, str]:
-        """The hash of the source as it is now, and of the files that its options name."""
+        """Hash of the source as it is now, and of the files that its options name."""
         found = _GIVEN.get((self.at, self.source)) or _loaded(self.at)
         source = self.source if found is None else _source(found)
         return {self.at: source, **files_of(self.options)}
@@ -80,7 +81,15 @@ class Code(Config):
         return self.at.rpartition(":")[2]
 
     def load(self, *first: str) -> Callable[..., Any]:
-        """Return what it names."""
+        """Return the function or class, with its options bound.
+
+        Args:
+            *first: Names of which its first argument must have one; any name if none is given.
+
+        Raises:
+            ConfigError: It is not loaded, its first argument has another name, or its source
+                has changed.
+        """
         given = _GIVEN.get((self.at, self.source))
         if given is not None:
             return partial(given, **self.options) if self.options else given
@@ -106,7 +115,12 @@ class Code(Config):
 
 
 def code_of(thing: Any) -> Code:
-    """Return a function, a class or a partial of one as plain data, to load in this process."""
+    """Return a function, a class or a partial of one as a config, to be loaded in this process.
+
+    Raises:
+        ConfigError: It is none of these, binds positional arguments, or an option cannot be
+            stored.
+    """
     options: dict[str, Any] = {}
     if isinstance(thing, partial):
         if thing.args:
@@ -120,14 +134,23 @@ def code_of(thing: Any) -> Code:
 
 
 def as_code(value: Any, *first: str) -> Any:
-    """Return a function, or what a file names, as code with its source; all else as it is."""
+    """Return a function or class as a :class:`Code` with its source; everything else as it is.
+
+    Args:
+        value: A function, a class, a :class:`Code` without source (as read from a file), or
+            another value.
+        *first: Names of which its first argument must have one.
+
+    Raises:
+        ConfigError: As :meth:`Code.load`.
+    """
     if isinstance(value, Code) and not value.source:
         value = value.load(*first)
     return code_of(value) if callable(value) else value
 
 
 def first_argument(thing: Callable[..., Any]) -> str:
-    """Return the name of the first positional argument; empty where there is none."""
+    """Return the name of a function's first positional argument; empty if there is none."""
     try:
         parameters = list(inspect.signature(thing).parameters.values())
     except ValueError:
@@ -137,10 +160,10 @@ def first_argument(thing: Callable[..., Any]) -> str:
 
 
 def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keyword arguments of a function of one's own, as they will arrive.
+    """Return the keyword arguments of a user's own function, as they arrive after storing.
 
     Raises:
-        ConfigError: One cannot be stored and given again exactly; says what to write instead.
+        ConfigError: One cannot be stored and restored exactly; says what to write instead.
 
     Example:
         >>> given_options({"cap": float("inf"), "shape": (2, 3)})

@@ -1,4 +1,8 @@
-"""The content of files and folders as a hash, so that an edited file is another one."""
+"""Hash the content of files and folders, so that an edited file gives another key.
+
+:func:`fingerprint` hashes one path, :func:`contents_of` what names of files, folders or hub
+models stand for.
+"""
 
 import hashlib
 import os
@@ -18,6 +22,9 @@ def fingerprint(path: str | Path) -> str:
     """Return the hash of a file's bytes, or of the names and bytes of all files below a folder.
 
     A large file is read once as long as it does not change.
+
+    Raises:
+        DataError: It cannot be read.
     """
     path = Path(path)
     try:
@@ -31,10 +38,13 @@ def fingerprint(path: str | Path) -> str:
 
 
 def contents_of(*names: str) -> dict[str, str]:
-    """Return what names of files, folders or models of the hub stand for: a hash of each.
+    """Return a hash of each file, folder or hub model that is named.
 
-    A model of the hub counts with the revision that lies on this disk, and with its name alone
-    where none does. So do names that begin with ``@``: they come with a package.
+    A model of the hub counts with the revision in the local cache; without one it is left out.
+    Names that begin with ``@`` come with a package and are left out, too.
+
+    Args:
+        *names: Paths, and names of models.
 
     Example:
         >>> contents_of("@smollm2", "", "no/such-model")

@@ -1,4 +1,7 @@
-"""Packages that only parts of the library need: imported where used, named where missing."""
+"""Import packages that only parts of the library need, with an error that names the extra.
+
+:data:`EXTRAS` lists them; :func:`optional` imports one, :func:`installed` only asks.
+"""
 
 import sys
 from importlib import import_module
@@ -9,7 +12,12 @@ from inweights.errors import ConfigError, check_names
 
 
 class Extra(NamedTuple):
-    """What an extra is for, and the module by which one sees that it is there."""
+    """An extra of the package: what it is for, and the module that shows whether it is installed.
+
+    Attributes:
+        module: Name of its main module.
+        purpose: What it is for.
+    """
 
     module: str
     purpose: str
@@ -30,7 +38,16 @@ EXTRAS = {
 
 
 def optional(extra: str, purpose: str, module: str = "") -> Any:
-    """Return a module of an extra."""
+    """Import and return a module of an extra.
+
+    Args:
+        extra: Name of the extra, a key of :data:`EXTRAS`.
+        purpose: What needs it, for the message.
+        module: Name of the module; the extra's main module if empty.
+
+    Raises:
+        ConfigError: It is not installed; says how to install it.
+    """
     module = module or EXTRAS[extra].module
     try:
         return import_module(module)
@@ -43,13 +60,21 @@ def optional(extra: str, purpose: str, module: str = "") -> Any:
 
 
 def installed(extra: str) -> bool:
-    """Whether an extra's main module can be imported."""
+    """Return whether an extra's main module can be imported, without importing it."""
     module = EXTRAS[extra].module
     return sys.modules.get(module) is not None or find_spec(module) is not None
 
 
 def check_extra(extra: str, purpose: str) -> None:
-    """Refuse work whose extra is not installed, without importing it."""
+    """Raise an error if an extra is not installed.
+
+    Args:
+        extra: Name of the extra.
+        purpose: What needs it, for the message.
+
+    Raises:
+        ConfigError: It is not installed, or there is no such extra.
+    """
     check_names("extra", [extra], EXTRAS)
     if not installed(extra):
         optional(extra, purpose)

@@ -27,13 +27,14 @@ def interval(
 ) -> tuple[float, float, float]:
     """Return mean, low and high of the Student interval of the mean of ``values``.
 
-    With ``bounds`` the interval is cut to them. The true mean of a share lies in [0, 1], so that
-    cutting drops no value that it could have: the coverage stays what it was.
+    With ``bounds`` the interval is cut to them. The true mean of a share lies in [0, 1], so
+    cutting drops no value that it could have: the coverage does not change.
 
     Args:
-        values: One number a replicate.
+        values: One number for each replicate; with fewer than two, the interval is the mean
+            alone.
         alpha: Share of true means that the interval may miss.
-        bounds: Least and largest value that a mean can have.
+        bounds: Least and largest value that a mean can have; None for no bounds.
 
     Example:
         >>> mean, low, high = interval([1.0, 2.0, 3.0])
@@ -59,10 +60,15 @@ def interval(
 def bounded_interval(
     values: Sequence[float], alpha: float, bounds: tuple[float, float]
 ) -> tuple[float, float, float]:
-    """Return mean, low and high of an interval of a bounded mean that covers where seeds may fail.
+    """Return mean, low and high of an interval of a bounded mean that also covers rare failures.
 
-    It is Student's of the sample and one value at each bound: a sample without a failure has a
-    width, too. The mean is that of the sample.
+    It is Student's interval of the sample and one value at each bound, so that a sample
+    without a failure has a width, too. The mean is that of the sample.
+
+    Args:
+        values: One number for each replicate.
+        alpha: Share of true means that the interval may miss.
+        bounds: Least and largest value that a number can have.
 
     Example:
         >>> [round(end, 2) for end in bounded_interval([1.0] * 8, 0.05, (0.0, 1.0))]
@@ -80,6 +86,10 @@ def median_interval(values: Sequence[float], alpha: float = ALPHA) -> tuple[floa
     fair coin shows fewer than ``k`` heads; ``k`` is the largest for which that is at most
     ``alpha / 2`` (Conover, *Practical nonparametric statistics*, 3.2). Infinite where even the
     extremes miss it more often: a sample of fewer than six at 95%.
+
+    Args:
+        values: One number for each replicate.
+        alpha: Share of true medians that the interval may miss.
 
     Example:
         >>> median_interval([0.1, 0.7, 0.8, 0.8, 0.9, 1.0])
@@ -109,6 +119,11 @@ def _outside_of(count: int, alpha: float) -> int:
 def share_interval(hits: int, count: int, alpha: float = ALPHA) -> tuple[float, float, float]:
     """Return share, low and high of the exact binomial interval (Clopper and Pearson, 1934).
 
+    Args:
+        hits: Number of successes.
+        count: Number of trials, at least 1.
+        alpha: Share of true shares that the interval may miss.
+
     Example:
         >>> [round(end, 3) for end in share_interval(16, 16)]
         [1.0, 0.794, 1.0]
@@ -119,7 +134,11 @@ def share_interval(hits: int, count: int, alpha: float = ALPHA) -> tuple[float, 
 
 
 def fewest_one_sided(share: float, alpha: float) -> int:
-    """Return the fewest seeds that can show a share to be larger: if all of them are on one side.
+    """Return the fewest seeds that can show a share to be larger, if all are on one side.
+
+    Args:
+        share: The share.
+        alpha: Error probability of the two-sided interval.
 
     Example:
         >>> fewest_one_sided(0.5, 0.025), fewest_one_sided(0.75, 0.025)
@@ -144,12 +163,18 @@ def _most(hits: int, count: int, tail: float) -> float:
 
 
 def alpha_of(seeds: int, stated: int, version: int = 1) -> float:
-    """Error probability of an interval, by its number of seeds and the version of its claim.
+    """Return the error probability of an interval, by its seeds and the version of its claim.
 
-    Version ``v`` of a claim has ``.05 / (v (v + 1))``: all versions together have .05. Whoever adds
-    seeds until the interval is on one side will end up on one side, so look ``k = 2, 3, …`` has
-    ``α / (k (k + 1))``. These sum to ``α / 2``, however many there are: a union bound, the simplest
-    way of spending an error over looks (Lan and DeMets, Biometrika 70, 1983).
+    Version ``v`` of a claim has ``.05 / (v (v + 1))``: all versions together have .05. Whoever
+    adds seeds until the interval is on one side will end up on one side, so interim analysis
+    ``k = 2, 3, …`` has ``α / (k (k + 1))``. These sum to ``α / 2``, however many there are: a
+    union bound, the simplest way of spending an error over interim analyses (Lan and DeMets,
+    Biometrika 70, 1983).
+
+    Args:
+        seeds: Number of seeds of this analysis.
+        stated: Number of seeds with which the claim was stated.
+        version: Version of the claim, from 1.
 
     Example:
         >>> [round(1 - alpha_of(n, stated=8), 4) for n in (8, 16, 32)]
@@ -165,13 +190,17 @@ def alpha_of(seeds: int, stated: int, version: int = 1) -> float:
 
 
 def version_alpha(version: int) -> float:
-    """Return what a version of a claim may spend: with all others, .05."""
+    """Return the error probability that a version of a claim may spend; all together have .05."""
     return ALPHA / (version * (version + 1))
 
 
 @lru_cache(maxsize=4096)
 def quantile(freedom: int, alpha: float) -> float:
-    """Return ``t`` with ``P(|T| > t) = alpha`` for ``freedom`` degrees of freedom, at least 1.
+    """Return ``t`` with ``P(|T| > t) = alpha`` for Student's distribution.
+
+    Args:
+        freedom: Degrees of freedom, at least 1.
+        alpha: The two-sided probability.
 
     Example:
         >>> round(quantile(7, 0.05), 6), round(quantile(10_000, 0.05), 6)

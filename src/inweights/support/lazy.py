@@ -1,7 +1,8 @@
-"""Public names of a package that are loaded when they are first used.
+"""Load the public names of a package when they are first used.
 
-So ``import inweights`` and ``inweights --help`` load no torch, and no more than a command needs. A
-package names each once, below ``if TYPE_CHECKING``, where type checkers and editors read it, too.
+So ``import inweights`` and ``inweights --help`` load no torch, and no more than a command
+needs. A package names each once, below ``if TYPE_CHECKING``, where type checkers and editors
+read it, too; :func:`lazily` reads the names from there.
 """
 
 import ast

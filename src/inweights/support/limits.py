@@ -1,8 +1,8 @@
-"""What may be used: memory, cores, files that end. Too much is refused before, with both numbers.
+"""Limit memory and cores, and read only files that end; too much is rejected before it is made.
 
-A size is estimated before anything of it is made. The limit is ``$INWEIGHTS_MAX_MEMORY``, which
-``--max-memory`` sets, or else :data:`SHARE` of the memory that this process may have. Processes
-that train inherit it.
+A size is estimated before anything of it is made. The limit is ``$INWEIGHTS_MAX_MEMORY``,
+which ``--max-memory`` sets, or else :data:`SHARE` of the memory that this process may have.
+Processes that train inherit it.
 """
 
 import errno
@@ -32,7 +32,10 @@ _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 def parse_bytes(text: str) -> int:
-    """Return a number of bytes that is written with or without a unit.
+    """Return the number of bytes that a text gives, with or without a unit.
+
+    Raises:
+        ConfigError: It is no size, or 0.
 
     Example:
         >>> parse_bytes("8GB"), parse_bytes("1.5 m"), parse_bytes("1000000")
@@ -46,7 +49,7 @@ def parse_bytes(text: str) -> int:
 
 
 def written(size: float) -> str:
-    """Return a number of bytes for people.
+    """Return a number of bytes in words.
 
     Example:
         >>> written(812_000_000), written(6.4e17), written(10)
@@ -60,7 +63,11 @@ def written(size: float) -> str:
 
 
 def memory_limit() -> int:
-    """Return the bytes that may be used."""
+    """Return the number of bytes of memory that may be used.
+
+    Raises:
+        ConfigError: ``$INWEIGHTS_MAX_MEMORY`` is no size.
+    """
     given = os.environ.get(MAX_MEMORY, "")
     return parse_bytes(given) if given else int(SHARE * _machine())
 
@@ -77,14 +84,21 @@ def _machine() -> int:
 
 
 def usable_cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores that this process may use."""
     allowed = getattr(os, "sched_getaffinity", None)
     return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
 @contextmanager
 def at_most(size: str) -> Iterator[None]:
-    """Hold this process, and those that it starts, to a size of memory for a while."""
+    """Limit the memory of this process, and of those that it starts, within a block.
+
+    Args:
+        size: The limit, such as ``8GB``.
+
+    Raises:
+        ConfigError: It is no size.
+    """
     parse_bytes(size)
     before = os.environ.get(MAX_MEMORY)
     os.environ[MAX_MEMORY] = size
@@ -100,7 +114,17 @@ def at_most(size: str) -> Iterator[None]:
 def check_memory(
     what: str, needed: float, *, error: type[InweightsError] = ConfigError, hint: str = ""
 ) -> None:
-    """Refuse what would take more memory than there may be."""
+    """Raise an error if something would take more memory than the limit.
+
+    Args:
+        what: What takes the memory, for the message.
+        needed: Estimated number of bytes.
+        error: Class of the error.
+        hint: What to do about it, for the message.
+
+    Raises:
+        InweightsError: It would, of the class ``error``.
+    """
     limit = memory_limit()
     if needed > limit:
         raise error(
@@ -110,7 +134,15 @@ def check_memory(
 
 
 def check_name(name: str, where: str) -> None:
-    """Refuse a name that is too long."""
+    """Raise an error if a name is longer than :data:`MAX_NAME`.
+
+    Args:
+        name: The name.
+        where: Where it stands, such as a file and line.
+
+    Raises:
+        DataError: It is too long.
+    """
     if len(name) > MAX_NAME:
         raise DataError(
             f"{where}: a name has {len(name):,} characters, '{name[:40]}…'; names have at most "
@@ -121,7 +153,17 @@ def check_name(name: str, where: str) -> None:
 def check_file(
     path: Path, *, error: type[InweightsError] = DataError, factor: float = _TEXT
 ) -> None:
-    """Refuse what is no file that ends, such as a folder, a pipe or a device, or is too large."""
+    """Raise an error for a path that is no regular file, or is too large to read into memory.
+
+    Args:
+        path: The path.
+        error: Class of the error.
+        factor: Bytes of memory that reading takes for each byte of the file.
+
+    Raises:
+        InweightsError: It is missing, a folder, pipe or device, or too large; of the class
+            ``error``.
+    """
     try:
         found = path.stat()
     except (OSError, ValueError) as why:
@@ -146,7 +188,12 @@ def _no_file(path: str | Path, found: os.stat_result) -> str:
 
 
 def missing_file(path: str | Path, hint: str) -> DataError:
-    """Return the error for a name that is not a file's: nothing is there, or something else."""
+    """Return the error for a path at which there is no file, or something else.
+
+    Args:
+        path: The path.
+        hint: What is expected there.
+    """
     try:
         return DataError(_no_file(path, Path(path).stat()))
     except (OSError, ValueError):
@@ -163,7 +210,15 @@ def _has_something(path: Path) -> bool:
 
 
 def open_file(path: Path, *, links: bool = True) -> io.BufferedReader:
-    """Open a file to read its bytes, and nothing that may keep a reader waiting."""
+    """Open a regular file to read its bytes, without waiting for pipes or devices.
+
+    Args:
+        path: The file.
+        links: Whether the path may be a link.
+
+    Raises:
+        OSError: It cannot be opened, or is no regular file.
+    """
     more = getattr(os, "O_NONBLOCK", 0) | (0 if links else getattr(os, "O_NOFOLLOW", 0))
     file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | more))  # noqa: SIM115
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -173,7 +228,15 @@ def open_file(path: Path, *, links: bool = True) -> io.BufferedReader:
 
 
 def read_bytes(path: Path, *, links: bool = True) -> bytes:
-    """Return the bytes of a file; see :func:`open_file`."""
+    """Return the bytes of a regular file.
+
+    Args:
+        path: The file.
+        links: Whether the path may be a link.
+
+    Raises:
+        OSError: It cannot be opened, or is no regular file.
+    """
     with open_file(path, links=links) as file:
         return file.read()
 
@@ -181,7 +244,16 @@ def read_bytes(path: Path, *, links: bool = True) -> bytes:
 def read_text(
     path: Path, *, error: type[InweightsError] = DataError, most: int | None = None
 ) -> str:
-    """Return the text of a file, without the mark that some programs put before it."""
+    """Return the text of a file in UTF-8 or UTF-16, without a byte-order mark.
+
+    Args:
+        path: The file.
+        error: Class of the error.
+        most: Largest size in bytes; None for the memory limit alone.
+
+    Raises:
+        InweightsError: It cannot be read, is too large, or is no text; of the class ``error``.
+    """
     check_file(path, error=error)
     try:
         size = path.stat().st_size
@@ -198,12 +270,12 @@ def read_text(
 
 
 def encoding_of(path: Path) -> str:
-    """Return the encoding of a text by the mark at its beginning: ``utf-16``, else ``utf-8``."""
+    """Return the encoding of a text file by its byte-order mark: ``utf-16``, else ``utf-8``."""
     with open_file(path) as file:
         begin = file.read(2)
     return "utf-16" if begin in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
 
 
 def launched_by_torchrun() -> bool:
-    """Whether this is one of several processes that torchrun started together."""
+    """Return whether this is one of several processes that torchrun started together."""
     return "TORCHELASTIC_RUN_ID" in os.environ and os.environ.get("WORLD_SIZE", "1") != "1"

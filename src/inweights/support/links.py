@@ -1,8 +1,9 @@
-"""Names within a folder lead nowhere else: neither ``..`` nor a link is followed.
+"""Find files below a folder without following ``..`` or links.
 
-Stores, plans and run folders may come from elsewhere. Only the folder that a user named may be a
-link itself. Every step below it is looked at before it is used; a link that somebody puts there
-between the two is not noticed, and the last step alone is opened without following links.
+Stores, plans and run folders may come from elsewhere. Only the folder that a user named may be
+a link itself. Every step below it is checked before it is used; a link that somebody puts
+there between the two is not noticed, and the last step alone is opened without following
+links.
 """
 
 import os
@@ -14,7 +15,14 @@ from inweights.errors import FolderError
 
 
 def within(root: str | Path, name: str) -> Path:
-    """Return the place of a name below a folder.
+    """Return the path of a name below a folder.
+
+    Args:
+        root: The folder.
+        name: Relative name with ``/`` between its parts; empty for the folder itself.
+
+    Raises:
+        FolderError: A part of the name is ``..`` or the like, or a step is a link.
 
     Example:
         >>> within("/tmp/inweights-doctest", "ab/abcd").as_posix()
@@ -30,7 +38,11 @@ def within(root: str | Path, name: str) -> Path:
 
 
 def refuse_link(place: str | Path) -> None:
-    """Refuse a link."""
+    """Raise an error if a path is a link.
+
+    Raises:
+        FolderError: It is one.
+    """
     if os.path.islink(place):  # noqa: PTH114
         raise FolderError(
             f"{place} is a link, and links among runs are not followed; nor are they in stores and "
@@ -39,7 +51,11 @@ def refuse_link(place: str | Path) -> None:
 
 
 def files_below(folder: str | Path) -> Iterator[str]:
-    """Yield every file below a folder, by its name within; none where there is no such folder."""
+    """Yield the relative name of every file below a folder; nothing if there is no such folder.
+
+    Raises:
+        FolderError: A link is among them.
+    """
     entries: list[os.DirEntry[str]] = []
     with suppress(OSError), os.scandir(folder) as found:
         entries = sorted(found, key=lambda entry: entry.name)

@@ -1,9 +1,9 @@
-"""Files that options name, as texts or paths: they count with their content.
+"""Find the files that options name as texts or paths, since they count with their content.
 
-A text is taken for the name of a file if it looks like one (it has an ending such as ``.pt``, or a
-separator) and the file is there. So ``path="bag.pt"`` is another run once the file has changed, and
-``mode="train"`` never looks for a file ``train``. A folder may be read or written to, and nothing
-tells which: it counts with its name alone, and a caution says so.
+A text is taken for the name of a file if it looks like one (it has an ending such as ``.pt``,
+or a separator) and the file exists. So ``path="bag.pt"`` is another run once the file has
+changed, and ``mode="train"`` never looks for a file ``train``. A folder may be read or written
+to, and nothing tells which: it counts with its name alone, and a warning says so.
 """
 
 import os

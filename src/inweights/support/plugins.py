@@ -1,8 +1,8 @@
-"""Modules of others that add worlds, models, probes, drawings or recipes.
+"""Import modules of users that add worlds, models, probes, drawings or recipes.
 
-A plugin is a module that can be imported, a file or package in the current folder, or a path. Its
-code runs when somebody names it in this call, or has installed it as an entry point; never because
-a file, such as that of a finished run, says so.
+A plugin is a module that can be imported, a file or package in the current folder, or a path.
+Its code runs when somebody names it in this call, or has installed it as an entry point; never
+because a file, such as that of a finished run, says so.
 """
 
 import importlib
@@ -19,9 +19,9 @@ from inweights.errors import ConfigError, nearest
 
 
 def load_plugins(modules: Sequence[str] = ()) -> None:
-    """Import the named modules, and those of installed packages' ``inweights.plugins``.
+    """Import the named modules, and those of the entry points ``inweights.plugins``.
 
-    An installed one that fails takes nothing down: a warning names it.
+    An installed plugin that fails raises no error; a warning names it.
 
     Args:
         modules: Names (``my_lab``), or paths (``./my_lab.py``, ``labs/rings``).
@@ -41,6 +41,9 @@ def load_plugins(modules: Sequence[str] = ()) -> None:
 
 def module_of(plugin: str) -> str:
     """Return the name under which a plugin is imported.
+
+    Args:
+        plugin: Name of a module, or path of a file or package.
 
     Example:
         >>> module_of("./labs/my_lab.py"), module_of("my_lab"), module_of("labs.rings")

@@ -1,4 +1,8 @@
-"""What long work calls to say how far it is; whoever waits for it shows that."""
+"""Report the progress of long work, and write times and numbers for people.
+
+:data:`Progress` and :data:`SolverProgress` are the types of callbacks that the library calls;
+:func:`shown` shows them in one line.
+"""
 
 import sys
 import time
@@ -17,10 +21,16 @@ _FIRST, _LOG, _CHANGE = 1.0, 30.0, 0.2
 
 @contextmanager
 def shown(progress: Progress | bool | None) -> Iterator[Progress | None]:
-    """Give a program that calls the library its progress: its own, none, or one line.
+    """Provide the progress callback of a program that calls the library.
 
-    The line has an estimate. A notebook's cell and a terminal show one line that changes; a log
-    gets a line each half minute.
+    The line has an estimate. A notebook's cell and a terminal show one line that changes; a
+    log gets a line each half minute.
+
+    Args:
+        progress: A callback of the caller's own; True for one line; None or False for none.
+
+    Yields:
+        The callback, or None.
     """
     if progress is not True:
         yield progress or None
@@ -74,7 +84,7 @@ def _line() -> tuple[Callable[[str], None], float]:
 
 
 def duration(seconds: float) -> str:
-    """Return seconds for people.
+    """Return a number of seconds in words.
 
     Example:
         >>> duration(7.4), duration(61), duration(7260)
@@ -87,7 +97,12 @@ def duration(seconds: float) -> str:
 
 
 def plural(count: int, noun: str, nouns: str = "") -> str:
-    """Return how many there are of what, for people.
+    """Return a count with its noun.
+
+    Args:
+        count: The number.
+        noun: The noun for one.
+        nouns: The noun for several; ``noun`` with an s if empty.
 
     Example:
         >>> plural(1, "figure"), plural(2000, "figure"), plural(0, "query", "queries")
@@ -97,7 +112,7 @@ def plural(count: int, noun: str, nouns: str = "") -> str:
 
 
 def roughly(seconds: float) -> str:
-    """Return seconds of which only the first digits mean anything, for people.
+    """Return a number of seconds in words, to the precision of an estimate.
 
     Example:
         >>> roughly(24.1), roughly(740), roughly(9000)

@@ -1,4 +1,4 @@
-"""Files and folders are written beside their place and then renamed: whole, or not there."""
+"""Write files and folders atomically: beside their place first, then renamed."""
 
 import os
 import secrets
@@ -11,14 +11,19 @@ PARTIAL = ".partial"
 
 
 def publish_file(path: Path, content: bytes, *, new: bool = False, sync: bool = True) -> None:
-    """Write a file, whole or not at all; one that is there is replaced.
+    """Write a file atomically.
 
     Args:
         path: The file; its folder is made if needed.
         content: What it holds.
-        new: Whether a file that is there stays; of several that try, one writes it.
-        sync: Whether the disk has the content before the file has its name. Only who checks what
-            is read does without.
+        new: Whether an existing file is kept, so that one of several writers succeeds; by
+            default it is replaced.
+        sync: Whether the content is on the disk before the file has its name. Only a caller
+            who checks what is read can do without.
+
+    Raises:
+        FileExistsError: ``new`` is set and the file exists.
+        OSError: The file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}{PARTIAL}")
@@ -40,10 +45,13 @@ def publish_file(path: Path, content: bytes, *, new: bool = False, sync: bool = 
 
 
 def publish_folder(made: Path, path: Path, *, replace: bool = False) -> None:
-    """Give a folder that is filled its name, once the disk has all of it.
+    """Give a complete folder its final name, after all of it is on the disk.
 
-    With ``replace`` a folder that is there makes room: it is ``<path>.old`` until the new one has
-    its name, and then removed.
+    Args:
+        made: The folder.
+        path: Its final name.
+        replace: Whether an existing folder is replaced: it is ``<path>.old`` until the new one
+            has its name, and then removed.
     """
     for file in filter(Path.is_file, made.rglob("*") if os.name == "posix" else ()):
         with file.open("rb") as opened:  # which Windows does not sync
@@ -60,7 +68,7 @@ def publish_folder(made: Path, path: Path, *, replace: bool = False) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a folder, a file or a link, if it is there; never what a link points to."""
+    """Remove a folder, a file or a link if it exists; never what a link points to."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

@@ -1,4 +1,8 @@
-"""How an object shows itself: a few lines in a terminal, a small table in a notebook."""
+"""Show an object: a few lines in a terminal, a small table in a notebook.
+
+A class that inherits :class:`Carded` returns a :class:`Card`, which is written as text and as
+HTML.
+"""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -14,9 +18,11 @@ class Card:
     """What is shown of an object.
 
     Attributes:
+        title: First line.
+        about: Names and values below the title.
         columns: Names of the columns of a table.
-        rows: The table; the first ten rows are shown.
-        picture: A figure as SVG, for notebooks.
+        rows: Rows of the table; the first ten are shown.
+        picture: A figure as SVG, for notebooks; empty for none.
     """
 
     title: str
@@ -27,7 +33,7 @@ class Card:
 
     @property
     def text(self) -> str:
-        """The card in at most twenty lines."""
+        """The card as text, in at most twenty lines."""
         lines = [self.title, *_aligned([(name, _cell(v)) for name, v in self.about.items()])]
         if self.rows:
             shown = [[_cell(value) for value in row] for row in self.rows[:_ROWS]]
@@ -63,7 +69,7 @@ class Card:
 
 
 class Carded:
-    """Shows itself by a card: as text, and in notebooks as HTML."""
+    """Base of classes that show themselves by a card: as text, and in notebooks as HTML."""
 
     def _card(self) -> Card:
         raise NotImplementedError

@@ -1,4 +1,7 @@
-"""Modules of one's own as parsed source: an edited constant, helper or import is another one."""
+"""Hash a user's modules as parsed source, so that an edited constant, helper or import is noticed.
+
+:func:`module_sources` is the main function; comments, docstrings and formatting do not count.
+"""
 
 import ast
 import hashlib
@@ -20,7 +23,11 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 def file_of(module: str) -> Path | None:
-    """Return the source file of a module; none for a script, a notebook, or what has no file."""
+    """Return the source file of a loaded module; None if it has none, as in a notebook.
+
+    Raises:
+        ConfigError: The module is a user's own and its file was edited after it was imported.
+    """
     loaded = sys.modules.get(module)
     name = getattr(loaded, "__file__", None)
     if module == "__main__" or loaded is None or not name or not name.endswith(".py"):
@@ -35,7 +42,12 @@ def file_of(module: str) -> Path | None:
 
 
 def is_own(module: str, file: Path) -> bool:
-    """Whether a module is neither installed, nor Python's, nor the library's."""
+    """Return whether a module is a user's own: neither installed, nor Python's, nor the library's.
+
+    Args:
+        module: Name of the module.
+        file: Its source file.
+    """
     top = module.partition(".")[0]
     known = top == "inweights" or top in sys.stdlib_module_names
     return not known and not {*file.parts} & {*_INSTALLED}
@@ -44,7 +56,9 @@ def is_own(module: str, file: Path) -> bool:
 def module_sources(file: Path, module: str) -> dict[str, str]:
     r"""Return the hashes of a module and of those that it imports from its own folder, by path.
 
-    Comments, docstrings and formatting do not count, as the parsed source is hashed.
+    Args:
+        file: Source file of the module.
+        module: Its name, which says where its folder begins.
 
     Example:
         >>> import tempfile
@@ -170,7 +184,7 @@ def _codes(code: types.CodeType) -> dict[str, types.CodeType]:
 
 
 def bytecode(code: types.CodeType) -> list[Any]:
-    """Return what code does, not where it stands: its operations, names and constants."""
+    """Return what compiled code does, not where it stands: operations, names and constants."""
     constants = [
         bytecode(c) if isinstance(c, types.CodeType) else _constant(c) for c in code.co_consts
     ]
@@ -183,5 +197,5 @@ def _constant(value: Any) -> Any:
 
 
 def hashed(text: str) -> str:
-    """Return the hash of a text, short enough for people."""
+    """Return a short hash of a text: 16 hexadecimal characters."""
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]

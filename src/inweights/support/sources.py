@@ -1,7 +1,8 @@
-"""What keys are made of: settings, the files that they name, and code of one's own.
+"""Make the plain data of which keys are hashed: settings, the files that they name, a user's code.
 
-Files and code count with their content. A file counts as bytes; a function or a config of somebody
-else's as the parsed source of its module and of every module that this imports from its own folder.
+:func:`plain` and :func:`plain_call` make it, :func:`sources_of` lists the files and modules.
+Files and code count with their content: a file as bytes; a function or a config of a user as
+the parsed source of its module and of every module that this imports from its own folder.
 Comments, docstrings and formatting do not count. The library's own code does not, either: what
 changes its numbers raises a version.
 """
@@ -45,11 +46,15 @@ def sources_of(value: Any) -> dict[str, str]:
 
 
 def plain(value: Any) -> Any:
-    """Return what a key is made of: configs and functions by name and content, as JSON data.
+    """Return the JSON data of which a value's key is made: names and contents.
 
-    A function of the library is its name, as a changed one raises the version. What is somebody
-    else's counts with its source, and a file that a config names with its bytes. Lists and tuples
-    are one here; :func:`plain_call` tells them apart for a function that sees the difference.
+    A function of the library is its name, as a changed one raises the version. What is a
+    user's counts with its source, and a file that a config names with its bytes. Lists and
+    tuples are the same here; :func:`plain_call` distinguishes them for a function that sees
+    the difference.
+
+    Raises:
+        ConfigError: A value has no exact form.
     """
     if isinstance(value, Mapping):
         return {str(key): plain(one) for key, one in value.items()}
@@ -61,10 +66,18 @@ def plain(value: Any) -> Any:
 
 
 def plain_call(function: Any, options: Mapping[str, Any]) -> list[Any]:
-    """Return what the key of a call is made of: a function and its keyword arguments.
+    """Return the JSON data of which a call's key is made: function and keyword arguments.
 
-    For code that is not the library's, values are told apart that the code could tell apart, such
-    as ``(1, 2)`` and ``[1, 2]``, and a text or path that names a file counts with its content.
+    For code that is not the library's, values are distinguished that the code could
+    distinguish, such as ``(1, 2)`` and ``[1, 2]``, and a text or path that names a file counts
+    with its content.
+
+    Args:
+        function: The function.
+        options: Its keyword arguments.
+
+    Raises:
+        ConfigError: An argument has no exact form.
 
     Example:
         >>> plain_call(plain, {"sizes": (1, 2), "most": float("inf")})
@@ -79,7 +92,7 @@ def plain_call(function: Any, options: Mapping[str, Any]) -> list[Any]:
 
 
 def has_own_code(value: Any) -> bool:
-    """Whether a function or class that is not the library's is part of a value."""
+    """Return whether a function or class that is not the library's is part of a value."""
     if isinstance(value, Mapping):
         return any(map(has_own_code, value.values()))
     if isinstance(value, list | tuple):
@@ -145,13 +158,21 @@ def _contents(value: Any) -> list[list[str]]:
 
 
 def public_name(thing: Any) -> str:
-    """Module and name; where the library keeps its own is its own business."""
+    """Return module and name of a function or class, without the library's inner modules."""
     home = thing.__module__
     return f"{'inweights' if home.startswith('inweights.') else home}:{thing.__qualname__}"
 
 
 def check_sources(planned: Mapping[str, str], value: Any) -> None:
-    """Refuse to go on where a file or a module is not what it was when the work was planned."""
+    """Raise an error if a file or module has changed since the work was planned.
+
+    Args:
+        planned: Hashes by path, from :func:`sources_of` when the work was planned.
+        value: The configs and functions of the work.
+
+    Raises:
+        ConfigError: One has changed.
+    """
     now = sources_of(value)
     # What an option names and was not there when it was planned, the work itself has written.
     written = {name for name in now.keys() - planned.keys() if name.endswith(MARK)}
@@ -166,7 +187,12 @@ def check_sources(planned: Mapping[str, str], value: Any) -> None:
 
 
 def differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
-    """Return the names whose content is not the same in both."""
+    """Return the names whose content is not the same in two tables of hashes.
+
+    Args:
+        one: Hashes by name.
+        other: Hashes by name.
+    """
     return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
 
 
@@ -213,7 +239,15 @@ def _code(thing: type | types.FunctionType) -> Iterator[tuple[str, str]]:
 
 
 def reached(thing: Any, seen: frozenset[str] = frozenset()) -> Any:
-    """Return what a function or class without a module's file stands on: its code, and globals."""
+    """Return what a function or class without a source file consists of: code and globals.
+
+    Args:
+        thing: The function or class.
+        seen: Names that were visited already.
+
+    Raises:
+        ConfigError: A global cannot be identified by its content.
+    """
     name = getattr(thing, "__qualname__", "")
     if name in seen:
         return name

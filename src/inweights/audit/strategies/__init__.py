@@ -1,4 +1,8 @@
-"""Strategies that add texts to the facts; each has a name for ``--strategy``."""
+"""Strategies that add training texts to facts; each has a name for ``--strategy``.
+
+:data:`STRATEGIES` lists them by name; each takes a :class:`Telling` (the facts and settings)
+and yields a :class:`Row` for each text. :func:`~inweights.audit.augment` runs them.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -32,6 +36,12 @@ STRATEGIES: dict[str, Strategy] = {
 
 def strategies_of(names: Sequence[str]) -> dict[str, Strategy]:
     """Return strategies by name, each once.
+
+    Args:
+        names: Names of :data:`STRATEGIES`; repetitions are ignored.
+
+    Raises:
+        ConfigError: There is no strategy of this name.
 
     Example:
         >>> list(strategies_of(["qa", "derive", "qa"]))

@@ -1,4 +1,9 @@
-"""Measured effects of the strategies by kind of question, and the selection based on them."""
+"""Measured effects of the strategies by kind of question, and the choice that follows from them.
+
+:data:`MEASURED` is read from the TOML file beside this module; :func:`choose` implements the
+strategy ``auto`` of :func:`~inweights.audit.augment`, and :func:`evidence` is what the command
+line prints about a strategy.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,13 +22,17 @@ ASKED = {
 
 
 class Measured(NamedTuple):
-    """A measurement of a strategy.
+    """One measurement of a strategy on one kind of question.
 
     Attributes:
-        asked: A name of ``ASKED``.
-        gain: Accuracy over that of a control with as many tokens, median of the seeds; its exact
-            95% interval (order statistics) goes from ``low`` to ``high``.
-        source: Where it is from, and what limits it.
+        strategy: Name of the strategy.
+        asked: Kind of question, a name of ``ASKED``.
+        gain: Median over the seeds of the accuracy less that of a control with as many tokens;
+            its exact 95% interval (order statistics) goes from ``low`` to ``high``.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
+        seeds: Number of seeds.
+        source: Where the measurement is from, and what limits it.
     """
 
     strategy: str
@@ -52,7 +61,13 @@ _WORTH = 0.1
 
 
 class Choice(NamedTuple):
-    """What is taken for one kind of question, if anything is, and why."""
+    """The strategy that is chosen for one kind of question, if any is, and why.
+
+    Attributes:
+        asked: Kind of question, a name of ``ASKED``.
+        strategy: Name of the strategy; empty if none is known to help.
+        why: The measurements that decide, in words.
+    """
 
     asked: str
     strategy: str
@@ -60,10 +75,16 @@ class Choice(NamedTuple):
 
 
 def choose(wanted: Sequence[str]) -> list[Choice]:
-    """Return the strategy that speaks for itself best, for each kind of question.
+    """Choose the strategy with the best measured effect for each kind of question.
 
-    That with the largest median gain of those whose whole interval is above the control; else the
-    best median, if it gains .1; else none.
+    That is the one with the largest median gain among those whose whole interval lies above
+    the control; without such a one, the best median if it is at least .1; else none.
+
+    Args:
+        wanted: Kinds of questions, names of ``ASKED``.
+
+    Raises:
+        ConfigError: There is no such kind of question.
 
     Example:
         >>> for choice in choose(["composition", "reverse"]):
@@ -88,7 +109,7 @@ def choose(wanted: Sequence[str]) -> list[Choice]:
 
 
 def evidence(strategy: str) -> str:
-    """What was measured of a strategy, in words."""
+    """Return what was measured of a strategy, in words."""
     rows = (row for row in MEASURED if row.strategy == strategy)
     said = "; ".join(f"{ASKED[row.asked]}: {_gain(row)} ({_within(row)})" for row in rows)
     return said or "not measured there; 'inweights compare-training' measures it on your facts"

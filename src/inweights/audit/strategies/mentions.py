@@ -1,4 +1,8 @@
-"""Which entities a text names."""
+"""Find the entities that a text names.
+
+:class:`Mentions` is used to mark questions that a training text answers directly, and to check
+texts that a model reworded.
+"""
 
 import re
 from collections import defaultdict
@@ -8,7 +12,11 @@ _PART = re.compile(r"\w+|[^\w\s]")
 
 
 class Mentions:
-    """Finds names in text, whole words of it; of names that begin at one place, the longest."""
+    """Finds names in text as whole words; of names that begin at one place, the longest.
+
+    Args:
+        names: The names, in the order that gives them their numbers.
+    """
 
     def __init__(self, names: Sequence[str]) -> None:
         found: defaultdict[str, list[tuple[tuple[str, ...], int]]] = defaultdict(list)
@@ -19,7 +27,7 @@ class Mentions:
         self._names = {first: sorted(found[first], key=lambda n: -len(n[0])) for first in found}
 
     def __call__(self, text: str) -> list[int]:
-        """Numbers of the names, in the order of the text."""
+        """Return the numbers of the names that a text contains, in the order of the text."""
         parts, named, at = tuple(_PART.findall(text)), [], 0
         while at < len(parts):
             step = 1

@@ -1,4 +1,8 @@
-"""Facts one by one: as they are, in other words, as questions, and from their object."""
+"""Strategies that state one fact per text: plainly, reworded, as a question, from its object.
+
+:func:`plain` is part of every training set; :func:`paraphrases`, :func:`questions_and_answers`
+and :func:`reversals` are strategies of :data:`~inweights.audit.strategies.STRATEGIES`.
+"""
 
 import re
 from collections.abc import Iterator
@@ -13,16 +17,17 @@ _DENIES = {"not", "no", "never", "nor", "none", "neither", "without", "isn't", "
 
 
 def plain(telling: Telling) -> Iterator[Row]:
-    """State every fact once in its first wording; part of every training set."""
+    """State every fact once in its first wording; this is part of every training set."""
     for i in range(len(telling.facts)):
         yield _row(telling, i, "fact", telling.statement(i))
 
 
 def paraphrases(telling: Telling) -> Iterator[Row]:
-    """State every fact in its other wordings, and as rewritten by a model if one is given.
+    """State every fact in its other wordings, and as reworded by a model if one is given.
 
-    What a model wrote is told where the fact survived: it is one sentence that names the subject
-    and ends with the object, names no other entity, has a word of the relation, and denies nothing.
+    A reworded text is used where the fact survived: it is one sentence that names the subject
+    and ends with the object, names no other entity, has a word of the relation, and does not
+    negate.
     """
     for i in range(len(telling.facts)):
         relation = telling.facts.names(i)[1]
@@ -46,7 +51,7 @@ def questions_and_answers(telling: Telling) -> Iterator[Row]:
 
 
 def reversals(telling: Telling) -> Iterator[Row]:
-    """State every fact from its object; reversals are then no questions any more."""
+    """State every fact from its object; reversals are then not asked as questions."""
     for i in range(len(telling.facts)):
         s, r, o = telling.facts.names(i)
         if s != o:

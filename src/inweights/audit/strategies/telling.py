@@ -1,4 +1,8 @@
-"""What a strategy is given, and the rows that it makes."""
+"""The input of a strategy, and the rows that it makes.
+
+:class:`Telling` holds the facts, their wordings and the limits of
+:func:`~inweights.audit.augment`, and lists chains of facts; :class:`Row` is one training text.
+"""
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -19,14 +23,18 @@ from inweights.worlds.world import Ids
 
 
 class Row(NamedTuple):
-    """A text to train on.
+    """One training text.
 
     Attributes:
-        fact: Number of the fact that it tells; -1 where it tells none or several.
-        line: Line of that fact; else -1.
-        completion: What is learnt, with the space before it.
-        says: Pairs of entities that one sentence of it names in this order: a question from the one
-            to the other is then answered by direct statement.
+        fact: Number of the fact that it states; -1 where it states none or several.
+        line: Line of that fact in the file; else -1.
+        role: What kind of text it is, such as ``fact`` or ``derived``.
+        stage: Stage of the curriculum in which it is trained.
+        prompt: Beginning of the text, which is not learnt in training by completion; may be
+            empty.
+        completion: The part that is learnt, with the space before it.
+        says: Pairs of entities that one sentence of the text names in this order: a question
+            from the first to the second is then answered by direct statement.
     """
 
     fact: int
@@ -40,12 +48,20 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Telling:
-    """Facts, their wordings, and the amount of added text.
-
-    What is not described here is that of :func:`inweights.audit.augment`.
+    """The facts, their wordings, and the amount of text that strategies add.
 
     Attributes:
+        facts: The facts.
+        words: Sentence templates.
         stages: Stage of each fact, ``[M]``.
+        seed: Root seed of what is drawn.
+        wordings: In how many wordings a strategy states the same.
+        hops: Largest number of facts in a chain whose end is stated.
+        most: Largest number of chains of each length.
+        hold_out: Share of the bridges whose chains are not stated.
+        replay: Text file or lines for the strategy ``replay``; None if there are none.
+        first: Chains of two facts that come first where ``most`` limits them.
+        rewrite: Rewords texts; None if no model does.
     """
 
     facts: Knowledge
@@ -61,34 +77,54 @@ class Telling:
     rewrite: Callable[[Sequence[str]], Sequence[str]] | None = None
 
     def rng(self, name: str) -> np.random.Generator:
+        """Return a random generator of its own for each purpose, at its start.
+
+        Args:
+            name: Name of the purpose.
+        """
         return Streams(self.seed).numpy(WORLD, "strategies", name)
 
     @cached_property
     def held(self) -> frozenset[int]:
-        """Bridges whose chains are never stated."""
+        """Numbers of the bridges whose chains are never stated."""
         bridges = bridges_of(self.facts)
         drawn = self.rng("hold out").permutation(bridges)
         return frozenset(drawn[: round(self.hold_out * len(bridges))].tolist())
 
     @cached_property
     def doubtful(self) -> frozenset[int]:
-        """Facts whose object seems to be another thing of the same name: they begin no chain."""
+        """Numbers of facts that begin no chain, as their object may be a homonym."""
         return doubtful_facts(self.facts, self.words)
 
     def statement(self, fact: int, wording: int = 0) -> tuple[str, str]:
-        """Prompt and completion of a fact."""
+        """Return prompt and completion of a fact.
+
+        Args:
+            fact: Number of the fact.
+            wording: Number of the wording; 0 is the first.
+        """
         s, r, o = self.facts.names(fact)
         return self.words.state(r, s, o, wording)
 
     def ends(self, *chain: int) -> tuple[int, int]:
-        """First subject and last object of a chain of facts."""
+        """Return the first subject and the last object of a chain of facts.
+
+        Args:
+            chain: Numbers of the facts, in order.
+        """
         return int(self.facts.triples[chain[0], 0]), int(self.facts.triples[chain[-1], 2])
 
     def chains(self, hops: int) -> list[tuple[int, ...]]:
-        """Chains of a given length, without held-out bridges, cycles and facts in doubt.
+        """Return chains of a given length, without held-out bridges, cycles and doubtful facts.
 
-        Where there are too many, those of :attr:`first` come first, and then every fact begins one
-        chain before any begins a second.
+        If there are more than :attr:`most`, the chains of :attr:`first` are taken first, and
+        then every fact begins one chain before any begins a second.
+
+        Args:
+            hops: Number of facts in a chain.
+
+        Returns:
+            Numbers of the facts of each chain, sorted.
         """
         triples = self.facts.triples.tolist()
         after: defaultdict[int, list[int]] = defaultdict(list)

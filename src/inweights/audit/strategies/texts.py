@@ -1,7 +1,9 @@
-"""Texts of more than one fact: chains, pages, entities; with identities, and text that is kept.
+"""Strategies whose texts hold more than one fact: chains, pages, entities; identities, and replay.
 
 Entities are described and related in the manner of EntiGraph (Yang et al. 2024, *Synthetic
-continued pretraining*, arXiv:2409.07431), where a language model writes what templates write here.
+continued pretraining*, arXiv:2409.07431), where a language model writes what templates write
+here. Each function takes a :class:`~inweights.audit.strategies.telling.Telling` and yields
+rows.
 """
 
 from collections import defaultdict
@@ -21,10 +23,10 @@ _FACTS = 8
 
 
 def derive(telling: Telling) -> Iterator[Row]:
-    """State the end of each chain of two facts or more, the chain named.
+    """State the end of each chain of two or more facts, in a sentence that names its relations.
 
-    What it gives is retrieval across wordings: questions through bridges that nothing is derived
-    of stay at chance (``docs/own-facts-measured.md``), which is what ``hold_out`` measures.
+    What it improves is retrieval across wordings: questions through bridges of which nothing
+    is derived stay at chance (``docs/own-facts-measured.md``), which ``hold_out`` measures.
     """
     facts, words = telling.facts, telling.words
     for hops in range(2, telling.hops + 1):
@@ -52,9 +54,10 @@ def steps(telling: Telling) -> Iterator[Row]:
 
 
 def identities(telling: Telling) -> Iterator[Row]:
-    """State ``b → b`` of each bridge that the facts do not state (*Identity Bridge*, §4).
+    """State ``b → b`` of each bridge whose identity the facts do not state (*Identity Bridge*, §4).
 
-    They state it where a relation leads from each of its subjects to itself (``rome,is,rome``).
+    The facts state it where a relation leads from each of its subjects to itself
+    (``rome,is,rome``).
     """
     facts = telling.facts
     stated = set(facts.triples[identities_of(facts), 0].tolist())
@@ -66,10 +69,10 @@ def identities(telling: Telling) -> Iterator[Row]:
 
 
 def passages(telling: Telling) -> Iterator[Row]:
-    """Return a text for each entity with at least two facts, in several orders.
+    """State all facts of an entity in one text, in several orders, if it has at least two.
 
-    A page of a bridge holds the facts that lead to it and from it; no sentence joins the two, and
-    none names whose page it is, which would tell facts from their object.
+    The page of a bridge holds the facts that lead to it and from it; no sentence joins the
+    two, and none says whose page it is, which would state facts from their object.
     """
     facts, rng = telling.facts, telling.rng("passages")
     about: defaultdict[int, list[int]] = defaultdict(list)
@@ -137,11 +140,11 @@ def _text(telling: Telling, prompt: str, named: Sequence[int], facts: Sequence[i
 
 
 def replay(telling: Telling) -> Iterator[Row]:
-    """Return the lines of the user's file as separate texts, in random order.
+    """Yield the lines of the user's file as separate texts, in random order.
 
     Raises:
         ConfigError: No file is given.
-        DataError: It cannot be read, or is empty.
+        DataError: It cannot be read, or has no text.
     """
     if telling.replay is None:
         raise ConfigError(

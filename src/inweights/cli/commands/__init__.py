@@ -1,7 +1,7 @@
-"""The commands of the command line, one file a subject; a file is imported when it is needed.
+"""The commands of the command line, one file for each subject, imported when it is needed.
 
-A command needs its own file alone, and the list that ``inweights --help`` prints needs none:
-:data:`COMMANDS` has what it says.
+:func:`do` runs a command and imports its file alone. The list that ``inweights --help`` prints
+imports none: :data:`COMMANDS` has each command's group and first sentence.
 """
 
 from collections.abc import Sequence
@@ -117,13 +117,14 @@ _with_examples = set[str]()
 
 
 def do(words: Sequence[str]) -> Any:
-    """Do a command.
+    """Run a command.
 
     Args:
-        words: The command and its options; none, or ``--help`` alone, for the list of commands.
+        words: The command and its options; none, or ``--help`` alone, for the list of
+            commands.
 
     Returns:
-        What the command returned: an exit code, or nothing.
+        What the command returned: an exit code, or None.
     """
     if HELP.issuperset(words):
         return base.do(words, overview())

@@ -1,4 +1,8 @@
-"""The command that writes training data from facts of one's own."""
+"""The command ``augment``: write training data from a user's own facts.
+
+:class:`Added` and :class:`Text` are its groups of options; :func:`augment` calls
+:func:`inweights.audit.augment` with them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ if TYPE_CHECKING:
 
 @base.options
 class Added:
-    """Texts that are added to the facts.
+    """Which texts are added to the facts.
 
     Attributes:
         strategy: Texts added to the facts: derive, steps, paraphrases, qa, passages, entities,
@@ -57,7 +61,11 @@ class Added:
     chat: base.Flag = False
 
     def check(self) -> None:
-        """Refuse options without the strategy that they go with."""
+        """Raise an error for options without the strategy that they need.
+
+        Raises:
+            ConfigError: An option lacks its strategy.
+        """
         given = {*self.strategy}
         if self.want and "auto" not in given:
             raise ConfigError("--want requires --strategy auto")
@@ -71,7 +79,7 @@ class Added:
 
 @base.options
 class Text:
-    """How the training set is written.
+    """How large the training set is, and how it is written.
 
     Attributes:
         budget: Size of the training set in tokens of --tokenizer, or in words without one; 0 means
@@ -95,7 +103,11 @@ class Text:
     seed: base.Whole = 0
 
     def check(self) -> None:
-        """Refuse options that exclude each other."""
+        """Raise an error for options that exclude each other.
+
+        Raises:
+            ConfigError: Options exclude each other, or a limit is not valid.
+        """
         if self.limit and self.budget:
             raise ConfigError("--for sets the budget; leave out --budget")
         if self.limit and not re.fullmatch(r"[1-9]\d{0,11}(min|tokens)", self.limit):

@@ -1,9 +1,9 @@
 """What the commands share: the application, options that several have, and groups of these.
 
-A command takes a group, and the command line flattens it. What ``--help`` says of an option stands
-with its type, or in the docstring of the group or of the command, as ``group.option``. No
-annotation is a string here: cyclopts would look its names up in the module of a class that inherits
-them.
+A command takes a group of options as one argument, and the command line flattens it. The text
+of ``--help`` on an option stands with its type, or in the docstring of the group or of the
+command, as ``group.option``. No annotation is a string here: cyclopts would look its names up
+in the module of a class that inherits them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -38,7 +38,11 @@ def _version() -> str:
 
 
 def make_app(**options: Any) -> App:
-    """Return the application without a command; ``options`` are those of :class:`cyclopts.App`."""
+    """Return the application without any command.
+
+    Args:
+        **options: Further options of :class:`cyclopts.App`.
+    """
     made = App(
         name="inweights",
         version=_version,
@@ -99,14 +103,26 @@ Strict = Annotated[Flag, Parameter(help="Exit code 1 if a claim did not reproduc
 
 
 def choices(seeds: str | None, changes: Iterable[str], plugins: Iterable[str]) -> list[str]:
-    """Return the arguments that repeat the same choices in a printed command."""
+    """Return the arguments that repeat the same choices in a printed command.
+
+    Args:
+        seeds: Value of ``--seeds``; None if it was not given.
+        changes: Values of ``--set``.
+        plugins: Values of ``--plugin``.
+    """
     words = ["--seeds", seeds] if seeds else []
     words += [word for change in changes for word in ("--set", change)]
     return words + [word for module in plugins for word in ("--plugin", module)]
 
 
 def trackers(tool: str, folder: str = "trackers", **options: Any) -> list[Any]:
-    """Return the tracker of a name as a list of observers; none of an empty name."""
+    """Return the tracker of a given name as a list of observers; empty for an empty name.
+
+    Args:
+        tool: Name of the tracker, such as ``tensorboard``.
+        folder: Folder for its files.
+        **options: Further options of :class:`inweights.training.Tracker`.
+    """
     if not tool:
         return []
     from inweights.training import Tracker
@@ -116,7 +132,7 @@ def trackers(tool: str, folder: str = "trackers", **options: Any) -> list[Any]:
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def options(group: type[T]) -> type[T]:
-    """Make a class a frozen group of options, which the command line flattens."""
+    """Make a class a frozen dataclass of options, which the command line flattens."""
     return Parameter(name="*")(dataclass(frozen=True, kw_only=True)(group))
 
 
@@ -129,7 +145,15 @@ class Common:
 
 
 def do(words: Sequence[str], application: App) -> Any:
-    """Do a command of an application, after loading the plugins that it names."""
+    """Run a command of an application, after loading the plugins that it names.
+
+    Args:
+        words: The command and its options.
+        application: The application that has the command.
+
+    Returns:
+        What the command returned.
+    """
     command, bound, _ = application.parse_args(words, exit_on_error=False, print_error=False)
     bound.apply_defaults()
     for group in bound.arguments.values():
@@ -157,15 +181,18 @@ class Layout:
 
     @property
     def words(self) -> list[str]:
-        """The arguments that repeat it in a printed command."""
+        """The arguments that repeat these options in a printed command."""
         header = ["--header", self.header] if self.header else []
         return header + (["--columns", self.columns] if self.columns else [])
 
     def decided(self, read: Callable[[str], T]) -> T:
-        """Read a file; on a terminal ask about a first row that may be a header or not.
+        """Read a file; on a terminal, ask whether its first row is a header if that is unclear.
 
         Args:
             read: Reads with a header (``yes``), without (``no``), or decides itself (empty).
+
+        Raises:
+            UnclearHeaderError: It is unclear, and nobody can be asked.
         """
         from inweights.worlds.readers.arrange import UnclearHeaderError
 
@@ -188,13 +215,27 @@ class Source(Layout):
     labels: Annotated[str, Parameter(help=_LABELS)] = ""
 
     def read(self, name: str) -> "Knowledge":
-        """Read facts, and say on the error stream what had to be guessed about the file."""
+        """Read facts, and report on the error stream what was assumed about the file.
+
+        Args:
+            name: File, folder, address or built-in set of facts.
+
+        Raises:
+            DataError: The facts cannot be read.
+        """
         found = self.decided(lambda header: self._world(name, header).read())
         console.assumed(found.reading)
         return found
 
     def world(self, name: str) -> "Triples":
-        """Return facts, or the name of a world, as what is predicted from."""
+        """Return the config of facts, or of a named world, to predict from.
+
+        Args:
+            name: Facts, a kind of world, or a folder with a world.
+
+        Raises:
+            DataError: The facts cannot be read.
+        """
         from inweights.worlds.knowledge.knowledge import is_source
 
         def checked(header: str) -> "Triples":
@@ -264,6 +305,15 @@ class Finished:
     runs: Runs = None
 
     def open(self, name: str, *, again: bool = False) -> "Outcome":
+        """Open a finished run.
+
+        Args:
+            name: A recipe, a run's folder, the first letters of its hash, or ``last``.
+            again: Whether to judge and draw the run again.
+
+        Raises:
+            RunError: There is no such run.
+        """
         from inweights import actions
 
         return actions.open_run(name, self.scale, runs=self.runs, again=again)

@@ -1,4 +1,4 @@
-"""Commands about recipes before they run, their claims in the ledger, and stored models."""
+"""Commands about recipes before they run: their list, settings, claims and citations."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Commands that compare: ways to give a language model facts, and models in the league."""
+"""Commands that compare: ``compare-training`` (ways to train facts) and ``league``."""
 
 import re
 import sys
@@ -17,7 +17,7 @@ from inweights.support.plugins import load_plugins, module_of
 
 @base.options
 class Compared:
-    """What is compared.
+    """Which model, ways and facts are compared.
 
     Attributes:
         model: A folder, a GGUF file, a hub name, or @smollm2.

@@ -1,4 +1,7 @@
-"""What ``inweights atlas --embedding`` and ``--model`` do: numbers and a page, nothing trained."""
+"""``inweights atlas --embedding`` and ``--model``: compare existing vectors with a graph.
+
+:func:`show` prints the numbers and writes the page; nothing is trained.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ _WORDS = {
 
 @base.options
 class Vectors:
-    """Vectors that are there already.
+    """Existing vectors of the nodes, from a file or from a language model.
 
     Attributes:
         embedding: Vectors of the nodes, matched by name: .npy, .safetensors, or word2vec text.
@@ -52,7 +55,11 @@ class Vectors:
     out: Path | None = None
 
     def check(self) -> bool:
-        """Whether there are any; refuses options that do not go together."""
+        """Return whether vectors are given, after checking that the options go together.
+
+        Raises:
+            ConfigError: Options exclude each other, or one lacks another.
+        """
         if self.embedding is None and self.model is None:
             for name in ("names", "tensor", "prompt", "out"):
                 if getattr(self, name) is not None:
@@ -70,7 +77,21 @@ class Vectors:
 
 
 def show(graphs: dict[str, Graph], vectors: Vectors, *, device: str, json: bool) -> int:
-    """Compare the geometry of vectors with that under shuffled names, and write the page."""
+    """Compare the geometry of vectors with that under shuffled names, print it and write the page.
+
+    Args:
+        graphs: The graphs by name.
+        vectors: Where the vectors come from.
+        device: Device of a language model.
+        json: Whether JSON is printed.
+
+    Returns:
+        The exit code, 0.
+
+    Raises:
+        ConfigError: The page cannot be made of these options.
+        DataError: Vectors cannot be read, or lack nodes.
+    """
     import polars as pl
 
     from inweights.probes import named_geometry, render_frames, snapshot

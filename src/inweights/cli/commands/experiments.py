@@ -1,4 +1,7 @@
-"""Commands that run a recipe, or a study of one's own."""
+"""Commands that run a recipe or a study: ``run``, ``demo`` and ``sweep``.
+
+All three call :func:`outcome_of`, which shows progress, runs, or prints a cost estimate.
+"""
 
 from __future__ import annotations
 
@@ -71,10 +74,21 @@ def outcome_of(
     about: str = "",
     **what: Any,
 ) -> Outcome | None:
-    """Run a recipe, or print its cost estimate where only that is asked for.
+    """Run a recipe and return its outcome, or print its cost estimate with ``--dry-run``.
 
     Args:
-        about: What it does, printed before anything is loaded.
+        recipe: The recipe, or its name.
+        scale: Scale of the run.
+        doing: Options of the run.
+        common: Options of every command.
+        jobs: Number of parallel processes.
+        command: Words of the command that repeats the run, for its page; empty for ``inweights
+            run``.
+        about: What the command does, printed before anything is loaded.
+        **what: Further arguments of :func:`inweights.run`, such as seeds and changes.
+
+    Returns:
+        The outcome; None if only the estimate was printed.
     """
     what |= {"runs": doing.runs, "store": doing.store, "on": doing.on, "device": doing.device}
     what |= {"jobs": jobs, "keep_models": doing.keep_models, "plugins": common.plugin}

@@ -1,4 +1,7 @@
-"""Commands about worlds and about users' facts, before any training."""
+"""Commands about worlds and about a user's own facts, before any training.
+
+``world`` builds a world, ``predict`` and ``audit`` examine facts by theory and by counting.
+"""
 
 from pathlib import Path
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""Commands of the first day: what is installed, files to start from, and one question."""
+"""Commands for the first day: what is installed, files to start from, one question."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The command about users' graphs."""
+"""Commands about graphs: ``atlas`` for a user's own graphs, ``explore`` for pages that train."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands about pretrained language models: fine-tune on facts and evaluate."""
+"""Commands about pretrained language models: ``finetune`` on facts, and ``evaluate``."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from inweights.errors import ConfigError
 
 @base.options
 class Loading:
-    """How a language model is loaded, beside the type of its weights."""
+    """How a language model is loaded, besides the type of its weights."""
 
     device: base.Device = "cpu"
     download: base.Download = False
@@ -21,7 +21,7 @@ class Loading:
 
 @base.options
 class Tuning(base.Changes):
-    """How it is fine-tuned.
+    """How a language model is fine-tuned.
 
     Attributes:
         part: train, or control: the same number of tokens with the facts alone.
@@ -59,7 +59,14 @@ class Asking:
     card: base.Flag = False
 
     def refuse_watch(self, *, chat: bool) -> None:
-        """Refuse what does not go with scores of each epoch."""
+        """Raise an error for options that do not go with scores of each epoch.
+
+        Args:
+            chat: Whether ``--chat`` was given.
+
+        Raises:
+            ConfigError: Such an option was given.
+        """
         unfit = {
             "--before": self.before, "--card": self.card or None, "--chat": chat or None,
             "--words": self.words, "--forecast": self.forecast, "--seconds": self.seconds,

@@ -1,4 +1,4 @@
-"""Commands for several machines: write a plan, run its tasks, show progress."""
+"""Commands for several machines: write a plan, work on its tasks, show its progress."""
 
 from inweights import actions
 from inweights.cli import console

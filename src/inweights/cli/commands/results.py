@@ -1,4 +1,4 @@
-"""Commands about what has run: the runs on this disk, their claims, side by side, as files."""
+"""Commands about finished runs: list, show, compare, export, and the table of verdicts."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -225,5 +225,10 @@ def _settle(
 
 
 def code_of(claims: Sequence[Any], strict: bool) -> int:
-    """Return the exit code: 1 if ``strict`` and a claim did not reproduce."""
+    """Return the exit code: 1 if ``strict`` and a claim was not reproduced, else 0.
+
+    Args:
+        claims: The judged claims.
+        strict: Whether such a claim is an error.
+    """
     return int(strict and any(claim.verdict == "not reproduced" for claim in claims))

@@ -1,4 +1,4 @@
-"""What ``inweights audit`` and ``inweights augment`` print."""
+"""Print the results of ``inweights audit`` and ``inweights augment``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,16 @@ def audit(
     mended: Mended | None = None,
     folder: Path | None = None,
 ) -> None:
-    """Print an audit: contents, predictions, problems and advice."""
+    """Print an audit (contents, predictions, problems and advice) and write its page if requested.
+
+    Args:
+        made: The audit.
+        json: Whether JSON is printed.
+        page: File of the page; None for no page.
+        name: Name of the facts, the heading of the page.
+        mended: The corrected copy; None if there is none.
+        folder: Folder of the corrected copy.
+    """
     facts, values = made.knowledge, made.entity_positions["literal"]
     if page is not None:
         from inweights.report.base.html import write_page
@@ -84,7 +93,13 @@ def _mended(mended: Mended, folder: Path | None) -> None:
 
 
 def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
-    """Print what was written, and where."""
+    """Print what was written, and where.
+
+    Args:
+        made: Training data, control and questions.
+        folder: Folder they were written to.
+        json: Whether JSON is printed.
+    """
     if json:
         print_json(
             {
@@ -110,7 +125,12 @@ def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
 
 
 def cost(found: Cost | None, limit: str) -> None:
-    """Print what fine-tuning on the rows takes, before they are written."""
+    """Print what fine-tuning on the texts costs, before they are written.
+
+    Args:
+        found: The measured cost; None if no model was given.
+        limit: Value of ``--for``; empty if it was not given.
+    """
     if limit:
         out.print(f"as long as --for {limit} allows, over all epochs, without replayed text")
     if found is None:

@@ -1,8 +1,9 @@
 """What all printing shares: the two streams, tables, JSON and progress.
 
-Names come from files, folders and plugins of others, and are text: nothing that is printed is read
-as markup, and control characters are shown, not sent to the terminal. Both are settled here, for
-all of it. What is to have a style is a pair of text and style in :func:`line`.
+:data:`out` and :data:`err` are the streams, :func:`table` and :func:`listing` make tables,
+:func:`progress` shows how far work is. Names come from files, folders and plugins of others,
+and are text: nothing that is printed is read as markup, and control characters are shown, not
+sent to the terminal. Styled text is a pair of text and style in :func:`line`.
 """
 
 from __future__ import annotations
@@ -66,24 +67,40 @@ err = _Plain(stderr=True)
 
 
 def line(*parts: str | tuple[str, str]) -> Text:
-    """Return text for :data:`out`; a part with a style is a pair, ``("certified", "green")``."""
+    """Return styled text for :data:`out`.
+
+    Args:
+        *parts: Texts, and pairs of text and style such as ``("certified", "green")``.
+    """
     return Text.assemble(*parts)
 
 
 def say(*parts: str | tuple[str, str], soft_wrap: bool = False) -> None:
-    """Print a line of such parts on the output stream."""
+    """Print a line on the output stream.
+
+    Args:
+        *parts: Texts, and pairs of text and style.
+        soft_wrap: Whether the terminal breaks long lines, instead of this program.
+    """
     out.print(line(*parts), soft_wrap=soft_wrap)
 
 
 def assumed(remarks: Iterable[Remark]) -> None:
-    """Say on the error stream what a reader guessed about a file."""
+    """Report on the error stream what a reader assumed about a file."""
     for remark in remarks:
         if not remark.sure:
             err.print(f"inweights: assumed: {remark.text}", soft_wrap=True)
 
 
 def ask(question: str) -> bool | None:
-    """Ask for yes or no on the terminal; ``None`` where there is none, or no answer."""
+    """Ask a yes-or-no question on the terminal.
+
+    Args:
+        question: The question.
+
+    Returns:
+        The answer; ``None`` if there is no terminal, or no answer.
+    """
     if not (err.is_terminal and sys.stdin.isatty()):
         return None
     while True:
@@ -97,12 +114,15 @@ def ask(question: str) -> bool | None:
 
 @contextmanager
 def progress(*, quiet: bool = False, about: str = "") -> Iterator[Report]:
-    """Show on the error stream how far the block is: a bar on a terminal, lines in a log.
+    """Show on the error stream how far a block is: a bar on a terminal, lines in a log.
 
     Args:
         quiet: Whether nothing is shown.
-        about: What the block does, for who does not know: printed at once, and then the bar is
-            there from the start, or a log has a line every ten seconds.
+        about: What the block does, printed at once; then the bar is there from the start, or a
+            log has a line every ten seconds. Empty: nothing is shown until the block reports.
+
+    Yields:
+        A function to call with what is done, all there is, and what is being done.
     """
     if about:
         err.print(about)
@@ -171,13 +191,25 @@ def _log(clock: Callable[[], float] = time.monotonic) -> Report:
 
 @contextmanager
 def solving(gap: float) -> Iterator[SolverProgress]:
-    """Show how far the certified gap has come down to ``gap``."""
+    """Show how far a solver's certified gap has come down to a target.
+
+    Args:
+        gap: The target.
+
+    Yields:
+        A function for the solver to call with name, iterations and gap.
+    """
     with progress() as report:
         yield by_gap(report, gap)
 
 
 def by_gap(report: Report, gap: float) -> SolverProgress:
-    """Report the progress of the certified gap towards ``gap``, on a logarithmic scale."""
+    """Return a solver's progress callback that reports the certified gap on a logarithmic scale.
+
+    Args:
+        report: Called with parts done, all parts (1,000), and a text.
+        gap: Gap at which the solver is done.
+    """
     first = 1.0
 
     def tell(what: str, _step: int, now: float) -> None:
@@ -193,12 +225,24 @@ def by_gap(report: Report, gap: float) -> SolverProgress:
 
 
 def cores(device: str, scale: str) -> int:
-    """How many processes to train in: the cores that this one may use, or one if that is enough."""
+    """Return how many processes to train in.
+
+    Args:
+        device: Device of the training; all but ``cpu`` take one process.
+        scale: Scale of the recipe; ``smoke`` takes one process.
+
+    Returns:
+        The number of cores that this process may use, or 1.
+    """
     return 1 if device != "cpu" or scale == "smoke" else usable_cores()
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Return nested settings as overrides ``key.path=value``, the value written as TOML.
+    """Return nested settings as overrides ``key.path=value``, with values written as TOML.
+
+    Args:
+        values: The settings.
+        prefix: Path of ``values`` itself, ending in a dot; empty at the top.
 
     Example:
         >>> flat({"n": 10, "gpt": {"decay": 3.0}})
@@ -214,13 +258,22 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> list[str]:
 
 
 def cut(text: str, width: int) -> str:
-    """Return a text on one line of at most ``width`` characters."""
+    """Return a text on one line of limited length, with ``…`` where it was cut.
+
+    Args:
+        text: The text.
+        width: Largest number of characters.
+    """
     text = " ".join(text.split()) if "\n" in text else text
     return text if len(text) <= width else f"{text[: width - 1].rstrip()}…"
 
 
 def table(*columns: str) -> Table:
-    """Return an empty table in the style of all of them."""
+    """Return an empty table in the style of all tables.
+
+    Args:
+        *columns: Headings.
+    """
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for column in columns:
         made.add_column(
@@ -230,9 +283,13 @@ def table(*columns: str) -> Table:
 
 
 def listing(rows: pl.DataFrame | Sequence[Mapping[str, Any]], cells: Mapping[str, str]) -> None:
-    """Print a table: by heading how its cells are written, such as ``"{low:.2f} to {high:.2f}"``.
+    """Print a table whose cells are written by format strings.
 
     A cell is empty where a row lacks a number that it shows.
+
+    Args:
+        rows: The rows, as a frame or as mappings.
+        cells: Format by heading, such as ``"{low:.2f} to {high:.2f}"``.
     """
     listed = table(*cells)
     for row in rows if isinstance(rows, Sequence) else rows.iter_rows(named=True):
@@ -246,19 +303,29 @@ def _cell(form: str, row: Mapping[str, Any]) -> str:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON value on the output stream; a frame as its rows, and null for no number."""
+    """Print one JSON value on the output stream; frames as lists of rows, NaN as null."""
     rows = msgspec.json.encode(value, enc_hook=lambda frame: frame.to_dicts())
     text = msgspec.json.format(rows).decode()
     print(_CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def parts_of(made: object, names: str) -> dict[str, Any]:
-    """Return attributes of an object by their names, such as ``"status gap"``, for JSON."""
+    """Return attributes of an object by name, for JSON.
+
+    Args:
+        made: The object.
+        names: Names of the attributes, separated by spaces.
+    """
     return {name: getattr(made, name) for name in names.split()}
 
 
 def written_page(page: Path, *, json: bool) -> None:
-    """Print where a page was written."""
+    """Print where a page was written.
+
+    Args:
+        page: Path of the page.
+        json: Whether JSON is printed.
+    """
     if json:
         print_json({"page": str(page)})
     else:

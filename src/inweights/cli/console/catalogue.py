@@ -1,4 +1,4 @@
-"""What the command line prints of recipes before they run: a list, settings, cost, how to cite."""
+"""Print recipes before they run: a list, their settings, what they cost, how to cite them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,12 @@ _OURS = 14
 
 
 def recipes(known: Sequence[Entry], *, json: bool) -> None:
-    """Print recipes, a line each."""
+    """Print a list of recipes, one line each.
+
+    Args:
+        known: The recipes.
+        json: Whether JSON is printed.
+    """
     if json:
         print_json(
             [
@@ -58,7 +63,14 @@ def recipes(known: Sequence[Entry], *, json: bool) -> None:
 
 
 def described(recipe: Recipe, part: str = "", *, json: bool, full: bool = False) -> None:
-    """Print a recipe: what it shows, its cost, and every setting by scale."""
+    """Print a recipe: what it shows, its cost, and every setting by scale.
+
+    Args:
+        recipe: The recipe.
+        part: Path of the settings to list; empty for all.
+        json: Whether JSON is printed.
+        full: Whether every setting is listed with its full description.
+    """
     from inweights.experiments.grammar.recipe import split_ours
     from inweights.recipes.catalogue.settings import OWN, settings
 
@@ -113,7 +125,12 @@ def _choices(recipe: Recipe) -> str:
 
 
 def models(known: Sequence[Card], *, json: bool) -> None:
-    """Print stored models: what each knows, and the claim that it illustrates."""
+    """Print stored models: what each was trained on, and the claim that it illustrates.
+
+    Args:
+        known: Cards of the models.
+        json: Whether JSON is printed.
+    """
     if json:
         print_json([to_plain(card) for card in known])
         return
@@ -226,7 +243,12 @@ def _plain(recipe: Recipe, found: Sequence[Setting]) -> dict[str, Any]:
 
 
 def ahead(forecast: Forecast, *, json: bool) -> None:
-    """Print the cost estimate of a run."""
+    """Print the cost estimate of a run.
+
+    Args:
+        forecast: The estimate.
+        json: Whether JSON is printed.
+    """
     if json:
         print_json({**asdict(forecast), "text": str(forecast)})
         return
@@ -235,7 +257,12 @@ def ahead(forecast: Forecast, *, json: bool) -> None:
 
 
 def costs(found: Sequence[Cost], *, json: bool) -> None:
-    """Print what the recipes of the results table take, and what of it is left."""
+    """Print what the recipes of the results table cost, and how much of it is left to run.
+
+    Args:
+        found: Cost of each recipe.
+        json: Whether JSON is printed.
+    """
     timed = [one for one in found if one.minutes is not None]
     whole, left = (
         sum(one.minutes or 0.0 for one in timed if not (one.done and rest))
@@ -257,7 +284,12 @@ def costs(found: Sequence[Cost], *, json: bool) -> None:
 
 
 def cited(entries: Sequence[str], *, json: bool = False) -> None:
-    """Print BibTeX."""
+    """Print BibTeX entries.
+
+    Args:
+        entries: The entries.
+        json: Whether JSON is printed.
+    """
     if json:
         print_json(list(entries))
         return

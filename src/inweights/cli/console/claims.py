@@ -1,4 +1,4 @@
-"""What the command line prints of claims: the board, and the claims of one run."""
+"""Print claims and their verdicts: the board of all recipes, and the claims of one run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,14 @@ _WHOLE = 19
 def board(
     results: Sequence[ClaimResult], scale: str, *, json: bool = False, full: bool = False
 ) -> None:
-    """Print the board: of several recipes a line each, of one every claim."""
+    """Print the board of verdicts: a line for each recipe, or every claim of a single recipe.
+
+    Args:
+        results: The judged claims.
+        scale: Scale of the runs.
+        json: Whether JSON is printed.
+        full: Whether every claim is shown with intervals, seeds and deciding cases.
+    """
     if json:
         print_json(
             {
@@ -81,9 +88,13 @@ def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
 
 
 def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
-    """Print claims: verdict, measured value and target.
+    """Print claims with verdict, measured value and target.
 
-    A reason that all of them share is said once. Where there are many, each has one line.
+    A reason that all of them share is printed once. Where there are many, each has one line.
+
+    Args:
+        results: The judged claims.
+        full: Whether intervals, seeds and deciding cases are shown.
     """
     if full:
         _in_full(results)
@@ -138,7 +149,7 @@ def _in_full(results: Sequence[ClaimResult]) -> None:
 
 
 def settled(done: Sequence[Settled]) -> None:
-    """Say on the error stream what more seeds gave."""
+    """Report on the error stream what further seeds decided."""
     for one in done:
         name, seeds = one.outcome.recipe.name, plural(one.seeds, "seed")
         won = len(one.before) - len(one.left)
@@ -152,7 +163,7 @@ def settled(done: Sequence[Settled]) -> None:
 
 
 def counts(results: Sequence[ClaimResult]) -> list[str]:
-    """How many claims have which verdict, a line for the papers', our own, and checks; sizes."""
+    """Return how many claims have which verdict, in one line for each kind of claim."""
     titles = {
         "papers": ("claim of the papers", "claims of the papers"),
         "ours": ("claim of our own", "claims of our own"),
@@ -192,7 +203,7 @@ def _evidence(claim: ClaimResult) -> str:
 
 
 def span(claim: ClaimResult) -> str:
-    """The interval of a claim in words; "" for what is computed."""
+    """Return the interval of a claim in words; empty for a claim that was computed."""
     if claim.low is None or claim.high is None:
         return ""
     return f"{claim.low:.3g} to {claim.high:.3g}"

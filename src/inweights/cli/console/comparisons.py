@@ -1,4 +1,4 @@
-"""What ``inweights compare-training`` and ``inweights league`` print: rows to be compared."""
+"""Print the results of ``inweights compare-training`` and ``inweights league``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,14 @@ _NAMES = {"question": "tokens of a question", "new name": "answered with a new n
 def sizes(
     found: Sequence[Size], settings: TrainingSettings, seeds: Sequence[int], *, json: bool
 ) -> None:
-    """Print what the comparison takes on this machine, before it is made."""
+    """Print what the comparison costs on this machine, before it is made.
+
+    Args:
+        found: Cost of each way.
+        settings: Settings of the comparison.
+        seeds: Seeds of the trainings.
+        json: Whether JSON is printed.
+    """
     if json:
         print_json([one._asdict() for one in found])
         return
@@ -45,7 +52,12 @@ def sizes(
 
 
 def ways(done: Outcome, *, json: bool) -> None:
-    """Print what each way gives, what it costs, and what it keeps of earlier knowledge."""
+    """Print the accuracy and cost of each way, and what it keeps of earlier knowledge.
+
+    Args:
+        done: The finished comparison.
+        json: Whether JSON is printed.
+    """
     overview = done.tables["overview"]
     if json:
         page = str(done.folder.path / "page.html")
@@ -66,7 +78,14 @@ def ways(done: Outcome, *, json: bool) -> None:
 def standings(
     rows: pl.DataFrame, outcome: Outcome | None, entries: Sequence[Path], *, json: bool
 ) -> None:
-    """Print accuracy on all two-hop queries by what is taught, a model's own row first."""
+    """Print accuracy on all two-hop queries by what is trained, a user's own model first.
+
+    Args:
+        rows: Scores of each model.
+        outcome: The run of the user's model; None if there is none.
+        entries: Files of the entry that was written.
+        json: Whether JSON is printed.
+    """
     if json:
         page = None if outcome is None else str(outcome.folder.path / "page.html")
         about = {"page": page, "entries": [str(entry) for entry in entries]}
@@ -109,7 +128,13 @@ def _mean(rows: pl.DataFrame) -> str:
 
 
 def replayed(entry: Path, scores: pl.DataFrame, *, json: bool) -> int:
-    """Print whether an entry gave the same scores again; returns the exit code."""
+    """Print whether an entry gave the same scores again, and return the exit code.
+
+    Args:
+        entry: Folder of the entry.
+        scores: Stored scores (``accuracy``) and those of now (``now``).
+        json: Whether JSON is printed.
+    """
     others = scores.filter(~pl.col("accuracy").eq_missing(pl.col("now")))
     if json:
         print_json({"entry": str(entry), "scores": len(scores), "others": others.to_dicts()})

@@ -1,4 +1,4 @@
-"""What the command line prints on the first day: what is installed, a world, and answers."""
+"""Print the results of the commands for the first day: installation, a world, answers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,12 @@ _MARKS = {True: ("✓", "green"), None: ("·", "dim"), False: ("✗", "red")}
 
 
 def doctor(found: Sequence[Finding], *, json: bool) -> None:
-    """Print what was found, a line each, and below it what can be done."""
+    """Print what was found about the installation, and what can be done.
+
+    Args:
+        found: The findings.
+        json: Whether JSON is printed.
+    """
     if json:
         print_json([finding._asdict() for finding in found])
         return
@@ -36,7 +41,13 @@ def doctor(found: Sequence[Finding], *, json: bool) -> None:
 
 
 def world(made: World, folder: Path | None, *, json: bool) -> None:
-    """Print what a world holds."""
+    """Print the facts and queries of a world.
+
+    Args:
+        made: The world.
+        folder: Folder it was written to; None if it was not.
+        json: Whether JSON is printed.
+    """
     statements = [
         (part, role, len(column.with_role(role)), column)
         for part, column in (("facts", made.facts), ("queries", made.queries))
@@ -74,7 +85,12 @@ def world(made: World, folder: Path | None, *, json: bool) -> None:
 
 
 def answers(asked: pl.DataFrame, *, json: bool) -> None:
-    """Print the answers of each replica, the best first."""
+    """Print the answers of each replica, the most probable first.
+
+    Args:
+        asked: A row for each replica and answer.
+        json: Whether JSON is printed.
+    """
     if json:
         print_json(asked.to_dicts())
         return

@@ -1,4 +1,4 @@
-"""What ``inweights predict`` prints."""
+"""Print the results of ``inweights predict``: certificate, kinds of queries, queries and advice."""
 
 from collections import Counter
 from dataclasses import replace
@@ -38,7 +38,16 @@ def prediction(
     page: Path | None = None,
     name: str = "facts",
 ) -> None:
-    """Print a prediction: certificate, kinds of queries, and advice."""
+    """Print a prediction, and write its page if requested.
+
+    Args:
+        made: The prediction.
+        json: Whether JSON is printed.
+        every: Whether all queries are listed, not the first of each outcome.
+        trained: Shares of trained replicas; None if none were trained.
+        page: File of the page; None for no page.
+        name: Name of the facts, the heading of the page.
+    """
     queries = made.queries.join(made.probabilities, on="query", maintain_order="left")
     if trained:
         queries = _beside(queries, trained)

@@ -1,4 +1,4 @@
-"""What ``inweights finetune`` and ``inweights evaluate`` print."""
+"""Print the results of ``inweights finetune`` and ``inweights evaluate``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,15 @@ _NAMES = {
 
 
 def mask(text: str, rows: int, tokens: int, steps: int, own: int) -> None:
-    """Print what the loss sees, before anything is trained."""
+    """Print which tokens the loss covers, before anything is trained.
+
+    Args:
+        text: Examples with the trained tokens in brackets.
+        rows: Number of examples.
+        tokens: Number of tokens.
+        steps: Largest number of updates.
+        own: Number of generated texts that are added to preserve earlier knowledge.
+    """
     say(("Trained tokens", "bold"), ", in brackets, by token; the rest is the prompt")
     for row in text.splitlines():
         out.print(f"  {row}", soft_wrap=True)
@@ -41,7 +49,13 @@ def mask(text: str, rows: int, tokens: int, steps: int, own: int) -> None:
 
 
 def finetuned(done: FineTuned, folder: Path, *, json: bool) -> None:
-    """Print how the loss went, and where the model is."""
+    """Print the losses of a fine-tuning, and where the model is.
+
+    Args:
+        done: The fine-tuning.
+        folder: Folder of the model.
+        json: Whether JSON is printed.
+    """
     stages = done.losses.group_by("stage", maintain_order=True).agg(
         pl.len().alias("updates"), pl.col("loss").first().alias("first"), last=pl.col("loss").last()
     )
@@ -70,7 +84,12 @@ def finetuned(done: FineTuned, folder: Path, *, json: bool) -> None:
 
 
 def epoch(row: dict[str, Any], *, json: bool) -> None:
-    """Print one line of the scores of an epoch, as :func:`inweights.lm.score_epochs` gives them."""
+    """Print one line with the scores of an epoch.
+
+    Args:
+        row: Scores, as :func:`inweights.lm.score_epochs` yields them.
+        json: Whether JSON is printed.
+    """
     if json:
         print(msgspec.json.encode(row).decode(), flush=True)
         return
@@ -87,7 +106,13 @@ def epoch(row: dict[str, Any], *, json: bool) -> None:
 
 
 def requests(number: int, tokens: int, kept: Path) -> None:
-    """Print what asking a server takes, before it is asked."""
+    """Print what evaluating through a server costs, before it is asked.
+
+    Args:
+        number: Number of requests.
+        tokens: Estimated number of tokens in all.
+        kept: File in which answers are kept.
+    """
     out.print(
         f"{plural(number, 'request')}, about {plural(tokens, 'token')} in all; answers are kept in "
         f"{kept}",
@@ -96,7 +121,12 @@ def requests(number: int, tokens: int, kept: Path) -> None:
 
 
 def answered(made: dict[str, Any], *, json: bool) -> None:
-    """Print the result of :func:`inweights.lm.exams.endpoint.ask_endpoint`."""
+    """Print the result of :func:`inweights.lm.exams.endpoint.ask_endpoint`.
+
+    Args:
+        made: The result.
+        json: Whether JSON is printed.
+    """
     if json:
         print_json({name: value for name, value in made.items() if value is not None})
         return
@@ -107,7 +137,13 @@ def answered(made: dict[str, Any], *, json: bool) -> None:
 
 
 def evaluated(made: dict[str, Any], *, why: str = "", json: bool) -> None:
-    """Print the result of :func:`inweights.lm.evaluation`, and why there is no prediction."""
+    """Print the result of :func:`inweights.lm.evaluation`.
+
+    Args:
+        made: The result.
+        why: Why there is no prediction; empty if there is one.
+        json: Whether JSON is printed.
+    """
     if json:
         print_json({name: value for name, value in made.items() if value is not None})
         return

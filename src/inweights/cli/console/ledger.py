@@ -1,4 +1,4 @@
-"""What the command line prints of the ledger: its lines, and the board as Markdown."""
+"""Print the ledger of claims: its lines, and the board of verdicts as Markdown."""
 
 from __future__ import annotations
 
@@ -33,7 +33,12 @@ _HEAD = Path(__file__).with_name("board.md").read_text(encoding="utf-8")
 
 
 def history(lines: Sequence[Line], *, json: bool) -> None:
-    """Print lines of the ledger."""
+    """Print lines of the ledger.
+
+    Args:
+        lines: The lines.
+        json: Whether JSON is printed.
+    """
     if json:
         print_json([to_plain(line) for line in lines])
         return
@@ -78,12 +83,19 @@ def _measured(one: Earlier | JudgedLine) -> str:
 
 
 def recorded(added: int) -> None:
-    """Say on the error stream how many scores were added."""
+    """Report on the error stream how many scores were added."""
     err.print(f"{plural(added, 'score')} added")
 
 
 def markdown(results: Sequence[ClaimResult], scale: str, kept: Board | None = None) -> None:
-    """Print the board as Markdown; one that is kept says more of its claims."""
+    """Print the board of verdicts as Markdown.
+
+    Args:
+        results: The judged claims.
+        scale: Scale of the runs.
+        kept: The stored board that they are from, which says more of its claims; None for
+            runs.
+    """
     source = "--from results" if kept else f"--scale {scale}"
     lines = [_HEAD.format(how=f"Written by `inweights verify {source} --markdown`.")]
     lines += [f"- {counted}" for counted in counts(results)]

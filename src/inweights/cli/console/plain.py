@@ -1,4 +1,4 @@
-"""A prediction as plain values, for JSON."""
+"""Turn a prediction into plain values, for the JSON of ``predict`` and ``audit``."""
 
 from dataclasses import asdict
 from typing import Any
@@ -15,7 +15,12 @@ _LET_GO = 1000
 
 
 def plain_forecast(made: Prediction, trained: TrainedForecast | None = None) -> dict[str, Any]:
-    """Return a prediction as plain values, and what replicas answered, where some were trained."""
+    """Return a prediction as plain values for JSON.
+
+    Args:
+        made: The prediction.
+        trained: Shares of trained replicas; None if none were trained.
+    """
     solution, advice = made.solution, made.advice
     tried = trained and {
         **parts_of(trained, "replicas memorised"),

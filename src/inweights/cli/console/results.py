@@ -1,4 +1,4 @@
-"""What the command line prints of runs: what was found, those on the disk, two, those of a plan."""
+"""Print runs: the outcome of one, those on this disk, a comparison of two, the status of a plan."""
 
 from __future__ import annotations
 
@@ -30,7 +30,13 @@ _LISTED = 24
 
 
 def runs(folders: Sequence[RunFolder], *, json: bool, full: bool = False) -> None:
-    """Print run folders, each with what was changed, and when."""
+    """Print run folders, with what was changed and when.
+
+    Args:
+        folders: The folders, newest first.
+        json: Whether JSON is printed.
+        full: Whether all folders are listed, with every change in full.
+    """
     rows = []
     for folder in folders if json or full else folders[:_LISTED]:
         said = about(folder)
@@ -76,7 +82,13 @@ def runs(folders: Sequence[RunFolder], *, json: bool, full: bool = False) -> Non
 
 
 def outcome(done: Outcome, *, json: bool, full: bool = False) -> None:
-    """Print what a run found."""
+    """Print the outcome of a run: claims, cautions, and where its page is.
+
+    Args:
+        done: The outcome.
+        json: Whether JSON is printed.
+        full: Whether intervals, seeds and deciding cases are shown.
+    """
     page = done.folder.path / "page.html"
     if json:
         print_json(
@@ -102,7 +114,12 @@ def outcome(done: Outcome, *, json: bool, full: bool = False) -> None:
 
 
 def compared(both: Comparison, *, json: bool) -> None:
-    """Print two runs side by side: the settings that differ, and every claim."""
+    """Print two runs side by side: the settings that differ, and every claim.
+
+    Args:
+        both: The comparison.
+        json: Whether JSON is printed.
+    """
     if json:
         print_json(
             {
@@ -143,7 +160,12 @@ def compared(both: Comparison, *, json: bool) -> None:
 def status(planned: Planned, now: Status, *, json: bool) -> None:
     """Print how far a plan is, and what to do next.
 
-    What is to be pasted is a command of this library, whatever the plan's files say.
+    The command to paste is one of this library, whatever the plan's files say.
+
+    Args:
+        planned: The plan.
+        now: Its status.
+        json: Whether JSON is printed.
     """
     collect = shlex.join(["inweights", *planned.about.collect[1:]])
     work = shlex.join(["inweights", "work", planned.place])
@@ -169,7 +191,12 @@ def status(planned: Planned, now: Status, *, json: bool) -> None:
 
 
 def exported(files: Sequence[Path], *, json: bool) -> None:
-    """Print where files were written."""
+    """Print where files were written.
+
+    Args:
+        files: Their paths.
+        json: Whether JSON is printed.
+    """
     if json:
         print_json([str(file) for file in files])
         return

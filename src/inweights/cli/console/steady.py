@@ -1,7 +1,6 @@
-"""Progress for who waits and does not know what for: a line every ten seconds, whatever happens.
+"""Progress with a line every ten seconds, also while the work itself reports nothing.
 
-:func:`steady_log` writes the last report again while the work itself reports nothing, as when torch
-is imported from a slow disk.
+:func:`steady_log` writes the last report again, as when torch is imported from a slow disk.
 """
 
 from __future__ import annotations
@@ -22,11 +21,14 @@ __all__ = ["steady_log"]
 
 @contextmanager
 def steady_log(write: Callable[[str], None], pause: float) -> Iterator[Progress]:
-    """Write how far the block is at a steady pace, from a thread of its own.
+    """Write how far a block is at a steady pace, from a thread of its own.
 
     Args:
         write: Called with each line.
         pause: Seconds between two lines.
+
+    Yields:
+        A function to call with what is done, all there is, and what is being done.
     """
     began = time.monotonic()
     latest = (0, 1, "loading PyTorch")

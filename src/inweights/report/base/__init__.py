@@ -1,1 +1,1 @@
-"""What every drawing and page stands on: style, tables, escaping, the registry of drawings."""
+"""Tools that all drawings and pages use: style, tables, HTML, the registry of drawings."""

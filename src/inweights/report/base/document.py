@@ -1,8 +1,9 @@
-"""A page as one file: its head, and a policy that lets nothing run or load but what we put there.
+"""Build a page as one HTML file that opens offline, with a strict content security policy.
 
-Inline scripts and style elements are allowed one by one, by the hash of their text: those of the
-library's own assets, and plotly's. So a name from a file that got into the page as markup, past the
-escaping, would still not run. Styles of single elements are allowed, as SVG is full of them.
+:func:`document` joins head, styles, body and scripts. Inline scripts and style elements are
+allowed one by one, by the hash of their text: those of the library's own assets, and plotly's.
+A name from a file that reached the page as markup, past the escaping, would still not run.
+Styles of single elements are allowed, as SVG is full of them.
 """
 
 import base64
@@ -25,7 +26,15 @@ def document(
     scripts: Sequence[str] = (),
     class_: str | None = None,
 ) -> str:
-    """Return a page that opens offline."""
+    """Return a whole HTML page that opens offline.
+
+    Args:
+        title: Title of the page, as plain text.
+        body: Content of the page, as markup.
+        styles: Names of style sheets of ``report/assets``.
+        scripts: Texts of scripts, which are put at the end of the body.
+        class_: Class of the body element; None for none.
+    """
     head = tag(
         "head",
         tag("meta", charset="utf-8"),

@@ -1,4 +1,8 @@
-"""Small pieces of HTML: texts go through :func:`escape`, elements through :func:`tag`."""
+"""Write small pieces of HTML: texts go through :func:`escape`, elements through :func:`tag`.
+
+All pages are made of these functions; :func:`preview` and :func:`sortable` show tables, and
+:func:`write_page` writes the file.
+"""
 
 import base64
 import html
@@ -36,7 +40,8 @@ _VOID = {"input", "meta", "img", "br"}
 def escape(text: Any) -> str:
     """Return a text that cannot be read as markup, within an element or an attribute.
 
-    What would show the text after it in another order is shown itself.
+    Unicode's bidirectional controls, which would reorder the text after them, are shown by
+    name.
 
     Example:
         >>> escape('<b> & "c"'), escape("a\u202eb")
@@ -51,9 +56,15 @@ def in_order(text: str) -> str:
 
 
 def tag(name: str, /, *inner: str, **attributes: str | bool | None) -> str:
-    """Return an element around markup; a trailing ``_`` of an attribute's name is dropped.
+    """Return an element around markup.
 
-    Attributes are escaped, what is inside is not: it is markup already.
+    Attribute values are escaped; the content is not, as it is markup already.
+
+    Args:
+        name: Name of the element.
+        inner: Markup within the element.
+        **attributes: Values of attributes; True writes the name alone, False and None leave it
+            out. A trailing ``_`` of a name is dropped, any other becomes ``-``.
 
     Example:
         >>> tag("p", escape("a < b"), class_="note", hidden=False)
@@ -81,12 +92,28 @@ def prose(text: str) -> str:
 
 
 def disclosure(summary: str, *inner: str, open_: bool = False, class_: str | None = None) -> str:
-    """Return markup that a reader can open; ``summary`` is markup."""
+    """Return a block that a reader can open and close (``<details>``).
+
+    Args:
+        summary: Markup of the line that is always shown.
+        inner: Markup that is shown when it is open.
+        open_: Whether it is open at first.
+        class_: Class of the element.
+    """
     return tag("details", tag("summary", summary), *inner, open=open_, class_=class_)
 
 
 def figure_card(number: int, key: str, title: str, picture: str, caption: str, *more: str) -> str:
-    """Return a numbered figure; ``picture`` and what stands below the caption are markup."""
+    """Return a numbered figure with title and caption.
+
+    Args:
+        number: Number of the figure on its page.
+        key: Identifier; the element's id is ``figure-<key>``.
+        title: Title, as text.
+        picture: The picture, as markup.
+        caption: Caption; words between backticks are set as code.
+        more: Markup below the caption.
+    """
     return tag(
         "figure",
         tag("h3", tag("span", f"Figure {number}"), escape(title)),
@@ -98,13 +125,21 @@ def figure_card(number: int, key: str, title: str, picture: str, caption: str, *
 
 
 def meta(told: Iterable[tuple[str, str]]) -> str:
-    """Return what stands below a title: names, and the value of each."""
+    """Return the list of names and values that stands below a title.
+
+    Args:
+        told: Name and value of each entry; names are markup, values are escaped.
+    """
     cells = (tag("div", tag("dt", name), tag("dd", escape(value))) for name, value in told)
     return tag("dl", *cells, class_="meta")
 
 
 def nav(links: Iterable[tuple[str, str]]) -> str:
-    """Return the way to the sections of a page: their ids, and a text for each."""
+    """Return links to the sections of a page.
+
+    Args:
+        links: Id and text of each section.
+    """
     ways = (tag("a", text, href=f"#{key}") for key, text in links)
     return tag("nav", *ways, aria_label="Sections")
 
@@ -121,12 +156,23 @@ def script_json(value: Any) -> str:
 
 
 def data_uri(content: bytes, kind: str) -> str:
-    """Return bytes as a ``data:`` address."""
+    """Return bytes as a ``data:`` address.
+
+    Args:
+        content: The bytes.
+        kind: Media type, such as ``image/png``.
+    """
     return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 
 def preview(name: str, table: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
-    """Return the first rows of a table, and all of it as CSV to download where that is small."""
+    """Return the first rows of a table, and a link to all of it as CSV if that is small.
+
+    Args:
+        name: Name of the table, and of the file to download.
+        table: The table.
+        rows: Largest number of rows that are shown.
+    """
     head = [escape(column) for column in table.columns]
     grid = _grid(table.head(rows), head, _plain_cell, "data")
     size = plural(table.height, "row")
@@ -136,7 +182,12 @@ def preview(name: str, table: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
 
 
 def sortable(title: str, table: pl.DataFrame) -> str:
-    """Return the first rows, with headers to sort by (``sort.js``), and all as CSV if small."""
+    """Return the first rows of a table with headers to sort by, and a link to all of it if small.
+
+    Args:
+        title: Title of the table; the name of the file follows from it.
+        table: The table; at most :data:`SORTABLE_ROWS` rows are shown.
+    """
     names = (escape(column.replace("_", " ")) for column in table.columns)
     head = [tag("button", name, type="button") for name in names]
     grid = _grid(table.head(SORTABLE_ROWS), head, _sorted_cell, "data sortable")
@@ -208,7 +259,13 @@ def _csv(table: pl.DataFrame) -> bytes:
 
 
 def tree(values: Any, ours: Sequence[str] = (), path: str = "") -> str:
-    """Return nested settings as nested lists; a setting that is ours says so."""
+    """Return nested settings as nested lists; settings that the paper does not state are marked.
+
+    Args:
+        values: Mappings and lists of plain values.
+        ours: Dotted names of settings that are marked as our choice.
+        path: Dotted name of ``values`` itself; empty at the top.
+    """
     mapping = isinstance(values, Mapping)
     if mapping:
         entries = [(str(key), value) for key, value in values.items()]
@@ -237,7 +294,15 @@ def _setting(value: Any) -> str:
 
 
 def write_page(text: str, file: Path) -> None:
-    """Write a page whole or not at all."""
+    """Write a page atomically; only pages written by the library are overwritten.
+
+    Args:
+        text: The page.
+        file: Where to write it.
+
+    Raises:
+        DataError: The file exists and is no page of the library, or cannot be written.
+    """
     if file.exists() and not file.is_file():
         raise DataError(
             f"the page {file} cannot be written: the path is not a file; choose another name"

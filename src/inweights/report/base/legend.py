@@ -1,4 +1,8 @@
-"""The legend above a figure, and the texts of what it names."""
+"""The legend above a figure, and the texts of what it names.
+
+:func:`handles` makes the entries, :func:`add_legend` places them in as many columns as fit.
+Drawings with series use both.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +15,12 @@ from inweights.report.base.paint import text_width
 
 
 def text_of(name: str, labels: Mapping[str, str] | None) -> str:
-    """Return the text for a value; the value itself where it has none."""
+    """Return the label of a value; the value itself if it has none.
+
+    Args:
+        name: The value, as text.
+        labels: Labels by value; None for none.
+    """
     return (labels or {}).get(name, name)
 
 
@@ -22,7 +31,14 @@ def handles(
     reference: str = "",
     controls: Sequence[str] = (),
 ) -> list[Line2D]:
-    """Return what a legend shows."""
+    """Return the entries of a legend: series, controls, and the reference line.
+
+    Args:
+        names: Names of the series, in the order of their styles.
+        labels: Label of each name; the name itself if it has none.
+        reference: Label of the reference line; empty for no line.
+        controls: Names of the controls, drawn as grey bands.
+    """
     shown = [
         Line2D([], [], color=look.color, linestyle=look.dash, marker=look.marker, markersize=4.6,
                label=text_of(name, labels))
@@ -39,7 +55,12 @@ def handles(
 
 
 def add_legend(figure: Figure, shown: Sequence[Line2D]) -> None:
-    """Name what :func:`handles` gave above the figure."""
+    """Put a legend above a figure.
+
+    Args:
+        figure: The figure.
+        shown: Entries, from :func:`handles`.
+    """
     texts = [str(handle.get_label()) for handle in shown]
     most = max(2, int(figure.get_figwidth() / 1.35))
     columns = columns_that_fit(texts, figure, 48, most=most)
@@ -49,7 +70,14 @@ def add_legend(figure: Figure, shown: Sequence[Line2D]) -> None:
 def columns_that_fit(
     texts: Sequence[str], figure: Figure | SubFigure, beside: float, *, most: int = 99
 ) -> int:
-    """Return into how many columns a legend goes without being wider than its figure."""
+    """Return in how many columns a legend is not wider than its figure.
+
+    Args:
+        texts: Labels of the entries.
+        figure: The figure.
+        beside: Room in points that an entry takes besides its label.
+        most: Largest number of columns.
+    """
     room = figure.bbox.width / figure.dpi * 72
     sizes = np.array([text_width(text, style.SMALL + 0.5) + beside for text in texts])
     tries = range(min(len(texts), most), 1, -1)

@@ -1,4 +1,8 @@
-"""A matrix read from long rows, with its groups of rows and columns and its colour scale."""
+"""Read a matrix from long rows, with its groups of rows and columns and its colour scale.
+
+:func:`matrix_of` makes a :class:`Matrix` from a tidy table; ``report.base.paint`` draws it in
+the heat maps and in the player.
+"""
 
 import math
 from collections.abc import Sequence
@@ -17,8 +21,12 @@ class Matrix:
     """A matrix read from long rows; NaN where the table has none.
 
     Attributes:
-        boxes: Cells ``(row, column)`` that carry a box.
+        values: The numbers, ``[rows, columns]``.
+        rows: Labels of the rows.
+        columns: Labels of the columns.
+        boxes: Cells ``(row, column)`` that are drawn with a box.
         row_groups: ``(name, first, last)`` of each run of rows of one group.
+        column_groups: The same for columns.
     """
 
     values: np.ndarray
@@ -41,7 +49,17 @@ def matrix_of(
 ) -> Matrix:
     """Return the matrix in long rows; rows and columns keep the order of first appearance.
 
-    Rows of several seeds are averaged.
+    Rows for the same cell, such as those of several seeds, are averaged; missing numbers are
+    left out.
+
+    Args:
+        table: Long rows, one for each cell and seed.
+        row: Column with the label of the row.
+        column: Column with the label of the matrix's column.
+        value: Column with the number.
+        box: Boolean column with the cells to draw with a box; None for none.
+        row_group: Column with the group of the row; None for no groups.
+        column_group: Column with the group of the matrix's column; None for no groups.
 
     Example:
         >>> table = pl.DataFrame({"in": ["a", "a"], "out": ["b", "c"], "logit": [1.0, 2.0]})
@@ -87,7 +105,12 @@ def _runs(names: Sequence[str]) -> tuple[tuple[str, int, int], ...]:
 
 
 def scale_of(matrices: Sequence[Matrix], limit: float | None) -> Normalize:
-    """Return the colour scale that the matrices share, symmetric about zero."""
+    """Return the colour scale that matrices share, symmetric about zero.
+
+    Args:
+        matrices: The matrices.
+        limit: Largest absolute value on the scale; None for the largest that occurs.
+    """
     sizes = [np.nanmax(np.abs(m.values)) for m in matrices if not np.isnan(m.values).all()]
     top = limit if limit is not None else max((float(size) for size in sizes), default=1.0)
     return Normalize(-(top or 1.0), top or 1.0)

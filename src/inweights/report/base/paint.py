@@ -1,4 +1,8 @@
-"""Paint a matrix into a panel: cells, boxes, labels that can be read, names of the groups."""
+"""Paint a matrix into a panel: cells, boxes, legible labels, names of the groups.
+
+:func:`plan_labels` computes the room that labels need, :func:`paint` draws; :func:`text_width`
+and :func:`wrap` measure and break text for all drawings.
+"""
 
 import textwrap
 from dataclasses import dataclass
@@ -26,11 +30,13 @@ _NAMED: dict[str, Any] = {"textcoords": "offset points", "fontsize": style.SMALL
 
 @dataclass(frozen=True)
 class Labels:
-    """How the labels of a matrix are set: room in points, 0 for names that are not shown.
+    """How the labels of a matrix are set; lengths are in points.
 
     Attributes:
+        rows_wide: Room for the names of rows; 0 if they are not shown.
+        columns_deep: Room for the names of columns; 0 if they are not shown.
         rows_turned: Whether the names of the groups of rows run upwards.
-        columns_turned: Whether the names of columns do.
+        columns_turned: Whether the names of columns run upwards.
         columns_slant: Whether the names of the groups of columns are slanted.
         left: Room that all take left of the cells.
         below: Room that all take below the cells.
@@ -47,7 +53,13 @@ class Labels:
 
 @lru_cache(maxsize=65536)
 def text_width(text: str, size: float, *, bold: bool = False) -> float:
-    """Return the width of a line of text in points."""
+    """Return the width of a line of text in points.
+
+    Args:
+        text: The text.
+        size: Font size in points.
+        bold: Whether it is set in bold.
+    """
     if not text.strip():
         return 0.0
     font = FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal")
@@ -56,7 +68,12 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
 
 
 def wrap(text: str, inches: float, size: float) -> str:
-    r"""Return a bold text of so many points in as many lines as it needs.
+    r"""Return a bold text broken into as many lines as it needs.
+
+    Args:
+        text: The text.
+        inches: Width that is available.
+        size: Font size in points.
 
     Example:
         >>> wrap("a title", 0.5, 9.0)
@@ -75,7 +92,13 @@ def wrap(text: str, inches: float, size: float) -> str:
 
 
 def plan_labels(matrix: Matrix, cell: tuple[float, float], *, rows: bool = True) -> Labels:
-    """Return how the labels of a matrix are set, for cells of some width and height in inches."""
+    """Return how the labels of a matrix are set for cells of a given size.
+
+    Args:
+        matrix: The matrix.
+        cell: Width and height of a cell in inches.
+        rows: Whether the names of rows and of their groups are shown.
+    """
     wide, high = cell[0] * 72, cell[1] * 72
     longest = max((text_width(name, _TICK) for name in matrix.columns), default=0.0)
     turned = longest > 0.94 * wide
@@ -113,7 +136,18 @@ def plan_labels(matrix: Matrix, cell: tuple[float, float], *, rows: bool = True)
 def paint(
     axes: Axes, matrix: Matrix, scale: Normalize, cell: tuple[float, float], *, rows: bool = True
 ) -> AxesImage:
-    """Paint a matrix into a panel."""
+    """Paint a matrix into a panel.
+
+    Args:
+        axes: The panel.
+        matrix: The matrix.
+        scale: Colour scale, from :func:`~inweights.report.base.matrix.scale_of`.
+        cell: Width and height of a cell in inches, which decide how labels are set.
+        rows: Whether the names of rows and of their groups are shown.
+
+    Returns:
+        The image, for a colour bar.
+    """
     labels = plan_labels(matrix, cell, rows=rows)
     image = axes.imshow(
         matrix.values, cmap=style.DIVERGING, norm=scale, interpolation="none", aspect="auto"

@@ -1,4 +1,8 @@
-"""The registry of drawings: a name in a recipe, a function from tables to a Figure."""
+"""The registry of drawings: a name in a recipe, a function from tables to a figure.
+
+:func:`drawing` registers one; :func:`find` and :func:`arguments` look it up and check what a
+figure gives it. Users register drawings of their own in the same way.
+"""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -21,11 +25,15 @@ PLAYERS: dict[str, Player] = {}
 
 
 def drawing(kind: str) -> Callable[[D], D]:
-    """Register a function as the drawing of ``kind``, which figures then name.
+    """Register a function or class as the drawing of a kind, which figures then name.
 
-    The function takes the tables of the figure's ``sources`` in their order, then keyword options
-    that are plain values, and returns a matplotlib ``Figure``. It is called in the house style. A
-    dataclass works too: the tables, then keyword-only options, and ``draw()``, which returns it.
+    The function takes the tables of the figure's ``sources`` in their order, then keyword
+    options that are plain values, and returns a matplotlib ``Figure``. It is called in the
+    library's style. A dataclass works too: its fields are the tables, then keyword-only
+    options, and its method ``draw()`` returns the figure.
+
+    Args:
+        kind: Name of the drawing.
 
     Raises:
         ConfigError: Another function already has the kind.
@@ -43,7 +51,14 @@ def drawing(kind: str) -> Callable[[D], D]:
 
 
 def player(kind: str) -> Callable[[D], D]:
-    """Register the interactive twin of a drawing: same arguments, returns an HTML fragment."""
+    """Register the interactive form of a drawing: same arguments and ``name``, returns HTML.
+
+    Args:
+        kind: Name of the drawing.
+
+    Raises:
+        ConfigError: Another function already has the kind.
+    """
     return _adder(PLAYERS, kind)
 
 
@@ -65,7 +80,11 @@ def _adder(known: dict[str, Any], kind: str) -> Callable[[D], D]:
 
 
 def find(figure: Figure) -> Drawing:
-    """Return the drawing function of ``figure``."""
+    """Return the drawing of a figure.
+
+    Raises:
+        ConfigError: No drawing has the figure's kind.
+    """
     if figure.kind not in DRAWINGS:
         hint = f"Figure '{figure.id}'; add one with @drawing(\"{figure.kind}\")."
         raise unknown_name("drawing", figure.kind, DRAWINGS, hint=hint)
@@ -75,7 +94,18 @@ def find(figure: Figure) -> Drawing:
 def arguments(
     figure: Figure, function: Callable[..., Any], tables: Mapping[str, pl.DataFrame]
 ) -> list[pl.DataFrame]:
-    """Return the tables that ``figure`` draws, after checking them and its options."""
+    """Return the tables that a figure draws, after checking them and its options.
+
+    Args:
+        figure: The figure: kind, names of tables, options.
+        function: Its drawing.
+        tables: All tables by name.
+
+    Raises:
+        DataError: A table that the figure names does not exist.
+        ConfigError: The drawing takes another number of tables, lacks an option or does not
+            know one.
+    """
     for source in figure.sources:
         if source not in tables:
             hint = f"Figure '{figure.id}' draws it."

@@ -1,4 +1,8 @@
-"""A matplotlib Figure as SVG and PNG: the same bytes for the same figure."""
+"""Save a matplotlib figure as SVG and PNG: the same bytes for the same figure.
+
+:class:`Still` holds a figure with its layout and makes each form when it is needed;
+:func:`inline` puts it into a page.
+"""
 
 import io
 import re
@@ -28,7 +32,12 @@ _LIMIT, _PHONE_LIMIT = 900_000, 250_000
 
 
 def svg(figure: Figure, salt: str = "inweights") -> str:
-    """Return the figure as an SVG file without date or creator."""
+    """Return a figure as an SVG file without date or creator.
+
+    Args:
+        figure: The figure.
+        salt: Text from which the identifiers in the file are made.
+    """
     stream = io.StringIO()
     with style.context(salt), _canvas(figure, FigureCanvasSVG, figure.dpi) as canvas:
         canvas.print_svg(stream, metadata={"Date": None, "Creator": None})  # type: ignore[no-untyped-call]
@@ -36,7 +45,12 @@ def svg(figure: Figure, salt: str = "inweights") -> str:
 
 
 def png(figure: Figure, scale: float = 2.0) -> bytes:
-    """Return the figure as a PNG of ``scale`` times 100 dots per inch."""
+    """Return a figure as a PNG file.
+
+    Args:
+        figure: The figure.
+        scale: Resolution in units of 100 dots per inch.
+    """
     stream = io.BytesIO()
     with style.context(), _canvas(figure, FigureCanvasAgg, 100 * scale) as canvas:
         canvas.print_png(stream, metadata={"Software": None})  # type: ignore[no-untyped-call]
@@ -56,7 +70,7 @@ def _canvas(figure: Figure, kind: type[_Canvas], dpi: float) -> Iterator[_Canvas
 
 
 def show_inline(figure: Figure) -> Figure:
-    """Return the figure; a notebook shows it, as Jupyter else does for figures of pyplot alone."""
+    """Return the figure, changed so that a notebook shows it as the result of a cell."""
 
     def picture() -> tuple[bytes, dict[str, int]]:
         width, height = (round(100 * inches) for inches in figure.get_size_inches())
@@ -67,7 +81,12 @@ def show_inline(figure: Figure) -> Figure:
 
 
 class Still:
-    """A figure laid out once, for files and for a page; each form is made when it is asked for."""
+    """A figure with a fixed layout, for files and pages; each form is made when it is needed.
+
+    Args:
+        picture: The figure; its layout engine is removed.
+        name: Identifier of the figure on its page, which keeps the ids within SVGs apart.
+    """
 
     def __init__(self, picture: Figure, name: str) -> None:
         picture.set_layout_engine("none")
@@ -75,6 +94,7 @@ class Still:
 
     @cached_property
     def svg(self) -> str:
+        """The figure as an SVG file."""
         return svg(self.picture, self.name)
 
     @cached_property
@@ -83,7 +103,13 @@ class Still:
         return png(self.picture)
 
     def inline(self, label: str, *, limit: int = _LIMIT, class_: str | None = None) -> str:
-        """Return the figure as an element of a page: ``<svg>``, or a large one as ``<img>``."""
+        """Return the figure as an element of a page: ``<svg>``, or ``<img>`` if it is large.
+
+        Args:
+            label: Description for screen readers.
+            limit: Length of the SVG, in characters, above which a PNG is used.
+            class_: Class of the element; None for none.
+        """
         width = self.picture.get_figwidth() * 96
         size = f"max-width:{width * 1.3:.0f}px;--legible:{width * 1.04:.0f}px"
         if len(self.svg) > limit:
@@ -99,7 +125,13 @@ class Still:
 
 
 def inline(label: str, wide: Still, phone: Still | None = None) -> str:
-    """Return a figure as elements of a page; its style sheet shows the one that fits the window."""
+    """Return a figure as elements of a page; the style sheet shows the one that fits the window.
+
+    Args:
+        label: Description for screen readers.
+        wide: The figure for wide windows.
+        phone: The figure for narrow windows; None to show the wide one everywhere.
+    """
     if phone is None:
         return wide.inline(label)
     narrow = phone.inline(label, class_="phone", limit=_PHONE_LIMIT)

@@ -1,4 +1,8 @@
-"""The one style: colours, markers, dashes, sizes. Safe for colour blindness and for print."""
+"""The style of all figures: colours, markers, dashes, sizes; safe for colour blindness and print.
+
+:func:`context` applies it while a figure is drawn or saved; :func:`marks` gives each series
+its look; :func:`full_width` and :func:`on_a_phone` decide how wide a figure is.
+"""
 
 import math
 import warnings
@@ -34,7 +38,13 @@ PURPLE, SKY, OLIVE, BLACK = "#b5598f", "#4fa8dc", "#8c7a00", "#2b2f38"
 
 @dataclass(frozen=True)
 class Mark:
-    """How one series looks: told apart by colour, by marker and by dash."""
+    """The look of one series, distinguished by colour, marker and dash.
+
+    Attributes:
+        color: Colour as a hexadecimal code.
+        marker: Marker of matplotlib.
+        dash: Line style of matplotlib.
+    """
 
     color: str
     marker: str
@@ -85,7 +95,11 @@ _RC = mpl.rc_params_from_file(
 
 @contextmanager
 def context(salt: str = "inweights") -> Iterator[None]:
-    """Hold the style while drawing or saving; what was set before comes back after."""
+    """Apply the library's style within a block; earlier settings are restored after it.
+
+    Args:
+        salt: Text from which the identifiers of SVG files are made.
+    """
     settings: dict[Any, Any] = {**_PLAIN, **_RC, "svg.hashsalt": salt}
     with mpl.rc_context(settings), plain_text():
         yield
@@ -93,9 +107,10 @@ def context(salt: str = "inweights") -> Iterator[None]:
 
 @contextmanager
 def plain_text() -> Iterator[None]:
-    """Take every text as it is: names come from data, and no drawing sets a formula.
+    """Draw every text literally within a block, without formulas between dollar signs.
 
-    A glyph that the font lacks is no failure, nor is a tiny panel that cannot be laid out.
+    Names come from data. Warnings about glyphs that the font lacks, and about panels that are
+    too small for a layout, are silenced.
     """
     with mpl.rc_context({"text.parse_math": False}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
@@ -104,13 +119,13 @@ def plain_text() -> Iterator[None]:
 
 
 def full_width() -> float:
-    """Return the width in inches of a figure across what it is drawn for: a page, or a phone."""
+    """Return the width in inches of a figure across the page, or across a phone."""
     return _width.get()
 
 
 @contextmanager
 def on_a_phone() -> Iterator[None]:
-    """Lay out what is drawn for the width of a phone.
+    """Draw figures for the width of a phone within a block.
 
     Example:
         >>> with on_a_phone():
@@ -125,7 +140,11 @@ def on_a_phone() -> Iterator[None]:
 
 
 def grid_shape(count: int, most: int) -> tuple[int, int]:
-    """Return rows and columns for a number of panels: rows of about equal length.
+    """Return rows and columns of a grid of panels, with rows of about equal length.
+
+    Args:
+        count: Number of panels.
+        most: Largest number of columns; fewer where a panel would be narrower than 1.5 inches.
 
     Example:
         >>> grid_shape(5, most=4)
@@ -137,15 +156,23 @@ def grid_shape(count: int, most: int) -> tuple[int, int]:
 
 
 def blank(width: float, height: float) -> Figure:
-    """Return an empty figure of a given size in inches, with automatic layout."""
+    """Return an empty figure with automatic layout.
+
+    Args:
+        width: Width in inches.
+        height: Height in inches.
+    """
     engine = ConstrainedLayoutEngine(w_pad=0.06, h_pad=0.06, wspace=0.03, hspace=0.05)
     return Figure(figsize=(width, height), layout=engine)
 
 
 def marks(names: Sequence[str]) -> dict[str, Mark]:
-    """Return a style for each name; known names have a fixed style.
+    """Return a look for each name; some names always have the same one.
 
-    Where there are more names than colours, a colour comes again with another marker and dash.
+    If there are more names than colours, a colour is used again with another marker and dash.
+
+    Args:
+        names: Names of the series, in their order.
 
     Example:
         >>> looks = marks(["gpt", "my-model"])
@@ -170,12 +197,21 @@ def marks(names: Sequence[str]) -> dict[str, Mark]:
 
 
 def shade(place: int) -> float:
-    """Return how dark the grey band of a control is, by its place among the controls."""
+    """Return the opacity of the grey band of a control.
+
+    Args:
+        place: Place among the controls, from 0.
+    """
     return 0.22 + 0.16 * (place % 4)
 
 
 def tint(color: str, depth: float) -> tuple[float, float, float]:
-    """Return ``color`` from light (``depth`` 0) over itself to dark (``depth`` 1)."""
+    """Return a colour made lighter or darker, as red, green and blue from 0 to 1.
+
+    Args:
+        color: The colour.
+        depth: 0 for the lightest, .6 for the colour itself, 1 for the darkest.
+    """
     red, green, blue = to_rgb(color)
     if depth <= 0.6:
         white = 0.72 * (0.6 - depth) / 0.6
@@ -185,13 +221,18 @@ def tint(color: str, depth: float) -> tuple[float, float, float]:
 
 
 def panel_title(axes: Axes, text: str) -> None:
-    """Write the title of a panel, set left and in bold."""
+    """Write the title of a panel, on its left and in bold.
+
+    Args:
+        axes: The panel.
+        text: The title; nothing is written if it is empty.
+    """
     if text:
         axes.set_title(text, loc="left", fontsize=LABEL, fontweight="bold", color=INK, pad=6)
 
 
 def bare(axes: Axes) -> None:
-    """Leave a panel only a pale frame: its axes have no unit."""
+    """Remove ticks and leave a pale frame around a panel whose axes have no unit."""
     axes.set_xticks([])
     axes.set_yticks([])
     for spine in axes.spines.values():

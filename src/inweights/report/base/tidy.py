@@ -1,4 +1,9 @@
-"""Small questions to a tidy table: does it hold these columns, in what order, how spread."""
+"""Read a tidy table: check its columns, order its values, split it, and average over seeds.
+
+Drawings use :func:`require` before they draw, :func:`panels` and :func:`distinct` to split
+rows, and :func:`spread` for means with intervals. :func:`as_polars` accepts tables of other
+libraries.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -21,7 +26,13 @@ _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def as_polars(table: Any) -> pl.DataFrame:
-    """Return a table as a polars frame, with a column of seeds if it has replicas.
+    """Return a table as a polars frame, with a column ``seed`` if it has a column ``replica``.
+
+    Args:
+        table: A frame of polars or pandas, or a dictionary of columns.
+
+    Raises:
+        DataError: It is none of these.
 
     Example:
         >>> as_polars({"replica": [0, 1], "accuracy": [0.5, 1.0]}).columns
@@ -46,7 +57,13 @@ def as_polars(table: Any) -> pl.DataFrame:
 
 
 def csv_text(table: pl.DataFrame, *, raw: bool = False) -> str:
-    """Return a table as CSV; a spreadsheet runs none of its texts."""
+    """Return a table as CSV whose texts a spreadsheet does not run as formulas.
+
+    Args:
+        table: The table.
+        raw: Whether texts are written as they are; otherwise those that begin like a formula
+            get a quote before them.
+    """
     if raw or not table.width:
         return table.write_csv()
     names = pl.DataFrame(_quoted(pl.Series(table.columns))).transpose()
@@ -63,9 +80,19 @@ def _quoted(texts: pl.Series) -> pl.Series:
 
 @dataclass(frozen=True)
 class Spread:
-    """Replicates over an axis: arrays of one length, and the single values behind them.
+    """Mean, interval and single values of a number along an axis.
 
-    The mean over seeds has the 95% interval from ``low`` to ``high``; NaN where there is no number.
+    The 95% interval of the mean over seeds goes from ``low`` to ``high``. All are NaN where
+    there is no number.
+
+    Attributes:
+        at: Positions on the axis, ``[P]``.
+        mean: Mean over the seeds at each position, ``[P]``.
+        low: Lower end of the interval, ``[P]``; the mean where there are fewer than five
+            seeds.
+        high: Upper end of the interval, ``[P]``.
+        dots_at: Position of each single value, ``[V]``.
+        dots: The single values, one for each seed and position, ``[V]``.
     """
 
     at: np.ndarray
@@ -97,7 +124,16 @@ def require(
     *,
     numbers: Sequence[str] = (),
 ) -> None:
-    """Check that ``table`` has rows and the columns that a drawing uses.
+    """Check that a table has rows and the columns that a drawing uses.
+
+    Args:
+        drawing: Name of the drawing, for messages.
+        table: The table.
+        columns: Column by the option that names it; None where the option is not given.
+        numbers: Options whose columns must hold numbers.
+
+    Raises:
+        DataError: A column is missing or holds no numbers, or there are no rows.
 
     Example:
         >>> require("lines", pl.DataFrame({"seed": [0], "steps": [5]}), {"x": "step"})
@@ -139,13 +175,14 @@ MEASURE = "measure"
 def refuse_mixed(
     drawing: str, table: pl.DataFrame, y: str, *apart: str | None, along: str | None = None
 ) -> None:
-    """Refuse to average numbers of several measures, where nothing drawn tells these apart.
+    """Raise an error if numbers of several measures would be averaged.
 
     Args:
         drawing: Name of the drawing, for the message.
         table: Rows that are drawn.
         y: Column of numbers.
         apart: Columns that tell lines and panels apart.
+        *apart: Columns that tell lines and panels apart.
         along: Column on the other axis.
 
     Raises:
@@ -174,7 +211,11 @@ def refuse_mixed(
 
 
 def in_order(values: Sequence[Any], order: Sequence[str] | None) -> list[Any]:
-    """Return ``values`` with those named in ``order`` first, the rest as they come.
+    """Return values with those named in an order first, and the others as they come.
+
+    Args:
+        values: The values.
+        order: Values as texts, in the order wanted; None for no order.
 
     Example:
         >>> in_order(["gpt", "mlp", "rnn"], ["mlp", "gpt"])
@@ -185,14 +226,29 @@ def in_order(values: Sequence[Any], order: Sequence[str] | None) -> list[Any]:
 
 
 def distinct(table: pl.DataFrame, column: str, order: Sequence[str] | None = None) -> list[Any]:
-    """Return the values of ``column`` in order of first appearance, or in ``order``."""
+    """Return the distinct values of a column in order of first appearance, or in a given order.
+
+    Args:
+        table: The table.
+        column: Name of the column.
+        order: Values as texts, in the order wanted; the others follow.
+    """
     return in_order(table[column].unique(maintain_order=True).to_list(), order)
 
 
 def panels(
     table: pl.DataFrame, column: str | None, order: Sequence[str] | None = None
 ) -> list[tuple[Any, pl.DataFrame]]:
-    """Return ``(value, rows)`` for each value of ``column``; all rows where it is ``None``."""
+    """Split a table by the values of a column.
+
+    Args:
+        table: The table.
+        column: Name of the column; None for one part with all rows.
+        order: Values as texts, in the order wanted; the others follow.
+
+    Returns:
+        Each value with its rows.
+    """
     if column is None:
         return [(None, table)]
     return [
@@ -204,7 +260,15 @@ def panels(
 def controls_apart(
     table: pl.DataFrame, *used: str | None
 ) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
-    """Return the rows of the conditions themselves, and those of each control by its name."""
+    """Separate the rows of the conditions themselves from those of their controls.
+
+    Args:
+        table: A table, with or without the column ``control``.
+        *used: Columns that a drawing uses; if ``control`` is among them, nothing is separated.
+
+    Returns:
+        The conditions' own rows, and the rows of each control by its name.
+    """
     if CONTROL not in table.columns or CONTROL in used:
         return table, {}
     own = table.filter(pl.col(CONTROL) == NO_CONTROL)
@@ -215,12 +279,18 @@ def controls_apart(
 def spread(
     rows: pl.DataFrame, axis: str, value: str, bounds: Sequence[float] | None = None
 ) -> Spread:
-    """Return the replicates of ``value`` along ``axis``, with the interval of their mean.
+    """Return the mean and the single values of a column along an axis, with 95% intervals.
 
     Several rows of one seed at one position are averaged first. Values that are missing or not
-    finite are left out; a position without any keeps its place with NaN, so that a line breaks.
-    An interval needs five seeds: with fewer there is none, and the single values are shown. It is
-    cut to ``bounds``, the least and largest value that the number can have.
+    finite are left out; a position without any keeps its place with NaN, so that a line
+    breaks. With fewer than five seeds there is no interval.
+
+    Args:
+        rows: Rows with a column ``seed``.
+        axis: Column of positions.
+        value: Column of numbers.
+        bounds: Least and largest value that the number can have, to which intervals are cut;
+            None for no bounds.
     """
     numbers = pl.col(value).cast(pl.Float64)
     finite = pl.when(numbers.is_finite()).then(numbers)
@@ -239,7 +309,12 @@ def spread(
 
 
 def wider(limits: Sequence[float], share: float = 0.03) -> tuple[float, float]:
-    """Limits with a margin, so that markers on them, and beside them, are whole."""
+    """Return limits of an axis with a margin, so that markers at the limits are drawn whole.
+
+    Args:
+        limits: Lower and upper limit.
+        share: Margin on each side, as a share of the distance between the limits.
+    """
     low, high = limits
     margin = share * (high - low)
     return low - margin, high + margin

@@ -1,4 +1,8 @@
-"""Drawings: tables in, a matplotlib figure out; a file each."""
+"""Drawings: functions and dataclasses from tables to a matplotlib figure, one file for each.
+
+:data:`DRAWINGS` has them by name; :func:`plot` draws a table with one of them.
+``report.pages`` puts the pictures into pages.
+"""
 
 from typing import TYPE_CHECKING
 

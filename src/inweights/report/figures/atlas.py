@@ -1,4 +1,8 @@
-"""The still of an atlas: the last frame of every film in space, a graph a row."""
+"""Draw the atlas as a still figure: the last frame of every film in space, one row for each graph.
+
+:func:`atlas` is registered as the drawing ``atlas``; the interactive page is in
+``report.living.atlas``.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -33,7 +37,15 @@ _GRAPHS = ("graph", "nodes", "links", "roots", "order", "ring", "x", "y", "eigen
 
 
 def check(films: pl.DataFrame, graphs: pl.DataFrame) -> None:
-    """Refuse tables that lack a column, rows, or a film's graph."""
+    """Check that films and graphs have rows and all columns, and that every film has its graph.
+
+    Args:
+        films: A row for each graph, architecture and step.
+        graphs: A row for each graph.
+
+    Raises:
+        DataError: A column, the rows, or the graph of a film is missing.
+    """
     tidy.require("atlas", films, {name: name for name in _FILMS})
     tidy.require("atlas", graphs, {name: name for name in _GRAPHS})
     known = graphs["graph"].to_list()
@@ -50,7 +62,20 @@ def atlas(
     order: Sequence[str] | None = None,
     columns: int = 5,
 ) -> Figure:
-    """Draw every film's last frame in space: a row a graph, a column an architecture."""
+    """Draw the last frame of every film in space: graphs are rows, architectures are columns.
+
+    Args:
+        films: A row for each graph, architecture and step, as
+            :func:`inweights.probes.film.render_frames` makes them, with columns ``graph`` and
+            ``architecture``.
+        graphs: A row for each graph: nodes, links, layout and eigenvalues.
+        order: Architectures in the order wanted; the others follow.
+        columns: Largest number of architectures that are shown.
+
+    Raises:
+        DataError: A column or graph is missing, or a film has another number of nodes than its
+            graph.
+    """
     check(films, graphs)
     shown = [tidy.plain(a) for a in tidy.distinct(films, "architecture", order)][:columns]
     played = set(films["graph"])

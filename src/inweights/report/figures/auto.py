@@ -1,4 +1,8 @@
-"""A drawing that chooses its axes from the columns of a table."""
+"""Draw a table with axes that are chosen from its columns.
+
+:class:`Auto` is the drawing ``auto``, which :func:`inweights.plot` uses for a table alone; it
+passes on to :class:`Lines` or :class:`Sweeps`.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -24,25 +28,32 @@ _KEYS = ("step", "replica")
 
 
 class UndeclaredError(DataError):
-    """Several columns could be drawn, and no probe says which one."""
+    """Several columns could be drawn, and no probe declares which one."""
 
 
 @drawing("auto")
 @dataclass(frozen=True, eq=False)
 class Auto:
-    """A table of a sweep: what was varied on the axis, then as lines, then as panels.
+    """Draw the table of a sweep: what was varied on the axis, then as lines, then as panels.
 
-    The columns before ``seed`` are what was varied. The axis is ``step`` where there is one, else
-    the first of them with numbers; names stand side by side. The number drawn is the one that the
-    probe declares (:func:`inweights.experiments.shows`), or the only one there is. What else tells
-    rows apart becomes lines, then panels; the rest is averaged. What is given is not chosen; the
-    other options are those of :class:`Lines`.
+    The columns before ``seed`` are what was varied. The axis is ``step`` where there is one,
+    else the first of them with numbers; names stand side by side. The number drawn is the one
+    that the probe declares (:func:`inweights.experiments.shows`), or the only one there is.
+    What else distinguishes rows becomes lines, then panels; the rest is averaged. An option
+    that is given is not chosen.
 
     Attributes:
         table: Rows of a sweep, with a column ``seed``.
-        y: Column of numbers; that of the probe's declaration if left out.
+        x: Column of the axis; chosen if None.
+        y: Column of numbers; that of the probe's declaration if None.
+        series: Column that distinguishes lines; chosen if None.
+        facet: Column that distinguishes panels; chosen if None, no panels if empty.
         where: Values that columns have in the rows that are drawn.
-        y_limits: Least and greatest value shown; for a share, by its name, 0 and 1.
+        labels: Text for a value of ``series`` or ``facet``, by the value as text.
+        x_label: Text of the axis; by default that of the declaration, or the column's name.
+        y_label: Text of the axis; by default that of the declaration, or the column's name.
+        y_limits: Least and greatest value shown; by default 0 and 1 for a share.
+        x_log: Whether the axis is logarithmic; by default if its values span a factor of 30.
     """
 
     table: pl.DataFrame
@@ -59,6 +70,11 @@ class Auto:
     x_log: bool | None = None
 
     def draw(self) -> Figure:
+        """Return the figure.
+
+        Raises:
+            DataError: A column is missing, or several could be drawn and none is declared.
+        """
         table = self._rows()
         shown = shown_in(table.columns[table.columns.index(tidy.SEED) + 1 :])
         y = self.y or (shown.value if shown else _only_number(table))

@@ -1,4 +1,9 @@
-"""Draw a figure of a recipe from the tables of its run."""
+"""Draw a figure of a recipe, or any table, with a registered drawing.
+
+:func:`draw` makes the pictures of a run, :func:`draw_for_phone` their narrow form, and
+:func:`plot` is the public function for tables of a user. Importing this module registers all
+drawings.
+"""
 
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -22,7 +27,11 @@ __all__ = ["DRAWINGS", "draw", "draw_for_phone", "drawing", "plot"]
 
 
 def draw(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture:
-    """Return the picture of ``figure``: a kind, the names of its tables in ``tables``, options.
+    """Return the picture of a figure: a kind of drawing, the names of its tables, and options.
+
+    Args:
+        figure: What to draw.
+        tables: All tables of the run by name.
 
     Raises:
         ConfigError: No drawing has the figure's kind, or an option does not fit it.
@@ -54,13 +63,17 @@ def _message(text: str) -> Picture:
 
 
 def draw_for_phone(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Picture | None:
-    """Return the picture as a narrow window shows it: panels below each other, type of one size.
+    """Return the picture for a narrow window: panels below each other, text of the same size.
 
-    The drawings of the library lay themselves out for it. Another one, of a width of its own, is
-    made as narrow as it has to be if its panels stand in one column.
+    The drawings of the library lay themselves out for it. A drawing with a fixed width is made
+    narrow if its panels stand in one column.
+
+    Args:
+        figure: What to draw.
+        tables: All tables of the run by name.
 
     Returns:
-        The picture; ``None`` where it cannot be made narrow.
+        The picture; ``None`` if it cannot be made narrow.
 
     Raises:
         ConfigError: As :func:`draw`.
@@ -80,15 +93,19 @@ def draw_for_phone(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> Pictur
 
 
 def plot(kind: Any, *tables: Any, axes: Axes | None = None, **options: Any) -> Picture:
-    """Draw any table, with the drawings of recipes: ``plot(table)``, or ``plot("lines", table)``.
+    """Draw any table with one of the drawings: ``plot(table)``, or ``plot("lines", table)``.
 
     Args:
-        kind: Name of a drawing, such as ``lines`` or ``heatmaps``; left out, it is ``auto``, which
-            chooses by the columns.
+        kind: Name of a drawing, such as ``lines`` or ``heatmaps``; if it is left out,
+            ``auto``, which chooses axes by the columns.
         tables: What it draws: frames of polars or pandas, as a sweep or a probe returns them.
             Replicates are told apart by a column ``seed`` or ``replica``.
-        axes: Axes of one's own that ``lines`` are drawn into; they keep their frame and limits.
+        *tables: What it draws: frames of polars or pandas, as a sweep or a probe returns them.
+            Replicates are distinguished by a column ``seed`` or ``replica``.
+        axes: Axes of a figure of your own that ``lines`` are drawn into; they keep their frame
+            and limits.
         options: Options of the drawing.
+        **options: Options of the drawing.
 
     Returns:
         The figure; with ``axes`` the one that they belong to.

@@ -1,4 +1,7 @@
-"""Small multiples of matrices on one colour scale, laid out by the size of a cell."""
+"""Draw several matrices on one colour scale, laid out by the size of a cell.
+
+:class:`Heatmaps` is registered as the drawing ``heatmaps``.
+"""
 
 import math
 from collections.abc import Sequence
@@ -23,17 +26,22 @@ _GAP = 0.16  # inches between panels
 @drawing("heatmaps")
 @dataclass(frozen=True, eq=False)
 class Heatmaps:
-    """One matrix for each ``panel``; all share a colour scale that is white at zero.
+    """Draw one matrix for each value of ``panel``, on one colour scale that is white at zero.
 
     Attributes:
-        table: Long rows, one a cell: its labels, its value and the matrix that it belongs to; rows
-            of several seeds are averaged.
-        box: Boolean column; its cells carry a red box, such as the greatest of a row.
-        row_group: Column with the group of the row, as ``column_group`` with that of the
-            column; runs of one group are set apart and named.
-        value_label: Text of the colour bar; the column's name if left out.
-        limit: Greatest size on the colour scale; the greatest in the table if left out.
-        columns: Panels side by side, at most; fewer where their cells would get too small.
+        table: Long rows, one for each cell: its labels, its value and the matrix that it
+            belongs to; rows of several seeds are averaged.
+        row: Column with the label of the row.
+        column: Column with the label of the matrix's column.
+        value: Column with the number.
+        panel: Column that distinguishes matrices; one matrix if None.
+        box: Boolean column; its cells are drawn with a red box, such as the greatest of a row.
+        row_group: Column with the group of the row; runs of one group are separated and named.
+        column_group: Column with the group of the matrix's column.
+        order: Values of ``panel`` in the order wanted; the others follow.
+        value_label: Text of the colour bar; by default the column's name.
+        limit: Largest absolute value on the colour scale; by default the largest in the table.
+        columns: Largest number of panels side by side; fewer where cells would get too small.
     """
 
     table: pl.DataFrame
@@ -56,6 +64,7 @@ class Heatmaps:
         tidy.require("heatmaps", self.table, used, numbers=("value",))
 
     def draw(self) -> Figure:
+        """Return the figure."""
         parts = tidy.panels(self.table, self.panel, self.order)
         titles = ["" if self.panel is None else tidy.plain(name) for name, _ in parts]
         drawn = [

@@ -1,4 +1,8 @@
-"""Lines over an axis: mean over replicates, 95% band, every single replicate behind it."""
+"""Draw lines over an axis: mean over seeds, 95% band, every single seed behind it.
+
+:class:`Lines` is the drawing ``lines``; :class:`Panel` is one panel of it, which
+:func:`inweights.plot` draws into a user's own axes.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -25,7 +29,22 @@ _REACH = 0.012  # of the whole axis, at most
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """One panel of :class:`Lines`; the fields are described there."""
+    """One panel of :class:`Lines`.
+
+    Attributes:
+        table: Long rows with a column ``seed`` and those named below.
+        x: Column of the axis, with numbers.
+        y: Column of numbers; what is not finite is left out.
+        series: Column that distinguishes lines; one line if None.
+        reference: ``{"column": "chance", "label": "1/C"}``, drawn as a dashed grey line.
+        labels: Text for a value of ``series``, by the value as text.
+        x_label: Text of the axis; the column's name if None.
+        y_label: Text of the axis; the column's name if None.
+        x_log: Whether ``x`` is drawn on a logarithmic axis.
+        order: Values of ``series`` in the order wanted; the others follow.
+        x_limits: Least and greatest position shown.
+        y_limits: Least and greatest value shown; intervals are cut to them.
+    """
 
     table: pl.DataFrame
     _: KW_ONLY
@@ -48,12 +67,12 @@ class Panel:
 
     @property
     def named(self) -> dict[str, str]:
-        """The column of the reference, and its label."""
+        """Column and label of the reference line; empty if there is none."""
         return dict(self.reference or {})
 
     @cached_property
     def names(self) -> dict[str, Any]:
-        """Value of each series by its name; one line is called as what it shows."""
+        """Value of each series by its name; a single line has the name of its column."""
         if self.series is None:
             return {self.y: None}
         return {tidy.plain(v): v for v in tidy.distinct(self._apart[0], self.series, self.order)}
@@ -63,7 +82,11 @@ class Panel:
         return tidy.controls_apart(self.table, self.x, self.series)
 
     def into(self, axes: Axes) -> Figure:
-        """Draw it into axes of one's own, whose frame and limits stay; return their figure."""
+        """Draw the lines into given axes, whose frame and limits stay, and return their figure.
+
+        Args:
+            axes: Axes of a figure of the caller's own.
+        """
         self._lines(axes, self.table)
         axes.set_xlabel(self.x_label or self.x)
         axes.set_ylabel(self.y_label or self.y)
@@ -109,17 +132,20 @@ class Panel:
 @drawing("lines")
 @dataclass(frozen=True, eq=False)
 class Lines(Panel):
-    """``y`` against ``x``, one line for each ``series``, one panel for each ``facet``.
+    """Draw ``y`` against ``x``: one line for each ``series``, one panel for each ``facet``.
 
     A line is the mean over the seeds, the band its 95% interval where there are five seeds or
-    more, a faint dot a single seed. On an axis of few positions the series stand slightly apart, so
-    that equal ones are all seen. Controls (a column ``control``) are grey bands.
+    more, a faint dot a single seed. On an axis of few positions the series stand slightly
+    apart, so that equal ones are all seen. Controls (a column ``control``) are grey bands. The
+    other options are those of :class:`Panel`.
 
     Attributes:
+        facet: Column that distinguishes panels, which share the axis of ``y``; one panel if
+            None.
+        columns: Largest number of panels side by side.
         table: Long rows with a column ``seed`` and those named below.
         y: Column of numbers; what is not finite is left out.
-        series: Column that tells the lines apart; one line if left out.
-        facet: Column that tells the panels apart; they share the axis of ``y``.
+        series: Column that distinguishes lines; one line if None.
         reference: ``{"column": "chance", "label": "1/C"}``, drawn as a dashed grey line.
         labels: Text for a value of ``series`` or ``facet``, by the value as text.
         x_label: Text of the axis; the column's name if left out.
@@ -128,6 +154,7 @@ class Lines(Panel):
         y_limits: Least and greatest value shown; intervals are cut to them.
         x_log: Whether ``x`` is drawn on a logarithmic axis.
         order: Values of ``series`` and ``facet`` in the order wanted; the others follow.
+        x: Column of the axis, with numbers.
     """
 
     _: KW_ONLY
@@ -140,6 +167,7 @@ class Lines(Panel):
         tidy.refuse_mixed("lines", self.table, self.y, self.series, self.facet, along=self.x)
 
     def draw(self) -> Figure:
+        """Return the figure."""
         parts = tidy.panels(self.table, self.facet, self.order)
         with style.context():
             down, across = style.grid_shape(len(parts), self.columns)

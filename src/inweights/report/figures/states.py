@@ -1,4 +1,8 @@
-"""Projected hidden states: a hue for each sample, light to dark through the layers."""
+"""Draw projected hidden states: a hue for each sample, light to dark through the layers.
+
+:class:`States` is the drawing ``states``; :func:`cloud` and :func:`legend` are also used by
+``through_time``.
+"""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -23,21 +27,27 @@ _NEUTRAL = "#6b7280"
 @drawing("states")
 @dataclass(frozen=True, eq=False)
 class States:
-    """Hidden states in the plane, one panel for each ``panel``.
+    """Draw hidden states in the plane, one panel for each value of ``panel``.
 
-    A sample has a hue (the ninth the first one's again), which darkens from the first layer to the
-    last; the states of one sample and kind are joined through the layers. The axes have no unit and
-    no ticks.
+    A sample has a hue (the ninth has that of the first), which darkens from the first layer to
+    the last; the states of one sample and kind are joined through the layers. The axes have no
+    unit and no ticks.
 
     Attributes:
-        table: One row a state; ``x`` and ``y`` are the coordinates of the projection.
-        layer: Integer column, 0 the shallowest.
+        table: A row for each state.
+        x: Column with the first coordinate of the projection.
+        y: Column with the second coordinate.
+        layer: Integer column; the lowest number is the layer nearest to the input.
         pair: Column with the sample.
-        kind: Column with what the state is of.
-        kinds: Values of ``kind`` drawn as star (the bridge), circle (the first hop), square, ….
-        kind_labels: Text for each of ``kinds``; the values themselves if left out.
+        kind: Column with the kind of the state, such as bridge or first hop.
+        panel: Column that distinguishes panels; one panel if None.
+        kinds: Values of ``kind`` to draw, as star, circle, square, triangle and diamond; all
+            if None.
+        kind_labels: Text for each of ``kinds``; by default the values themselves.
         note: Column with a short text for the panel, such as ``trustworthiness 0.93``.
         text: Column with a name that is written beside each state.
+        order: Values of ``panel`` in the order wanted; the others follow.
+        columns: Largest number of panels side by side.
     """
 
     table: pl.DataFrame
@@ -67,6 +77,7 @@ class States:
         return [tidy.plain(kind) for kind in tidy.distinct(self.table, self.kind)]
 
     def draw(self) -> Figure:
+        """Return the figure."""
         parts = tidy.panels(self.table, self.panel, self.order)
         notes = [tidy.plain(rows[self.note][0]) if self.note else "" for _, rows in parts]
         lines = [line for one in notes for line in one.split("\n")]
@@ -105,7 +116,16 @@ def cloud(
     layers: Sequence[int],
     kinds: Sequence[str],
 ) -> None:
-    """Draw the states of one panel."""
+    """Draw the states of one panel.
+
+    Args:
+        axes: The panel.
+        rows: A row for each state.
+        named: Columns with the coordinates, the layer, the sample and the kind.
+        pairs: All samples, in the order of their hues.
+        layers: All layers, in order.
+        kinds: Kinds of states, in the order of their markers.
+    """
     x, y, layer, pair, kind = named
     for place, sample in enumerate(pairs):
         hue = style.CYCLE[place % len(style.CYCLE)].color
@@ -133,12 +153,23 @@ def cloud(
 
 
 def depth_of(layer: int, layers: Sequence[int]) -> float:
-    """Return where a layer lies between the first, 0, and the last, 1; 0.6 where it is alone."""
+    """Return where a layer lies between the first (0) and the last (1); .6 if there is only one.
+
+    Args:
+        layer: The layer.
+        layers: All layers, in order.
+    """
     return 0.6 if len(layers) < 2 else (layer - layers[0]) / (layers[-1] - layers[0])
 
 
 def legend(figure: Figure | SubFigure, kinds: Sequence[str], layers: Sequence[int]) -> None:
-    """Name the markers, and show light to dark from the first to the last layer."""
+    """Add a legend of the markers, and of light to dark from the first to the last layer.
+
+    Args:
+        figure: The figure.
+        kinds: Labels of the kinds, in the order of their markers.
+        layers: All layers, in order.
+    """
     point = partial(Line2D, [], [], linestyle="none")
     edged = partial(point, color=_NEUTRAL, markeredgecolor="white", markeredgewidth=0.4)
     handles = [

@@ -1,4 +1,7 @@
-"""One-at-a-time sweeps: a panel for each setting, its values side by side, error bars."""
+"""Draw one-at-a-time sweeps: a panel for each setting, its values side by side, error bars.
+
+:class:`Sweeps` is registered as the drawing ``sweeps``.
+"""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -21,20 +24,25 @@ _DODGE = 0.16  # of the distance between two values
 @drawing("sweeps")
 @dataclass(frozen=True, eq=False)
 class Sweeps:
-    """``y`` for the values of every swept setting, one panel a setting.
+    """Draw ``y`` for the values of every varied setting, one panel for each setting.
 
-    A mark is the mean over the seeds, its bar the 95% interval; below five seeds the single seeds
-    are dots. Lines join values that are numbers; between names there is nothing to join. Controls
-    (a column ``control``) are grey bands. Options not described are those of ``lines``.
+    A mark is the mean over the seeds, its bar the 95% interval; below five seeds the single
+    seeds are dots. Lines join values that are numbers, not names. Controls (a column
+    ``control``) are grey bands.
 
     Attributes:
         table: Long rows with a column ``seed`` and those named below.
-        axis: Column with the name of the swept setting, such as depth or width.
-        value: Column with its value; drawn evenly spaced in order of first appearance.
+        axis: Column with the name of the varied setting, such as depth or width.
+        value: Column with its value; values are evenly spaced in order of first appearance.
+        y: Column of numbers; what is not finite is left out.
+        series: Column that distinguishes marks; one series if None.
         baseline: The value of each setting that the other panels keep; its tick is bold.
         labels: Text for a value of ``axis``, ``value`` or ``series``, by the value as text.
         y_label: Text of the shared axis; the column's name if left out.
-        y_linear: Beyond this size the shared axis is logarithmic, on both sides of 0.
+        y_limits: Least and greatest value shown; intervals are cut to them.
+        y_linear: Size beyond which the axis of ``y`` is logarithmic, on both sides of 0; None
+            for a linear axis.
+        columns: Largest number of panels side by side.
         order: Values of ``axis`` and ``series`` in the order wanted; the others follow.
     """
 
@@ -59,6 +67,7 @@ class Sweeps:
 
     @property
     def names(self) -> list[str]:
+        """Names of the series; the column's name if there is only one."""
         if self.series is None:
             return [self.y]
         own, _ = tidy.controls_apart(self.table, self.axis, self.value, self.series)
@@ -66,9 +75,11 @@ class Sweeps:
 
     @property
     def controls(self) -> list[str]:
+        """Names of the controls."""
         return [*tidy.controls_apart(self.table, self.axis, self.value, self.series)[1]]
 
     def draw(self) -> Figure:
+        """Return the figure."""
         parts = tidy.panels(self.table, self.axis, self.order)
         down, across = style.grid_shape(len(parts), self.columns)
         with style.context():

@@ -1,4 +1,8 @@
-"""Learning over time: curves over steps, and states of the model at some steps."""
+"""Draw learning over time: curves over steps, and states of the model at some steps.
+
+:class:`ThroughTime` is the drawing ``through_time``; the player of ``report.living.player``
+shows all steps.
+"""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -19,20 +23,28 @@ from inweights.report.figures.states import cloud, legend
 @drawing("through_time")
 @dataclass(frozen=True, eq=False)
 class ThroughTime:
-    """Three tables of one training: the curves, and at two steps the matrix and projected states.
+    """Draw one training: its curves, and at some steps a matrix and projected states.
 
-    On the page the same options make a player: a slider over the steps moves all three. The groups
-    are columns of ``matrices``, as in ``heatmaps``; ``matrix_label`` names the colour bar.
+    On the page of a run the same options make a player: a slider over the steps moves all
+    three.
 
     Attributes:
         curves: Long rows ``(seed, series, step, value)``; the mean and its 95% band are drawn.
         matrices: Rows ``(step, row, column, value)`` of one seed.
-        states: Rows ``(step, x, y, pair, kind)`` and a layer of one seed, the steps already
-            aligned; ``pair`` is the sample, ``kind`` what the state is of.
+        states: Rows ``(step, x, y, pair, kind)`` and a layer of one seed, the projections of
+            all steps already aligned; ``pair`` is the sample, ``kind`` the kind of state.
+        row_group: Column of ``matrices`` with the group of the row; None for no groups.
+        column_group: Column of ``matrices`` with the group of the column; None for no groups.
         layer: Column of ``states`` with the layer, an integer.
-        kinds: Values of ``kind`` drawn as star, circle, square, ….
-        moments: The steps shown, each among those of ``matrices`` and ``states``; the first and the
-            last if left out. The player has them all, and begins at the last of these.
+        kinds: Values of ``kind`` to draw, as star, circle, square, triangle and diamond; all
+            if None.
+        kind_labels: Text for each of ``kinds``; by default the values themselves.
+        moments: The steps shown, each among those of ``matrices`` and ``states``; by default
+            the first and the last. The player has all steps, and begins at the last of these.
+        y_label: Text of the axis of the curves.
+        y_limits: Least and greatest value of the curves; None for what they need.
+        matrix_label: Text of the colour bar.
+        step_log: Whether the axis of steps is logarithmic.
     """
 
     curves: pl.DataFrame
@@ -90,13 +102,16 @@ class ThroughTime:
 
     @property
     def legend(self) -> list[str]:
+        """Labels of the kinds of states, in the order of their markers."""
         return list(self.kind_labels or self.shown)
 
     @property
     def layers(self) -> list[int]:
+        """Numbers of the layers, in order."""
         return [int(layer) for layer in self.states[self.layer].unique().sort()]
 
     def matrix(self, step: int) -> Matrix:
+        """Return the matrix at one step."""
         return matrix_of(
             self.matrices.filter(step=step),
             "row",
@@ -107,6 +122,7 @@ class ThroughTime:
         )
 
     def draw(self) -> Figure:
+        """Return the figure."""
         with style.context():
             figure = style.blank(style.FULL_WIDTH + 0.6, 4.4)
             left, right = figure.subfigures(1, 2, squeeze=False, width_ratios=(1.0, 1.35))[0]

@@ -1,1 +1,1 @@
-"""Figures that move: the atlas, the explorer and the player of a training."""
+"""Interactive pages: the atlas, training in the browser, and the player of a training."""

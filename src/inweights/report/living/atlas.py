@@ -1,8 +1,9 @@
-"""The atlas: an interactive page of how architectures store graphs.
+"""Build the atlas: an interactive page of how architectures store graphs.
 
-One page, one file, no network: the embedding in space with the graph's edges, the cosine of every
-pair, the energy by eigenspace, recall and Spearman over steps, all at the slider's step. Its
-pictures come from :func:`inweights.probes.film.render_frames`.
+:func:`page` takes the films that :func:`inweights.probes.film.render_frames` makes;
+:func:`whole` takes the tables of a run. The page is one file without network access: the
+embedding in space with the graph's edges, the cosine of every pair, the energy by eigenspace,
+recall and Spearman correlation over steps, all at the slider's step.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,9 +40,9 @@ def page(
             :func:`inweights.probes.film.render_frames` returned.
         worlds: The world of every graph, by the same names.
         title: Heading of the page.
-        summary: A sentence below it; what stands between backticks is set as code.
+        summary: A sentence below it; words between backticks are set as code.
         order: Architectures in the order wanted; the others follow.
-        numbers: A table that stands below the pictures.
+        numbers: A table below the pictures; None for none.
         unit: What a frame is one of, such as ``layer``.
 
     Raises:
@@ -90,9 +91,16 @@ def whole(
     numbers: pl.DataFrame | None = None,
     unit: str = "step",
 ) -> str:
-    """Return the page of tables, such as those of a run of ``geometric-memory/fig1``.
+    """Return the page of an atlas from tables, such as those of a run of ``geometric-memory/fig1``.
 
-    The tables are those of the drawing ``atlas``, the other arguments those of :func:`page`.
+    Args:
+        films: A row for each graph, architecture and step.
+        graphs: A row for each graph.
+        title: Heading of the page.
+        summary: A sentence below it; words between backticks are set as code.
+        order: Architectures in the order wanted; the others follow.
+        numbers: A table below the pictures; None for none.
+        unit: What a frame is one of, such as ``layer``.
 
     Raises:
         DataError: A film does not fit its graph, or the page would be too large.
@@ -117,6 +125,17 @@ def fragment(
     order: Sequence[str] | None = None,
     columns: int = 5,
 ) -> str:
-    """Return the atlas for a page of a run; the arguments are those of the drawing ``atlas``."""
+    """Return the atlas as a part of a run's page.
+
+    Args:
+        films: A row for each graph, architecture and step.
+        graphs: A row for each graph.
+        name: Id of the figure on its page.
+        order: Architectures in the order wanted; the others follow.
+        columns: Not used here; the still drawing has it.
+
+    Raises:
+        DataError: A film does not fit its graph, or the page would be too large.
+    """
     del columns
     return build_fragment(build_content(films, graphs, order), name)

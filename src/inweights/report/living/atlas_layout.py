@@ -1,6 +1,7 @@
-"""The atlas's content as compact JSON, and its markup; ``assets/atlas*.js`` bring it to life.
+"""Write the content of an atlas as compact JSON, and its markup, for ``assets/atlas*.js``.
 
-Shapes: ``K`` frames, ``N`` nodes, ``G`` eigenspaces.
+:func:`build_content` packs films and graphs, :func:`build_fragment` makes the part of the
+page. Shapes: ``K`` frames, ``N`` nodes, ``G`` eigenspaces.
 """
 
 import base64
@@ -30,9 +31,15 @@ _OF_LARGE = (
 
 
 def pack(values: NDArray[np.floating[Any]]) -> dict[str, Any]:
-    """Return numbers as 16-bit integers times a scale, base64: 2.7 characters each.
+    """Return numbers as 16-bit integers times a scale, encoded in base64: 2.7 characters each.
 
-    The error is at most half a scale, which is the largest absolute value over 32,767.
+    The error is at most half of the scale, which is the largest absolute value over 32,767.
+
+    Args:
+        values: An array of any shape; it is flattened.
+
+    Raises:
+        DataError: A number is not finite.
     """
     flat = np.asarray(values, dtype=np.float64).ravel()
     if not np.isfinite(flat).all():
@@ -45,7 +52,17 @@ def pack(values: NDArray[np.floating[Any]]) -> dict[str, Any]:
 def build_content(
     films: pl.DataFrame, graphs: pl.DataFrame, order: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """Return all that the page plays, as plain values for JSON."""
+    """Return everything that the page plays, as plain values for JSON.
+
+    Args:
+        films: A row for each graph, architecture and step.
+        graphs: A row for each graph.
+        order: Architectures in the order wanted; the others follow.
+
+    Raises:
+        DataError: A film does not fit its graph, has numbers that are not finite, or all are
+            too large.
+    """
     check(films, graphs)
     architectures = [tidy.plain(a) for a in tidy.distinct(films, "architecture", order)]
     played = set(films["graph"])
@@ -111,7 +128,12 @@ def _short(value: float | None) -> float | None:
 
 
 def build_fragment(content: Mapping[str, Any], name: str) -> str:
-    """Return the markup of an atlas with its data, style and script: needs nothing else."""
+    """Return the markup of an atlas with its data, style and scripts; it needs nothing else.
+
+    Args:
+        content: What :func:`build_content` returned.
+        name: Id of the figure on its page.
+    """
     icon = tag("svg", viewBox="-1.1 -1.1 2.2 2.2", aria_hidden="true")
     canvas = tag("canvas", aria_hidden="true")
     large = any("all" in graph for graph in content["graphs"])

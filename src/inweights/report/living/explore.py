@@ -1,9 +1,10 @@
-"""Living pictures: pages on which a model learns under the reader's hand, without a server.
+"""Build pages on which a small model learns in the browser, without a server.
 
-``geometry``: draw a graph, train Node2Vec or TinyNN on its edges, watch where its nodes come to lie
-(Geometric Memory, Figures 1 and 7). ``bridge``: Emb-MLP on a two-hop world, identities switched on
-and off while it trains (Identity Bridge, Figures 2 and 3). The arithmetic in ``explore_learn.js``
-is this library's, in double precision; a test holds the two together over 200 steps.
+``geometry``: draw a graph, train Node2Vec or TinyNN on its edges, watch where its nodes come
+to lie (Geometric Memory, Figures 1 and 7). ``bridge``: Emb-MLP on a two-hop world, identities
+switched on and off while it trains (Identity Bridge, Figures 2 and 3). The arithmetic in
+``explore_learn.js`` is this library's, in double precision; a test compares the two over 200
+steps.
 """
 
 from pathlib import Path
@@ -24,7 +25,15 @@ _SCRIPTS = ("atlas_scene.js", "atlas_panels.js", "explore_learn.js", "explore_gr
 
 
 def explore_page(which: Exploration = "geometry", *, seed: int = 0) -> str:
-    """Return a living picture as one HTML file that opens offline."""
+    """Return an interactive page that trains a small model, as one HTML file that opens offline.
+
+    Args:
+        which: ``geometry`` (embeddings of a graph) or ``bridge`` (two-hop facts).
+        seed: Seed of the initial parameters.
+
+    Raises:
+        ConfigError: There is no such page.
+    """
     check_names("living picture", [which], EXPLORATIONS)
     title, summary = _ABOUT[which]["title"], _ABOUT[which]["summary"]
     content = {"palettes": {name: list(stops) for name, stops in PALETTES.items()}, "seed": seed}

@@ -1,4 +1,7 @@
-"""The player of ``through_time``: ``player.js`` joins traces and what changes at every step."""
+"""Build the player of ``through_time``: traces, and their changes at every step, for ``player.js``.
+
+It is registered as the interactive form of the drawing; ``player_layout`` has axes and titles.
+"""
 
 import html
 import math
@@ -25,7 +28,16 @@ _SYMBOLS = ("star", "circle", "square", "triangle-up", "diamond")
 
 @twin("through_time")
 def through_time(*tables: pl.DataFrame, name: str, **options: Any) -> str:
-    """Return the player; the arguments are those of the drawing, and ``name`` its id."""
+    """Return the player as markup.
+
+    Args:
+        *tables: Curves, matrices and states, as for the drawing :class:`ThroughTime`.
+        name: Id of the figure on its page.
+        **options: Options of the drawing.
+
+    Raises:
+        DataError: A table or column is missing, or tables have no common step.
+    """
     film = ThroughTime(*tables, **options)
     steps = film.steps
     drawn = {*steps, *film.curves["step"].to_list()}

@@ -1,6 +1,6 @@
 """Axes, titles and group names of the player; ``assets/player.js`` places them by the width.
 
-How the axes look stands in ``assets/player.json``.
+:func:`build_layout` fills the layout of ``assets/player.json`` for one :class:`ThroughTime`.
 """
 
 import html
@@ -18,7 +18,7 @@ _LEGIBLE = 30  # rows or columns whose names are shown, at most
 
 
 def words(text: str) -> str:
-    """Return a text that plotly shows as it is; plotly reads some tags.
+    """Return a text that plotly shows literally; plotly reads some tags.
 
     Example:
         >>> words("a < b")
@@ -28,9 +28,13 @@ def words(text: str) -> str:
 
 
 def build_layout(film: ThroughTime, matrix: Matrix) -> dict[str, Any]:
-    """Return the layout of curves, matrix and states, without their places on the page.
+    """Return plotly's layout of curves, matrix and states, without their places on the page.
 
-    The axes hold still: those of the states hold all of them, at all steps.
+    The axes do not move: those of the states cover all steps.
+
+    Args:
+        film: The drawing with its tables.
+        matrix: The matrix at one step, whose labels all steps share.
     """
     first, last = film.layers[0], film.layers[-1]
     depth = "" if first == last else f"; light to dark: layer {first} to {last}"

@@ -1,1 +1,1 @@
-"""Whole pages and what is saved of them."""
+"""Whole pages (runs, audits, predictions) and files that are exported from a run."""

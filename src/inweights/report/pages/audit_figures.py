@@ -1,4 +1,4 @@
-"""The pictures of an audit: what becomes of the questions, and how relations chain."""
+"""The figures of an audit's page: predicted outcome of the questions, and chains of relations."""
 
 import numpy as np
 import polars as pl
@@ -14,7 +14,13 @@ _NAME = 22
 
 
 def outlook_figure(outlook: pl.DataFrame) -> Figure:
-    """Draw how many questions of each pair of relations follow, tie and fail, as stacked bars."""
+    """Draw how many questions of each pair of relations are answered, tied and missed.
+
+    Without a prediction the bars show the best accuracy that is possible without attention.
+
+    Args:
+        outlook: Table of :func:`inweights.audit.outlook`; the first 14 pairs are drawn.
+    """
     rows = outlook.head(PAIRS).reverse()
     narrow = style.full_width() < style.FULL_WIDTH
     between, high = (",\n", 0.42) if narrow else (", ", 0.32)
@@ -61,7 +67,12 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
 
 
 def chains_figure(compositions: pl.DataFrame) -> Figure:
-    """Draw the fact graph by relation: how many chains lead from one into another."""
+    """Draw a matrix of how many chains lead from one relation into another.
+
+    Args:
+        compositions: Table ``compositions`` of :class:`inweights.audit.Audit`; the relations
+            with most chains are drawn.
+    """
     size = compositions.group_by(relation="first").agg(pl.col("chains").sum())
     other = compositions.group_by(relation="second").agg(pl.col("chains").sum())
     total = pl.concat([size, other]).group_by("relation").agg(pl.col("chains").sum())

@@ -1,4 +1,7 @@
-"""The page of an audit: one HTML file that opens offline, the answer first."""
+"""The page of an audit: one HTML file that opens offline, the answer first.
+
+:func:`build_audit_page` is what ``inweights audit --page`` writes.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -22,7 +25,12 @@ _LEVELS = {"act": "To do", "good": "Good", "note": "To know"}
 
 
 def build_audit_page(made: Audit, name: str) -> str:
-    """Return the page as HTML; the same audit gives the same bytes except for its time."""
+    """Return the page of an audit as HTML; equal audits give equal pages.
+
+    Args:
+        made: The audit.
+        name: Name of the facts, the heading of the page.
+    """
     found = outlook(made)
     items = (
         finding(_LEVELS[f.level], f.level, f.title, tag("p", prose(f.text))) for f in findings(made)

@@ -1,4 +1,7 @@
-"""The section of the page with every setting beside what the paper and its code state."""
+"""The section of a page with every setting beside what the paper and its code state.
+
+:func:`differences_section` is one of the sections of :func:`~inweights.report.build_page`.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,11 +15,11 @@ from inweights.support.progress import plural
 
 
 def differences_section(rows: Sequence[DifferenceRow], protocol: PaperProtocol | None) -> str:
-    """Return what is ours and what is smaller, each with what is stated; the rest folded.
+    """Return the settings that differ from the paper, each with what is stated; the others folded.
 
     Args:
-        rows: Those of :func:`~inweights.experiments.grammar.differences.table_of`.
-        protocol: What the paper states; nothing is shown without one.
+        rows: Rows of :func:`~inweights.experiments.grammar.differences.table_of`.
+        protocol: What the paper states; without one nothing is shown.
     """
     if protocol is None or not rows:
         return ""
@@ -37,7 +40,7 @@ def differences_section(rows: Sequence[DifferenceRow], protocol: PaperProtocol |
 
 
 def in_numbers(rows: Sequence[DifferenceRow]) -> str:
-    """Return how many settings are whose, in words."""
+    """Return how many settings are as in the paper, in its code, smaller or ours, in words."""
     counted = Counter(row.whose for row in rows)
     parts = [f"{counted[whose]} {said}" for whose, said in WHOSE.items() if counted[whose]]
     return f"{plural(len(rows), 'setting')}: {', '.join(parts)}"

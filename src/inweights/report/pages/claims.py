@@ -1,4 +1,8 @@
-"""The verdict of the page: a headline, and a row for each claim with its interval and target."""
+"""The verdicts of a page: a headline, and a row for each claim with its interval and target.
+
+:func:`claims_section` is one of the sections of :func:`~inweights.report.build_page`;
+:func:`headline` is also printed by the command line.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -27,7 +31,7 @@ _WIDE, _HIGH, _EDGE = 230.0, 40.0, 8.0
 
 
 def headline(claims: Sequence[ClaimResult]) -> str:
-    """Return the verdict on all claims in words."""
+    """Return the verdict on all claims in one phrase, such as ``3 of 4 claims reproduced``."""
     counted = [claim for claim in claims if not claim.check]
     if not counted:
         good = sum(claim.verdict == "reproduced" for claim in claims)
@@ -42,7 +46,7 @@ def headline(claims: Sequence[ClaimResult]) -> str:
 
 
 def claims_section(claims: Sequence[ClaimResult]) -> str:
-    """Return the headline, the tally and the rows; nothing without any."""
+    """Return the section with headline, counts and a row for each claim; empty without claims."""
     if not claims:
         return ""
     tally = Counter(claim.verdict for claim in claims if not claim.check)
@@ -74,7 +78,12 @@ def claims_section(claims: Sequence[ClaimResult]) -> str:
 
 
 def claim_row(place: int, claim: ClaimResult) -> str:
-    """Return the row of one claim."""
+    """Return the row of one claim.
+
+    Args:
+        place: Number of the row on the page, from 0.
+        claim: The judged claim.
+    """
     name = _CLASS[claim.verdict]
     source = "our own claim" if claim.source == "ours" else claim.source
     if claim.id.startswith(f"{source}/"):
@@ -121,7 +130,11 @@ def _facts(claim: ClaimResult) -> str:
 
 
 def interval_bar(claim: ClaimResult) -> str:
-    """Return the interval of a claim against the band of its target, as an SVG element."""
+    """Return the interval of a claim beside the range of its target, as an SVG element.
+
+    Args:
+        claim: The judged claim; the result is empty if nothing was measured.
+    """
     least, most = claim.target.least, claim.target.most
     printed = printed_number(claim.published)
     marks = [claim.measured, claim.low, claim.high, least, most, printed]

@@ -1,4 +1,7 @@
-"""What a paper needs of a run: figures as PDF, its claims as a LaTeX table or CSV, its tables."""
+"""Export a run for a paper: figures as PDF, claims as a LaTeX table or CSV, tables as CSV.
+
+:func:`write_export` is what ``inweights export`` calls.
+"""
 
 import io
 import unicodedata
@@ -38,7 +41,22 @@ def write_export(
     csv: bool = False,
     raw: bool = False,
 ) -> list[Path]:
-    """Write files of a run, and return their paths."""
+    """Write the parts of a finished run that a paper needs, and return the paths of the files.
+
+    Args:
+        outcome: The run.
+        folder: Folder to write into.
+        pdf: Whether to write ``<figure>.pdf`` for each figure.
+        latex: Whether to write ``claims.tex``.
+        csv: Whether to write ``claims.csv`` and ``<table>.csv`` for each table.
+        raw: Whether texts in CSV are written as they are, also those that a spreadsheet would
+            run.
+
+    Raises:
+        ConfigError: Only claims are wanted and there are none, or only figures and there are
+            none.
+        WriteError: A file cannot be written.
+    """
     if latex and not outcome.claims and not (pdf or csv):
         raise ConfigError(f"{outcome.recipe.name} states no claims, so that --latex has no rows")
     if pdf and not outcome.recipe.figures and not (latex or csv):
@@ -67,7 +85,7 @@ def write_export(
 
 
 def claims_latex(outcome: Outcome) -> str:
-    r"""Return the claims of a run as a table for ``booktabs``."""
+    r"""Return the claims of a run as a LaTeX table, for the package ``booktabs``."""
     rows = []
     for claim in outcome.claims:
         cells = (claim.text, claim.target.text, *_numbers(claim), claim.verdict)
@@ -91,7 +109,12 @@ def claims_latex(outcome: Outcome) -> str:
 
 
 def claims_csv(claims: Sequence[ClaimResult], *, raw: bool = False) -> str:
-    """Return claims as CSV, a row each."""
+    """Return claims as CSV, one row for each.
+
+    Args:
+        claims: The judged claims.
+        raw: Whether texts are written as they are, also those that a spreadsheet would run.
+    """
     named = {"claim": "text", "seeds": "replicates", "least": "target.least", "most": "target.most"}
     rows = [
         {name: attrgetter(named.get(name, name))(claim) for name in _CSV.split()}

@@ -1,4 +1,7 @@
-"""The layout of a page about users' facts: summary, findings, tables."""
+"""The layout of pages about a user's facts: answer, findings, tables.
+
+Audit and prediction pages are made by :func:`facts_page`.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -18,7 +21,16 @@ def facts_page(
     answer: Iterable[str],
     sections: Sequence[tuple[str, str, str]],
 ) -> str:
-    """Return the page as HTML."""
+    """Return a page about a user's facts as HTML.
+
+    Args:
+        about: What kind of page it is, above the heading.
+        name: Name of the facts, the heading.
+        headline: The answer in one sentence.
+        counts: Name and value of each number below the heading.
+        answer: Paragraphs below the answer; empty ones are left out.
+        sections: Id, title and markup of each section; those without markup are left out.
+    """
     told = [section for section in sections if section[-1]]
     links = [("verdict", "Answer"), *((key, title) for key, title, _ in told)]
     body = tag(
@@ -44,13 +56,25 @@ def facts_page(
 
 
 def finding(level: str, kind: str, title: str, *inner: str) -> str:
-    """Return one finding: its level in words, ``act``, ``good`` or ``note``, title and markup."""
+    """Return one finding as an entry of a list.
+
+    Args:
+        level: Its level in words, such as ``To do``.
+        kind: ``act``, ``good`` or ``note``, which decides its look.
+        title: Title, as text.
+        *inner: Markup below the title.
+    """
     text = tag("div", tag("h3", escape(title)), *inner)
     return tag("li", tag("span", level, class_="level"), text, class_=f"is-{kind}")
 
 
 def tables_list(tables: Sequence[tuple[str, pl.DataFrame]], *, opened: int = 0) -> str:
-    """Return tables that have rows, each to be opened; that of the place ``opened`` is open."""
+    """Return tables as blocks that can be opened; tables without rows are left out.
+
+    Args:
+        tables: Title and table of each.
+        opened: Place of the one that is open at first.
+    """
     return "".join(
         disclosure(
             escape(title) + tag("span", plural(table.height, "row"), class_="size"),

@@ -1,4 +1,8 @@
-"""The page of a run: one HTML file that opens offline, verdict first."""
+"""Build the page of a run: one HTML file that opens offline, verdict first.
+
+:func:`build_page` joins the sections, :func:`publish` writes page and figures into the run's
+folder.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,9 +27,10 @@ PAGE = "page.html"
 
 @dataclass(frozen=True, kw_only=True)
 class PageContent:
-    """What a page shows.
+    """What the page of a run shows.
 
     Attributes:
+        outcome: The finished run.
         cite: BibTeX entries of the paper and of the project.
     """
 
@@ -34,9 +39,11 @@ class PageContent:
 
 
 def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) -> str:
-    """Return the page as HTML; the same content gives the same bytes.
+    """Return the page of a run as HTML; equal content gives equal pages.
 
-    ``stills`` are its figures, where they are drawn already.
+    Args:
+        content: The run, and what to cite.
+        stills: Figures by id if they are drawn already; None draws them.
 
     Raises:
         ConfigError: A figure names an unknown drawing or option.
@@ -70,7 +77,15 @@ def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) 
 def write_figures(
     figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame], folder: Path
 ) -> dict[str, Still]:
-    """Write every figure as ``<id>.png`` (twice the size) and ``<id>.svg``; return them by id.
+    """Write every figure as ``<id>.png`` (200 dots per inch) and ``<id>.svg``.
+
+    Args:
+        figures: The figures.
+        tables: All tables of the run by name.
+        folder: Folder to write into; it is made if needed.
+
+    Returns:
+        The drawn figures by id.
 
     Raises:
         ConfigError: A figure names an unknown drawing or option.
@@ -85,7 +100,13 @@ def write_figures(
 
 
 def publish(outcome: Outcome, folder: Path, cite: Sequence[str] = ()) -> None:
-    """Write ``figures/`` and the page of a run into ``folder``; ``cite`` are BibTeX entries."""
+    """Write the folder ``figures`` and the page of a run.
+
+    Args:
+        outcome: The run.
+        folder: Folder to write into.
+        cite: BibTeX entries of the paper and of the project.
+    """
     stills = write_figures(outcome.figures, outcome.tables, folder / "figures")
     content = PageContent(outcome=outcome, cite=cite)
     (folder / PAGE).write_text(build_page(content, stills), encoding="utf-8")

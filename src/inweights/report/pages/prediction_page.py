@@ -1,4 +1,7 @@
-"""The page of a prediction: assertions and failures first, then advice, then all tables."""
+"""The page of a prediction: assertions and failures first, then advice, then all tables.
+
+:func:`build_forecast_page` is what ``inweights predict --page`` writes.
+"""
 
 from collections.abc import Iterable
 
@@ -23,7 +26,15 @@ _COLUMNS = ("role", "prompt", "answer", "right_answers", "chance", "predicted", 
 def build_forecast_page(
     made: Prediction, name: str, *, queries: pl.DataFrame | None = None, trained: str = ""
 ) -> str:
-    """Return the page as HTML."""
+    """Return the page of a prediction as HTML.
+
+    Args:
+        made: The prediction.
+        name: Name of the facts, the heading of the page.
+        queries: The rows to show, with further columns; None for those of the prediction.
+        trained: Sentence on short trainings that were run besides; by default advice on
+            running them.
+    """
     rows = made.queries if queries is None else queries
     if "outlook" not in rows.columns:
         rows = rows.join(made.probabilities, on="query", maintain_order="left")

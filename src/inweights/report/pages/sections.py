@@ -1,4 +1,7 @@
-"""The sections of the page below the verdict: figures, numbers, settings, how to run it again."""
+"""The sections of a run's page besides the verdict: figures, numbers, settings, how to repeat it.
+
+Each function returns markup, which :func:`~inweights.report.build_page` joins.
+"""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -38,7 +41,7 @@ _STILL = (
 
 
 def header(run: Outcome) -> str:
-    """Return what the page is about, and the way to its sections."""
+    """Return the header of a page: paper, title, summary, numbers, and links to the sections."""
     recipe = run.recipe
     facts = [
         ("recipe", recipe.name),
@@ -64,7 +67,13 @@ def header(run: Outcome) -> str:
 
 
 def listed_section(name: str, title: str, texts: Sequence[str]) -> str:
-    """Return sentences below a title; nothing without any."""
+    """Return a section with a list of sentences; empty if there are none.
+
+    Args:
+        name: Id of the section.
+        title: Its title.
+        texts: The sentences.
+    """
     if not texts:
         return ""
     listed = tag("ul", *(tag("li", escape(text)) for text in texts), class_="choices")
@@ -82,10 +91,14 @@ def duration(seconds: float) -> str:
 
 
 def interactive(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> str | None:
-    """Return the interactive twin of ``figure``, or ``None`` where its kind has none.
+    """Return the interactive form of a figure as markup; ``None`` if its kind has none.
 
-    The fragment needs ``assets/player.js`` and plotly on its page, which
+    The markup needs ``assets/player.js`` and plotly on its page, which
     :func:`inweights.report.pages.page.build_page` puts there.
+
+    Args:
+        figure: The figure.
+        tables: All tables of the run by name.
 
     Raises:
         ConfigError: No drawing has the figure's kind, or an option does not fit it.
@@ -99,9 +112,17 @@ def interactive(figure: Figure, tables: Mapping[str, pl.DataFrame]) -> str | Non
 def figures_section(
     figures: Sequence[Figure], tables: Mapping[str, pl.DataFrame], stills: Mapping[str, Still]
 ) -> tuple[str, bool]:
-    """Return the figures, and whether one of them plays through time, which takes plotly.
+    """Return the section with all figures, and whether one of them plays through time.
 
-    Where plotly is not installed, a still figure is shown, and a note says so.
+    Where plotly is not installed, a still figure is shown instead, and a note says so.
+
+    Args:
+        figures: The figures.
+        tables: All tables of the run by name.
+        stills: The drawn figures by id.
+
+    Returns:
+        Markup, and whether the page needs plotly and the player's script.
     """
     if not figures:
         return "", False
@@ -130,7 +151,7 @@ def figures_section(
 
 
 def controls_section(tables: Mapping[str, pl.DataFrame]) -> str:
-    """Return how far probes exceed their controls, and why where none was run."""
+    """Return how far probes exceed their controls, and what chance gives where none was run."""
     parts, without = [], []
     for name, table in tables.items():
         own = table.columns[table.columns.index("seed") + 1 :] if "seed" in table.columns else []
@@ -153,7 +174,7 @@ def controls_section(tables: Mapping[str, pl.DataFrame]) -> str:
 
 
 def numbers_section(tables: Mapping[str, pl.DataFrame]) -> str:
-    """Return every table behind its name and size; an overview of all is open."""
+    """Return all tables, each with its name and size; the table ``overview`` is open."""
     if not tables:
         return ""
     rows = []
@@ -165,7 +186,12 @@ def numbers_section(tables: Mapping[str, pl.DataFrame]) -> str:
 
 
 def settings_section(config: Mapping[str, Any], ours: Sequence[str]) -> str:
-    """Return the resolved settings, and before them those that the paper does not give."""
+    """Return all settings, and above them those that the paper does not state.
+
+    Args:
+        config: Nested settings of the run.
+        ours: Settings that are our choice: dotted names, and sentences.
+    """
     choices = ""
     if ours:
         text = "The paper does not state these; they are our choice."
@@ -179,7 +205,7 @@ def settings_section(config: Mapping[str, Any], ours: Sequence[str]) -> str:
 
 
 def again_section(run: Outcome) -> str:
-    """Return the command that runs it again, where the run lies, and what it ran on."""
+    """Return the command that repeats the run, its folder, and the environment it ran in."""
     return tag(
         "section",
         tag("h2", "Run it again"),
@@ -191,7 +217,7 @@ def again_section(run: Outcome) -> str:
 
 
 def command_of(outcome: Outcome) -> str:
-    """Return the command that makes this run again, quoted for a POSIX shell."""
+    """Return the command that repeats a run, quoted for a POSIX shell."""
     if outcome.command:
         return shlex.join(["inweights", *outcome.command])
     words = ["inweights", "run", outcome.recipe.name, "--scale", outcome.scale]
