@@ -1,12 +1,13 @@
-"""Executors on processes that others start: Ray's cluster, and the ranks of ``torchrun``.
+"""Run tasks on processes that others start: Ray's cluster, and the ranks of ``torchrun``.
 
-A task goes to Ray as JSON and answers how it ended. Ray places tasks and notices what dies. Tables
-and checkpoints are in the store, which all machines have to see.
+:class:`Ray` sends a task as JSON, and gets back how it ended. Ray places tasks and notices
+what dies. Tables and checkpoints are in the store, which all machines have to see.
 
-Under ``torchrun`` all processes train every task together. The first rank does all that a command
-does. The others train along, and look at nothing and store nothing. After an error in a training
-nothing more is trained, as a rank may have been left behind in the middle of a step: the command
-ends, ``torchrun`` ends the others, and the same command goes on from the checkpoint.
+Under ``torchrun`` all processes train every task together (:func:`joined`, :class:`Leader`).
+The first rank does all that a command does; the others train along, measure nothing and store
+nothing. After an error in a training nothing more is trained, as a rank may have been left
+behind in the middle of a step: the command ends, ``torchrun`` ends the others, and the same
+command continues from the checkpoint.
 """
 
 import os
@@ -60,12 +61,13 @@ _WAIT = timedelta(days=7)
 
 @dataclass(frozen=True)
 class Ray:
-    """Tasks on a cluster, as many as fit.
+    """Runs tasks on a Ray cluster, as many at a time as fit.
 
     Attributes:
-        address: ``HOST:PORT`` of Ray's client server. If left out, the cluster of ``$RAY_ADDRESS``,
-            and without that one of this process, on this machine.
-        jobs: Processes of a cluster of this process; others have as many as their CPUs allow.
+        address: ``HOST:PORT`` of Ray's client server. By default the cluster of
+            ``$RAY_ADDRESS``; without that, one that this process starts on this machine.
+        jobs: Processes of a cluster that this process starts; others have as many as their
+            CPUs allow.
         gpus: Share of a GPU that a task takes, where models live on one.
     """
 
@@ -74,6 +76,15 @@ class Ray:
     gpus: float = 1.0
 
     def run(self, job: Job, schedule: Schedule) -> None:
+        """Take tasks until none is left; see :class:`~.executors.Executor`.
+
+        Args:
+            job: What all tasks have in common.
+            schedule: Gives the tasks, and is told of progress and ends.
+
+        Raises:
+            RunError: No cluster responds.
+        """
         ray = optional("cluster", "running on a cluster")
         address = f"ray://{self.address}" if self.address else os.environ.get("RAY_ADDRESS", "")
         if address:  # other machines: no lock of a file tells whether their processes live
@@ -84,7 +95,7 @@ class Ray:
 
 @contextmanager
 def _connected(ray: Any, address: str, cpus: int) -> Iterator[None]:
-    """Join a cluster, or begin one that ends with the block."""
+    """Join a cluster for a block, or start one that ends with the block."""
     if ray.is_initialized():
         yield
         return
@@ -107,10 +118,10 @@ def _connected(ray: Any, address: str, cpus: int) -> Iterator[None]:
 
 @contextmanager
 def bare() -> Iterator[None]:
-    """Let clusters that begin in the block start only what tasks need, and nodes begin slowly.
+    """Let clusters start only what tasks need, and let their nodes start slowly.
 
-    Ray has no settings for this, so methods of its own are replaced; those that a version of Ray
-    does not have are left out.
+    Ray has no settings for this, so methods of its own are replaced; those that a version of
+    Ray does not have are left out.
     """
     from ray._private import node, services
 
@@ -184,7 +195,7 @@ class _Driver:
 
 
 def _attempt(job: str, line: str, key: str, steps: str) -> str:
-    """Try a task, on whichever machine this is; its steps are told to the cluster's own memory."""
+    """Try a task on whichever machine this is, and write its steps to the cluster's memory."""
     from ray.experimental.internal_kv import _internal_kv_put
 
     def report(step: int) -> None:
@@ -199,25 +210,47 @@ def _first_line(error: Exception) -> str:
 
 
 class _Order(msgspec.Struct):
-    """What the others are told to train."""
+    """What the first rank tells the others to train."""
 
     job: Job
     task: msgspec.Raw
 
 
 class Leader:
-    """The first rank as an executor: one task after another, each trained by all ranks."""
+    """Runs tasks as the first rank of ``torchrun``, each trained by all ranks.
+
+    Args:
+        shards: The ranks, as the training shares its work among them.
+    """
 
     def __init__(self, shards: Shards) -> None:
         self._shards, self._job, self.apart = shards, Job(store=""), False
 
     def run(self, job: Job, schedule: Schedule) -> None:
+        """Take tasks until none is left; see :class:`~.executors.Executor`.
+
+        Args:
+            job: What all tasks have in common.
+            schedule: Gives the tasks, and is told of progress and ends.
+        """
         self._job = job
         SameProcess(self.training).run(job, schedule)
 
     @contextmanager
     def training(self, block: LearnTask) -> Iterator[Shards]:
-        """Have the other ranks train the runs that this one trains in the block."""
+        """Have the other ranks train the runs that this one trains in the block.
+
+        Args:
+            block: The runs.
+
+        Yields:
+            The ranks, to be given to the training.
+
+        Raises:
+            RunError: An earlier training ended with an error, so that the ranks are out of
+                step.
+            ConfigError: The runs name what other processes cannot find.
+        """
         if self.apart:
             raise RunError(
                 "not trained, as the processes of torchrun are out of step after an error"
@@ -235,15 +268,17 @@ _leader: Leader | None = None
 
 
 def leader() -> Leader | None:
-    """Return the leader, in the first of several joined processes."""
+    """Return the leader in the first of several joined processes; ``None`` elsewhere."""
     return _leader
 
 
 @contextmanager
 def joined() -> Iterator[bool]:
-    """Join the processes that torchrun started; says whether this one is the first.
+    """Join the processes that torchrun started, for a block.
 
-    In the others the block is entered when the first one has left it.
+    Yields:
+        Whether this process is the first. In the others the block is entered when the first
+        one has left it.
     """
     global _leader  # noqa: PLW0603  # there is one set of ranks in a process, as in torch
     nccl = torch.cuda.is_available() and dist.is_nccl_available()

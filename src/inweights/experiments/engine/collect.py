@@ -1,4 +1,9 @@
-"""Has what is missing of a plan made, puts its tables together, and opens models that were kept."""
+"""Make what is missing of a plan, put its tables together, and open stored models.
+
+:func:`collect` is what recipes (:mod:`~.engine`) and sweeps call: it finds the missing tasks,
+lets an executor do them, and joins their tables. :class:`ExecutionOptions` say who does the
+work; :func:`kept_models` opens models whose weights were stored.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class ExecutionKeywords(TypedDict, total=False):
-    """Who does the work, and what is stored: fields of :class:`ExecutionOptions`."""
+    """Keyword arguments that become fields of :class:`ExecutionOptions`, described there."""
 
     device: str
     threads: int
@@ -49,9 +54,25 @@ class ExecutionKeywords(TypedDict, total=False):
 class ExecutionOptions:
     """Who does the work, and with what; only the last bits of a result may depend on it.
 
-    It is described at :func:`inweights.run`. One thread a process is the default: two runs on one
-    machine then do not slow each other down tenfold. ``executor`` does the tasks; by default
-    processes do, or this one where there is one job.
+    Attributes:
+        device: Where models live: ``cpu``, ``cuda``, ``cuda:1``.
+        jobs: Processes that work side by side.
+        threads: Threads of each process. One is the default, as two runs on one machine would
+            slow each other down tenfold otherwise.
+        plugins: Modules that the processes import first.
+        progress: Called with updates done, all updates, and what is being done; ``None`` shows
+            nothing.
+        observers: Notified of the work and of every table that is stored.
+        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; "" for this machine.
+        store: Where the tables of single runs are stored, a folder or the address of a bucket;
+            "" for below the folder of runs.
+        executor: Does the tasks; by default processes do, or this one where there is one job.
+        fresh: Whether everything is made again.
+        keep_models: Whether the trained weights are stored, too.
+        command: Words of the command that makes the run again, if it is not ``inweights run``.
+
+    Raises:
+        ConfigError: A number is out of range, or this machine does not have the device.
     """
 
     device: str = "cpu"
@@ -68,7 +89,11 @@ class ExecutionOptions:
     command: Sequence[str] = ()
 
     def open_store(self, runs: str | Path) -> Store:
-        """Return where the tables of single runs are kept."""
+        """Return the store of the tables of single runs.
+
+        Args:
+            runs: Folder of all runs, used if :attr:`store` is empty.
+        """
         return Store(self.store or store_below(runs))
 
     def tell(self, done: int, total: int, what: str) -> None:
@@ -90,7 +115,19 @@ class ExecutionOptions:
 def choose_executor(
     on: str, jobs: int, tasks: Sequence[Task] | None, plugins: Sequence[str] | None = None
 ) -> Executor:
-    """Return who does the tasks."""
+    """Return who does the tasks.
+
+    Args:
+        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; "" for this machine.
+        jobs: Processes that work side by side.
+        tasks: The tasks; ``None`` if they are not known yet. One task, or tasks that no other
+            process could find, are done in this process.
+        plugins: Modules that tasks may name; ``None`` for any.
+
+    Raises:
+        ConfigError: ``on`` is no cluster, is combined with ``torchrun``, or a task cannot be
+            sent.
+    """
     if on and on != "ray" and not on.startswith("ray://"):
         raise ConfigError(f"--on must be 'ray' or 'ray://HOST:PORT', got '{on}'")
     if launched_by_torchrun():
@@ -121,10 +158,25 @@ def collect(
     *,
     version: int = 1,
 ) -> dict[str, pl.DataFrame]:
-    """Make what is missing of a plan, and return its tables, by name.
+    """Make what is missing of a plan, and return its tables.
 
-    A row has the labels of its trial, its ``seed`` and what the measure says. What the store holds
-    is not made again, whichever recipe or sweep asked for it first. ``version`` is the recipe's.
+    What the store holds is not made again, whichever recipe or sweep it was made for.
+
+    Args:
+        plan: Trials, measures and computations.
+        seeds: Root seeds; every trial is run once for each.
+        store: Where the tables of single runs are.
+        effort: Who does the work; by default this process.
+        version: The recipe's version, part of the key of every run.
+
+    Returns:
+        Tables by name. A row has the labels of its trial, its ``seed`` and the columns of the
+        measure.
+
+    Raises:
+        ConfigError: Tasks have to go to other machines, which cannot find what they name.
+        DataError: Runs of a function have different columns.
+        RunError: Tasks failed; or another class of error, if all of them failed with that.
     """
     effort = effort or ExecutionOptions()
     work = asked_of(plan, seeds, version, keep_models=effort.keep_models)
@@ -149,10 +201,17 @@ def collect(
 def watched(
     plan: Plan, seeds: Sequence[int], effort: ExecutionOptions, name: str, **about: Any
 ) -> Iterator[dict[str, pl.DataFrame]]:
-    """Tell the observers of an effort of a plan: what it is, and how it ends.
+    """Notify the observers of work on a plan: what it is, and how it ends.
 
-    ``name`` is that of the sweep or recipe, ``about`` further settings. Yields where the tables are
-    put that the plan leaves.
+    Args:
+        plan: Trials, measures and computations.
+        seeds: Root seeds.
+        effort: Has the observers.
+        name: Name of the sweep or recipe.
+        **about: Further settings that observers are given.
+
+    Yields:
+        A dictionary; put the tables there that the plan leaves.
     """
     settings: dict[str, Any] = {"name": name, "seeds": list(seeds), **about}
     settings["steps"] = len(seeds) * plan.steps
@@ -172,7 +231,13 @@ def _plain(config: Any) -> Any:
 
 
 def tell_stored(asked: Sequence[Asked], store: Store, effort: ExecutionOptions) -> None:
-    """Show observers what runs have left, as it is in the store."""
+    """Show observers the tables of some runs, as they are in the store.
+
+    Args:
+        asked: Which tables.
+        store: Where they are.
+        effort: Has the observers.
+    """
     if effort.observers and asked:
         for name, table in _assemble(asked, store).items():
             for one in effort.observers:
@@ -180,6 +245,7 @@ def tell_stored(asked: Sequence[Asked], store: Store, effort: ExecutionOptions) 
 
 
 def _do(tasks: Sequence[Task], work: Work, store: Store, effort: ExecutionOptions) -> None:
+    """Have tasks done by an executor, and raise what failed."""
     if not tasks:
         store.tidy()  # whoever did the last of them may have been killed before it could
         return
@@ -272,14 +338,19 @@ def kind_of(dtype: pl.DataType) -> str:
 
 @dataclass(frozen=True)
 class KeptModel:
-    """One trained model of a run, with what it was trained on; its weights are in the store."""
+    """One trained model of a run, whose weights are read when they are needed.
+
+    Attributes:
+        run: The run that trained it.
+        store: Where its weights are.
+    """
 
     run: Run
     store: Store
 
     @property
     def labels(self) -> Mapping[str, Value]:
-        """Those of its trial."""
+        """Labels of its trial."""
         return self.run.trial.labels
 
     @property
@@ -289,7 +360,7 @@ class KeptModel:
 
     @property
     def world(self) -> World:
-        """The world that it learnt, with its seed."""
+        """The world that it was trained on."""
         return self.run.world
 
     @cached_property
@@ -311,7 +382,19 @@ def kept_models(
     version: int = 1,
     where: Mapping[str, Value] | None = None,
 ) -> list[KeptModel]:
-    """Return the kept models of trials, in their order, seed by seed."""
+    """Return the stored models of trials, in the order of trials, seed by seed.
+
+    Args:
+        trials: The conditions.
+        seeds: Root seeds.
+        store: Where weights are.
+        version: Version of the recipe that trained them.
+        where: Only models with these values of labels, and of ``seed``; by default all.
+
+    Raises:
+        ConfigError: ``where`` names an unknown label.
+        FolderError: Weights of some were not stored, or are damaged.
+    """
     wanted = where or {}
     check_names("label", wanted, {"seed", *(name for trial in trials for name in trial.labels)})
     found = [

@@ -1,4 +1,9 @@
-"""Runs a recipe: has what is missing made, puts the tables together, judges the claims."""
+"""Run a recipe: make what is missing, put the tables together, judge the claims.
+
+:func:`execute` is what :func:`inweights.run` calls. :mod:`~.collect` makes the tables,
+:mod:`~.outcome` judges them and writes the folder of the run, which this module keeps whole
+also if it is interrupted.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +49,23 @@ def execute(
 ) -> Outcome:
     """Run a recipe, or read it back where the same config has run already.
 
-    While another process is at work on the same config, this one waits for it. Arguments and errors
-    are as for :func:`inweights.run`; ``publish`` is called before the folder is sealed.
+    While another process is at work on the same config, this one waits for it.
+
+    Args:
+        recipe: The recipe.
+        scale: ``smoke``, ``cpu`` or ``paper``.
+        seeds: Number of replicates, or root seeds; by default the recipe's own.
+        overrides: Changes of settings: ``["n=10"]`` or ``{"n": 10}``.
+        store: Where runs are; by default the folder of all runs.
+        effort: Who does the work; by default this process.
+        publish: Called with the run and its folder before the folder is complete, to add
+            figures and a page; by default nothing is added.
+
+    Raises:
+        ConfigError: A scale, an override or a seed does not fit, the settings leave nothing to
+            do, or a folder cannot be written.
+        DataError: A table lacks what derived tables are made of.
+        RunError: A training failed, or the folder of the run is damaged.
     """
     from inweights.experiments.engine.collect import ExecutionOptions, collect, watched
 
@@ -116,7 +136,7 @@ def _fill(
     publish: Publish | None,
     progress: _Remembering | None,
 ) -> Outcome:
-    """Have the tables of a run made, judge it, and write its folder."""
+    """Make the tables of a run, judge it, and write its folder."""
     recipe, folder = blank.recipe, blank.folder
     started, commits = time.monotonic(), repositories()
     work, before = folder.begin(), 0.0
@@ -151,7 +171,7 @@ def _fill(
 
 
 def _tell_changes(store: RunStore, name: str, config: Mapping[str, Any]) -> None:
-    """Say which file differs where the same settings have run with other files or code."""
+    """Warn which file differs where the same settings have run with other files or code."""
     sources = config.get("sources", {})
     for folder in store.of(name) if sources else ():
         earlier = dict(folder.config)
@@ -167,7 +187,7 @@ def _tell_changes(store: RunStore, name: str, config: Mapping[str, Any]) -> None
 
 
 def _check_writable(*places: str | Path) -> None:
-    """Refuse folders that cannot be, before anything is made; buckets are tried by themselves."""
+    """Refuse folders that cannot be written, before anything is made."""
     for place in places:
         if not place or "://" in str(place):
             continue
@@ -180,6 +200,6 @@ def _check_writable(*places: str | Path) -> None:
 
 
 def _fitting(recipe: Recipe, changes: Sequence[str]) -> AbstractContextManager[None]:
-    """Blame changed settings for what the recipe itself cannot do with them."""
+    """Return a block that blames changed settings for what the recipe cannot do with them."""
     what = f"{recipe.name} cannot run with {', '.join(changes)}" if changes else ""
     return blaming(what, ConfigError)

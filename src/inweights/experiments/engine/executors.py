@@ -1,12 +1,13 @@
-"""Executors try tasks: in this process, in several beside it, on a cluster or with other workers.
+"""Run tasks: in this process, in several processes beside it, or beside workers elsewhere.
 
-They return no tables, as every task stores its own, and what follows from an end is decided by the
-schedule. :mod:`inweights.experiments.engine.cluster` has the executors of Ray and of torchrun.
+An :class:`Executor` tries tasks and tells the schedule how each attempt ended. It returns no
+tables, as every task stores its own, and it decides nothing, as the schedule does that.
+:mod:`~.cluster` has the executors of Ray and of torchrun.
 
 This module is also the program of a process beside this one: ``python -m
-inweights.experiments.engine.executors``. It reads one line of JSON with the job, then a line for
-each task, and answers in lines of JSON: updates done, and how the attempt ended. It ends when its
-input does, or when its parent does.
+inweights.experiments.engine.executors``. It reads one line of JSON with the job, then a line
+for each task, and answers in lines of JSON: updates done, and how the attempt ended. It ends
+when its input does, or when its parent does.
 """
 
 from __future__ import annotations
@@ -44,20 +45,35 @@ _Process = subprocess.Popen[str]
 
 
 class Executor(Protocol):
-    """One way of running tasks, in any order; a test case holds every one to the same contract."""
+    """One way of running tasks, in any order."""
 
     def run(self, job: Job, schedule: Schedule) -> None:
-        """Take tasks until none is left, and tell the schedule how each attempt ended."""
+        """Take tasks until none is left, and tell the schedule how each attempt ended.
+
+        Args:
+            job: What all tasks have in common.
+            schedule: Gives the tasks, and is told of progress and ends.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class SameProcess:
-    """One task after another, in this process; ``joint`` has others train what it trains."""
+    """Runs one task after another, in this process.
+
+    Attributes:
+        joint: Makes other processes train what this one trains; ``None`` for none.
+    """
 
     joint: Joint | None = None
 
     def run(self, job: Job, schedule: Schedule) -> None:
+        """Take tasks until none is left; see :class:`Executor`.
+
+        Args:
+            job: What all tasks have in common.
+            schedule: Gives the tasks, and is told of progress and ends.
+        """
         from inweights.experiments.engine.task import attempt
         from inweights.training.steps.machine import use_threads
 
@@ -73,11 +89,21 @@ class SameProcess:
 
 @dataclass(frozen=True)
 class Processes:
-    """Several tasks at a time, each in a process of its own."""
+    """Runs several tasks at a time, each in a process of its own.
+
+    Attributes:
+        jobs: How many processes.
+    """
 
     jobs: int
 
     def run(self, job: Job, schedule: Schedule) -> None:
+        """Take tasks until none is left; see :class:`Executor`.
+
+        Args:
+            job: What all tasks have in common.
+            schedule: Gives the tasks, and is told of progress and ends.
+        """
         crew = _Crew(job, schedule)
         try:
             while schedule.left:
@@ -92,12 +118,23 @@ class Processes:
 
 @dataclass(frozen=True)
 class Leased:
-    """Tasks under the leases of a store, beside workers on other machines that do the same."""
+    """Runs tasks under the leases of a store, beside workers on other machines.
+
+    Attributes:
+        executor: Does the tasks on this machine.
+        store: Has the leases.
+    """
 
     executor: Executor
     store: Store
 
     def run(self, job: Job, schedule: Schedule) -> None:
+        """Take tasks until none is left, then give leases back; see :class:`Executor`.
+
+        Args:
+            job: What all tasks have in common.
+            schedule: Gives the tasks, and is told of progress and ends.
+        """
         try:
             self.executor.run(job, schedule)
         finally:  # stopped: its processes are gone, and the others need not wait
@@ -171,6 +208,7 @@ class _Crew:
 
 
 def _end(worker: _Process) -> None:
+    """Kill a process, wait for its end, and close its pipes."""
     worker.kill()
     worker.wait()
     for pipe in filter(None, (worker.stdin, worker.stdout)):
@@ -179,13 +217,19 @@ def _end(worker: _Process) -> None:
 
 
 def _say(to: IO[str] | None, value: Any) -> None:
+    """Write a value as a line of JSON."""
     assert to is not None
     to.write(msgspec.json.encode(value).decode() + "\n")
     to.flush()
 
 
 def seldom(report: Callable[[int], None], seconds: float) -> Callable[[int], None]:
-    """Return a report that passes on one call in so many seconds."""
+    """Return a report that passes on at most one call in so many seconds.
+
+    Args:
+        report: Takes the number of updates.
+        seconds: Time between two calls of it, at least.
+    """
     told = time.monotonic()
 
     def passed(step: int) -> None:
@@ -198,7 +242,7 @@ def seldom(report: Callable[[int], None], seconds: float) -> Callable[[int], Non
 
 
 def main() -> None:
-    """Try the tasks that come on the standard input."""
+    """Try the tasks that come on the standard input, and answer on the standard output."""
     if os.name == "posix":  # elsewhere a process keeps its parent's number, and may have another
         threading.Thread(target=_follow, args=(int(sys.argv[1]),), daemon=True).start()
     from inweights.experiments.engine.task import attempt_sent
@@ -212,7 +256,7 @@ def main() -> None:
 
 
 def _follow(parent: int) -> None:
-    """End with the parent, also in the middle of a task, whatever ended it."""
+    """End this process when its parent has ended, also in the middle of a task."""
     while os.getppid() == parent:
         time.sleep(_LOOK)
     os._exit(1)

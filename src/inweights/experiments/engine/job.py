@@ -1,7 +1,8 @@
-"""What is sent to whoever does tasks: the job, which all have in common, and each task as JSON.
+"""Write tasks as JSON for other processes, and read them there.
 
-Configs and functions go by name, ``module:name``. Only these are taken, and only from the library
-or from the plugins of the job.
+A :class:`Job` is what all tasks have in common; :func:`to_wire` and :func:`from_wire` are the
+two directions for one task. Configs and functions go by name, ``module:name``, and only names
+of the library or of the job's plugins are looked up: nothing is pickled.
 """
 
 import importlib
@@ -38,10 +39,13 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What all tasks of a run have in common.
 
     Attributes:
+        store: Where results go: a folder, or the address of a bucket.
+        device: Where models live.
+        threads: Threads of each process.
         plugins: Modules of others that tasks may name.
-        lease: Seconds after which a task whose holder gave no sign is taken over; 0 where all
+        lease: Seconds after which a task is taken over whose holder gave no sign; 0 where all
             processes are on this machine, whose system frees what a dead one held.
-        owner: Whoever hands out the tasks; it may give a lost one to another process at once.
+        owner: Whoever hands out the tasks, and may give a lost one to another process at once.
         version: The library's, which has to be that of every machine.
         log: Least level of what other processes log, which comes back with the end of a task.
     """
@@ -56,11 +60,15 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     log: int = msgspec.field(default_factory=logging.getLogger("inweights").getEffectiveLevel)
 
     def open_store(self) -> Store:
-        """Return the store that it fills."""
+        """Return the store to which results go."""
         return Store(self.store, lease=self.lease, owner=self.owner)
 
     def check_version(self) -> None:
-        """Refuse to work with another version than the tasks were made by."""
+        """Check that this library has the version that the tasks were made with.
+
+        Raises:
+            ConfigError: It has another one.
+        """
         if self.version != (here := version_of("inweights")):
             raise ConfigError(
                 f"this machine has inweights {here}, but the tasks were made by {self.version}; "
@@ -69,16 +77,31 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def task_of(job: Job, line: bytes | str) -> Task:
-    """Return a task that another process sent as JSON, ready to be done here."""
+    """Return a task that another process sent as JSON, ready to be run here.
+
+    Args:
+        job: What all tasks have in common; its plugins are imported.
+        line: The task.
+
+    Raises:
+        ConfigError: The version differs, or the task names what is not here or may not be
+            named.
+    """
     job.check_version()
     load_plugins(job.plugins)
     return from_wire(msgspec.json.decode(line), job.plugins)
 
 
 def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
-    """Whether another process can find everything that a task names.
+    """Return whether another process can find everything that a task names.
 
-    What a script defines in its ``__main__``, or a function within a function, cannot be found.
+    What a script defines in its ``__main__``, or a function within a function, cannot be
+    found.
+
+    Args:
+        task: The task.
+        plugins: Modules that the other process may import beside the library; ``None`` for
+            any.
     """
     try:
         text = msgspec.json.encode(to_wire(task)).decode()
@@ -91,7 +114,15 @@ def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
 
 
 def check_sendable(tasks: Iterable[Task], plugins: Sequence[str] | None = None) -> None:
-    """Refuse tasks that other machines cannot do; see :func:`sendable`."""
+    """Refuse tasks that other machines cannot run.
+
+    Args:
+        tasks: The tasks.
+        plugins: Modules that they may name beside the library; ``None`` for any.
+
+    Raises:
+        ConfigError: One of them names what only this process has; see :func:`sendable`.
+    """
     if lost := next((task for task in tasks if not sendable(task, plugins)), None):
         raise ConfigError(
             f"{lost.title}: other machines cannot import what a script or a notebook defines; move "
@@ -100,7 +131,7 @@ def check_sendable(tasks: Iterable[Task], plugins: Sequence[str] | None = None) 
 
 
 def to_wire(task: Task) -> dict[str, Any]:
-    """Return a task as plain values."""
+    """Return a task as plain values, to be written as JSON."""
 
     def named(thing: Any, names: Iterable[str]) -> dict[str, Any]:
         return {name: getattr(thing, name) for name in names}
@@ -127,7 +158,16 @@ def to_wire(task: Task) -> dict[str, Any]:
 
 
 def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
-    """Return the task again."""
+    """Return the task that plain values stand for.
+
+    Args:
+        values: What :func:`to_wire` returned.
+        plugins: Modules whose names may be looked up, beside the library.
+
+    Raises:
+        ConfigError: A name is neither the library's nor a plugin's, or is not what it should
+            be.
+    """
 
     def found(data: dict[str, Any]) -> Any:
         if _CONFIG in data:
@@ -163,7 +203,7 @@ def from_wire(values: Mapping[str, Any], plugins: Sequence[str] = ()) -> Task:
 
 
 def _by_name(value: Any) -> Any:
-    """What goes by its name: a config, a function, a member of an Enum; nothing of other values."""
+    """Return the name of a config, a function or a member of an Enum; ``None`` for others."""
     kind = type(value)
     if isinstance(value, Outside):
         return None
@@ -182,11 +222,12 @@ def _by_name(value: Any) -> Any:
 
 
 def _homes(plugins: Sequence[str]) -> set[str]:
-    """The packages that may be named: the library, and what plugins are imported as."""
+    """Return the packages that may be named: the library, and those of plugins."""
     return {"inweights", *(module_of(plugin).partition(".")[0] for plugin in plugins)}
 
 
 def _find(name: Any, plugins: Sequence[str]) -> Any:
+    """Return what ``module:name`` stands for, in the library or a plugin."""
     module, _, path = str(name).partition(":")
     if module.partition(".")[0] not in _homes(plugins):
         raise ConfigError(

@@ -1,4 +1,8 @@
-"""Finished runs and their verdicts: written, read back and judged again."""
+"""Judge finished runs, write them into their folders, and read them back.
+
+:class:`Outcome` is a finished run; :func:`load` reads one, :func:`refresh` judges and draws it
+again, :func:`judge_all` gives the verdicts. :mod:`~.engine` makes new ones.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +58,24 @@ class _About:
 class Outcome(Carded, _About):
     """A finished run of a recipe.
 
-    ``replaced`` has the tables of single runs in whose place others were derived. ``store`` is
-    where single runs are, if this call named a place: no file decides what is read elsewhere.
+    Attributes:
+        recipe: The recipe.
+        scale: The scale that was run.
+        seeds: Root seeds.
+        settings: Resolved settings, as plain values.
+        seconds: How long it took.
+        overrides: Changes of settings, as on the command line.
+        plugins: Modules that were imported first.
+        command: Words of the command that makes it again, if it is not ``inweights run``.
+        cautions: What a reader has to know of its numbers, in sentences.
+        folder: The folder of the run.
+        environment: Versions and machine.
+        cached: Whether it was read back, and not made by this call.
+        tables: Its tables, by name.
+        replaced: Tables of single runs in whose place others were derived.
+        claims: Its claims with their verdicts.
+        store: Where single runs are, if this call named a place; "" for below the folder of
+            runs. No file decides what is read elsewhere.
     """
 
     recipe: Recipe
@@ -94,13 +114,13 @@ class Outcome(Carded, _About):
 
     @property
     def results(self) -> Sequence[str]:
-        """What came out, in sentences, where the recipe claims nothing and says it so."""
+        """What came out, in sentences, where the recipe says it so; else nothing."""
         say = self.recipe.results
         return say(self._settings, dict(self.tables)) if say else ()
 
     @property
     def differences(self) -> list[DifferenceRow]:
-        """Every setting beside what the paper states; nothing where that is not stated as data."""
+        """Every setting beside what the paper states; empty without a protocol."""
         if self.recipe.protocol is None:
             return []
         plan = self.recipe.plan(self._settings)
@@ -108,10 +128,11 @@ class Outcome(Carded, _About):
 
     @property
     def _settings(self) -> Any:
+        """The settings as the config class of the recipe."""
         return decode(type(self.recipe.scales[self.scale]), self.settings)
 
     def _card(self) -> Card:
-        """What is shown: every claim, and the first figure if it is not too large."""
+        """Return what is shown: every claim, and the first figure if it is not too large."""
         about = {"scale": self.scale, "seeds": len(self.seeds), "folder": self.folder.path}
         columns = ("verdict", "measured", "target", "claim")
         rows = [(c.verdict, c.measured, c.target.text, c.text) for c in self.claims]
@@ -121,7 +142,15 @@ class Outcome(Carded, _About):
         return Card(f"{self.recipe.name}: {self.heading}", about, columns, rows, picture)
 
     def models(self, **where: Value) -> list[KeptModel]:
-        """Return the trained models of a run that kept them, by values of labels, and ``seed``."""
+        """Return the trained models of a run that stored them.
+
+        Args:
+            **where: Values of labels, and of ``seed``; all models if left out.
+
+        Raises:
+            ConfigError: A label is unknown.
+            FolderError: The weights were not stored, or are damaged.
+        """
         from inweights.experiments.engine.collect import kept_models
         from inweights.runs.tables.store import Store, store_below
 
@@ -131,9 +160,13 @@ class Outcome(Carded, _About):
 
 
 def figures_asked(recipe: Recipe, results: Sequence[ClaimResult]) -> tuple[Figure, ...]:
-    """Return the figures of a recipe, in question where results leave it open.
+    """Return the figures of a recipe, in question where results leave them open.
 
     A figure's claims are those on the tables that it draws, or all where there is none.
+
+    Args:
+        recipe: The recipe.
+        results: Its claims with their verdicts.
     """
     shown = {claim.id: claim.agrees for claim in results}
     tables = {c.id: c.score.table for c in recipe.claims if c.id in shown and not c.check}
@@ -146,7 +179,16 @@ def figures_asked(recipe: Recipe, results: Sequence[ClaimResult]) -> tuple[Figur
 
 
 def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) -> None:
-    """Write what is kept of a run into its folder at work."""
+    """Write a run into its folder at work: what it is, its environment, its tables.
+
+    Args:
+        outcome: The run.
+        work: The folder.
+        publish: Adds figures and a page; by default nothing is added.
+
+    Raises:
+        WriteError: Something cannot be written.
+    """
     about: dict[str, Any] = {"recipe": outcome.recipe.name}
     about |= {one.name: getattr(outcome, one.name) for one in fields(_About)}
     about["claims"] = [to_plain(claim) for claim in outcome.claims]
@@ -161,7 +203,16 @@ def write_outcome(outcome: Outcome, work: Path, publish: Publish | None = None) 
 
 
 def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
-    """Read a complete run back, after checking that nothing in it was changed, and judge it."""
+    """Read a complete run, check that nothing in it was changed, and judge it.
+
+    Args:
+        recipe: Its recipe.
+        folder: Its folder.
+        store: Where single runs are, if not below the folder of runs.
+
+    Raises:
+        FolderError: A file is missing or was changed, or the tables do not fit the claims.
+    """
     outcome = _read(recipe, folder)
     tell_divergence(outcome.tables)
     with _as_stored(folder):
@@ -171,7 +222,16 @@ def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
 
 @contextmanager
 def blaming(what: str, kind: type[InweightsError], hint: str = "") -> Iterator[None]:
-    """Say what is to blame for what a recipe cannot do; an error stays as it is if nothing is."""
+    """Say what is to blame for what a recipe cannot do, for the length of a block.
+
+    Args:
+        what: What is to blame; if empty, errors stay as they are.
+        kind: Class of the error that is raised instead.
+        hint: What to do, the end of the message.
+
+    Raises:
+        InweightsError: Of class ``kind``, where the block raises an error of Python or polars.
+    """
     from polars.exceptions import PolarsError
 
     try:
@@ -184,10 +244,12 @@ def blaming(what: str, kind: type[InweightsError], hint: str = "") -> Iterator[N
 
 
 def _as_stored(folder: RunFolder) -> AbstractContextManager[None]:
+    """Return a block whose errors say that a run cannot be judged."""
     return blaming(f"{folder.path} cannot be judged", FolderError, "; run it again with --fresh")
 
 
 def _read(recipe: Recipe, folder: RunFolder) -> Outcome:
+    """Return a complete run, without judging it."""
     folder.verify()
     about = read_json(folder.path / "outcome.json", _About)
     return Outcome(
@@ -202,9 +264,18 @@ def _read(recipe: Recipe, folder: RunFolder) -> Outcome:
 
 
 def refresh(recipe: Recipe, folder: RunFolder, publish: Publish | None = None) -> Outcome:
-    """Judge a complete run again, and draw it again, with the claims and figures of this version.
+    """Judge and draw a complete run again, with the claims and figures of this version.
 
     Nothing is trained. The run stays as it was if anything fails.
+
+    Args:
+        recipe: Its recipe.
+        folder: Its folder.
+        publish: Adds figures and a page; by default nothing is added.
+
+    Raises:
+        FolderError: The run is damaged, or lacks tables that its others are derived from.
+        WriteError: Something cannot be written.
     """
     with folder.held():
         folder.recover()
@@ -218,7 +289,14 @@ def refresh(recipe: Recipe, folder: RunFolder, publish: Publish | None = None) -
 
 
 def derived_again(old: Outcome) -> dict[str, pl.DataFrame]:
-    """Return the tables of a run as they are derived from those of its single runs."""
+    """Return the tables of a run as they are derived from those of its single runs.
+
+    Args:
+        old: The run.
+
+    Raises:
+        FolderError: The run lacks tables that its others are derived from.
+    """
     own, plan = {**old.tables, **old.replaced}, old.recipe.plan(old._settings)
     made = {m.name for m in plan.measures} | {c.name for c in plan.computations}
     with _as_stored(old.folder):
@@ -234,11 +312,17 @@ def derived_again(old: Outcome) -> dict[str, pl.DataFrame]:
 def judge_all(
     recipe: Recipe, tables: Mapping[str, pl.DataFrame], scale: str, *, seeds: Sequence[int] = ()
 ) -> tuple[ClaimResult, ...]:
-    """Judge every claim of a recipe; at ``smoke`` numbers are shown.
+    """Judge every claim of a recipe; at ``smoke`` its numbers are measured only.
 
-    Seeds beyond those that a first verdict takes, counted on from the recipe's own, are a further
-    interim analysis. Rows that a claim asks for and that are not there leave it without a verdict,
-    and say so: a long run is not lost over a name.
+    Seeds beyond those that a first verdict takes, counted on from the recipe's own, are a
+    further interim analysis. Rows that a claim is about and that are missing leave it without
+    a verdict, with the reason: a long run is not lost over a name.
+
+    Args:
+        recipe: The recipe.
+        tables: Its tables, by name.
+        scale: The scale that was run.
+        seeds: Root seeds of the run.
     """
     results = []
     for claim in recipe.claims:
@@ -258,7 +342,12 @@ def judge_all(
 def seeds_to_judge(recipe: Recipe, scale: str) -> int:
     """Return how many seeds a recipe runs with: as many as a verdict on each claim takes.
 
-    They are more than stated where a claim is judged by the share of seeds or is a later version.
+    They are more than stated where a claim is judged by the share of seeds or is a later
+    version.
+
+    Args:
+        recipe: The recipe.
+        scale: The scale.
     """
     stated = recipe.seeds[scale]
     judged = [c for c in recipe.claims if not c.score.exact] if scale != "smoke" else []
@@ -267,5 +356,5 @@ def seeds_to_judge(recipe: Recipe, scale: str) -> int:
 
 
 def _version(recipe: Recipe, claim: Claim) -> int:
-    """A claim's version; 0 where the ledger does not hold it as it is."""
+    """Return a claim's version; 0 where the ledger does not hold it unchanged."""
     return 1 if recipe.versions is None else recipe.versions.get(claim.id, 0)

@@ -1,7 +1,9 @@
-"""From a plan to tasks: which runs there are, what is missing of them, and what trains together.
+"""Turn a plan into tasks: which runs it has, what is missing, and what trains together.
 
-A **run** is one world, model, learner and seed, whoever asks for it: two recipes, or two labels of
-one, share it. Its numbers are the same to the last bit alone and in company.
+A :class:`Run` is one world, model, learner and seed: two recipes, or two labels of one, share
+it. Its numbers are the same to the last bit alone and in company. A plan multiplied by its
+seeds is :class:`Work`; :func:`tasks_of` groups what is missing of it into tasks, which
+executors run.
 """
 
 from __future__ import annotations
@@ -37,7 +39,13 @@ _KEY = 20
 
 @dataclass(frozen=True)
 class Run:
-    """One run: what is learnt, by whom, how, and from which seed."""
+    """One run: what is trained on which world, and from which seed.
+
+    Attributes:
+        key: Hash of world, model, learner, seed and version: its name in the store.
+        trial: World, model and learner.
+        seed: Root seed.
+    """
 
     key: str
     trial: Trial
@@ -51,7 +59,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Asked:
-    """A table of a run or computation: its name, place in the store, and the labels it is of."""
+    """A table of a run or computation that a plan needs."""
 
     name: str
     place: tuple[str, str]
@@ -65,8 +73,9 @@ class LearnTask:
 
     Attributes:
         runs: They differ in seeds, initial scales, rates and decays only.
+        measures: What is measured, of all or of some.
         parts: What is stored of each run: keys of measures, losses, weights.
-        sources: Files and modules that they stand on, as they were when it was planned.
+        sources: Files and modules that they depend on, with their hashes when it was planned.
     """
 
     runs: tuple[Run, ...]
@@ -83,18 +92,18 @@ class LearnTask:
 
     @cached_property
     def key(self) -> str:
-        """Its name: which parts of which runs it makes."""
+        """Its name: a hash of which parts of which runs it makes."""
         return digest([[run.key for run in self.runs], self.parts], _KEY)
 
     @property
     def wanted(self) -> list[tuple[str, str]]:
-        """Every table that it makes, by run and part."""
+        """Every table that it makes, as (key of the run, part)."""
         both = zip(self.runs, self.parts, strict=True)
         return [(run.key, part) for run, parts in both for part in parts]
 
     @property
     def asked(self) -> list[Asked]:
-        """Its tables, under the labels of its runs."""
+        """Its tables, with the labels of its runs."""
         names = {LOSSES: LOSSES, **{m.key: m.name for m in self.measures}}
         return [
             Asked(names[part], (run.key, part), run.trial.labels, run.seed)
@@ -104,7 +113,11 @@ class LearnTask:
         ]
 
     def part(self, places: Iterable[int]) -> LearnTask:
-        """Return some of the runs as a task of their own, with what is measured of them."""
+        """Return some of the runs as a task of their own, with what is measured of them.
+
+        Args:
+            places: Places of the runs in :attr:`runs`.
+        """
         places = list(places)
         parts = tuple(self.parts[i] for i in places)
         kept = set().union(*parts)
@@ -118,7 +131,7 @@ class LearnTask:
 
     @property
     def only_measures(self) -> bool:
-        """Whether finished models are enough: nothing is recorded, or measured on the way."""
+        """Whether trained models are enough: nothing is recorded, or measured on the way."""
         recorded = any(part in (LOSSES, MODEL_PART) for _, part in self.wanted)
         return not recorded and not any(m.every for m in self.measures)
 
@@ -130,23 +143,31 @@ class LearnTask:
 
     @property
     def about(self) -> str:
-        """Settings and seeds, by which one finds it again."""
+        """Settings and seeds, in words, by which a user finds the task in a plan."""
         return _with_seeds(in_words(self.runs[0].trial.labels), [run.seed for run in self.runs])
 
     @property
     def learner(self) -> Learner:
-        """How they learn: the first one's, of which the others differ in rate and decay only."""
+        """How they learn; learners of other runs differ in rate and decay only."""
         return self.runs[0].trial.learner
 
     @property
     def steps(self) -> int:
-        """Updates of all of them together."""
+        """Number of updates of all runs together."""
         return len(self.runs) * self.learner.steps
 
 
 @dataclass(frozen=True)
 class ComputeTask:
-    """A computation for one seed, or for several that it takes together."""
+    """A computation for one seed, or for several that it takes together.
+
+    Attributes:
+        key: Its name in the store, for the first seed.
+        computation: What is computed.
+        seed: The first seed.
+        sources: Files and modules that it depends on, with their hashes when it was planned.
+        others: Key and seed of each further seed.
+    """
 
     key: str
     computation: Computation
@@ -166,12 +187,12 @@ class ComputeTask:
 
     @property
     def wanted(self) -> list[tuple[str, str]]:
-        """The tables that it makes."""
+        """Every table that it makes, as (key, ``table``)."""
         return [(key, "table") for key, _ in self.members]
 
     @property
     def asked(self) -> list[Asked]:
-        """Its tables, under the labels of the computation."""
+        """Its tables, with the labels of the computation."""
         one = self.computation
         return [Asked(one.name, (key, "table"), one.labels, seed) for key, seed in self.members]
 
@@ -183,13 +204,13 @@ class ComputeTask:
 
     @property
     def about(self) -> str:
-        """Settings and seeds, by which one finds it again."""
+        """Settings and seeds, in words, by which a user finds the task in a plan."""
         seeds = [seed for _, seed in self.members] if self.computation.seeded else []
         return _with_seeds(self.title, seeds)
 
     @property
     def steps(self) -> int:
-        """How much of the progress this is, in updates that take about as long."""
+        """Its share of the progress, in updates that take about as long."""
         return self.computation.effort * len(self.members)
 
 
@@ -197,7 +218,7 @@ Task = LearnTask | ComputeTask
 
 
 def _with_seeds(words: str, seeds: Sequence[int]) -> str:
-    """What a task is about, with its seeds: the first and the last of many."""
+    """Return what a task is about, with its seeds: the first and the last of many."""
     numbers = sorted({*seeds})
     if not numbers:
         return words
@@ -206,7 +227,7 @@ def _with_seeds(words: str, seeds: Sequence[int]) -> str:
 
 
 def in_words(labels: Mapping[str, Any]) -> str:
-    """Labels for people: a name says itself, a number or a choice says of what it is."""
+    """Return labels in words: a text stands alone, other values as ``name=value``."""
     parts = (v if isinstance(v, str) else f"{name}={v}" for name, v in labels.items())
     return ", ".join(parts)
 
@@ -261,9 +282,16 @@ def asked_of(
 
 
 def tasks_of(work: Work, missing: Callable[[str, str], bool], device: str = "cpu") -> list[Task]:
-    """Return what is left to do, in order of first appearance: any order, any process.
+    """Return what is left to do as tasks, which may be done in any order.
 
-    Runs whose weights are kept, and that need no training, are not put among those that do.
+    Runs that share a program train together. Runs whose weights are stored, and that need no
+    training, are tasks of their own.
+
+    Args:
+        work: Runs and computations of a plan.
+        missing: Returns whether a part of a run or computation, by its key and the part's
+            name, is not in the store.
+        device: Where models live; an accelerator trains more runs together.
     """
     most = MAX_REPLICAS if device == "cpu" else MAX_REPLICAS_ACCELERATED
     planned, world = _once(sources_of), _once(plain)
@@ -298,7 +326,7 @@ def tasks_of(work: Work, missing: Callable[[str, str], bool], device: str = "cpu
 
 
 def _together(tasks: Iterable[ComputeTask]) -> Iterable[ComputeTask]:
-    """Join what a computation takes at once: the seeds that are missing of each."""
+    """Join the seeds that are missing of computations that take all seeds at once."""
     joined: dict[tuple[int, int], ComputeTask] = {}
     for task in tasks:
         one = task.computation
@@ -310,14 +338,14 @@ def _together(tasks: Iterable[ComputeTask]) -> Iterable[ComputeTask]:
 
 
 def _model_shape(model: ModelConfig | None) -> Any:
-    """What the models of runs that train together have in common: all but the initial scale."""
+    """Return what models that train together have in common: all but the initial scale."""
     if model is None:
         return None
     return [public_name(type(model)), {k: v for k, v in identity(model).items() if k != "init"}]
 
 
 def _once(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Remember what a function says of each thing; trials of a grid share most of their parts."""
+    """Return a function that remembers its results by the identity of its argument."""
     known: dict[int, Any] = {}
 
     def get(thing: Any) -> Any:

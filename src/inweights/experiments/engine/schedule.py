@@ -1,12 +1,13 @@
-"""Which task is next, and what follows from how an attempt at it ended.
+"""Decide which task is next, and what follows from how an attempt at it ended.
 
-Executors only do tasks and say how that went; what happens then is decided here, once for all.
+Executors only run tasks and say how that went; a :class:`Schedule` decides what happens then, once
+for all of them.
 
 ===============================  ===================================================================
 an attempt ended                 what follows
 ===============================  ===================================================================
 done                             its steps are counted
-busy, another holds the task     it is tried when it is free, or not heard of any more
+busy, another holds the task     it is tried again when it is free
 killed, further than before      again: it goes on from its checkpoint
 killed, thrice at one place      half of its runs, each half by itself; a single run fails
 out of memory                    the same, at once
@@ -39,7 +40,15 @@ _LOG = logging.getLogger("inweights.tasks")
 
 
 class Line(msgspec.Struct, frozen=True, array_like=True):
-    """A line of the log of another process."""
+    """A line of the log of another process.
+
+    Attributes:
+        name: Name of the logger.
+        levelno: Level, as a number.
+        levelname: The same, in a word.
+        msg: The message.
+        created: When it was logged, in seconds since 1970.
+    """
 
     name: str
     levelno: int
@@ -49,7 +58,15 @@ class Line(msgspec.Struct, frozen=True, array_like=True):
 
 
 class End(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How an attempt at a task ended; an error goes by the name of its class."""
+    """How an attempt at a task ended.
+
+    Attributes:
+        how: ``done``; ``busy``, as another process has it; ``killed``; ``memory``, as there
+            was too little; or ``failed``.
+        error: Name of the class of the error.
+        message: Its message.
+        log: What was logged meanwhile.
+    """
 
     how: Literal["done", "busy", "killed", "memory", "failed"]
     error: str = "RunError"
@@ -59,7 +76,14 @@ class End(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @contextmanager
 def kept_log(level: int) -> Iterator[list[Line]]:
-    """Keep what the library logs in this process, for the one that has sent the task."""
+    """Collect what the library logs in this process, for the one that has sent the task.
+
+    Args:
+        level: Least level of what is collected.
+
+    Yields:
+        The list of lines, which grows during the block.
+    """
     log, handler, lines = logging.getLogger("inweights"), logging.Handler(), list[Line]()
 
     def keep(record: logging.LogRecord) -> None:
@@ -79,44 +103,56 @@ def kept_log(level: int) -> Iterator[list[Line]]:
 
 @dataclass(frozen=True)
 class Failure:
-    """A task that is set aside, and why."""
+    """A task that is set aside.
+
+    Attributes:
+        task: The task.
+        end: How its last attempt ended.
+    """
 
     task: Task
     end: End
 
     @property
     def text(self) -> str:
-        """What failed, with settings and seeds, and why; each said once."""
+        """What failed, with settings and seeds, and why."""
         return f"{self.task.about}: {self.end.message}"
 
 
 @dataclass
 class _Tries:
+    """Attempts at a task that ended at one place."""
+
     count: int = 0
     step: int = 0
     before: int = 0
 
     def again(self) -> bool:
-        """Whether a task whose process was killed is tried again."""
+        """Return whether a task whose process was killed is tried again."""
         self.count = 1 if self.step > self.before else self.count + 1
         self.before = max(self.step, self.before)
         return self.count < ATTEMPTS
 
 
 class Schedule:
-    """Tasks in any order, for one executor.
+    """Gives tasks to one executor in any order, and reacts to how each attempt ended.
 
     Args:
+        tasks: The tasks.
+        progress: Called with updates done, all updates, and what is being done; ``None`` for
+            nothing.
         before: Updates that were done before.
-        busy: Seconds until it is asked whether a task that another process holds is free.
-        free: Says by the key of a task whether it is free.
+        busy: Seconds after which a task that another process holds is looked at again.
+        free: Returns whether a task, by its key, is free.
         more: Further tasks in blocks, each read when no other task waits.
-        on_failure: Called with what is set aside.
+        on_failure: Called with each task that is set aside.
 
     Attributes:
-        left: Tasks that were read and are neither done nor set aside; one more while there may be
-            others.
-        on_done: Called with each task that is done.
+        left: Number of tasks that were read and are neither done nor set aside; one more while
+            there may be others.
+        done: Number of tasks that are done.
+        failures: The tasks that were set aside.
+        on_done: Called with each task that is done; ``None`` for nothing.
     """
 
     def __init__(
@@ -154,6 +190,7 @@ class Schedule:
         return task
 
     def _next(self) -> Task | None:
+        """Return the next task that was read and waits no longer."""
         for _ in range(len(self._waiting)):
             when, task = self._waiting.popleft()
             if when <= time.monotonic():
@@ -171,12 +208,25 @@ class Schedule:
         self.left += len(tasks)
 
     def report(self, task: Task, step: int) -> None:
-        """Tell how many updates of a task are done."""
+        """Note how many updates of a task are done.
+
+        Args:
+            task: The task.
+            step: Updates so far.
+        """
         self._tries[task.key].step = step
         self._count(task, min(step, task.steps))
 
     def ended(self, task: Task, end: End) -> None:
-        """Tell how an attempt at a task ended."""
+        """React to how an attempt at a task ended, as the table of this module says.
+
+        Args:
+            task: The task.
+            end: How the attempt ended.
+
+        Raises:
+            WriteError: The task could not store its tables.
+        """
         for line in end.log:
             record = logging.makeLogRecord(msgspec.structs.asdict(line))
             logging.getLogger(line.name).handle(record)
@@ -207,7 +257,11 @@ class Schedule:
             self._set_aside(task, end)
 
     def finish(self) -> None:
-        """Raise what was set aside, as the class of error that all of it was."""
+        """Raise an error that lists the tasks that were set aside, if there are any.
+
+        Raises:
+            InweightsError: Of the class that all of their errors have, else a ``RunError``.
+        """
         if not self.failures:
             return
         kinds = {failure.end.error for failure in self.failures}
@@ -248,7 +302,10 @@ class Schedule:
 
 
 def halves(task: Task) -> list[Task]:
-    """Split a task with several runs in two; a run's numbers do not depend on its company."""
+    """Split a task with several runs in two; another task is returned alone.
+
+    A run's numbers do not depend on its company.
+    """
     if not isinstance(task, LearnTask) or len(task.runs) < 2:
         return [task]
     middle = len(task.runs) // 2

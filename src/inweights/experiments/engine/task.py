@@ -1,4 +1,8 @@
-"""Does a task: lets models learn, looks at them, and stores a table for each run and measure."""
+"""Run a task: let models learn, measure them, and store a table for each run and measure.
+
+:func:`attempt` is what executors call; it returns how the task ended and raises nothing.
+:mod:`~.together` builds and trains the models of runs that train together.
+"""
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,7 +42,15 @@ Joint = Callable[[LearnTask], AbstractContextManager[Shards]]
 def attempt(
     task: Task, store: Store, device: str, progress: Progress, joint: Joint | None = None
 ) -> End:
-    """Try a task, and say how that ended; what is raised on purpose or by accident is told."""
+    """Try a task, and return how that ended; errors are described in it, not raised.
+
+    Args:
+        task: The task.
+        store: Where its tables go.
+        device: Where models live.
+        progress: Called with the number of updates so far.
+        joint: Makes other processes train what this one trains; ``None`` for none.
+    """
     try:
         if _stored(task, store):  # by another process, in the meantime: no lock is needed to see it
             return End("done")
@@ -64,7 +76,16 @@ def attempt(
 
 
 def attempt_sent(job: Job, line: str, progress: Progress) -> End:
-    """Try a task that another process sent as JSON; see :func:`attempt`."""
+    """Try a task that another process sent as JSON, and return how that ended.
+
+    Args:
+        job: What all tasks have in common.
+        line: The task.
+        progress: Called with the number of updates so far.
+
+    Returns:
+        How it ended, with what was logged meanwhile; see :func:`attempt`.
+    """
     try:
         task = task_of(job, line)
     except InweightsError as error:
@@ -75,7 +96,7 @@ def attempt_sent(job: Job, line: str, progress: Progress) -> End:
 
 
 def _is_memory(error: Exception) -> bool:
-    """Whether the memory was full; torch says so of a CPU in an error without a class."""
+    """Return whether the memory was full; for a CPU only torch's message says so."""
     allocator = isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
     return allocator or isinstance(error, MemoryError | torch.OutOfMemoryError)
 
@@ -83,7 +104,18 @@ def _is_memory(error: Exception) -> bool:
 def work_on(
     task: Task, store: Store, device: str, progress: Progress, joint: Joint | None = None
 ) -> None:
-    """Do a task and store its tables."""
+    """Run a task and store its tables; what another process stored just now is not made again.
+
+    Args:
+        task: The task.
+        store: Where its tables go.
+        device: Where models live.
+        progress: Called with the number of updates so far.
+        joint: Makes other processes train what this one trains; ``None`` for none.
+
+    Raises:
+        InweightsError: The files or code of the task have changed, or the work failed.
+    """
     if _stored(task, store):
         return  # by who held it until just now
     if isinstance(task, ComputeTask):
@@ -104,6 +136,7 @@ def work_on(
 
 
 def _compute(task: ComputeTask, store: Store, progress: Progress) -> None:
+    """Call the function of a computation, and store its table, or one for each seed."""
     one = task.computation
     call = one.call  # with options of its own, which it may change
     if one.stages:
@@ -120,6 +153,7 @@ def _compute(task: ComputeTask, store: Store, progress: Progress) -> None:
 
 
 def _staged(task: ComputeTask, progress: Progress, done: int, total: int, stage: str) -> None:
+    """Pass on how far a computation is, by the share of its stages."""
     stages = task.computation.stages
     names = [*stages]
     share = sum(stages[name] for name in names[: names.index(stage)])
@@ -133,13 +167,14 @@ def _check(task: Task) -> None:
 
 
 def _stored(task: Task, store: Store) -> bool:
+    """Return whether every table of a task is in the store."""
     return all(store.has(owner, part) for owner, part in task.wanted)
 
 
 def _train(
     block: LearnTask, store: Store, device: str, progress: Progress, joint: Joint | None, done: int
 ) -> None:
-    """Train runs as one program; an interrupted training goes on from its checkpoint."""
+    """Train runs as one program; an interrupted training continues from its checkpoint."""
     model = build_model(block, device)
     if any(part == MODEL_PART for _, part in block.wanted):
         check_savable(model)  # before it trains, not after
@@ -170,7 +205,7 @@ def _train(
 
 
 def _measure(block: LearnTask, store: Store, device: str) -> None:
-    """Look at weights that are kept, those of all runs at once where they have one shape."""
+    """Measure models whose weights are stored; of one shape, those of all runs at once."""
     models = [open_model(store, run) for run in block.runs]
     several = [(model, block.part([place])) for place, model in enumerate(models)]
     with suppress(ConfigError):  # optima of one shape may differ in rank
@@ -182,7 +217,7 @@ def _measure(block: LearnTask, store: Store, device: str) -> None:
 
 
 def _look_at_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.DataFrame:
-    """Measure the runs of which it is asked: what is filmed of a first seed is not of all."""
+    """Measure the runs for which the measure is wanted."""
     rows = [row for row, parts in enumerate(block.parts) if measure.key in parts]
     if len(rows) < len(block.runs):
         with suppress(ConfigError):  # a model of one's own may have no config
@@ -194,7 +229,19 @@ def _look_at_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.Data
 
 
 def look(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFrame:
-    """Measure a model, a replica a world."""
+    """Measure a model.
+
+    Args:
+        measure: The probe and its options.
+        worlds: One world per replica.
+        model: ``R`` replicas.
+
+    Returns:
+        The probe's table, with a column ``replica``.
+
+    Raises:
+        RunError: The probe failed, and the weights are not finite.
+    """
     try:
         table: pl.DataFrame = measure.call(model, worlds)
     except Exception as error:
@@ -208,6 +255,7 @@ def look(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFram
 
 
 def _share_out(tables: Mapping[str, pl.DataFrame], block: LearnTask, store: Store) -> None:
+    """Store the rows of each replica as the tables of its run."""
     for replica, (run, parts) in enumerate(zip(block.runs, block.parts, strict=True)):
         for part in parts:
             if part != MODEL_PART:
@@ -216,7 +264,7 @@ def _share_out(tables: Mapping[str, pl.DataFrame], block: LearnTask, store: Stor
 
 
 def _derive(task: LearnTask, store: Store) -> None:
-    """Look at a model that a descent or a program leads to; one way serves all that look alike."""
+    """Measure a model that a descent or a program leads to, and store the tables."""
     (run,), (parts,) = task.runs, task.parts
     finished = [0] if MODEL_PART in parts else []
     for every in dict.fromkeys([*finished, *(measure.every for measure in task.measures)]):
@@ -234,6 +282,7 @@ def _derive(task: LearnTask, store: Store) -> None:
 
 
 def _models(run: Run, every: int) -> Iterator[tuple[int, Model]]:
+    """Return the steps and models of a learner that is no curriculum."""
     learner: Any = run.trial.learner
     if hasattr(learner, "models"):
         yield from learner.models(run.world, run.trial.model, run.seed, every)

@@ -1,8 +1,10 @@
-"""Runs that train together as one program: the model that they are, how it learns, how many go.
+"""Train runs together as one program, as many as fit and as is fastest.
 
-As many train together as the memory holds, and as make a step cheaper. On a CPU the memory is
-estimated; on an accelerator both are measured before each block of runs, as both depend on the
-device, the model and the batch: groups are doubled while a run's share of a step falls.
+:func:`blocks_of` splits a task into blocks of runs, :func:`build_model` makes the model of a
+block, :func:`train_block` trains it. As many runs train together as the memory holds, and as
+make a step cheaper. On a CPU the memory is estimated; on an accelerator both are measured
+before each block, as both depend on the device, the model and the batch: groups are doubled
+while a run's share of a step falls.
 """
 
 import time
@@ -37,7 +39,15 @@ STEPS = 5
 
 
 def build_model(block: LearnTask, device: str) -> Model:
-    """Return the model of runs that train together, a replica a run, at its start."""
+    """Return the model of runs that train together, before its first update.
+
+    Args:
+        block: The runs, whose worlds have one shape.
+        device: Where the model lives.
+
+    Raises:
+        ConfigError: The trial has no model.
+    """
     world = block.runs[0].world
     model = _config_of(block.runs[0]).build(
         vocabulary=len(world.vocabulary),
@@ -64,9 +74,15 @@ def train_block(
     curricula: Curriculum | Sequence[Curriculum] | None = None,
     **how: Any,
 ) -> Result:
-    """Train runs, whether by this process alone or by several, of which each one calls this.
+    """Train the runs of a block, by this process alone or by several that all call this.
 
-    That all of them diverged is no error: a verdict tells it, as where only some of them do.
+    That all of them diverged is no error: a verdict says it, as where only some of them do.
+
+    Args:
+        model: The model of the block, a replica per run.
+        block: The runs.
+        curricula: How they learn, one for all or one per run; by default as their trials say.
+        **how: Further arguments of :func:`inweights.train`.
     """
     own: list[Any] = [run.trial.learner for run in block.runs]  # all are curricula
     seeds = [run.seed for run in block.runs]
@@ -74,13 +90,26 @@ def train_block(
 
 
 def brief(phase: Phase, steps: int) -> Phase:
-    """Return so many steps of a phase, to be timed: none is left out, and the rate is constant."""
+    """Return the first steps of a phase, to be timed, without early stop or schedule.
+
+    Args:
+        phase: The phase.
+        steps: Number of updates.
+    """
     none = {"observers": (), "edit": None}
     return structs.replace(phase, steps=steps, schedule=Schedule(), stop=Stop(), **none)
 
 
 def open_model(store: Store, run: Run) -> Model:
-    """Return the kept model of a run."""
+    """Return the stored model of a run.
+
+    Args:
+        store: Where its weights are.
+        run: The run.
+
+    Raises:
+        FolderError: The weights are missing or damaged.
+    """
     trial = run.trial
     # A model of one's own need not be registered: the trial has the class of its config.
     kind: Any = type(trial.model) if isinstance(trial.learner, Curriculum) else None
@@ -88,7 +117,15 @@ def open_model(store: Store, run: Run) -> Model:
 
 
 def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[LearnTask]:
-    """Build the worlds; runs of one shape of world are a block, as large as the device allows."""
+    """Build the worlds of a task, and return its runs in blocks that train together.
+
+    Args:
+        task: The task.
+        device: Where models live.
+
+    Yields:
+        Runs whose worlds have one shape, as many as the device allows.
+    """
     # Copies of the runs, so that their worlds go when the task is done.
     task = replace(task, runs=tuple(replace(run) for run in task.runs))
     shapes: dict[str, list[int]] = {}
@@ -101,7 +138,7 @@ def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[LearnTask]:
 
 
 def _shape(world: World) -> list[Any]:
-    """What worlds of runs that train together have in common: all but their tokens."""
+    """Return what worlds of runs that train together have in common: all but their tokens."""
     columns = ("roles", "prompt_ends", "answer_ends", "out_of_distribution")
     parts = (world.facts, world.queries)
     return [
@@ -112,7 +149,12 @@ def _shape(world: World) -> list[Any]:
 
 
 def group_size(block: LearnTask, device: str) -> int:
-    """Return how many of some runs of one shape train together on a device."""
+    """Return how many of some runs train together on a device.
+
+    Args:
+        block: Runs whose worlds have one shape.
+        device: Where models live.
+    """
     if not device.startswith("cuda") or not isinstance(block.learner, Curriculum):
         return capacity(block.runs[0])
     room = SHARE * torch.cuda.mem_get_info(device)[0]
@@ -121,6 +163,14 @@ def group_size(block: LearnTask, device: str) -> int:
 
 def best_size(measure: Callable[[int], tuple[float, float]], most: int, room: float) -> int:
     """Return a size of groups by measurement.
+
+    The size is doubled while the memory holds and a run's share of a step falls by a tenth.
+
+    Args:
+        measure: Returns for a number of runs the bytes that they take, and the seconds of a
+            step.
+        most: Largest size.
+        room: Bytes that there are.
 
     Example:
         >>> launches, arithmetic = 1e-3, 1e-5  # seconds: of a step, and of each run
@@ -145,6 +195,7 @@ def best_size(measure: Callable[[int], tuple[float, float]], most: int, room: fl
 
 
 def _measured(block: LearnTask, device: str) -> tuple[float, float]:
+    """Return the bytes that a block takes on an accelerator, and the seconds of a step."""
     torch.cuda.empty_cache()  # what is reserved counts: a captured step keeps all that it needs
     torch.cuda.reset_peak_memory_stats(device)
     before, ends = torch.cuda.memory_reserved(device), []
@@ -161,7 +212,14 @@ def _measured(block: LearnTask, device: str) -> tuple[float, float]:
 
 
 def capacity(run: Run) -> int:
-    """How many runs like this one train together in the memory of a CPU."""
+    """Return how many runs like this one train together in the memory of a CPU.
+
+    Args:
+        run: The run.
+
+    Raises:
+        ConfigError: Not even one of them fits into the memory.
+    """
     if run.trial.model is None or not isinstance(run.trial.learner, Curriculum):
         return 1
     parameters = parameters_of(run)
@@ -173,6 +231,7 @@ def capacity(run: Run) -> int:
 
 
 def _config_of(run: Run) -> ModelConfig:
+    """Return the model's config of a run; a curriculum without one is refused."""
     if run.trial.model is None:
         raise ConfigError("a curriculum trains a model; give its config, such as GPTConfig()")
     return run.trial.model

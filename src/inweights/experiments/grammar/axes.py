@@ -1,7 +1,8 @@
-"""What a sweep varies: a grid of axes, axes that move together, or a list of points.
+"""Turn what a sweep varies into trials: a grid, axes that move together, or a list of points.
 
-Paths such as ``world.n`` and ``learner.phases.0.optimizer.rate`` begin with one of the three parts
-of a trial. A whole part may also be given several times, as a list or by names.
+Paths such as ``world.n`` and ``learner.phases.0.optimizer.rate`` begin with one of the three
+parts of a trial. A whole part may also be given several times, as a list or by names.
+:func:`grid` makes the trials; :class:`~inweights.experiments.studies.sweep.Study` calls it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +32,17 @@ _PARTS = {
 
 
 def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
-    """Return a trial for every combination of values; see :func:`inweights.sweep`.
+    """Return a trial for every combination of values.
+
+    Args:
+        world: Config of the world that is varied.
+        model: Config of the architecture; ``None`` for an optimum.
+        learner: A curriculum, a descent or an optimum.
+        over: Values by path, or a list of points; see :func:`inweights.sweep`.
+
+    Raises:
+        ConfigError: A path leads nowhere, a value does not fit, a part is no config of its
+            kind, or two conditions have the same labels.
 
     Example:
         >>> from inweights.models import EmbMLPConfig
@@ -64,7 +75,15 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
 
 
 def check_part(name: str, part: Any) -> None:
-    """Refuse what is no config of a part of a trial, with what to give."""
+    """Check that a value can be a part of a trial.
+
+    Args:
+        name: The part: ``world``, ``model`` or ``learner``.
+        part: The value.
+
+    Raises:
+        ConfigError: It is no config of this part; the message says what to give.
+    """
     has = {*dir(part)} & {"build", "steps", "phases", "learn"}
     fits = len(has) > 1 if name == "learner" else "build" in has
     left_out = name == "model" and part is None
@@ -75,7 +94,7 @@ def check_part(name: str, part: Any) -> None:
 def _parts(
     whole: Mapping[str, Any], point: list[Change], known: dict[tuple[int | str, ...], Any]
 ) -> dict[str, Any]:
-    """The three parts at a point. Points with the same changes of a part share one object of it."""
+    """Return the three parts at a point; equal parts of several points are one object."""
     for path, _, _ in point:
         if path.partition(".")[0] not in whole:
             raise _unknown(path, [p for n in whole for p in _below(whole[n], n)])
@@ -94,7 +113,20 @@ def _parts(
 
 
 def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Change]]:
-    """Return all points of what is varied; ``whole`` are the parts of a trial that is varied."""
+    """Return all conditions of what is varied, each as a list of changes.
+
+    Args:
+        over: Values by path, or a list of points.
+        whole: The parts of the trial that is varied, by name; ``None`` for the arguments of a
+            function.
+
+    Returns:
+        For each condition its changes: path, value, and label in the tables.
+
+    Raises:
+        ConfigError: Nothing is varied over a path, two axes vary one path, or points set
+            different paths.
+    """
     if isinstance(over, Mapping):
         axes = [_choices(key, values) for key, values in _flat(whole or {}, over).items()]
         paths = [path for axis in axes for path, _, _ in axis[0]]
@@ -124,7 +156,7 @@ def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Ch
 
 
 def _flat(whole: Mapping[str, Any], over: Mapping[Any, Any], prefix: str = "") -> dict[str, Any]:
-    """Axes by path; tables within tables, as TOML writes ``world.n = [1]``, become paths."""
+    """Return axes by path; tables within tables, as TOML has them, become paths."""
     flat: dict[str, Any] = {}
     for key, values in over.items():
         path = prefix + (", ".join(key) if isinstance(key, tuple) else str(key))
@@ -138,7 +170,7 @@ def _flat(whole: Mapping[str, Any], over: Mapping[Any, Any], prefix: str = "") -
 def _holds_paths(
     whole: Mapping[str, Any], path: str, values: Mapping[Any, Any], inner: bool
 ) -> bool:
-    """Whether a mapping goes on with paths, or gives names to values, ``{"wide": GPTConfig()}``."""
+    """Return whether a mapping continues a path, and does not give names to values."""
     if inner:
         return any(isinstance(one, Mapping | list | tuple) for one in values.values())
     fields = getattr(whole.get(path), "__struct_fields__", ())
@@ -148,7 +180,7 @@ def _holds_paths(
 
 
 def _choices(key: str, values: Any) -> list[list[Change]]:
-    """The choices of one axis; each sets one path, or several that move together."""
+    """Return the choices of one axis; each sets one path, or several that move together."""
     paths = [path.strip() for path in key.split(",")]
     if isinstance(values, str) or not hasattr(values, "__iter__"):
         raise ConfigError(f"'{key}' must be varied over a list of values, got {values!r}")
@@ -175,14 +207,14 @@ def _choices(key: str, values: Any) -> list[list[Change]]:
 
 
 def _columns(paths: Sequence[str]) -> dict[str, str]:
-    """The last word of each path; more of it where two end alike."""
+    """Return the column of each path: its last word, or the whole path where two end alike."""
     last = {path: path.rpartition(".")[2] for path in paths}
     words = list(last.values())
     return {p: w if words.count(w) == 1 else p.replace(".", "_") for p, w in last.items()}
 
 
 def _replaced(part: Any, path: str, rest: str, value: Any) -> Any:
-    """A part with another value at a path; says which path is wrong, and what was meant."""
+    """Return a part with another value at a path; an error proposes what was meant."""
     name = path.partition(".")[0]
     if not isinstance(part, msgspec.Struct):
         what = "there is none; give its config" if part is None else f"it is {part!r}, no config"
@@ -200,7 +232,7 @@ def _replaced(part: Any, path: str, rest: str, value: Any) -> Any:
 
 
 def _unknown(path: str, known: list[str]) -> Exception:
-    """The error for a path; the nearest is one that ends alike, if there is one."""
+    """Return the error for an unknown path, which proposes others."""
     last = path.rpartition(".")[2]
     alike = [one for one in known if one.rpartition(".")[2] == last]
     if not alike:
@@ -209,7 +241,7 @@ def _unknown(path: str, known: list[str]) -> Exception:
 
 
 def _below(part: Any, prefix: str) -> list[str]:
-    """A part and every path below it, as the nearest one may be deeper than the wrong one."""
+    """Return the name of a part and every path below it."""
     paths = _walk(to_plain(part), prefix) if isinstance(part, msgspec.Struct) else ()
     words = [(path, path.rpartition(".")[2], isinstance(value, Mapping)) for path, value in paths]
     named = [p for p, last, more in words if last != "kind" and (more or not last.isdigit())]
@@ -217,7 +249,7 @@ def _below(part: Any, prefix: str) -> list[str]:
 
 
 def _walk(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
-    """Every path below plain values, and what stands there."""
+    """Return every path below plain values, and the value there."""
     items: Any = value.items() if isinstance(value, Mapping) else ()
     for key, inner in enumerate(value) if isinstance(value, list | tuple) else items:
         path = f"{at}.{key}" if at else str(key)
@@ -226,12 +258,19 @@ def _walk(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def is_several(part: Any) -> bool:
-    """Whether a part of a study is given several times: as a list, or by names."""
+    """Return whether a part of a study is given several times: as a list, or by names."""
     return isinstance(part, Mapping | list | tuple)
 
 
 def named(part: str, configs: Any) -> dict[str, Any]:
-    """Return several configs of a part by name: their own, or what tells them apart.
+    """Return several configs of a part by name: their own, or settings that differ.
+
+    Args:
+        part: The part: ``world``, ``model`` or ``learner``.
+        configs: A list of configs, or configs by name.
+
+    Raises:
+        ConfigError: There is none, or no setting tells two of them apart.
 
     Example:
         >>> from inweights.models import EmbMLPConfig, GPTConfig
@@ -256,14 +295,22 @@ def named(part: str, configs: Any) -> dict[str, Any]:
 
 
 def _kind(config: Any) -> str:
-    """What a config is called in tables."""
+    """Return what a config is called in tables."""
     about = getattr(config, "__struct_config__", None)
     name = getattr(config, "label", None) or (about and about.tag) or type(config).__name__
     return str(name).lower()
 
 
 def with_parts(several: Mapping[str, Mapping[str, Any]], over: Over) -> Over:
-    """Return what is varied, with the parts that are given several times as axes."""
+    """Return what is varied, with the parts that are given several times as further axes.
+
+    Args:
+        several: Configs by name, of each part that is given several times.
+        over: Values by path, or a list of points.
+
+    Raises:
+        ConfigError: ``over`` is a list of points, or varies such a part, too.
+    """
     if not several:
         return over
     if not isinstance(over, Mapping) and over:

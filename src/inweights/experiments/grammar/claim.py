@@ -1,4 +1,9 @@
-"""Claims: a sentence, what the paper says, a score with its target, and what came of it."""
+"""Describe claims and their results, as data.
+
+A :class:`Claim` is a sentence, what the paper says of it, and a score with its target. A
+:class:`ClaimResult` is the same with its verdict. :mod:`~.verdict` makes one of the other;
+:class:`Stating` makes the claims of one recipe.
+"""
 
 import math
 from dataclasses import dataclass
@@ -31,7 +36,7 @@ _WORDS = 25
 
 
 class Said(Config, kw_only=True):
-    """What a claim says and where, whatever became of it.
+    """What a claim says and where, whether or not it has been judged.
 
     Attributes:
         id: ``<recipe>/<short-name>``.
@@ -39,13 +44,14 @@ class Said(Config, kw_only=True):
         place: Where in the paper.
         source: Short name of the paper, or ``ours`` for a claim that is not a paper's.
         target: Where its numbers have to lie.
-        published: The number or relation that the paper prints; or that it prints none, or that
-            the text at hand lost it.
-        check: Whether it holds by construction (frozen vectors stay as drawn): a test of the code
-            that the board shows, and does not count.
-        condition: Under which of its trials' conditions it is judged; none where there is one.
+        published: The number or relation that the paper prints; or a note that it prints none,
+            or that the text at hand lost it.
+        check: Whether it holds by construction, as frozen vectors stay as drawn: a test of the
+            code that the results table shows and does not count.
+        condition: Under which of its trials' conditions it is judged; empty where there is
+            one.
         quote: The paper's own words.
-        protocol: How near to the paper's protocol it is judged; none for claims of ours.
+        protocol: How near to the paper's protocol it is judged; ``None`` for claims of ours.
         close: Smallest and largest number that has the published size.
     """
 
@@ -62,20 +68,34 @@ class Said(Config, kw_only=True):
     close: tuple[float, float] | None = None
 
     def about(self) -> dict[str, Any]:
-        """What is said, for another state of the same claim."""
+        """Return the attributes by name, to make another state of the same claim."""
         return {name: getattr(self, name) for name in Said.__struct_fields__}
 
 
 class Statement(Said, kw_only=True, omit_defaults=True):
-    """A claim without its score: what is shown of it as long as nothing has run."""
+    """A claim without its score, as it is shown before anything has run.
+
+    Attributes:
+        judged: What is judged over the seeds.
+
+    The others are those of :class:`Said`.
+    """
 
     judged: Rule = "typical"
 
 
 class Claim(Said, kw_only=True):
-    """One claim, as data: ``judged`` says what of its ``score`` has to lie in the target.
+    """One claim, as data.
+
+    Attributes:
+        score: The numbers that are judged, one per seed.
+        judged: Whether their median (``typical``), the share of seeds that meet the target by
+            themselves (``reliable``) or their mean (``mean``) has to lie in the target.
 
     The others are those of :class:`Said`.
+
+    Raises:
+        ConfigError: The target is a bound of the score, so that every number would meet it.
     """
 
     score: Score
@@ -98,11 +118,19 @@ class Claim(Said, kw_only=True):
 
     @property
     def ours(self) -> bool:
-        """Whether no paper states it."""
+        """Whether it is a claim of ours, which no paper states."""
         return self.source == "ours"
 
     def check_sources(self, file: str) -> None:
-        """Refuse a claim of a paper that does not say what the paper says, or how near it is."""
+        """Check that a claim says what its paper says, and how near to it it is judged.
+
+        Args:
+            file: Name of the recipe's file, for the message.
+
+        Raises:
+            ConfigError: Quote, published number or protocol is missing, or the quote is too
+                long.
+        """
         wanted = {
             "quote": f"the paper's own words, '{NO_WORDS}' or '{NO_TEXT}'",
             "published": f"the paper's number, '{NONE_PRINTED}', '{LOST}' or '{NO_TEXT}'",
@@ -118,16 +146,27 @@ class Claim(Said, kw_only=True):
 
 
 def own_claim(id_: str, text: str, judged: Judged) -> Claim:
-    """Return a claim that is no paper's."""
+    """Return a claim that is not a paper's.
+
+    Args:
+        id_: ``<recipe>/<short-name>``.
+        text: The sentence.
+        judged: The score and its target.
+    """
     score, target = judged.score, judged.target
     return Claim(id=id_, text=text, place="", source="ours", score=score, target=target)
 
 
 @dataclass(frozen=True)
 class Stating:
-    """Makes the claims of one recipe: what they share is said once.
+    """Makes the claims of one recipe; what they share is given once.
 
-    ``condition`` is that of claims whose scores do not say it by their own label ``condition``.
+    Attributes:
+        recipe: Name of the recipe, ``<paper>/<figure>``.
+        source: Short name of the paper, or ``ours``.
+        place: Where in the paper, for claims that do not say it.
+        condition: The condition of claims whose scores do not name it by their own label
+            ``condition``; by default none.
 
     Example:
         >>> from inweights.experiments import share
@@ -153,9 +192,20 @@ class Stating:
         condition: str | None = None,
         **said: Any,
     ) -> Claim:
-        """Return a claim; ``place``, ``source``, ``condition`` are the recipe's own if left out.
+        """Return one claim.
 
-        ``said`` are further attributes of :class:`Claim`.
+        Args:
+            name: Its short name, the last part of its id.
+            text: The sentence.
+            judged: The score and its target.
+            place: Where in the paper; the recipe's own if left out.
+            source: Short name of the paper; the recipe's own if left out.
+            rule: What is judged over the seeds; by default their median.
+            condition: Under which condition; the recipe's own if left out.
+            **said: Further attributes of :class:`Claim`.
+
+        Raises:
+            ConfigError: The target is a bound of the score.
         """
         return Claim(
             id=f"{self.recipe}/{name}",
@@ -171,7 +221,7 @@ class Stating:
 
 
 def _condition(score: Score, otherwise: str) -> str:
-    """The condition that a score's rows have by their label, or two if it is a difference."""
+    """Return the condition that a score's rows name; two if it is a difference."""
     if "condition" in score.each:
         return "each"
     one, other = (str(rows.get("condition", "")) for rows in (score.where, score.minus))
@@ -184,21 +234,25 @@ class ClaimResult(Said, kw_only=True):
     Attributes:
         verdict: Whether it is reproduced.
         rule: What was judged over the seeds.
-        measured: Median of the seeds' numbers, or their mean; of the deciding case of several.
-        low: Lower end of its confidence interval, and ``high`` its upper one; none for what is
-            computed, and for few seeds.
-        replicates: How many seeds were judged.
-        hits: How many of them meet the target by themselves.
-        share_low: Lower end of the interval of the share of all seeds that would; ``share_high``.
-        case: Which case decided: the one that is farthest from reproducing.
+        measured: Median of the seeds' numbers, or their mean; of several cases, that of the
+            one that decided.
+        low: Lower end of its confidence interval; ``None`` for what is computed, and for few
+            seeds.
+        high: Upper end of the same.
+        replicates: Number of seeds that were judged.
+        hits: Number of them that meet the target by themselves.
+        share_low: Lower end of the interval of the share of all seeds that would meet it.
+        share_high: Upper end of the same.
+        case: The case that decided: the one that is farthest from reproducing.
         why: Why there is no verdict, where there is none.
         needed: About how many seeds would decide an open claim, if they are like those so far.
         level: Confidence of the intervals.
         version: Of the claim, by the ledger.
         earlier: What became of its earlier versions, in words.
-        p: The smallest error probability with which it would have this verdict, on the scale of
-            one analysis at .05.
-        together: Whether the verdict also holds with those of all papers' claims together (Holm).
+        p: The smallest error probability with which it would have this verdict, on the scale
+            of one analysis at .05.
+        together: Whether the verdict also holds when all papers' claims are tested together
+            (Holm).
 
     The others are those of :class:`Said`.
     """
@@ -234,12 +288,12 @@ class ClaimResult(Said, kw_only=True):
 
     @property
     def agrees(self) -> bool:
-        """Whether what was measured is what the claim says."""
+        """Whether what was measured agrees with the claim (reproduced or consistent)."""
         return self.verdict in ("reproduced", "consistent")
 
     @property
     def met(self) -> str:
-        """How many seeds meet the target, with the interval of their share; "" for computed ones.
+        """How many seeds meet the target, with the interval of their share, in words.
 
         Example:
             >>> about = {"id": "a/b/c", "text": "", "place": "", "source": "", "published": None}

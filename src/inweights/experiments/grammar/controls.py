@@ -1,6 +1,8 @@
-"""What a comparison stands on: controls, the same trials without what should matter, and cautions.
+"""Make a comparison sound: controls, and cautions on what it cannot show.
 
-A caution is a sentence on what the conditions of a study cannot say.
+A control is the same trial without what should matter (:func:`with_controls`,
+:func:`beyond_control`). A caution is a sentence on what the conditions of a study cannot say
+(:func:`cautions`); pages and sweeps print it.
 """
 
 import math
@@ -40,14 +42,19 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
     """Return the trials, and each of them once more for every control.
 
     - ``untrained``: the same architecture before its first update.
-    - ``shuffled``: the same prompts with their answers permuted, so that the number of facts stays
-      and their structure does not.
+    - ``shuffled``: the same prompts with their answers permuted, so that the number of facts
+      stays and their structure does not.
     - ``no-bridge``: without the facts that should matter: identities, else similarities, else
       edges.
     - ``frozen``: token embeddings stay at their random start.
 
-    They have a further label ``control``, which is ``none`` for the trials themselves. Without
-    names the trials stay as they are.
+    Args:
+        trials: The conditions.
+        names: Controls; if empty, the trials are returned as they are.
+
+    Returns:
+        The trials with a further label ``control``, which is ``none`` for the trials
+        themselves.
 
     Raises:
         ConfigError: A control is unknown, or makes no sense for a trial; the label is taken.
@@ -75,15 +82,17 @@ def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
 
 
 def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
-    """Return how far each condition exceeds its controls, seed by seed, at the end of training.
+    """Return how far each condition exceeds its controls at the end of training.
 
-    The table is of a probe, from trials with controls: labels, ``control``, ``seed``, its columns.
-    The column ``value`` is compared, or the one that the probe declares.
+    Args:
+        table: Table of a probe, from trials with controls: labels, ``control``, ``seed``, and
+            the probe's own columns.
+        value: Column that is compared; by default the one that the probe declares.
 
     Returns:
         A row for each condition, control and place that the probe tells apart: ``beyond``, the
-        median over seeds of the value less that of the control; ``low`` and ``high``, its exact 95%
-        interval, none for fewer than six seeds; ``seeds``.
+        median over seeds of the value less that of the control; ``low`` and ``high``, its
+        exact 95% interval, null for fewer than six seeds; ``seeds``.
 
     Raises:
         DataError: The table has no controls, or no probe declares what it measures.
@@ -124,11 +133,13 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
 
 
 def _untrained(trial: Trial) -> Trial:
+    """Return the trial without any update."""
     phase = _curriculum(trial, "untrained").phases[0]
     return replace(trial, learner=Curriculum(phases=(structs.replace(phase, steps=0),)))
 
 
 def _no_bridge(trial: Trial) -> Trial:
+    """Return the trial without the first kind of facts that its finding may rest on."""
     roles = trial.world.build(0).facts.role_names
     for bridge in _BRIDGES:
         without = tuple(role for role in bridge if role in roles)
@@ -143,13 +154,14 @@ def _no_bridge(trial: Trial) -> Trial:
 
 
 def _frozen(trial: Trial) -> Trial:
+    """Return the trial with token embeddings that stay at their start."""
     learner, table = _curriculum(trial, "frozen"), _embedding(trial)
     phases = [structs.replace(p, freezes=(*p.freezes, table)) for p in learner.phases]
     return replace(trial, learner=Curriculum(phases=tuple(phases)))
 
 
 def _embedding(trial: Trial) -> str:
-    """The parameters that embed tokens; a wrapped module has its own name for them."""
+    """Return the parameters that embed tokens; a wrapped module has its own name for them."""
     if not isinstance(trial.model, WrapConfig):
         return "tokens.*"
     model = trial.model.build(vocabulary=len(trial.world.build(0).vocabulary), seeds=1)
@@ -174,6 +186,7 @@ CONTROLS: dict[str, Callable[[Trial], Trial]] = {
 
 
 def _curriculum(trial: Trial, name: str) -> Curriculum:
+    """Return the curriculum of a trial; another kind of learner is refused."""
     learner = trial.learner
     if not isinstance(learner, Curriculum):
         raise ConfigError(f"the control '{name}' needs a Curriculum, got {type(learner).__name__}")
@@ -181,7 +194,7 @@ def _curriculum(trial: Trial, name: str) -> Curriculum:
 
 
 def _without(trial: Trial, roles: Sequence[str]) -> Any:
-    """The learner, with phases that do not name the roles."""
+    """Return the learner with phases that do not name the roles."""
     if not isinstance(trial.learner, Curriculum):
         return trial.learner
     phases = []
@@ -199,12 +212,17 @@ def _without(trial: Trial, roles: Sequence[str]) -> Any:
 
 
 def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> list[str]:
-    """Return in sentences what a reader has to know before comparing the conditions of a study.
+    """Return sentences that a reader has to know before comparing the conditions of a study.
 
-    These are conditions whose facts are not known; conditions whose compositions vary so much by
-    seed that the seeds cannot separate them, and how many would; learners of GPTs that differ from
-    the named one in a setting that decides; files of facts with chains of three facts that are not
-    asked. Of the tables, those of :func:`~inweights.probes.accuracy` are looked at.
+    Named are conditions whose facts are not known; conditions whose compositions vary so much
+    by seed that the seeds cannot separate them, and how many would; learners of GPTs that
+    differ from the named one in a setting that decides; and files of facts with chains of
+    three facts about which nothing is asked.
+
+    Args:
+        trials: The conditions.
+        tables: Their tables, by name; those of :func:`~inweights.probes.accuracy` are looked
+            at.
     """
     labels = list(dict.fromkeys(name for trial in trials for name in trial.labels))
     found = _of_learners(trials) + _of_facts(trials)
@@ -216,7 +234,7 @@ def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> lis
 
 
 def _of_accuracy(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
-    """What the accuracies of a table forbid to conclude."""
+    """Return what the accuracies of a table forbid to conclude."""
     if CONTROL in table.columns:
         table = table.filter(pl.col(CONTROL) == NO_CONTROL)
     if "step" in table.columns:
@@ -250,7 +268,7 @@ def _of_accuracy(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
 
 
 def _of_learners(trials: Sequence[Trial]) -> list[str]:
-    """Settings of learners that decide, are not varied, and are not those of the named learner."""
+    """Return cautions on settings that decide and differ from the named learner's."""
     differing: dict[str, tuple[object, object]] = {}
     seen: dict[str, set[object]] = {}
     for trial in trials:
@@ -275,7 +293,7 @@ def _of_learners(trials: Sequence[Trial]) -> list[str]:
 
 
 def _of_facts(trials: Sequence[Trial]) -> list[str]:
-    """Chains of three facts that a user's own facts hold, and that nothing asks."""
+    """Return cautions on chains of three facts that no query is about."""
     own = [trial.world for trial in trials if isinstance(trial.world, Triples)]
     worlds = {world.path: world for world in own if world.kinds == ("composition",)}
     return [
@@ -287,6 +305,7 @@ def _of_facts(trials: Sequence[Trial]) -> list[str]:
 
 
 def _deciding(phase: Phase) -> dict[str, object]:
+    """Return the settings of a phase that decide whether a GPT composes."""
     return {
         "random_offset": phase.random_offset,
         "loss": getattr(phase.loss, "at", phase.loss),
@@ -296,13 +315,14 @@ def _deciding(phase: Phase) -> dict[str, object]:
 
 
 def _differs(value: object, usual: object) -> bool:
+    """Return whether a setting is unusual; a rate is, by :data:`FACTOR` or more."""
     if isinstance(value, float) and isinstance(usual, float):
         return max(value, usual) >= FACTOR * min(value, usual)
     return value != usual
 
 
 def _conditions(table: pl.DataFrame, labels: Sequence[str]) -> str:
-    """A few conditions in words."""
+    """Return a few conditions in words."""
     rows = table.select(labels).unique(maintain_order=True).rows(named=True) if labels else []
     words = [" ".join(f"{name}={value}" for name, value in row.items()) for row in rows[:3]]
     rest = f" and {len(rows) - 3} more" if len(rows) > 3 else ""

@@ -1,8 +1,9 @@
-"""Differences from a paper are computed: every setting of a recipe beside what the paper states.
+"""Compare every setting of a recipe with what its paper states.
 
-:func:`compare` takes every leaf of every trial's world, model, learner and measures, and of every
-computation, at a scale. It says of each whether it is the paper's, its code's, smaller in size
-only, or ours, and why. :func:`protocol_of` says what that makes of the trials of a claim.
+:func:`compare` takes every leaf of every trial's world, model, learner and measures, and of
+every computation, at a scale. It says of each whether it is the paper's, its code's, smaller
+in size only, or ours, and why. :func:`protocol_of` says what that makes of the trials of a
+claim.
 """
 
 import re
@@ -54,8 +55,8 @@ class Difference:
         leaf: Path of the setting, such as ``model.width``.
         value: Its value here.
         whose: Whose value it is.
-        stated: What paper and code state; nothing where they do not speak of it.
-        reason: Why it is ours, where it is.
+        stated: What paper and code state; ``None`` where they do not speak of it.
+        reason: Why it is ours; ``None`` where it is not, or no reason is given.
     """
 
     leaf: str
@@ -66,7 +67,7 @@ class Difference:
 
     @property
     def against(self) -> bool:
-        """Whether it is ours although text or code states another value, or has no such thing."""
+        """Whether it is ours although the paper or its code says otherwise."""
         return self.whose == "ours" and not (self.stated and self.stated.open)
 
     @property
@@ -77,25 +78,36 @@ class Difference:
 
     @property
     def part(self) -> str:
-        """``world``, ``model``, ``learner``, ``measure``, ``compute`` or ``seeds``."""
+        """First word of the path, such as ``world``, ``measure`` or ``seeds``."""
         return self.leaf.partition(".")[0]
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is compared: the settings of a trial or a computation, by path, and its labels."""
+    """What is compared with a paper: a trial or a computation.
+
+    Attributes:
+        values: Its settings, by path.
+        labels: Its labels in the tables.
+    """
 
     values: Mapping[str, Any]
     labels: Mapping[str, Any] = field(default_factory=dict)
 
 
 def compare(recipe: Recipe, scale: str) -> list[list[Difference]]:
-    """Return the differences of a recipe from its paper: a list for each trial and computation.
+    """Return the differences of a recipe from its paper.
 
-    The last list is of the recipe as a whole: its number of seeds.
+    Args:
+        recipe: A recipe of a paper whose protocol is stated.
+        scale: The scale whose settings are compared.
+
+    Returns:
+        A list for each trial and computation. The last list is of the recipe as a whole: its
+        number of seeds.
 
     Raises:
-        ConfigError: No protocol of its paper is stated.
+        ConfigError: The protocol of its paper is not stated, or there is no such scale.
 
     Example:
         >>> from inweights.recipes import get_recipe
@@ -112,7 +124,19 @@ def compare(recipe: Recipe, scale: str) -> list[list[Difference]]:
 
 
 def compare_plan(recipe: Recipe, scale: str, plan: Plan) -> list[list[Difference]]:
-    """Return the differences of some of a recipe's trials, those of a plan."""
+    """Return the differences of some of a recipe's trials and computations from its paper.
+
+    Args:
+        recipe: A recipe of a paper whose protocol is stated.
+        scale: The scale for which reasons are looked up.
+        plan: The trials and computations.
+
+    Returns:
+        A list for each of them.
+
+    Raises:
+        ConfigError: The protocol of its paper is not stated.
+    """
     look = partial(_compare, recipe, _protocol(recipe), scale)
     return [look(one) for one in _subjects(plan)]
 
@@ -120,9 +144,12 @@ def compare_plan(recipe: Recipe, scale: str, plan: Plan) -> list[list[Difference
 def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
     """Return how near to the paper's protocol some trials are.
 
-    *Exact*: text and code state no other value; what they leave open is ours. *Scaled*: the same
-    world and model, but sizes are smaller, or the text lost them, or the training is another.
-    *Substitute*: world or model differ in more than size.
+    *Exact*: text and code state no other value; what they leave open is ours. *Scaled*: the
+    same world and model, but sizes are smaller, or the text lost them, or the training is
+    another. *Substitute*: world or model differ in more than size.
+
+    Args:
+        trials: The differences of each trial.
     """
     nearest: Protocol = "exact"
     for trial in trials:
@@ -136,7 +163,15 @@ def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
 
 @dataclass(frozen=True)
 class DifferenceRow:
-    """A setting in a table: trials that have the same value of it, stated alike, share a row."""
+    """A setting in a table; trials with the same value of it, stated alike, share a row.
+
+    Attributes:
+        setting: Path of the setting, without the places in lists.
+        value: Its value here, in words.
+        whose: Whose value it is.
+        stated: What paper and code state, in words.
+        why: Why it is ours; empty where it is not.
+    """
 
     setting: str
     value: str
@@ -147,6 +182,9 @@ class DifferenceRow:
 
 def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
     """Return the rows of a table of differences, what is ours first, each once.
+
+    Args:
+        trials: The differences of each trial.
 
     Example:
         >>> from inweights.recipes import get_recipe
@@ -176,6 +214,7 @@ def _protocol(recipe: Recipe) -> PaperProtocol:
 
 
 def _subjects(plan: Plan) -> Iterator[Subject]:
+    """Return the settings of every trial and computation of a plan."""
     for trial in plan.trials:
         yield Subject(dict(_trial(trial, plan.measures)), trial.labels)
     for computation in plan.computations:
@@ -207,7 +246,7 @@ def _computation(computation: Computation) -> Iterator[tuple[str, Any]]:
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Every setting below a path, and its value; a list of configs has their places.
+    """Return every setting below a path, and its value; a list of configs has its places.
 
     What a config says has no effect, given the others, is left out.
     """
@@ -292,7 +331,7 @@ def _whose(leaf: str, value: Any, stated: PaperSetting | None) -> Whose:
 
 
 def _numbers(*values: Any) -> list[float]:
-    """The numbers among values, and in lists among them."""
+    """Return the numbers among values, and in lists among them."""
     found: list[float] = []
     for value in values:
         if isinstance(value, list | tuple):

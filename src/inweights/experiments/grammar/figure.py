@@ -1,7 +1,8 @@
-"""Figures, as data: what is drawn of which tables, and what the table of each probe says.
+"""Describe figures as data: which drawing shows which tables, and what a probe's table holds.
 
-A figure names its drawing, a function of :mod:`inweights.report.figures.draw`, which checks its
-options; a drawing of one's own takes ``Figure(kind="mine", options={...})``.
+:class:`Figure` names a drawing, a function of :mod:`inweights.report.figures.draw`, which
+checks its options; a drawing of one's own takes ``Figure(kind="mine", options={...})``.
+:class:`Shown` is what a probe says of its table, so that a figure can be chosen for it.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class Figure(Config):
         title: What the figure shows, in a few words.
         caption: How to read it, and what to see.
         sources: Names of the tables that it draws, in the order of the function's arguments.
-        options: Keyword arguments of the drawing function, those that are not left out.
+        options: Keyword arguments of the drawing function; those that are left out have its
+            defaults.
         finds: The end of the caption that says what is found, and not how to read it.
     """
 
@@ -50,7 +52,7 @@ class Figure(Config):
 
     @property
     def in_question(self) -> Figure:
-        """The same before its finding is known: title and caption say what is drawn.
+        """The figure before its finding is known: title and caption say what is drawn.
 
         Example:
             >>> figure = lines("rho", "curves", "It falls.", "Mean.", x="step", y="rho")
@@ -128,7 +130,12 @@ def auto(
 ) -> Figure:
     """Return a figure of a table of a sweep: axis, lines and panels are what was varied in it.
 
-    Arguments are as for :func:`lines`, but all may be left out; ``table`` is the one called ``id``.
+    Args:
+        id: Short name, also the file's.
+        table: The table that is drawn; by default the one called ``id``.
+        title: What the figure shows; by default ``id``.
+        caption: How to read it; by default it says what dots and bands are.
+        **options: Those of :func:`inweights.report.figures.draw.auto`.
 
     Example:
         >>> auto("accuracy", where={"role": "composition"}).sources
@@ -141,7 +148,7 @@ def auto(
 def _as_in_0_1(
     tables: str | tuple[str, ...], title: str, caption: str, more: tuple[str, ...], options: Any
 ) -> tuple[tuple[str, ...], str, str]:
-    """Tables, title and caption from the arguments of 0.1: one ``table``, or films and graphs."""
+    """Return tables, title and caption from the arguments of version 0.1."""
     warnings.warn(
         "figures take 'tables'; 'table', 'films' and 'graphs' work in this release only",
         DeprecationWarning,
@@ -154,19 +161,24 @@ def _as_in_0_1(
 
 
 class Shown(Config):
-    """What a probe measures.
+    """What a probe says of the table that it returns.
 
     Attributes:
         value: Column of the number that figures draw.
-        columns: All columns of the probe's table, with spaces between; ``replica`` does not count.
-            A table is recognised by them.
+        columns: All columns of the probe's table, with spaces between, without ``replica``. A
+            table is recognised by them.
         label: Name of the number on an axis.
         null: What would be seen by chance, or why no control makes sense; one sentence.
         caption: How to read the figure; one sentence.
-        low: Least possible value, and ``high`` the largest, where there are such.
-        axes: Names of other columns on an axis.
-        chance: Column that holds what chance gives, drawn as a dashed line; empty if none does.
+        low: Least possible value; ``None`` if there is none.
+        high: Largest possible value; ``None`` if there is none.
+        axes: Names of other columns on an axis, by column.
+        chance: Column with the value expected by chance, drawn as a dashed line; empty for
+            none.
         controls: What to compare with; see :func:`~inweights.experiments.with_controls`.
+
+    Raises:
+        ConfigError: A column that it names is not among ``columns``.
     """
 
     value: str
@@ -187,17 +199,26 @@ class Shown(Config):
 
     @property
     def limits(self) -> tuple[float, float] | None:
-        """Least and largest possible value, where there are both."""
+        """Least and largest possible value; ``None`` unless there are both."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
     @property
     def reference(self) -> dict[str, str] | None:
-        """The dashed line of chance, as an option of drawings."""
+        """The dashed line of chance, as an option of drawings; ``None`` without one."""
         return {"column": self.chance, "label": "chance"} if self.chance else None
 
 
 def shows(**declared: Any) -> Callable[[P], P]:
     """Declare what a probe of one's own measures, by attributes of :class:`Shown`.
+
+    Args:
+        **declared: The attributes.
+
+    Returns:
+        A decorator, which returns the probe unchanged.
+
+    Raises:
+        ConfigError: An attribute is unknown, missing or does not fit.
 
     Example:
         >>> @shows(
@@ -219,20 +240,28 @@ def shows(**declared: Any) -> Callable[[P], P]:
 
 
 def shown_in(columns: Iterable[str]) -> Shown | None:
-    """Return what a probe declares whose table has these columns; none where several differ."""
+    """Return what the probe declares whose table has these columns.
+
+    Args:
+        columns: Columns of a table; ``replica``, ``step`` and ``right_answers`` do not count.
+
+    Returns:
+        The declaration; ``None`` where no probe has these columns, or several that measure
+        different things.
+    """
     wanted, known = set(columns) - _OUTSIDE, built_in() | _OWN
     found = [shown for shown in known.values() if set(shown.columns.split()) - _OUTSIDE == wanted]
     return found[0] if len({shown.value for shown in found}) == 1 else None
 
 
 def shown_by(probe: str) -> Shown | None:
-    """Return what a probe declares, by its name or ``module:function``."""
+    """Return what a probe declares, by its name or ``module:function``; ``None`` for nothing."""
     name = probe.rpartition(":")[2]
     return _OWN.get(name) or built_in().get(name)
 
 
 @cache
 def built_in() -> dict[str, Shown]:
-    """Declarations of the library's probes, by name; no probe is imported, as that loads torch."""
+    """Return the declarations of the library's probes, by name, without importing torch."""
     file = Path(str(resources.files("inweights.probes").joinpath("shown.toml")))
     return {name: decode(Shown, declared) for name, declared in load_toml(file).items()}

@@ -1,4 +1,7 @@
-"""Labels of varied values: what a column of a table shows, so that no two values look alike."""
+"""Make labels of varied values for columns of tables, so that no two values look alike.
+
+:func:`labels_of` makes the labels of one axis, :func:`is_label` finds the one of a value.
+"""
 
 from collections.abc import Sequence
 from dataclasses import is_dataclass
@@ -18,8 +21,11 @@ _LARGEST = 2**63
 def labels_of(values: Sequence[Any]) -> list[Value]:
     """Return a label for each value of an axis.
 
-    A text, a number or a truth value is its own label, any other value is its text. Where a column
-    would show two values alike, such as ``True`` beside ``1``, all of them are texts.
+    A text, a number or a truth value is its own label, any other value is its text. Where a
+    column would show two values alike, such as ``True`` beside ``1``, all of them are texts.
+
+    Args:
+        values: The values of the axis.
 
     Example:
         >>> labels_of([10, 20]), labels_of([0.5, None]), labels_of([True, 1])
@@ -42,6 +48,10 @@ def labels_of(values: Sequence[Any]) -> list[Value]:
 def is_label(label: Value, wanted: Any) -> bool:
     """Return whether a label is that of a value.
 
+    Args:
+        label: A label of :func:`labels_of`.
+        wanted: The value.
+
     Example:
         >>> is_label(1, True), is_label("True", True), is_label(0.5, 0.5)
         (False, True, True)
@@ -55,7 +65,7 @@ def is_label(label: Value, wanted: Any) -> bool:
 
 
 def _seen(labels: Sequence[Value]) -> list[str]:
-    """How a column of a table shows labels: whole numbers beside others are of one kind."""
+    """Return labels as a column of a table shows them."""
     kinds = {type(label) for label in labels}
     if kinds == {int, float}:
         return [repr(float(label)) for label in labels]
@@ -63,7 +73,7 @@ def _seen(labels: Sequence[Value]) -> list[str]:
 
 
 def _fit(labels: Sequence[Value]) -> bool:
-    """Whether a column holds labels as they are."""
+    """Return whether a column can hold the labels as they are."""
     kinds = {bool if isinstance(label, bool) else type(label) for label in labels}
     if bool in kinds and len(kinds) > 1:
         return False
@@ -71,12 +81,14 @@ def _fit(labels: Sequence[Value]) -> bool:
 
 
 def _fits(label: Value) -> bool:
+    """Return whether a column can hold one label: large integers and broken text it cannot."""
     if isinstance(label, str):
         return _is_text(label)
     return isinstance(label, float) or abs(label) < _LARGEST
 
 
 def _is_text(text: str) -> bool:
+    """Return whether a text can be written as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:  # half of a surrogate pair
@@ -85,11 +97,11 @@ def _is_text(text: str) -> bool:
 
 
 def _mark(value: Any) -> Any:
-    """What tells values apart."""
+    """Return what tells values apart."""
     return to_json(value, _by_what_it_shows)
 
 
 def _by_what_it_shows(value: Any) -> Any:
-    """A config, a function, a member of an Enum, or an object of fields."""
+    """Return the mark of a config, a function, a member of an Enum, or an object of fields."""
     named = isinstance(value, msgspec.Struct | Enum) or callable(value) or is_dataclass(value)
     return {"$shown": repr(value)} if named else None

@@ -1,7 +1,8 @@
-"""The protocol of a paper as data: what its text and its code state, setting by setting.
+"""Read the protocol of a paper: what its text and its code state, setting by setting.
 
 A :class:`PaperProtocol` is read from ``protocol.toml`` in the folder of a paper's recipes.
-:mod:`inweights.experiments.grammar.differences` compares what a recipe trains and measures with it.
+:mod:`inweights.experiments.grammar.differences` compares what a recipe trains and measures
+with it.
 """
 
 from collections.abc import Mapping
@@ -25,7 +26,7 @@ class PaperText(Config):
         date: Of that version.
         read_on: When it was read.
         venue: Where it is published; ``not stated`` if it does not say.
-        code: ``owner/repository@commit``, or that none was found, and where it was looked for.
+        code: ``owner/repository@commit``; or that none was found, and where it was looked for.
         changes: What other versions say differently, each with its version.
     """
 
@@ -43,7 +44,8 @@ class PaperSetting(Config):
     Exactly one of ``paper``, ``every``, ``lost`` and ``unstated`` says what the text has.
 
     Attributes:
-        paper: Its value in the text; a list means any of them, or all where the setting is a list.
+        paper: Its value in the text; a list means any of them, or all where the setting is a
+            list.
         place: Where the text says so: a section, a table or a figure.
         every: Whether the statement holds for every value, as a theorem for every size.
         lost: Where the text at hand lost the value.
@@ -52,6 +54,9 @@ class PaperSetting(Config):
         at: Where the code says so: ``file:line``.
         size: Whether it is a size, so that less of it is the same experiment, smaller.
         ours: What is done here, where no setting of the library corresponds to it.
+
+    Raises:
+        ConfigError: None or several of the four are given, or a value without its place.
     """
 
     paper: Any = None
@@ -96,13 +101,13 @@ class PaperSetting(Config):
 
 
 class ProtocolPart(Config):
-    """Settings of some trials: a part that comes later says it more exactly and takes precedence.
+    """Settings of some trials; a later part is more special, and takes precedence.
 
     Attributes:
         title: What it is about.
         recipes: Short names of the recipes, patterns allowed; all if left out.
         where: Labels or settings that a trial has to have, each with its value or values.
-        settings: By the path of the setting, patterns allowed.
+        settings: What is stated, by the path of the setting, patterns allowed.
         others: What the paper or its code states and no setting of the library corresponds to.
     """
 
@@ -149,7 +154,7 @@ def read_protocol(path: Path) -> PaperProtocol:
     """Return the protocol that a TOML file states.
 
     Raises:
-        ConfigError: It does not fit; the message names the file.
+        ConfigError: The file does not fit; the message names it.
     """
     try:
         return decode(PaperProtocol, load_toml(path))
@@ -160,7 +165,7 @@ def read_protocol(path: Path) -> PaperProtocol:
 def absent() -> Mapping[str, Any]:
     """Return settings of the library at the values with which they add nothing, by pattern.
 
-    A paper that does not speak of a dropout, say, has none.
+    A paper that does not speak of, say, dropout has none.
 
     Example:
         >>> absent()["model.loops"]
@@ -175,7 +180,11 @@ def _absent() -> Mapping[str, Any]:
 
 
 def fits(where: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
-    """Whether labels and settings have the values that ``where`` asks for.
+    """Return whether labels and settings have the values that ``where`` asks for.
+
+    Args:
+        where: Value, or list of values, by name.
+        values: Labels and settings, by name.
 
     Example:
         >>> fits({"graph": ["cycle", "grid"]}, {"graph": "grid", "model.width": 32})
@@ -185,7 +194,11 @@ def fits(where: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
 
 
 def equal(stated: Any, value: Any) -> bool:
-    """Whether a value is the stated one, or one of those that a list states.
+    """Return whether a value is the stated one, or one of those that a list states.
+
+    Args:
+        stated: Value or list of values in a protocol file.
+        value: The value of a setting.
 
     Example:
         >>> equal([16, 32], 32), equal([0.9, 0.999], [0.9, 0.999]), equal(1, True)
@@ -207,12 +220,17 @@ def _is_list(value: Any) -> bool:
 
 @lru_cache(maxsize=100_000)
 def named(pattern: str, path: str) -> bool:
-    """Whether a pattern names a path; ``*`` stands for any characters, dots included."""
+    """Return whether a pattern names a path.
+
+    Args:
+        pattern: ``*`` stands for any characters, dots included.
+        path: Path of a setting.
+    """
     return fnmatchcase(path, pattern)
 
 
 def in_words(value: Any) -> str:
-    """A value as a page shows it.
+    """Return a value as a page shows it.
 
     Example:
         >>> in_words(True), in_words([16, 32]), in_words(0.01), in_words([])

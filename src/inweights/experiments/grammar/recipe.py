@@ -1,4 +1,9 @@
-"""Recipes: one figure or table of a paper as a plan of trials, measures, figures and claims."""
+"""Describe a figure or table of a paper as one object: a plan, tables, figures and claims.
+
+A :class:`Recipe` gives settings at several scales and the functions that use them; a
+:class:`Paper` makes the recipes of one paper. :mod:`~.recipe_file` reads one from TOML, the
+engine runs it (:func:`inweights.run`).
+"""
 
 import re
 import warnings
@@ -29,28 +34,39 @@ Tables = dict[str, "pl.DataFrame"]
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """One figure or table of a paper: what it shows, judges and draws.
+    """One figure or table of a paper: what it trains, judges and draws.
 
     Attributes:
         name: ``<paper>/<figure>``.
+        title: What it shows, in one sentence.
         paper: Full name of the paper, or ``inweights`` for a recipe of our own.
         place: Where in the paper.
+        summary: What is done, in a few sentences.
         scales: Settings of each scale, all of one config class.
         seeds: Number of replicates of each scale.
         plan: Makes the plan from the settings.
+        claims: What is judged.
+        figures: What is drawn.
         derive: Computes further tables from the measured ones, for claims and figures.
-        ours: Settings that the paper does not give and that are our choice: dotted names, which are
-            marked wherever settings are listed, and sentences that say more.
-        first_seed: First root seed. Settings are chosen on other seeds than they are judged on.
+        ours: Settings that the paper does not give and that are our choice: dotted names,
+            which are marked wherever settings are listed, and sentences that say more.
+        first_seed: First root seed. Settings are chosen on other seeds than they are judged
+            on.
         root_seeds: The root seeds, where they do not count on from the first.
         version: Raised by hand when the recipe's results change; part of a run's identity.
-        whole: The recipe that it is a part of, with some of its claims.
-        versions: Version of each claim that a ledger holds as it is; none where none is kept.
-        cautions: What a reader has to know of the tables, given the settings.
-        results: What came out, in sentences, given the same: for a page without claims.
-        meanings: What settings decide, by name; others say it in the docstring of their config.
+        whole: The recipe of which this one is a part, with some of its claims.
+        versions: Version of each claim in the ledger, for claims that stand there unchanged;
+            ``None`` where no ledger is kept.
+        cautions: Returns from settings and tables what a reader has to know, in sentences.
+        results: Returns from the same what came out, in sentences; for a page without claims.
+        meanings: What settings decide, by name; others say it in the docstring of their
+            config.
         reasons: Why settings that differ from the paper's do.
         protocol: What the paper and its code state, where that is known.
+
+    Raises:
+        ConfigError: A scale has settings and no seeds, or the reverse; a scale is unknown; or
+            a claim's id is of another recipe.
     """
 
     name: str
@@ -93,7 +109,21 @@ class Recipe:
     def resolve(
         self, scale: str, seeds: int | Sequence[int] | None = None, overrides: Sequence[str] = ()
     ) -> tuple[Any, tuple[int, ...], dict[str, Any]]:
-        """Return settings, seeds and the resolved config that names the run."""
+        """Return the settings and seeds of a run, and the config that names it.
+
+        Args:
+            scale: ``smoke``, ``cpu`` or ``paper``.
+            seeds: Number of replicates, or root seeds; by default the recipe's own.
+            overrides: Changes of settings, as on the command line: ``n=10``.
+
+        Returns:
+            Settings, root seeds, and the config: recipe, version, scale, seeds, settings, and
+            the sources that decide the tables.
+
+        Raises:
+            ConfigError: There is no such scale, an override does not fit, or the seeds are no
+                seeds.
+        """
         settings = apply_overrides(self._settings(scale), overrides)
         asked = (self.root_seeds or self.seeds[scale]) if seeds is None else seeds
         chosen = choose_seeds(asked, self.first_seed)
@@ -111,7 +141,7 @@ class Recipe:
         return settings, chosen, config
 
     def _sources(self, settings: Config) -> dict[str, str]:
-        """Files, modules of somebody else's and raised versions that decide the tables."""
+        """Return the files, modules of others and raised versions that decide the tables."""
         if self.plan.__module__.startswith("inweights.recipes."):
             # All of those: which of them a recipe uses its plan alone says, and that loads torch.
             raised = {f"inweights:{name}": f"version {v}" for name, v in RAISED.items()}
@@ -123,14 +153,23 @@ class Recipe:
         return sources_of([settings, self.plan, self.derive, trials, measures, computed])
 
     def derived(self, tables: Tables) -> Tables:
-        """Return tables with those that are derived from them."""
+        """Return the tables, with those that are derived from them."""
         return tables | (self.derive(tables) if self.derive else {})
 
     def changes(self, scale: str, overrides: Sequence[str] | Mapping[str, Any]) -> tuple[str, ...]:
-        """Return changes of a scale's settings as they are written on the command line."""
+        """Return changes of a scale's settings as they are written on the command line.
+
+        Args:
+            scale: ``smoke``, ``cpu`` or ``paper``.
+            overrides: Texts such as ``n=10``, or values by name.
+
+        Raises:
+            ConfigError: There is no such scale, or a change does not fit.
+        """
         return as_overrides(self._settings(scale), overrides)
 
     def _settings(self, scale: str) -> Config:
+        """Return the settings of a scale; an unknown one is refused."""
         check_names("scale", [scale], self.scales, hint=f"Recipe {self.name}.")
         return self.scales[scale]
 
@@ -149,8 +188,11 @@ class Code(TypedDict):
 class Paper:
     """What the recipes and claims of one paper share.
 
-    ``source`` is a short name, the first part of its recipes' names; ``claims_of`` the source of
-    its claims, where that is another name. ``ours`` is deprecated; say it of each recipe.
+    Attributes:
+        source: Short name of the paper, the first part of its recipes' names.
+        title: Full name of the paper.
+        claims_of: ``source`` of its claims, where that is another name.
+        ours: Deprecated; give it to each recipe.
 
     Example:
         >>> paper = Paper("identity-bridge", "Identity Bridge")
@@ -169,7 +211,13 @@ class Paper:
             warnings.warn(text, DeprecationWarning, stacklevel=3)
 
     def stating(self, name: str, place: str = "", condition: str = "") -> Stating:
-        """Return what makes the claims of a recipe."""
+        """Return what makes the claims of a recipe.
+
+        Args:
+            name: Short name of the recipe.
+            place: Where in the paper, for claims that do not say it.
+            condition: Under which condition its claims are judged; by default none.
+        """
         return Stating(f"{self.source}/{name}", self.claims_of or self.source, place, condition)
 
     def recipe(
@@ -184,7 +232,22 @@ class Paper:
         ours: Sequence[str] = (),
         **code: Unpack[Code],
     ) -> Recipe:
-        """Return a recipe of the paper; ``code`` are ``scales``, ``seeds``, ``plan`` and so on."""
+        """Return a recipe of the paper.
+
+        Args:
+            name: Its short name, the second part of the name.
+            title: What it shows, in one sentence.
+            place: Where in the paper.
+            summary: What is done, in a few sentences.
+            claims: What is judged.
+            figures: What is drawn.
+            ours: What is our choice and not the paper's; see :class:`Recipe`.
+            **code: ``scales``, ``seeds`` and ``plan``, and if wanted ``derive`` and
+                ``version``.
+
+        Raises:
+            ConfigError: Scales, seeds and claims do not fit each other.
+        """
         about: dict[str, Any] = {**code}
         if isinstance(code["seeds"], int):
             about["seeds"] = dict.fromkeys(code["scales"], code["seeds"])
@@ -202,7 +265,11 @@ class Paper:
 
 
 def parse_seeds(text: str) -> int | tuple[int, ...]:
-    """Read seeds as they are written on the command line.
+    """Read seeds as they are written on the command line: a number, a range or a list.
+
+    Raises:
+        ConfigError: The text is none of these, the range decreases, or there are too many
+            seeds.
 
     Example:
         >>> parse_seeds("8"), parse_seeds("900..903"), parse_seeds("7,8,9")
@@ -226,7 +293,16 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
 
 
 def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
-    """Return the seeds: a number of them from ``first`` on, or the given ones."""
+    """Return root seeds: a number of them from ``first`` on, or the given ones.
+
+    Args:
+        seeds: How many, or which.
+        first: The first seed, if a number is given.
+
+    Raises:
+        ConfigError: There is none, there are too many, one is given twice, or one is not a
+            whole number from 0 to 2^63 - 1.
+    """
     seeds = as_list(seeds)
     if isinstance(seeds, bool | str | float | None):
         raise ConfigError(f"seeds must be a number (3) or a list ([7, 9]), got {seeds!r}")
@@ -247,6 +323,6 @@ def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
 
 
 def split_ours(ours: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return the dotted names of settings, and the sentences, of what a recipe says is ours."""
+    """Split what a recipe says is ours into the dotted names of settings, and sentences."""
     names = [one for one in ours if re.fullmatch(r"[\w.]+", one)]
     return names, [one for one in ours if one not in names]

@@ -1,8 +1,8 @@
-"""The texts and settings of a recipe as data: the TOML file next to its code.
+"""Read the texts and settings of a recipe from the TOML file next to its code.
 
-The file has the title, the paper's claims with their sentences and places, the figures, and the
-settings of each scale; the code has their defaults, the plan and a score for each claim. Both sides
-name the same claims.
+The file has the title, the paper's claims with their sentences and places, the figures, and
+the settings of each scale; the code has their defaults, the plan and a score for each claim.
+:func:`read_recipe` joins both sides, which have to name the same claims.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,18 +24,22 @@ _SAME = ("place", "source", "check", "condition", "close")
 
 
 class StatedClaim(Config):
-    """A claim without its score; what it leaves out of the paper's is as the recipe says.
+    """A claim as a recipe's file states it: all but its score, which the code has.
 
     Attributes:
         says: The sentence.
+        place: Where in the paper; the recipe's own if left out.
+        source: Short name of the paper, or ``ours``; the recipe's own if left out.
         quote: The paper's own words, 25 at most; ``none in words``, or ``text not at hand``.
-        published: The number that the paper prints, or the relation (``> 1/C``); ``none printed``,
-            or ``lost in the text at hand``.
-        close: Within a factor of 1.5 of the published number if left out.
-        judged: ``reliable`` is for a sentence that says *always*, *never* or *fails*; ``mean``,
-            where the paper prints a mean.
-
-    The others are those of :class:`~inweights.experiments.grammar.claim.Said`.
+        published: The number that the paper prints, or the relation (``> 1/C``); ``none
+            printed``, or ``lost in the text at hand``.
+        close: Smallest and largest number of the published size; within a factor of 1.5 of the
+            published number if left out.
+        judged: ``typical`` judges the median; ``reliable`` is for a sentence that says
+            *always*, *never* or *fails*; ``mean``, where the paper prints a mean.
+        protocol: How near to the paper's protocol it is judged; the recipe's own if left out.
+        condition: Under which condition it is judged; the recipe's own if left out.
+        check: Whether it holds by construction.
     """
 
     says: str
@@ -51,10 +55,16 @@ class StatedClaim(Config):
 
 
 class StatedFigure(Config):
-    """A :class:`Figure`: ``drawing`` is its kind, ``tables`` its sources.
+    """A :class:`Figure` as a recipe's file states it.
 
-    The caption goes on with what it ``finds``; until the claims hold, that is said as what is
-    expected.
+    Attributes:
+        drawing: Its kind, the name of the drawing function.
+        tables: The tables that it draws.
+        title: What the figure shows.
+        caption: How to read it.
+        options: Keyword arguments of the drawing function.
+        finds: What is found, the end of the caption; until the claims hold, it is shown as
+            what is expected.
     """
 
     drawing: str
@@ -66,26 +76,31 @@ class StatedFigure(Config):
 
 
 class RecipeFile(Config):
-    """Everything that a recipe says.
+    """Everything that a recipe says in its file.
 
     Attributes:
-        cited: Its ``place`` in short, that of its claims; the same if left out.
-        condition: Under which condition its claims are judged, where their scores do not say so.
+        title: What the recipe shows, in one sentence.
+        place: Where in the paper.
+        cited: Its ``place`` in short, for its claims; the same if left out.
+        summary: What is done, in a few sentences.
+        condition: Under which condition its claims are judged, where their scores do not say
+            so.
         protocol: How near to the paper's protocol its claims are judged.
-        published: What the paper prints, and ``quote`` its words, for claims without their own.
+        published: What the paper prints, for claims without their own.
+        quote: The paper's words, for claims without their own.
         seeds: Number of replicates, by scale or at all; as the code says if left out.
-        version: The same.
-        ours: Names of settings that are ours; sentences; and reasons why settings of a world, a
-            model, a learner or a measure are not the paper's.
+        version: Of the recipe; as the code says if left out.
+        ours: Names of settings that are ours; sentences; and reasons why settings of a world,
+            a model, a learner or a measure are not the paper's.
         notes: Names of notes that several recipes share (``geometric-memory/ssm``).
         settings: What each setting decides, by its name.
-        scales: Settings by scale, where the code does not give them; others have their defaults. A
-            table ``{ use = "NAME" }`` is a config of the code, or several, with what else it has.
-        configs: Further configs, or lists of some, that settings of a scale may ``use``, by name.
+        scales: Settings by scale, where the code does not give them; others have their
+            defaults. A table ``{ use = "NAME" }`` is a config of the code, or several, with
+            what else it has.
+        configs: Further configs, or lists of some, that settings of a scale may ``use``, by
+            name.
         claims: What is judged, by id; each is a :class:`StatedClaim`.
         figures: What is drawn, by id; each is a :class:`StatedFigure`.
-
-    The others are those of :class:`Recipe`.
     """
 
     title: str
@@ -117,11 +132,22 @@ def read_recipe(
     protocol: PaperProtocol | None = None,
     **code: Unpack[Code],
 ) -> Recipe:
-    """Return the recipe whose words are in a TOML file, named as the file is.
+    """Return the recipe whose words are in a TOML file; it is named as the file is.
 
-    ``scores`` are by the claims' ids; ``notes``, which recipes share, by name; ``names`` are those
-    of the code that settings of a scale may ``use``, such as its ``globals()``; ``protocol`` is
-    what the paper states; ``code`` has one scale at least.
+    Args:
+        path: The file.
+        paper: What the recipes of the paper share.
+        scores: Score and target of each claim, by the claim's id.
+        notes: Sentences that recipes share, by the name of the note.
+        names: Configs of the code that settings of a scale may ``use``, such as its
+            ``globals()``.
+        protocol: What the paper and its code state, where that is known.
+        **code: ``scales``, at least one, ``seeds`` and ``plan``, and if wanted ``derive`` and
+            ``version``.
+
+    Raises:
+        ConfigError: The file does not fit, or file and code do not name the same claims; the
+            message says where.
     """
     file = _decoded(RecipeFile, load_toml(path), f"{path}")
     claims, figures = file.claims.items(), file.figures.items()
@@ -167,6 +193,7 @@ def read_recipe(
 def _decoded(
     kind: type[C], values: Mapping[str, Any], where: str, names: Mapping[str, Any] | None = None
 ) -> C:
+    """Return values of a file as a config; an error says where in the file it is."""
     try:
         return decode(kind, _with_used(values, names) if names else values)
     except ConfigError as error:
@@ -174,7 +201,7 @@ def _decoded(
 
 
 def _with_used(value: Any, names: Mapping[str, Any]) -> Any:
-    """Plain values, where those of configs that have a name stand for ``use = "NAME"``."""
+    """Return plain values, with configs in place of ``use = "NAME"``."""
     if isinstance(value, list | tuple):
         return [_with_used(one, names) for one in value]
     if isinstance(value, Config):
@@ -197,6 +224,7 @@ def _with_used(value: Any, names: Mapping[str, Any]) -> Any:
 
 
 def _claim(state: Stating, id_: str, said: StatedClaim, judged: Judged, file: RecipeFile) -> Claim:
+    """Return a claim; what its statement leaves out is as the recipe says."""
     general = StatedClaim(says="") if said.source == "ours" else file
     published = general.published if said.published is None else said.published
     same = {name: getattr(said, name) for name in _SAME}
@@ -213,6 +241,7 @@ def _claim(state: Stating, id_: str, said: StatedClaim, judged: Judged, file: Re
 
 
 def _figure(id_: str, said: StatedFigure) -> Figure:
+    """Return the figure of a stated one."""
     return Figure(
         id=id_,
         kind=said.drawing,
@@ -225,5 +254,5 @@ def _figure(id_: str, said: StatedFigure) -> Figure:
 
 
 def _folded(text: str) -> str:
-    """A paragraph: the lines of a file are joined by spaces."""
+    """Return a paragraph: the lines of a file joined by spaces."""
     return " ".join(text.split())

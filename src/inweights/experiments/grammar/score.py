@@ -1,7 +1,9 @@
-"""Scores: which numbers of which table a claim is about, where they should lie, and what they are.
+"""Say which numbers of which table a claim is about, and take them from a run's tables.
 
-A score is one number for each seed. It is stated before anything has run, and taken from the tables
-of a run afterwards.
+A :class:`Score` is one number for each seed, stated before anything has run; a :class:`Target`
+is the range in which it should lie, and both together are what a claim asserts
+(:class:`Judged`). :func:`numbers_of` takes the numbers afterwards; :mod:`~.verdict` judges
+them.
 """
 
 from __future__ import annotations
@@ -34,9 +36,10 @@ class Rounding:
     """How near to an edge of a target a number counts as lying on it.
 
     Attributes:
-        share: Of the size of what is compared; 0 compares to the last bit.
-        size: Of the numbers that were rounded, where it may be more than the edge's own: 1 for
-            shares and for differences of shares.
+        share: Tolerance as a share of the size of what is compared; 0 compares to the last
+            bit.
+        size: Size of the numbers that were rounded, where it may be more than the edge's own:
+            1 for shares and for differences of shares.
 
     Example:
         >>> Rounding(size=1.0).at(0.1), Rounding().at(0.1), Rounding(share=0.0).at(0.1)
@@ -47,7 +50,7 @@ class Rounding:
     size: float = 0.0
 
     def at(self, edge: float) -> float:
-        """Return how far from an edge still lies on it."""
+        """Return the distance from an edge within which a number still lies on it."""
         return self.share * max(abs(edge), self.size)
 
 
@@ -55,7 +58,14 @@ _USUAL = Rounding()
 
 
 class Target(Config):
-    """The range of a score: from ``least`` to ``most``; either may be open.
+    """The range of a score, its edges included.
+
+    Attributes:
+        least: Lower edge; ``None`` for no lower edge.
+        most: Upper edge; ``None`` for no upper edge.
+
+    Raises:
+        ConfigError: Both are left out, or the lower edge is above the upper one.
 
     Example:
         >>> Target(least=0.9).text, Target(most=0.15).text, Target(least=0.35, most=0.75).text
@@ -81,7 +91,7 @@ class Target(Config):
         return f"{self.least:g} to {self.most:g}"
 
     def contains(self, low: float, high: float, rounding: Rounding = _USUAL) -> bool:
-        """Whether all from ``low`` to ``high`` lies in the target; its edges belong to it.
+        """Return whether all numbers from ``low`` to ``high`` lie in the target.
 
         Args:
             low: Least of these numbers.
@@ -95,22 +105,32 @@ class Target(Config):
         return not self.falls_short(low, rounding) and not self.exceeds(high, rounding)
 
     def falls_short(self, value: float, rounding: Rounding = _USUAL) -> bool:
-        """Whether ``value`` is less than the least, by more than rounding."""
+        """Return whether ``value`` is less than the lower edge, by more than rounding.
+
+        Args:
+            value: The number.
+            rounding: How near to an edge a number lies on it.
+        """
         return self.least is not None and value < self.least - rounding.at(self.least)
 
     def exceeds(self, value: float, rounding: Rounding = _USUAL) -> bool:
-        """Whether ``value`` is more than the most, by more than rounding."""
+        """Return whether ``value`` is more than the upper edge, by more than rounding.
+
+        Args:
+            value: The number.
+            rounding: How near to an edge a number lies on it.
+        """
         return self.most is not None and value > self.most + rounding.at(self.most)
 
     def distance(self, value: float) -> float:
-        """How far inside the target ``value`` lies; negative outside."""
+        """Return the distance from a value to the nearest edge; negative outside the target."""
         low = math.inf if self.least is None else value - self.least
         high = math.inf if self.most is None else self.most - value
         return float(min(low, high))
 
 
 class Score(Config):
-    """Numbers of one column of a table, one for each seed (their mean where a seed has several).
+    """Numbers of one column of a table: one per seed, the mean where it has several rows.
 
     Made by :func:`number`, :func:`share`, :func:`cosine` or :func:`computed`; narrowed by
     :meth:`at`, spread by :meth:`over`, subtracted by ``-``, and judged by ``>=``, ``<=`` or
@@ -118,11 +138,13 @@ class Score(Config):
 
     Attributes:
         table: Name of a table of the recipe, measured or derived.
-        where: Values that columns have in the rows.
+        column: Column of the numbers.
+        where: Values that columns have in the rows that count.
         minus: Values in the rows that are subtracted, seed by seed; empty for none.
         each: Columns over all of whose values the claim has to hold.
-        bounds: Least and largest value that the score can have, if it has any.
-        exact: Whether the numbers are computed, not sampled: there is nothing to replicate.
+        bounds: Least and largest value that the score can have; ``None`` if it has no bounds.
+        exact: Whether the numbers are computed and not sampled, so that there is nothing to
+            replicate.
 
     Example:
         >>> accuracy = share("compositions", "accuracy", identity=True)
@@ -143,19 +165,24 @@ class Score(Config):
     exact: bool = False
 
     def at(self, **where: Value) -> Score:
-        """Return the score in the rows where columns have these values, too."""
+        """Return the score in fewer rows: those where columns have these values, too."""
         return structs.replace(self, where={**self.where, **where})
 
     def of(self, column: str) -> Score:
-        """Return the same of another column, in the same rows and with the same bounds."""
+        """Return the score of another column, in the same rows and with the same bounds."""
         return structs.replace(self, column=column)
 
     def over(self, *columns: str) -> Score:
-        """Return the score in every case: for each value of these columns."""
+        """Return the score in every case: for each combination of values of these columns."""
         return structs.replace(self, each=columns)
 
     def __sub__(self, other: Score) -> Score:
-        """Return the difference, seed by seed, to the same column in other rows."""
+        """Return the difference, seed by seed, to the same column in other rows.
+
+        Raises:
+            ConfigError: The other score is of another column, of the same rows, or one of the
+                two is a difference already.
+        """
         if self.minus or other.minus:
             raise ConfigError(
                 "a difference of differences cannot be judged; derive a column for it"
@@ -182,12 +209,20 @@ class Score(Config):
         return Judged(self, Target(most=most))
 
     def within(self, least: float, most: float) -> Judged:
-        """Judge whether it lies from ``least`` to ``most``."""
+        """Return the score with a target from ``least`` to ``most``.
+
+        Args:
+            least: Lower edge.
+            most: Upper edge.
+
+        Raises:
+            ConfigError: The lower edge is above the upper one.
+        """
         return Judged(self, Target(least=least, most=most))
 
     @property
     def size(self) -> float:
-        """The largest size that the score can have; 0 where it has no bounds."""
+        """The largest absolute value that the score can have; 0 where it has no bounds."""
         ends = [abs(end) for end in self.bounds or () if math.isfinite(end)]
         return max(ends, default=0.0)
 
@@ -199,40 +234,70 @@ class Score(Config):
 
 @dataclass(frozen=True)
 class Judged:
-    """A score and its target: what a claim asserts."""
+    """A score and its target: what a claim asserts.
+
+    Attributes:
+        score: The numbers, one per seed.
+        target: Where they should lie.
+    """
 
     score: Score
     target: Target
 
 
 def number(table: str, column: str, **where: Value) -> Score:
-    """Return a score without bounds: a loss, a logit, a number of steps."""
+    """Return a score without bounds, such as a loss, a logit or a number of steps.
+
+    Args:
+        table: Name of a table of the recipe.
+        column: Column of the numbers.
+        **where: Values that columns have in the rows that count.
+    """
     return Score(table=table, column=column, where=where)
 
 
 def share(table: str, column: str, **where: Value) -> Score:
-    """Return a score from 0 to 1: an accuracy, a recall, a share of seeds."""
+    """Return a score from 0 to 1, such as an accuracy, a recall or a share of seeds.
+
+    Args:
+        table: Name of a table of the recipe.
+        column: Column of the numbers.
+        **where: Values that columns have in the rows that count.
+    """
     return Score(table=table, column=column, where=where, bounds=(0.0, 1.0))
 
 
 def cosine(table: str, column: str, **where: Value) -> Score:
-    """Return a score from -1 to 1: a cosine, a correlation, a difference of shares."""
+    """Return a score from -1 to 1, such as a cosine, a correlation or a difference of shares.
+
+    Args:
+        table: Name of a table of the recipe.
+        column: Column of the numbers.
+        **where: Values that columns have in the rows that count.
+    """
     return Score(table=table, column=column, where=where, bounds=(-1.0, 1.0))
 
 
 def computed(table: str, column: str, **where: Value) -> Score:
-    """Return a score that no seed decides: a step of a proof at a given size."""
+    """Return a score that does not depend on seeds, such as a step of a proof at a given size.
+
+    Args:
+        table: Name of a table of the recipe.
+        column: Column of the numbers.
+        **where: Values that columns have in the rows that count.
+    """
     return Score(table=table, column=column, where=where, exact=True)
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """What is judged.
+    """The numbers of a score, ready to be judged.
 
     Attributes:
-        cases: The number of each seed, by case.
-        why: Why they cannot be judged, if so.
-        size: Of what was subtracted, the median over all seeds; it says what rounding can move.
+        cases: The number of each seed, by case; a score without ``each`` has one case, "".
+        why: Why they cannot be judged; "" if they can.
+        size: Median size of what was subtracted, over all seeds; it says what rounding can
+            move.
     """
 
     cases: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
@@ -241,12 +306,25 @@ class Numbers:
 
     @property
     def fewest(self) -> int:
-        """Seeds of the case that has the fewest."""
+        """Number of seeds of the case that has the fewest."""
         return min((len(numbers) for numbers in self.cases.values()), default=0)
 
 
 def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> Numbers:
-    """Return the numbers of a claim's score, with the reason where they cannot be judged."""
+    """Take the numbers of a claim's score from the tables of a run.
+
+    Args:
+        score: Which numbers.
+        tables: Tables of the run, by name.
+        claim: Id of the claim, for messages.
+
+    Returns:
+        The numbers; or the reason why they cannot be judged: no row matches, a run diverged,
+        or one of them is not a number.
+
+    Raises:
+        DataError: A table, a column or a value of a column is missing.
+    """
     cases, size = _cases(score, tables, f"Claim {claim}.")
     if not cases:
         return Numbers(why="no row of the table matches the claim")
@@ -259,7 +337,11 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
 
 
 def tell_divergence(tables: Mapping[str, pl.DataFrame]) -> None:
-    """Warn of runs whose loss became infinite or not a number: their other numbers mean nothing."""
+    """Warn of runs whose loss became infinite or not a number: their other numbers mean nothing.
+
+    Args:
+        tables: Tables of a plan, by name; without a table ``losses`` nothing is said.
+    """
     runs = diverged_runs(tables)
     if runs.is_empty():
         return
@@ -278,7 +360,15 @@ def tell_divergence(tables: Mapping[str, pl.DataFrame]) -> None:
 
 
 def diverged_runs(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return labels and seeds of the runs whose loss became infinite or not a number."""
+    """Return the runs whose loss became infinite or not a number.
+
+    Args:
+        tables: Tables of a plan, by name.
+
+    Returns:
+        A row per diverged run, with its labels and its seed; no rows where there are no
+        losses.
+    """
     import polars as pl
 
     losses = tables.get("losses", pl.DataFrame())
@@ -288,6 +378,7 @@ def diverged_runs(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
 
 
 def _bad(losses: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of a table of losses whose loss is infinite, not a number or missing."""
     import polars as pl
 
     return losses.filter(~pl.col("loss").is_finite().fill_null(False))
@@ -296,7 +387,7 @@ def _bad(losses: pl.DataFrame) -> pl.DataFrame:
 def _cases(
     score: Score, tables: Mapping[str, pl.DataFrame], hint: str
 ) -> tuple[dict[str, dict[int, float]], float]:
-    """The numbers of each case, and the size of what was subtracted."""
+    """Return the numbers of each case, and the size of what was subtracted."""
     check_names("table", [score.table], tables, error=DataError, hint=hint)
     table = tables[score.table]
     check_names("column", score.columns, table.columns, error=DataError, hint=hint)
@@ -316,7 +407,7 @@ def _cases(
 
 
 def _diverged(score: Score, tables: Mapping[str, pl.DataFrame]) -> int:
-    """How many of the runs that a score is about diverged, where its table tells runs apart."""
+    """Return how many runs of a score diverged; 0 where its table does not name runs."""
     import polars as pl
 
     runs, table = diverged_runs(tables), tables[score.table]
@@ -334,7 +425,7 @@ def _diverged(score: Score, tables: Mapping[str, pl.DataFrame]) -> int:
 def _per_seed(
     table: pl.DataFrame, score: Score, where: Mapping[str, Any], hint: str
 ) -> dict[tuple[Any, ...], float]:
-    """The mean of each case and seed, in their order; one that is missing is not a number."""
+    """Return the mean of each case and seed, in order; a missing mean is not a number."""
     import polars as pl
 
     for column, value in where.items():
@@ -358,4 +449,5 @@ def _per_seed(
 
 
 def _plain(value: Any) -> str:
+    """Return a value as messages show it."""
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,7 +1,8 @@
-"""Trials and measures: worlds, models and learners, and what is measured; and computations.
+"""Describe as data what is trained and what is measured.
 
-A computation is a function that makes a table without a model, also one of one's own, varied,
-seeded and stored like any other. No seed stands here: the engine multiplies a plan by its seeds.
+A :class:`Trial` is a world, a model and a learner; a :class:`Measure` is a probe with its
+options; a :class:`Computation` is a function that makes a table without a model. A
+:class:`Plan` joins them, and has no seeds: the engine runs every trial once for each seed.
 """
 
 from __future__ import annotations
@@ -41,9 +42,10 @@ class Trial:
     """One condition: a world, a model and how it learns, with labels for the tables.
 
     Attributes:
-        labels: Columns that are added to the rows of every table.
-        learner: A curriculum, a descent or an optimum.
-        model: Config of the architecture; an optimum has none.
+        labels: Columns that are added to the rows of every table, by name.
+        world: Config of the facts and queries.
+        learner: How the model learns: a curriculum, a descent or an optimum.
+        model: Config of the architecture; ``None`` for an optimum, which has none.
     """
 
     labels: Mapping[str, Value]
@@ -58,17 +60,18 @@ class Measure:
 
     Attributes:
         probe: ``probe(model, worlds, **options)`` returns a table with a column ``replica``.
-        name: Name of the table that the results make; measures of one name share it. By default
-            the probe's own.
-        options: What the probe takes besides model and worlds.
-        every: Steps between measurements while the model learns (a column ``step`` is added); 0
-            measures once, at the end.
-        where: Only trials whose labels have these values are measured.
+        name: Name of the table of the results; measures of one name share it. By default the
+            probe's own.
+        options: Keyword arguments of the probe besides model and worlds.
+        every: Steps between measurements while the model learns, which adds a column ``step``;
+            by default 0, which measures once, at the end.
+        where: Only trials whose labels have these values are measured; by default all are.
         first_seed: Whether only the first seed of every trial is measured.
-        needs: The extra that the probe imports; missing, it is named before anything is trained.
+        needs: The extra that the probe imports; if it is not installed, an error names it
+            before anything is trained. By default none.
 
     Raises:
-        ConfigError: The probe is no function, or an option is of the wrong type.
+        ConfigError: The probe is not callable, or an option is of the wrong type.
 
     Example:
         >>> import inweights as iw
@@ -98,16 +101,16 @@ class Measure:
 
     @cached_property
     def key(self) -> str:
-        """What its tables are stored under: probe, options and cadence, not its name."""
+        """Key of its tables in the store: a hash of probe, options and cadence."""
         return digest([*plain_call(self.probe, self.options), self.every], 20)
 
     @property
     def call(self) -> partial[Any]:
-        """The probe with its options."""
+        """The probe with a copy of its options, to be called with model and worlds."""
         return partial(self.probe, **deepcopy(dict(self.options)))
 
     def fits(self, trial: Trial) -> bool:
-        """Whether a trial is measured."""
+        """Return whether a trial is measured, by its labels."""
         return all(
             key in trial.labels and is_label(trial.labels[key], value)
             for key, value in self.where.items()
@@ -116,18 +119,21 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True)
 class Computation:
-    """A job that trains no model, such as a step of a proof or a count.
+    """A function that makes a table and trains no model, such as a step of a proof or a count.
 
     Attributes:
-        compute: ``compute(**options)`` returns a table; options are plain values, configs and
-            functions.
-        seeded: Whether it is computed for each seed, which ``compute`` then takes as ``seed``; else
-            once, and its rows bear the first one.
-        together: Whether ``compute`` takes all missing seeds at once, as ``seeds``, and returns a
-            table with a column ``seed``; each of them is stored by itself.
+        name: Name of the table.
+        labels: Columns that are added to its rows, by name.
+        compute: ``compute(**options)`` returns a table.
+        options: Its keyword arguments: plain values, configs and functions.
+        seeded: Whether it is computed for each seed, which ``compute`` then takes as ``seed``.
+            If not, it is computed once, and its rows have the first seed.
+        together: Whether ``compute`` takes all missing seeds at once, as ``seeds``, and
+            returns a table with a column ``seed``; each of them is stored separately.
         effort: About how many updates of a small model take as long; for the progress display.
-        stages: Shares of the effort by stage, in their order. ``compute`` then takes ``progress``,
-            and calls it with what is done, all there is, and the stage.
+        stages: Share of the effort by stage, in their order. ``compute`` then takes
+            ``progress``, and calls it with the amount done, the whole amount and the name of
+            the stage.
         uniform: Whether it is an error that runs have different columns.
     """
 
@@ -143,7 +149,7 @@ class Computation:
 
     @property
     def call(self) -> partial[pl.DataFrame]:
-        """The function with its options."""
+        """The function with a copy of its options."""
         return partial(self.compute, **deepcopy(dict(self.options)))
 
 
@@ -151,7 +157,11 @@ class Computation:
 class Plan(Carded):
     """Trials with their measures, and what is computed without a model.
 
-    A probe alone is a measure of its name, at the end.
+    Args:
+        trials: Conditions to train; by default none.
+        measures: What is measured of them. A probe without options may stand for its measure:
+            it is then measured at the end, under its own name.
+        computations: What is computed without a model; by default nothing.
     """
 
     trials: Sequence[Trial]
@@ -177,11 +187,16 @@ class Plan(Carded):
 
     @property
     def steps(self) -> int:
-        """Updates of all trials, for one seed."""
+        """Number of updates of all trials together, for one seed."""
         return sum(trial.learner.steps for trial in self.trials)
 
     def check(self) -> None:
-        """Refuse a plan that makes nothing, or not all of its tables, before anything runs."""
+        """Check before anything runs that the plan makes something, and each of its tables.
+
+        Raises:
+            ConfigError: There is neither trial nor computation, a measure fits no trial, or
+                the extra that a measure needs is not installed.
+        """
         if not self.trials and not self.computations:
             raise ConfigError("these settings leave nothing to do: no trial and no computation")
         for measure in self.measures:
@@ -196,6 +211,7 @@ class Plan(Carded):
 
 
 def _name(probe: Probe) -> str:
+    """Return the name of a probe: its function's, also where options are bound to it."""
     while isinstance(probe, partial):
         probe = probe.func
     return getattr(probe, "__name__", type(probe).__name__)
@@ -204,7 +220,17 @@ def _name(probe: Probe) -> str:
 def computations_of(
     function: Callable[..., Any], points: Iterable[Point], *, replicated: bool = False
 ) -> list[Computation]:
-    """Return a computation for each condition of a function ``function(seed, **settings)``."""
+    """Return a computation for each condition of a function ``function(seed, **settings)``.
+
+    Args:
+        function: Returns one row (a mapping), several rows, or a polars frame.
+        points: The conditions; each is a list of (argument, value, label in the tables).
+        replicated: Whether the function takes all seeds at once, as ``seeds``.
+
+    Raises:
+        ConfigError: The function does not take the seed, does not take a setting, or needs a
+            value that no condition gives.
+    """
     found = []
     for point in points:
         settings = {path: value for path, value, _ in point}
@@ -224,14 +250,32 @@ def computations_of(
 
 
 def rows_of(function: Callable[..., Any], settings: Mapping[str, Any], seed: int) -> pl.DataFrame:
-    """Return what a function gives for one seed, as a table."""
+    """Return what a function gives for one seed, as a table.
+
+    Args:
+        function: Returns one row (a mapping), several rows, or a polars frame.
+        settings: Its keyword arguments besides the seed.
+        seed: The seed that it is called with.
+
+    Raises:
+        DataError: The result is no table, is empty, or has a column that the sweep adds.
+    """
     return _table(function, function(seed=seed, **settings), {*settings, "seed"})
 
 
 def rows_together(
     function: Callable[..., Any], settings: Mapping[str, Any], seeds: Sequence[int]
 ) -> pl.DataFrame:
-    """Return what a function gives for several seeds at once, as a table with a column ``seed``."""
+    """Return what a function gives for several seeds, as a table with a column ``seed``.
+
+    Args:
+        function: Returns rows for every seed.
+        settings: Its keyword arguments besides the seeds.
+        seeds: The seeds that it is called with.
+
+    Raises:
+        DataError: The result is no table, or does not have rows for exactly these seeds.
+    """
     table = _table(function, function(seeds=list(seeds), **settings), {*settings})
     told = set(table["seed"].to_list()) if "seed" in table.columns else set()
     if told != set(seeds):

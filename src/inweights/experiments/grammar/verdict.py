@@ -1,9 +1,10 @@
-"""Verdicts: what the interval of a score says of a claim.
+"""Judge claims: say what the confidence interval of a score means for the claim.
 
-A claim is *reproduced* when the whole interval lies in the target, in every case; *not reproduced*
-when all of it lies outside, in one case; *undecided* when it crosses the edge. Where the paper
-prints a number and the target has one edge, :func:`closeness` is a second verdict: whether what was
-measured has the published size.
+A claim is *reproduced* when the whole interval lies in the target, in every case; *not
+reproduced* when all of it lies outside, in one case; *undecided* when it crosses the edge.
+Where the paper prints a number and the target has one edge, :func:`closeness` is a second
+verdict: whether what was measured has the published size. :func:`judge` reads tables,
+:func:`decide` numbers.
 """
 
 from __future__ import annotations
@@ -52,12 +53,20 @@ def judge(
     targets: bool = True,
     strict: bool = True,
 ) -> ClaimResult:
-    """Return the verdict on ``claim`` from the tables of a finished run.
+    """Return the verdict on a claim from the tables of a finished run.
 
-    An interval may miss with probability ``alpha``, and a verdict needs ``minimum`` seeds. Without
-    ``targets`` the numbers are only measured, as at ``smoke``. If ``strict``, it is a DataError
-    that the claim asks for what is not there, as where a setting was changed; else it is not
-    judged, and says why.
+    Args:
+        claim: The claim.
+        tables: Tables of the run, by name.
+        alpha: Probability with which an interval may miss; by default .05.
+        minimum: Fewest seeds that give a verdict.
+        targets: Whether the numbers are judged; if not, they are measured only, as at
+            ``smoke``.
+        strict: Whether it is an error that the tables lack what the claim is about, as where a
+            setting was changed; if not, the claim is not judged and says why.
+
+    Raises:
+        DataError: A table, a column or a value is missing, and ``strict`` holds.
     """
     try:
         numbers = numbers_of(claim.score, tables, claim.id)
@@ -77,14 +86,20 @@ def decide(
     targets: bool = True,
     rounding: float = ROUNDING,
 ) -> ClaimResult:
-    """Return the verdict on ``claim`` from its numbers; arguments as for :func:`judge`.
+    """Return the verdict on a claim from its numbers.
 
-    A number that differs from an edge of the target by the share ``rounding`` of its size or less
-    lies on the edge, which belongs to the target
-    (:class:`~inweights.experiments.grammar.score.Rounding`).
+    That all of ``k`` cases hold needs no correction: a wrong ``reproduced`` needs a wrong
+    interval in a case that does not hold. That one of them fails does: each has ``alpha / k``.
 
-    That all of ``k`` cases hold needs no correction: a wrong ``reproduced`` needs a wrong interval
-    in a case that does not hold. That one of them fails does: each has ``alpha / k``.
+    Args:
+        claim: The claim.
+        numbers: Its score's number for each seed, by case.
+        alpha: Probability with which an interval may miss; by default .05.
+        minimum: Fewest seeds that give a verdict.
+        targets: Whether the numbers are judged, and not measured only.
+        rounding: Share of the size of a number within which it lies on an edge of the target,
+            which belongs to the target
+            (:class:`~inweights.experiments.grammar.score.Rounding`).
     """
     if numbers.why:
         return unjudged(claim, numbers.why)
@@ -139,12 +154,21 @@ class _Span:
 
     @property
     def rank(self) -> tuple[float, ...]:
-        """Less is farther from reproducing: by verdict, then middle, and among equals the end."""
+        """Order of cases: less is farther from reproducing."""
         return (_RANK[self.verdict], *self.inside)
 
 
 def span_of(claim: Claim, values: Sequence[float], alpha: float) -> tuple[float, float, float]:
-    """Return the middle of the seeds' numbers with its interval, by the rule of the claim."""
+    """Return median or mean of the seeds' numbers, by the claim's rule, with its interval.
+
+    Args:
+        claim: Says whether the middle is the mean or the median, and bounds the mean.
+        values: One number per seed.
+        alpha: Probability with which the interval may miss.
+
+    Returns:
+        Middle, lower end and upper end; ends are infinite where there are too few seeds.
+    """
     if claim.judged != "mean":
         return intervals.median_interval(values, alpha)
     if claim.score.bounds:
@@ -153,7 +177,13 @@ def span_of(claim: Claim, values: Sequence[float], alpha: float) -> tuple[float,
 
 
 def first_seeds(claim: Claim, stated: int, alpha: float) -> int:
-    """Return how many seeds a first verdict takes: those stated, doubled until one is possible."""
+    """Return how many seeds a first verdict takes: those stated, doubled until it is possible.
+
+    Args:
+        claim: Says which rule judges it.
+        stated: Seeds that the recipe states.
+        alpha: Probability with which an interval may miss.
+    """
     least = {
         "typical": intervals.fewest_one_sided(0.5, alpha),
         "reliable": intervals.fewest_one_sided(RELIABLE, alpha),
@@ -180,7 +210,14 @@ def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
 
 
 def unjudged(claim: Claim | Statement, why: str, **result: Any) -> ClaimResult:
-    """Return the result of a claim that is not judged, with the reason."""
+    """Return the result of a claim that is not judged.
+
+    Args:
+        claim: The claim, or its statement.
+        why: The reason.
+        **result: What is known of its numbers, as attributes of
+            :class:`~inweights.experiments.grammar.claim.ClaimResult`.
+    """
     about: dict[str, Any] = {"verdict": "not judged", "why": why} | result
     return ClaimResult(**claim.about(), rule=claim.judged, **about)
 
@@ -190,7 +227,14 @@ _RANK: dict[Verdict, int] = {"not reproduced": 0, "undecided": 1, "reproduced": 
 
 
 def lies(target: Target, low: float, high: float, rounding: Rounding | None = None) -> Verdict:
-    """Return the verdict on an interval: inside of the target, outside, or across its edge."""
+    """Return the verdict on an interval: inside the target, outside, or across its edge.
+
+    Args:
+        target: The range.
+        low: Lower end of the interval.
+        high: Upper end.
+        rounding: How near to an edge a number lies on it; by default a millionth of its size.
+    """
     rounding = rounding or Rounding()
     if target.contains(low, high, rounding):
         return "reproduced"
@@ -199,7 +243,7 @@ def lies(target: Target, low: float, high: float, rounding: Rounding | None = No
 
 
 def _needed(claim: Claim, values: Sequence[float], alpha: float, rounding: Rounding) -> int | None:
-    """About how many seeds decide, if further ones are like those so far (normal approximation)."""
+    """Return about how many seeds decide, if others are like these (normal approximation)."""
     z = -NormalDist().inv_cdf(alpha / 2)
     target, count = claim.target, len(values)
     inside = sum(target.contains(value, value, rounding) for value in values) / count
@@ -223,8 +267,12 @@ def _needed(claim: Claim, values: Sequence[float], alpha: float, rounding: Round
 class Closeness:
     """Whether a measured number has the published size.
 
-    ``ratio`` is measured over published, none where the paper prints 0; ``span`` its interval, none
-    for what is computed; ``close`` the smallest and largest number that has the size.
+    Attributes:
+        published: The number that the paper prints.
+        ratio: Measured over published; ``None`` where the paper prints 0.
+        span: Confidence interval of the ratio; ``None`` for what is computed.
+        close: Smallest and largest number that has the published size.
+        verdict: Whether the interval lies in ``close``, outside, or across an end.
     """
 
     published: float
@@ -248,9 +296,11 @@ class Closeness:
 
 
 def closeness(claim: ClaimResult) -> Closeness | None:
-    """Return whether a result has the published size: its interval has to lie in ``close``.
+    """Return whether the interval of a result lies in the range of the published size.
 
-    None where it is not judged, no number is printed, or the target says it already.
+    Returns:
+        ``None`` where the claim is not judged, no number is printed, or the target says it
+        already.
     """
     printed, measured = printed_number(claim.published), claim.measured
     if printed is None or measured is None or claim.close is None or claim.verdict == "not judged":
@@ -268,7 +318,8 @@ def closeness(claim: ClaimResult) -> Closeness | None:
 def _close(claim: Claim) -> tuple[float, float] | None:
     """Return what has the published size: a claim's own range, or all within :data:`FACTOR`.
 
-    None where no number is printed, or the target says it: about it, or up to the score's bound.
+    It is ``None`` where no number is printed, or the target says it: about it, or up to the
+    score's bound.
     """
     printed, target = printed_number(claim.published), claim.target
     if printed is None or not (claim.close or (printed and None in (target.least, target.most))):
@@ -281,12 +332,15 @@ def _close(claim: Claim) -> tuple[float, float] | None:
 
 
 def sizes(claims: Iterable[ClaimResult]) -> Counter[Size]:
-    """Count the verdicts on sizes, of the claims that are judged."""
+    """Count the verdicts on the published size, of those claims that have one."""
     return Counter(size.verdict for size in map(closeness, claims) if size)
 
 
 def printed_number(text: str | None) -> float | None:
-    """Return what a paper prints where it is one number, with its spread or without."""
+    """Return what a paper prints as a number; ``None`` where it is not a single one.
+
+    A spread (``± 0.1``) is left out, and a percentage becomes a share.
+    """
     pattern = rf"[≈~]?\s*({_NUMBER})(?:\s*±\s*{_NUMBER})?\s*(%?)"
     found = re.fullmatch(pattern, (text or "").strip(), re.IGNORECASE)
     return float(found[1]) / (100 if found[2] else 1) if found else None

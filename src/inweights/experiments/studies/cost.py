@@ -1,4 +1,9 @@
-"""Cost estimate of a plan: runs, steps, minutes, memory, and what is stored."""
+"""Estimate the cost of a plan: runs, steps, minutes, memory, and what is stored already.
+
+:func:`forecast` times a few steps of a few runs on this machine. Commands and
+:meth:`Study.forecast <inweights.experiments.studies.sweep.Study.forecast>` show what it
+returns, a :class:`Forecast`.
+"""
 
 from __future__ import annotations
 
@@ -44,16 +49,21 @@ class Forecast:
     """Cost estimate of a plan.
 
     Attributes:
-        conditions: Trials, each with so many root ``seeds``.
-        runs: Runs of which something is asked; of those that are ``stored`` nothing is missing.
-        measured: Runs that are measured only, as their weights are kept.
-        trained: Runs that are trained, with so many ``steps`` together.
-        minutes: How long training and its measures take, by a few steps and looks on this machine:
-            on a CPU processor time, which other work on the machine does not lengthen. What is no
-            training is not in it. ``None`` where nothing could be tried out.
+        conditions: Number of trials and computations.
+        seeds: Number of root seeds of each.
+        runs: Number of runs and computations in all.
+        stored: How many of them are complete in the store.
+        measured: How many runs are measured only, as their weights are stored.
+        trained: How many runs are trained.
+        steps: Number of their updates together.
+        minutes: How long training and its measures take, by a few steps and measurements on
+            this machine: on a CPU processor time, which other work on the machine does not
+            lengthen. Other tasks than training are not in it. ``None`` where nothing could be
+            tried out.
         stops: Whether trainings may end before their last step, and take less.
-        untimed: Tasks that are no training.
-        memory: Bytes that all processes (``jobs``) take together at most, about.
+        untimed: Number of tasks that are no training.
+        memory: Bytes that all processes take together at most, about.
+        jobs: Number of processes.
     """
 
     conditions: int
@@ -97,10 +107,19 @@ def forecast(
     version: int = 1,
     budget: float = BUDGET,
 ) -> Forecast:
-    """Estimate the cost of the missing part of a plan by timing a few steps; stores nothing.
+    """Estimate the cost of what is missing of a plan, by timing a few steps.
 
-    Two to six groups of runs are tried, spread over all by size, and more of them where the whole
-    takes long; the cost of a step of the others lies between these, by parameters times facts.
+    Two to six groups of runs are tried, spread over all by size, and more of them where the
+    whole takes long; the cost of a step of the others lies between these, by parameters times
+    facts.
+
+    Args:
+        plan: Trials, measures and computations.
+        seeds: Root seeds.
+        store: Where tables of single runs are.
+        effort: Who would do the work; by default this process.
+        version: The recipe's version.
+        budget: Processor seconds after which no further group is tried.
     """
     effort = effort or ExecutionOptions()
     device = effort.device
@@ -133,7 +152,7 @@ def forecast(
 def _tried(
     descents: Sequence[LearnTask], effort: ExecutionOptions, budget: float
 ) -> tuple[float, int]:
-    """Seconds of all of some trainings, and bytes of one, by trying a few of them."""
+    """Return the seconds of some trainings together, and the bytes of one."""
     if not descents:
         return 0.0, 0
     sizes = {id(task): _sizes(task) for task in descents}
@@ -155,7 +174,7 @@ def _tried(
 
 
 def _sizes(task: LearnTask) -> tuple[int, int]:
-    """How large a training is, beside others: its parameters, and its facts."""
+    """Return how large a training is, beside others: its parameters, and its facts."""
     from inweights.experiments.engine.together import parameters_of
 
     run = replace(task.runs[0])  # a copy, whose world is not kept
@@ -225,7 +244,7 @@ def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
 
 
 def _seconds(look: Callable[[], object], clock: Callable[[], float]) -> float:
-    """How long a look takes, once what it needs is loaded; none where these weights are past it."""
+    """Return how long a measurement takes; 0 where it cannot be done."""
     seconds: list[float] = []
     with suppress(InweightsError):
         while len(seconds) < 2 and sum(seconds) < LONG:

@@ -1,7 +1,8 @@
-"""How near to its paper's protocol each claim is judged, computed from the trials that it is about.
+"""Compute how near to its paper's protocol each claim is judged.
 
-Nobody states it by hand: :func:`computed_protocols` compares the settings of those trials with what
-the paper and its code state (:mod:`inweights.experiments.grammar.differences`).
+Nobody states it by hand: :func:`computed_protocols` compares the settings of the trials that a
+claim is about with what the paper and its code state
+(:mod:`inweights.experiments.grammar.differences`).
 """
 
 from collections.abc import Sequence
@@ -16,8 +17,8 @@ from inweights.experiments.studies.settle import narrowed
 def computed_protocols(recipe: Recipe, scale: str) -> dict[str, Protocol]:
     """Return how near to the paper's protocol each claim of the paper is judged, by its id.
 
-    What a claim measures is not compared: a table that is derived does not say from which measure.
-    Where the paper's protocol is not stated as data, nothing is returned.
+    What a claim measures is not compared: a table that is derived does not say from which
+    measure. Where the paper's protocol is not stated as data, nothing is returned.
 
     Args:
         recipe: A recipe of a paper.
@@ -39,14 +40,26 @@ def computed_protocols(recipe: Recipe, scale: str) -> dict[str, Protocol]:
 
 
 def differences_of(recipe: Recipe, scale: str, claim: Claim) -> list[list[Difference]]:
-    """Return the differences from the paper of the trials that a claim is about."""
+    """Return the differences from the paper of the trials that a claim is about.
+
+    Args:
+        recipe: A recipe of a paper whose protocol is stated.
+        scale: The scale at which its claims are judged.
+        claim: One of its claims.
+
+    Returns:
+        A list of differences for each trial and computation.
+
+    Raises:
+        ConfigError: The protocol of its paper is not stated, or there is no such scale.
+    """
     settings, _, _ = recipe.resolve(scale, seeds=1)
     part = narrowed(recipe, [claim.id.rpartition("/")[2]])
     return compare_plan(recipe, scale, _judged(part.plan(settings), claim))
 
 
 def _judged(plan: Plan, claim: Claim) -> Plan:
-    """What a claim is judged on: its condition, and what makes the table of its score."""
+    """Return the part of a plan that a claim is judged on."""
     table = claim.score.table
     trials, computations = _of_condition(plan.trials, claim.condition), plan.computations
     looks = [measure for measure in plan.measures if measure.name == table]
@@ -59,7 +72,7 @@ def _judged(plan: Plan, claim: Claim) -> Plan:
 
 
 def _of_condition(trials: Sequence[Trial], condition: str) -> Sequence[Trial]:
-    """Trials under a condition, and those that have none, which all conditions share.
+    """Return the trials under a condition, and those without one, which all share.
 
     A claim without a condition is about trials without one, where there are some.
     """

@@ -1,9 +1,10 @@
-"""More seeds for undecided claims, with corrected interim analyses.
+"""Add seeds until claims are decided, with corrected interim analyses.
 
-Seeds are doubled from look to look, and each further look pays: see
-:func:`inweights.support.intervals.alpha_of`. More seeds for one claim need more seeds of those
-trials alone that its rows are of. A look is stored as a run of its own, whose config names the
-claims; the board takes of each claim the verdict with the most seeds.
+:func:`settle` doubles the seeds of open claims; each further analysis spends some of the error
+probability (:func:`inweights.support.intervals.alpha_of`). More seeds for one claim need more
+seeds of those trials alone that its rows are of (:func:`narrowed`). An analysis is stored as a
+run of its own, whose config names the claims; of each claim the results table shows the
+verdict with the most seeds (:func:`standing`).
 """
 
 import time
@@ -31,15 +32,19 @@ Kept = Callable[[], Sequence[ClaimResult]]
 
 
 class _SpentError(KeyboardInterrupt):
-    """The time is spent in the middle of a look: no error of a task, so it stops them all."""
+    """The time is spent; as no error of a task, it stops them all."""
 
 
 @dataclass(frozen=True)
 class Settled:
-    """What more seeds gave: the whole run, and of each claim the verdict with the most seeds.
+    """What more seeds gave.
 
-    ``seeds`` are those of the last look. ``before`` are the claims that were undecided at first,
-    ``left`` those that still are, and ``why`` says why it stopped there.
+    Attributes:
+        outcome: The whole run, with the verdict of most seeds of each claim.
+        seeds: Number of seeds of the last analysis.
+        before: Ids of the claims that were undecided at first.
+        left: Ids of those that still are.
+        why: Why it stopped there; "" if nothing is left.
     """
 
     outcome: Outcome
@@ -59,16 +64,27 @@ def settle(
     publish: Publish | None = None,
     kept: Kept | None = None,
 ) -> Settled:
-    """Double the seeds of undecided claims until none is left, or the seconds are spent.
+    """Double the seeds of undecided claims until none is left, or the time is spent.
 
-    Only new seeds are trained, and of those trials alone that the claims left are about. A look
-    whose training would take longer than what is left, at the pace so far, is not begun; one that
-    takes longer all the same is stopped as by Ctrl-C, and goes on from there the next time.
+    Only new seeds are trained, and of those trials alone that the open claims are about. An
+    analysis whose training would take longer than what is left, at the pace so far, is not
+    begun; one that takes longer all the same is stopped as by Ctrl-C, and continues the next
+    time.
 
-    Where the numbers of earlier seeds are kept elsewhere than in runs on this disk, ``kept`` judges
-    them together with these. Then no earlier seed is run again: the whole recipe has one new seed,
-    and a look has new seeds alone. Other arguments are as for
-    :func:`~inweights.experiments.engine.engine.execute`.
+    Args:
+        recipe: The recipe.
+        scale: The scale at which its claims are judged.
+        store: Where runs are.
+        seconds: Time for all of it.
+        effort: Who does the work; by default this process.
+        publish: Adds figures and a page to each run; by default nothing is added.
+        kept: Where the numbers of earlier seeds are stored elsewhere than in runs on this
+            disk, it judges the claims by those and these together. Then no earlier seed is run
+            again: the whole recipe has one new seed, and an analysis has new seeds alone.
+
+    Raises:
+        ConfigError: There is no such scale.
+        RunError: A training failed.
     """
     started = time.monotonic()
     effort = effort or ExecutionOptions()
@@ -121,20 +137,22 @@ def settle(
 
 
 def _undecided(claims: Iterable[ClaimResult]) -> tuple[str, ...]:
+    """Return the ids of open claims."""
     return tuple(claim.id for claim in claims if is_open(claim))
 
 
 def _fewest(claims: Iterable[ClaimResult]) -> int:
-    """The seeds of the open claim that has the fewest."""
+    """Return the number of seeds of the open claim that has the fewest."""
     return min((claim.replicates for claim in claims if is_open(claim)), default=0)
 
 
 def _part(
     recipe: Recipe, whole: Outcome, left: tuple[str, ...], store: RunStore, effort: ExecutionOptions
 ) -> Recipe:
-    """What undecided claims are about, if that alone says of the own seeds what the whole run says.
+    """Return the recipe of the trials that undecided claims are about, if they are enough.
 
-    Else a derived table draws on more than its labels tell, and all trials are looked at.
+    They are enough if they alone give the verdicts of the whole run on its own seeds. Else a
+    derived table draws on more than its labels tell, and all trials are run.
     """
     part = narrowed(recipe, [name.rpartition("/")[2] for name in left])
     plan, place = part.plan(recipe.scales[whole.scale]), effort.open_store(store.root)
@@ -150,10 +168,17 @@ def _part(
 def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
     """Return a recipe of those trials alone that some of its claims are about.
 
-    A trial belongs to a claim unless one of its labels has another value than the claim asks for;
-    where a table would be left without rows, the quickest of its trials stays. A derived table may
-    still draw on trials that its labels do not name: :func:`settle` compares the verdicts on seeds
-    that are there already. ``claims`` are the last parts of their names.
+    A trial belongs to a claim unless one of its labels has another value than the claim names;
+    where a table would be left without rows, the quickest of its trials stays. A derived table
+    may still draw on trials that its labels do not name: :func:`settle` compares the verdicts
+    on seeds that are there already.
+
+    Args:
+        recipe: The recipe.
+        claims: Last parts of the claims' names.
+
+    Raises:
+        ConfigError: The recipe has no such claim.
 
     Example:
         >>> from inweights.recipes import get_recipe
@@ -169,7 +194,15 @@ def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
 
 
 def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
-    """Return what a run folder holds: the recipe, or the part of it that its config names."""
+    """Return what a run folder holds: the recipe, or the part of it that its config names.
+
+    Args:
+        recipe: The recipe.
+        folder: The folder.
+
+    Raises:
+        ConfigError: The folder has a part of the claims, and does not say which.
+    """
     if "claims" not in folder.config:
         return recipe
     if not folder.claims:
@@ -180,7 +213,13 @@ def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
 
 
 def share_of(part: Recipe, whole: Recipe, scale: str) -> float:
-    """About how much of the work of a seed is left, from 0 to 1."""
+    """Return about how much of the work of a seed a part of a recipe takes, from 0 to 1.
+
+    Args:
+        part: The recipe with some of its trials.
+        whole: The recipe.
+        scale: The scale.
+    """
     one, other = (
         plan.steps + sum(c.effort for c in plan.computations)
         for plan in (recipe.plan(recipe.scales[scale]) for recipe in (part, whole))
@@ -189,10 +228,21 @@ def share_of(part: Recipe, whole: Recipe, scale: str) -> float:
 
 
 def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
-    """Return the finished run of a recipe's own config, with the results of all looks.
+    """Return the finished run of a recipe's own config, with the results of all analyses.
 
-    Of several runs with its own settings, and seeds that count on from its own first, the one with
-    the most seeds is taken; and of each claim the verdict with the most.
+    Of several runs with its own settings, and seeds that count on from its own first, the one
+    with the most seeds is taken; and of each claim the verdict with the most.
+
+    Args:
+        recipe: The recipe.
+        scale: The scale.
+        store: Where runs are.
+
+    Returns:
+        The run; ``None`` if there is none, or no such scale.
+
+    Raises:
+        FolderError: The run is damaged.
     """
     if scale not in recipe.scales:
         return None
@@ -217,7 +267,13 @@ def own_folders(
 ) -> Iterator[RunFolder]:
     """Return the finished runs of a recipe's own config whose seeds count on from ``first``.
 
-    With ``further`` also looks at new seeds alone, which double the number of seeds before them.
+    Args:
+        recipe: The recipe.
+        scale: The scale.
+        store: Where runs are.
+        first: The first seed.
+        further: Whether analyses of new seeds alone, which double the number of seeds before
+            them, are returned, too.
     """
     _, own, config = recipe.resolve(scale)
     for folder in store.of(recipe.name):
@@ -231,7 +287,7 @@ def own_folders(
 
 @dataclass(frozen=True)
 class _Part:
-    """Makes the plan of a recipe without what its claims do not ask for."""
+    """Makes the plan of a recipe without the trials that its claims are not about."""
 
     recipe: Recipe
     claims: tuple[Claim, ...]

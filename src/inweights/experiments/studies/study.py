@@ -1,7 +1,7 @@
-"""A study as a TOML file: arguments of :func:`inweights.sweep`, figures and claims.
+"""Read a study from a TOML file: arguments of :func:`inweights.sweep`, figures and claims.
 
-The file becomes a recipe, ``study/<name of the file>``, and runs like any other. All of it is kept
-as the settings of the run, with every value that it leaves out.
+:func:`open_study` makes the file a recipe, ``study/<name of the file>``, which runs like any
+other. All of it is stored as the settings of the run, with every value that it leaves out.
 """
 
 import inspect
@@ -31,9 +31,14 @@ _HOME = "study"
 
 
 class MeasureEntry(Config):
-    """A :class:`Measure` in a file: its probe by name, of the library or ``module:function``.
+    """A :class:`Measure` in a file.
 
-    ``name`` is that of its table; the probe's if left out.
+    Attributes:
+        probe: The probe by name: one of the library, or ``module:function``.
+        name: Name of its table; the probe's if left out.
+        options: Keyword arguments of the probe.
+        every: Steps between measurements; 0 measures once, at the end.
+        where: Only trials whose labels have these values are measured.
     """
 
     probe: str
@@ -55,10 +60,15 @@ class MeasureEntry(Config):
 
 
 class FigureEntry(Config):
-    """A :class:`Figure` in a file, of the ``table`` of a measure.
+    """A :class:`Figure` in a file; what it leaves out is chosen by the drawing.
 
-    What it leaves out is chosen by the drawing, whose options are such as ``x = "n"`` or
-    ``where = {role = "composition"}``.
+    Attributes:
+        table: Name of the table of a measure.
+        title: What the figure shows.
+        caption: How to read it.
+        kind: Name of the drawing.
+        options: Those of the drawing, such as ``x = "n"`` or ``where = {role =
+            "composition"}``.
     """
 
     table: str
@@ -69,10 +79,19 @@ class FigureEntry(Config):
 
 
 class ClaimEntry(Config):
-    """A claim in a file: a sentence, a target from ``least`` to ``most``, and a :class:`Score`.
+    """A claim in a file: a sentence, a :class:`Score` and its target.
 
-    ``at`` has the values of columns in the rows that count, ``minus`` those that differ in the rows
-    that are subtracted.
+    Attributes:
+        name: Short name, the last part of its id.
+        text: The sentence.
+        table: Table of the score.
+        column: Column of its numbers.
+        at: Values of columns in the rows that count.
+        minus: Values that differ in the rows that are subtracted.
+        each: Columns over all of whose values the claim has to hold.
+        least: Lower edge of the target.
+        most: Upper edge of the target.
+        bounds: Least and largest value that the score can have.
     """
 
     name: str
@@ -91,19 +110,23 @@ class StudyFile(Config):
     """What a file may say.
 
     Attributes:
-        world: Table with the ``kind`` of the world and its settings; or ``facts = "facts.csv"``
-            and settings of :class:`~inweights.worlds.Triples`.
+        world: Table with the ``kind`` of the world and its settings; or ``facts =
+            "facts.csv"`` and settings of :class:`~inweights.worlds.Triples`.
         function: Instead of a world, ``module:function`` of a plugin, whose first argument is
             ``seed``, or ``seeds`` if it takes them together; its other arguments are varied.
-        model: The same of the model; a GPT sized to the largest world if left out. Or
-            ``wrap = "module:factory"`` of a plugin, with the factory's options
+        model: The same of the model; a GPT sized to the largest world if left out. Or ``wrap =
+            "module:factory"`` of a plugin, with the factory's options
             (:func:`inweights.wrap`).
         learner: A curriculum, with ``phases``, or another ``kind``; the named learner of the
             world's family if left out.
+        over: What is varied, by path, or a list of points.
+        seeds: How many, counted from 0, or which.
         measures: Names of probes, or tables with options.
+        title: What the study shows.
+        summary: What is done; by default what is varied.
         figures: What is drawn; each measure, by what was varied, if left out.
-
-    The others are those of :func:`inweights.sweep` and :class:`Recipe`.
+        claims: What is judged.
+        controls: What every condition is compared with; see :func:`inweights.sweep`.
     """
 
     later = {"controls": (), "function": ""}
@@ -135,7 +158,7 @@ class StudyFile(Config):
         return [MeasureEntry(probe=one) if isinstance(one, str) else one for one in given]
 
     def named(self) -> Self:
-        """Parts without the options that were added after version 0.1.0 and change nothing."""
+        """Return the file without options that came after version 0.1.0 and change nothing."""
         plain = {name: named(_part(name, v), newer=True) for name, v in self.parts.items()}
         return structs.replace(self, **plain)
 
@@ -157,7 +180,14 @@ class StudyFile(Config):
 
 
 def open_study(path: str | Path) -> Recipe:
-    """Read a study from a TOML file, as a recipe that :func:`inweights.run` takes."""
+    """Read a study from a TOML file, as a recipe that :func:`inweights.run` takes.
+
+    Args:
+        path: The file.
+
+    Raises:
+        ConfigError: The file cannot be read or does not fit; the message names it.
+    """
     path = Path(path)
     values = load_toml(path)
     try:
@@ -176,7 +206,15 @@ def open_study(path: str | Path) -> Recipe:
 
 
 def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
-    """Return the recipe of a study, as read from a file or stored in a run."""
+    """Return the recipe of a study.
+
+    Args:
+        name: Name of the recipe, ``study/<name of the file>``.
+        file: The study, as read from a file or stored in a run.
+
+    Raises:
+        ConfigError: The values do not fit.
+    """
     file = file if isinstance(file, StudyFile) else decode(StudyFile, decode_value(dict(file)))
     chosen = choose_seeds(file.seeds, 0)
     return Recipe(
@@ -199,7 +237,7 @@ def study_recipe(name: str, file: StudyFile | Mapping[str, Any]) -> Recipe:
 
 
 def _part(part: str, values: Mapping[str, Any]) -> Any:
-    """The config of a part, by its kind."""
+    """Return the config of a part, by its kind."""
     from inweights.models.registry import model_kind
     from inweights.training.learner import learner_kind
     from inweights.worlds.registry import world_kind
@@ -224,7 +262,7 @@ def _part(part: str, values: Mapping[str, Any]) -> Any:
 
 
 def _values(key: str, values: Any, configs: Mapping[str, Any]) -> Any:
-    """Values of an axis; whole parts by name become configs."""
+    """Return the values of an axis; whole parts by name become configs."""
     if key not in ("world", "model", "learner") or not isinstance(values, Mapping):
         return values
     fields = getattr(configs.get(key), "__struct_fields__", ())
@@ -233,7 +271,7 @@ def _values(key: str, values: Any, configs: Mapping[str, Any]) -> Any:
 
 
 def _probe(name: str) -> Probe:
-    """A probe by its name; of another's module only where that is loaded already."""
+    """Return a probe by its name; of another's module only where that is loaded already."""
     from inweights import probes
 
     module, colon, function = name.partition(":")
@@ -254,6 +292,7 @@ def _takes_a_model(function: Callable[..., Any]) -> bool:
 
 
 def _claim(recipe: str, entry: ClaimEntry) -> Claim:
+    """Return the claim of an entry."""
     score = Score(
         table=entry.table, column=entry.column, where=entry.at, each=entry.each, bounds=entry.bounds
     )
@@ -264,6 +303,7 @@ def _claim(recipe: str, entry: ClaimEntry) -> Claim:
 
 
 def _figures(file: StudyFile) -> list[Figure]:
+    """Return the figures of a file, or one of each measure where it names none."""
     drawn = "Mean over seeds, its 95% interval (from five seeds on), and single seeds as dots."
     captions: dict[str, str] = {}
     for look in file.looks:

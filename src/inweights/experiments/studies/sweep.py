@@ -1,4 +1,8 @@
-"""Studies: one experiment, varied; a tidy table with the settings as columns."""
+"""Vary one experiment: train and measure every combination of settings, for every seed.
+
+:func:`sweep` returns a tidy table with the settings as columns; a :class:`Study` is the same
+as an object, which also gives its trials, its cost and its stored models.
+"""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -52,7 +56,19 @@ UPDATES_A_PROCESS = 10_000
 
 @dataclass(frozen=True)
 class Study:
-    """A study as an object, by the arguments of :func:`sweep`; ``place`` is its ``store``.
+    """A sweep as an object, which can be estimated, run, and asked for its models.
+
+    Attributes:
+        world: As for :func:`sweep`.
+        model: As for :func:`sweep`.
+        learner: As for :func:`sweep`.
+        over: As for :func:`sweep`.
+        seeds: As for :func:`sweep`.
+        measures: As for :func:`sweep`.
+        runs: As for :func:`sweep`.
+        place: ``store`` of :func:`sweep`.
+        controls: As for :func:`sweep`.
+        replicated: As for :func:`sweep`.
 
     Example:
         >>> import inweights as iw
@@ -74,7 +90,7 @@ class Study:
 
     @cached_property
     def trials(self) -> list[Trial]:
-        """A trial for each condition."""
+        """A trial for each condition; none where a function is varied."""
         if isfunction(self.world):
             return []
         given = {"world": self.world, "model": self.model, "learner": self.learner}
@@ -92,7 +108,7 @@ class Study:
 
     @cached_property
     def plan(self) -> Plan:
-        """Trials and measures."""
+        """Trials and measures, or the computations of a function."""
         if isfunction(self.world):
             others = (self.model, self.learner, self.measures, self.controls or None)
             if any(one is not None for one in others):
@@ -129,7 +145,19 @@ class Study:
     def run(
         self, *, jobs: int = 0, progress: Progress | bool = True, **how: Unpack[ExecutionKeywords]
     ) -> pl.DataFrame:
-        """Train what is not stored, and return the table; see :func:`sweep`."""
+        """Train what is not stored, and return the table of :func:`sweep`.
+
+        Args:
+            jobs: Processes that work side by side; 0 takes as many as the work is worth.
+            progress: Whether a line of progress is shown, or a function that is called with
+                it.
+            **how: Further fields of
+                :class:`~inweights.experiments.engine.collect.ExecutionOptions`.
+
+        Raises:
+            ConfigError: A path leads nowhere, or a value does not fit.
+            RunError: A training failed.
+        """
         with shown(progress) as told:
             effort = replace(self._effort(jobs, how), progress=told)
             with watched(self.plan, self._seeds, effort, "sweep") as left:
@@ -144,24 +172,38 @@ class Study:
         return _side_by_side(asked)
 
     def forecast(self, *, jobs: int = 0, **how: Unpack[ExecutionKeywords]) -> Forecast:
-        """Return what :meth:`run` would do: runs, steps, minutes, memory. Nothing is stored."""
+        """Return what :meth:`run` would do: runs, steps, minutes, memory. Nothing is stored.
+
+        Args:
+            jobs: Processes that work side by side; 0 takes as many as the work is worth.
+            **how: Further fields of
+                :class:`~inweights.experiments.engine.collect.ExecutionOptions`.
+        """
         return forecast(self.plan, self._seeds, self.store, self._effort(jobs, how))
 
     def _effort(self, jobs: int, how: ExecutionKeywords) -> ExecutionOptions:
-        """Who does the work; as many processes as the plan is worth, if that is not said."""
+        """Return who does the work; by default as many processes as the plan is worth."""
         worthy = worth(self.plan, len(self._seeds), how.get("device", "cpu"))
         return ExecutionOptions(jobs=jobs or worthy, **how)
 
     def models(self, **where: Value) -> list[KeptModel]:
-        """Return the models that a study kept, by values of varied settings, and ``seed``."""
+        """Return the models that a study stored (``keep_models=True``).
+
+        Args:
+            **where: Values of varied settings, and of ``seed``; all models if left out.
+
+        Raises:
+            ConfigError: A setting was not varied.
+            FolderError: The weights were not stored, or are damaged.
+        """
         return kept_models(self.trials, self._seeds, self.store, where=where)
 
 
 def _side_by_side(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return the rows of several measures, with a column ``measure``; no column changes its kind.
+    """Return the rows of several measures as one table with a column ``measure``.
 
-    Where two measures have a column of one name and different kinds, numbers and text, say, that
-    of the later one is called ``MEASURE.COLUMN``.
+    Where two measures have a column of one name and different kinds, numbers and text, say,
+    that of the later one is called ``MEASURE.COLUMN``.
     """
     kinds: dict[str, str] = {}
     parts = []
@@ -200,45 +242,48 @@ def sweep(
     Args:
         world: Config of the world, or several of them, as a list or by name, ``{"small": …}``.
             Or a function ``function(seed, **settings)`` that returns one row, rows or a polars
-            frame: it is called once for every seed and combination of its arguments in ``over``,
-            and its results are stored with its source.
-        model: The same of the architecture. Left out it is a GPT as wide as the largest world of
-            the sweep asks for: of two layers for graphs, else of four with a head of its own; an
-            :class:`~inweights.training.Optimum` has none.
-        learner: The same of a curriculum, a descent or an optimum. Left out it is the named learner
-            of the world's family for each architecture (:mod:`inweights.training.learners`).
-        over: Values by path, such as ``{"world.n": [10, 20], "learner.phases.0.steps": [100]}``.
-            Paths joined by commas move together, ``{"world.n, model.width": [(9, 32), (20, 64)]}``;
-            values, and whole parts, may have names, ``{"model": {"wide": GPTConfig(width=128)}}``.
-            Or a list of points, ``[{"world.n": 10, "model.width": 32}, …]``. The last word of a
-            path becomes a column.
+            frame: it is called once for every seed and combination of its arguments in
+            ``over``, and its results are stored with its source.
+        model: The same of the architecture. Left out it is a GPT as wide as the largest world
+            of the sweep asks for: of two layers for graphs, else of four with a head of its
+            own; an :class:`~inweights.training.Optimum` has none.
+        learner: The same of a curriculum, a descent or an optimum. Left out it is the named
+            learner of the world's family for each architecture
+            (:mod:`inweights.training.learners`).
+        over: Values by path, such as ``{"world.n": [10, 20], "learner.phases.0.steps":
+            [100]}``. Paths joined by commas move together, ``{"world.n, model.width": [(9,
+            32), (20, 64)]}``; values, and whole parts, may have names, ``{"model": {"wide":
+            GPTConfig(width=128)}}``. Or a list of points, ``[{"world.n": 10, "model.width":
+            32}, …]``. The last word of a path becomes a column.
         seeds: How many, counted from 0, or which.
-        measures: Probes, or :class:`~inweights.experiments.Measure` for options and cadence; by
-            default :func:`~inweights.probes.accuracy`.
-        controls: What every condition is compared with: ``untrained``, ``shuffled``, ``no-bridge``,
-            ``frozen``; see :func:`~inweights.experiments.with_controls`. They are drawn as a grey
-            band.
-        replicated: Whether a function takes all missing ``seeds`` at once, and returns rows for
-            each, with a column ``seed``.
-        jobs: Processes that work side by side; 0 takes the cores of this machine where the work
-            is worth their start.
+        measures: Probes, or :class:`~inweights.experiments.Measure` for options and cadence;
+            by default :func:`~inweights.probes.accuracy`.
+        controls: What every condition is compared with: ``untrained``, ``shuffled``,
+            ``no-bridge``, ``frozen``; see :func:`~inweights.experiments.with_controls`. They
+            are drawn as a grey band.
+        replicated: Whether a function takes all missing ``seeds`` at once, and returns rows
+            for each, with a column ``seed``.
+        jobs: Processes that work side by side; 0 takes the cores of this machine where the
+            work is worth their start.
         runs: Folder of all runs.
         store: Where single runs are kept, if not below ``runs``.
-        progress: As for :func:`inweights.run`, as ``device``, ``plugins``, ``observers``, ``on``.
-        keep_models: Whether the trained weights are stored, too, for :meth:`Study.models`, and so
-            that what is measured later trains nothing.
+        progress: As for :func:`inweights.run`, as ``device``, ``plugins``, ``observers``,
+            ``on``.
+        keep_models: Whether the trained weights are stored, too, for :meth:`Study.models`, and
+            so that what is measured later trains nothing.
 
     Returns:
-        A row for each row of a measure: the varied settings, ``control`` where there are controls,
-        ``seed``, the measure's own columns; and ``measure``, its name, where there are several.
+        A row for each row of a measure: the varied settings, ``control`` where there are
+        controls, ``seed``, the measure's own columns; and ``measure``, its name, where there
+        are several.
 
     Raises:
         ConfigError: A path leads nowhere, or a value does not fit.
         RunError: A training failed.
 
     Warns:
-        CautionWarning: Facts are not known, seeds cannot separate the conditions, or the learner
-            differs from the named one in a setting that decides.
+        CautionWarning: Facts are not known, seeds cannot separate the conditions, or the
+            learner differs from the named one in a setting that decides.
 
     Example:
         >>> import tempfile
@@ -265,6 +310,15 @@ def learnt(world: Any, model: Any, learner: Learner | None, over: axes.Over) -> 
     """Return the trials of a grid; without a learner each has the named one of its model.
 
     So a rate follows the width where widths are varied. What is varied changes the named one.
+
+    Args:
+        world: Config of the world.
+        model: Config of the architecture.
+        learner: How the model learns; ``None`` for the named learner.
+        over: What is varied.
+
+    Raises:
+        ConfigError: A path leads nowhere, or a value does not fit.
     """
     if learner is not None:
         return axes.grid(world, model, learner, over)
@@ -284,6 +338,10 @@ def sized(world: Any, over: axes.Over) -> GPTConfig:
     """Return a GPT that fits the largest world of a study that gives no model.
 
     It is one model for all conditions, so that they differ in nothing else.
+
+    Args:
+        world: Config of the world.
+        over: What is varied.
     """
     first = learnt(world, GPTConfig(), None, over)
     worlds = [built.build(0) for built in {repr(t.world): t.world for t in first}.values()]
@@ -301,7 +359,13 @@ def sized(world: Any, over: axes.Over) -> GPTConfig:
 
 
 def worth(plan: Plan, seeds: int, device: str) -> int:
-    """How many processes a plan is worth, of as many as there are cores."""
+    """Return how many processes a plan is worth, of as many as there are cores.
+
+    Args:
+        plan: Trials.
+        seeds: Number of seeds.
+        device: Where models live; an accelerator is one process.
+    """
     if device != "cpu":
         return 1
     return max(1, min(usable_cores(), seeds * plan.steps // UPDATES_A_PROCESS))
