@@ -1,4 +1,8 @@
-"""Ask a model one question, and compare two models on all questions of a world."""
+"""Ask a model one question, or compare two models on all questions of a world.
+
+Both take trained, loaded and wrapped models with their world; :func:`ask` also takes a
+pretrained language model, which is asked in words.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +27,16 @@ def ask(
     *,
     best: int = 3,
 ) -> pl.DataFrame:
-    """Return the first answers to a question, with their probabilities.
+    """Return the most probable answers to a question, with their probabilities.
 
     Args:
-        model: Any model with ``R`` replicas: trained, loaded or wrapped. Or a pretrained language
-            model, one replica, which is asked in words (:class:`~inweights.worlds.Wording`).
-        world: What it learnt: names of the tokens; one world, or one a replica.
+        model: Any model with ``R`` replicas: trained, loaded or wrapped. Or a pretrained
+            language model, one replica, which is asked in words
+            (:class:`~inweights.worlds.Wording`).
+        world: The world that it was trained on, which names the tokens; one world, or one per
+            replica.
         question: Names of tokens with spaces between, or a list of them.
-        best: How many answers of each replica.
+        best: How many answers of each replica are returned.
 
     Returns:
         A row for each replica and answer, the best first: ``replica``, ``rank`` (from 1),
@@ -39,7 +45,7 @@ def ask(
         the world has this answer; empty where it does not have the question).
 
     Raises:
-        DataError: A word is no token of the world; says the nearest.
+        DataError: A word is no token of the world; the message names the nearest.
         ConfigError: There is no word, or the model is too short for so many.
 
     Example:
@@ -117,6 +123,7 @@ def _in_words(model: LanguageModel, world: World, prompt: Sequence[int], best: i
 
 
 def _frame(rows: Iterable[tuple[Any, ...]]) -> pl.DataFrame:
+    """Return the rows of :func:`ask` as a table."""
     import polars as pl
 
     types = {"replica": pl.Int64, "rank": pl.Int64, "answer": pl.String}
@@ -126,7 +133,17 @@ def _frame(rows: Iterable[tuple[Any, ...]]) -> pl.DataFrame:
 
 
 def prompt_of(world: World, question: str | Sequence[str]) -> list[int]:
-    """Return the token ids of a question; names may hold spaces, the longest that fits counts."""
+    """Return the token ids of a question.
+
+    Args:
+        world: Has the names of the tokens.
+        question: Names with spaces between, or a list of names. Names may hold spaces
+            themselves; at each place the longest one that fits is taken.
+
+    Raises:
+        DataError: A word is no token of the world; the message names the nearest.
+        ConfigError: There is no word.
+    """
     words = question.split() if isinstance(question, str) else list(question)
     if not words:
         raise ConfigError("a question needs at least one token, as in 'a1 r1 r2'")
@@ -156,8 +173,9 @@ def compare_models(first: Model, second: Model, world: World) -> pl.DataFrame:
         world: What both are asked: all facts and queries.
 
     Returns:
-        A row for each slice: ``part``, ``role``, ``distribution``, ``first`` and ``second`` (mean
-        accuracy over replicas), ``difference`` (second less first), ``replicas`` (of both).
+        A row for each slice: ``part``, ``role``, ``distribution``, ``first`` and ``second``
+        (mean accuracy over replicas), ``difference`` (second less first), ``replicas`` (of
+        both).
 
     Example:
         >>> import inweights as iw
@@ -190,7 +208,7 @@ def compare_models(first: Model, second: Model, world: World) -> pl.DataFrame:
 
 
 def _answers(world: World, prompt: Sequence[int]) -> set[int]:
-    """First tokens of the answers that a world has to a prompt."""
+    """Return the first tokens of the answers that a world has to a prompt."""
     return {
         answer
         for part in (world.facts, world.queries)

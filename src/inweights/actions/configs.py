@@ -1,7 +1,8 @@
-"""Configs as plain dictionaries, for tools that keep settings: Hydra, OmegaConf, Ray Tune.
+"""Write configs as plain dictionaries, and read them, for tools that keep settings.
 
-A world, a model and a learner are named by their ``kind``, as in the TOML file of a study; any
-other config by its class, as ``type``.
+:func:`to_dict` and :func:`from_dict` serve Hydra, OmegaConf and Ray Tune. A world, a model and
+a learner are named by their ``kind``, as in the TOML file of a study; any other config by its
+class, as ``type``.
 """
 
 import importlib
@@ -56,16 +57,16 @@ def to_dict(config: Config) -> dict[str, Any]:
 def from_dict(values: Mapping[str, Any]) -> Any:
     """Return the config that a dictionary describes; what it leaves out has its default.
 
-    A class of one's own is found if its module is imported already; nothing is imported for what a
-    dictionary says, but modules of this library.
+    A class of one's own is found if its module is imported already; no module is imported for
+    what a dictionary says, but those of this library.
 
     Args:
-        values: What :func:`to_dict` gave, or what a YAML file says, as a dictionary or a mapping
-            such as OmegaConf's.
+        values: What :func:`to_dict` gave, or what a YAML file says, as a dictionary or a
+            mapping such as OmegaConf's.
 
     Raises:
-        ConfigError: It names no config, an unknown one (says the nearest), a key that is unknown,
-            or a value that does not fit.
+        ConfigError: It names no config or an unknown one (the message names the nearest), has
+            an unknown key, or a value that does not fit.
 
     Example:
         >>> from_dict({"kind": "gpt", "layers": 2}).layers
@@ -92,7 +93,7 @@ def from_dict(values: Mapping[str, Any]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Plain values of other kinds of mappings and sequences, too."""
+    """Return plain values of other kinds of mappings and sequences, too."""
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
@@ -101,7 +102,7 @@ def _plain(value: Any) -> Any:
 
 
 def _of_kind(name: str) -> Any:
-    """The class of a kind, or none."""
+    """Return the class of a kind of config; ``None`` for an unknown kind."""
     if name in world_names():
         return world_kind(name)
     if name in model_names() or name == "wrap":
@@ -110,6 +111,7 @@ def _of_kind(name: str) -> Any:
 
 
 def _of_type(name: str) -> type[Config]:
+    """Return the config class of a name, or of ``module:name``."""
     module, colon, path = name.rpartition(":")
     ours = not colon or module.partition(".")[0] == "inweights"
     try:

@@ -1,7 +1,8 @@
-"""The league: a model of one's own in one table with the standing ones, and entries in folders.
+"""Enter a model of one's own in the league, one table with the standing models.
 
-An entry is a folder with ``config.json`` (settings, seeds, hashes of code), ``scores.csv`` and
-``environment.json``; :func:`replay` makes it again and compares.
+:func:`league` runs it and returns the table; :func:`submit` writes an entry, a folder with
+``config.json`` (settings, seeds, hashes of code), ``scores.csv`` and ``environment.json``;
+:func:`replay` trains an entry again and compares.
 """
 
 from __future__ import annotations
@@ -43,27 +44,29 @@ def league(
     into: str | Path | None = None,
     **effort: Any,
 ) -> pl.DataFrame:
-    """Run the league's table for a model and return its rows beside the stored ones.
+    """Run the league's recipe for a model, and return its rows beside the stored ones.
 
     Args:
         model: A factory of modules as for :func:`~inweights.wrap`, or the config of a GPT, an
-            Emb-MLP, a Mamba or a wrapped module; the stored rows alone if left out.
-        name: What the table calls it; its own name if left out.
+            Emb-MLP, a Mamba or a wrapped module; by default the stored rows alone are
+            returned.
+        name: What the table calls it; by default its own name.
         scale: ``smoke`` to see whether it runs, ``cpu`` for the table.
         overrides: Changes of the recipe's settings, such as ``{"rate": 1e-3}``.
         runs: Folder of all runs.
-        into: Folder in which the entry is written, below its name.
-        effort: Further arguments of :func:`~inweights.actions.run`, such as ``seeds``.
+        into: Folder in which the entry is written, below its name; by default none is.
+        **effort: Further arguments of :func:`inweights.run`, such as ``seeds``.
 
     Returns:
-        A row for each model, ``identity`` (whether they are taught), share ``trained`` of two-hop
-        facts and ``hops``: ``all``, ``composition`` (both seen in other two-hop facts),
-        ``first_unseen``, ``second_unseen``, ``both_unseen``, or ``facts`` (the role known least).
-        Columns ``accuracy`` (mean over ``seeds``), ``parameters``, ``operations`` and ``own``.
+        A row for each model, ``identity`` (whether identity facts are trained), share
+        ``trained`` of two-hop facts and ``hops``: ``all``, ``composition`` (both seen in other
+        two-hop facts), ``first_unseen``, ``second_unseen``, ``both_unseen``, or ``facts`` (the
+        role known least). Columns ``accuracy`` (mean over ``seeds``), ``parameters``,
+        ``operations`` and ``own``.
 
     Raises:
-        ConfigError: It is no model that can take part, its name is taken, or a setting does not
-            fit.
+        ConfigError: It is no model that can take part, its name is taken, or a setting does
+            not fit.
 
     Example:
         >>> import tempfile
@@ -82,7 +85,7 @@ def league(
 
 
 def beside(outcome: Outcome | None, scale: str, runs: str | Path | None = None) -> pl.DataFrame:
-    """Return the rows of an outcome, then those that are stored: of a run here, and of entries."""
+    """Return the rows of a run, then the stored ones: of a run here, and of entries."""
     found = [pl.DataFrame(schema=dict.fromkeys((*_ROW, "accuracy", "own"), pl.Null))]
     if outcome is not None:
         found.append(rows_of(scores_of(outcome)).with_columns(own=pl.lit(value=True)))
@@ -110,7 +113,19 @@ def entered(
     overrides: Sequence[str] | Mapping[str, Any] = (),
     **effort: Any,
 ) -> Outcome:
-    """Run the recipe with one model alone."""
+    """Run the league's recipe with one model alone.
+
+    Args:
+        model: A factory of modules, or a config; see :func:`league`.
+        name: What the table calls it; by default its own name.
+        scale: ``smoke``, ``cpu`` or ``paper``.
+        overrides: Changes of the recipe's settings.
+        **effort: Further arguments of :func:`inweights.run`.
+
+    Raises:
+        ConfigError: It is no model that can take part, its name is taken, or a setting does
+            not fit.
+    """
     config = model if isinstance(model, msgspec.Struct) else wrap(model)
     kind = config.__struct_config__.tag
     label = name or getattr(config, "label", "") or str(kind)
@@ -133,26 +148,39 @@ def entered(
 
 
 def _with(recipe: Recipe, scale: str, settings: Any) -> Recipe:
-    """The recipe with other settings at a scale; its claims are about others."""
+    """Return the recipe with other settings at a scale, and without claims."""
     return replace(recipe, scales={**recipe.scales, scale: settings}, claims=())
 
 
 def scores_of(outcome: Outcome) -> pl.DataFrame:
-    """Return the accuracy of every seed, and what the model costs."""
+    """Return the accuracy of every seed, and what the model costs.
+
+    Returns:
+        A row for each model, ``identity``, ``trained``, ``hops`` and ``seed``: ``accuracy``,
+        ``parameters`` and ``operations``.
+    """
     cost = outcome.tables["cost"].group_by("model").agg(pl.col("parameters", "operations").first())
     table = outcome.tables["league"].select(*_ROW, "seed", "accuracy")
     return table.join(cost, on="model").sort(*_ROW, "seed")
 
 
 def rows_of(scores: pl.DataFrame) -> pl.DataFrame:
-    """Return means over seeds."""
+    """Return the means over seeds of :func:`scores_of`, with the number of ``seeds``."""
     means = [pl.col("accuracy").mean(), pl.col("seed").n_unique().alias("seeds")]
     costs = pl.col("parameters", "operations").first()
     return scores.group_by(_ROW, maintain_order=True).agg(*means, costs)
 
 
 def submit(outcome: Outcome, into: str | Path) -> list[Path]:
-    """Write the entry of each model of a run, in a folder of its name; returns the folders."""
+    """Write the entry of each model of a run, in a folder of its name.
+
+    Args:
+        outcome: A run of the league's recipe.
+        into: Folder in which the folders are made.
+
+    Returns:
+        The folders.
+    """
     scores = scores_of(outcome)
     settings = dict(outcome.folder.config["settings"])
     made = []
@@ -168,7 +196,15 @@ def submit(outcome: Outcome, into: str | Path) -> list[Path]:
 
 
 def replay(entry: str | Path, **effort: Any) -> pl.DataFrame:
-    """Train an entry again and return its scores, each beside the one that is now.
+    """Train an entry again, and return its scores beside the new ones.
+
+    Args:
+        entry: Folder of the entry.
+        **effort: Further arguments of :func:`inweights.run`.
+
+    Returns:
+        A row for each model, ``identity``, ``trained``, ``hops`` and ``seed``: ``accuracy`` as
+        the entry has it, and ``now``.
 
     Raises:
         ConfigError: The factory's module was not imported, or its source is another.

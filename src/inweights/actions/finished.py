@@ -1,4 +1,8 @@
-"""What has run: a finished run, two of them side by side, and the claims of all."""
+"""Find and open finished runs, compare two of them, and collect the verdicts of all.
+
+:func:`find` and :func:`open_run` return a run, :func:`compare` lays two side by side,
+:func:`verdicts` returns every claim as the runs on this disk judge it.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,12 @@ _STUDY, _TRAINING = "study/", "training/"
 
 
 def add_page(outcome: Outcome, folder: Path) -> None:
-    """Add figures and the page; what draws them is loaded when something is drawn."""
+    """Add figures and the page to the folder of a run.
+
+    Args:
+        outcome: The run.
+        folder: Its folder at work.
+    """
     from inweights.recipes.catalogue.citations import citations
     from inweights.report.pages.page import publish
 
@@ -40,10 +49,22 @@ def add_page(outcome: Outcome, folder: Path) -> None:
 
 
 def find(recipe: str, scale: str = "cpu", *, runs: str | Path | None = None) -> Outcome | None:
-    """Return the finished run of a recipe's own config at a scale, if there is one.
+    """Return the finished run of a recipe's own config at a scale.
 
-    Where it ran with more seeds, counted from the same first one, that run is taken; and of each
-    claim the verdict with the most seeds, where :func:`settle` added some.
+    Where it ran with more seeds, counted from the same first one, that run is taken; and of
+    each claim the verdict with the most seeds, where :func:`settle` added some.
+
+    Args:
+        recipe: Its name.
+        scale: ``smoke``, ``cpu`` or ``paper``.
+        runs: Folder of all runs.
+
+    Returns:
+        The run; ``None`` if there is none.
+
+    Raises:
+        ConfigError: There is no such recipe.
+        FolderError: The run is damaged.
     """
     from inweights.experiments.studies.settle import standing
 
@@ -55,13 +76,13 @@ def verdicts(
 ) -> tuple[ClaimResult, ...]:
     """Return every claim of every recipe as the runs on this disk judge it.
 
-    A claim without a run has its verdict on the stored board, and its ``why`` says so; without that
-    it is ``not judged``. A damaged run takes no other one down: its claims are not judged, and say
-    why.
+    A claim without a run has its verdict in the results that are kept with the code, and its
+    ``why`` says so; without that it is ``not judged``. The claims of a damaged run are not
+    judged, and say why; other runs are not affected.
 
     Args:
         scale: Which run of each recipe.
-        only: Recipes whose name contains this.
+        only: Recipes whose name contains this; by default all.
         runs: Folder of all runs.
     """
     store = RunStore(runs)
@@ -98,11 +119,16 @@ def open_run(
     """Return a finished run by its recipe, its hash or its folder.
 
     Args:
-        name: A recipe (its last part is enough where only one has that), the first letters of a
-            run's hash, the run's folder or page, or ``last``: the newest finished run.
+        name: A recipe (its last part is enough where only one has that), the first letters of
+            a run's hash, the run's folder or page, or ``last``: the newest finished run.
         scale: Scale of the run, if a recipe is given.
         runs: Folder of all runs.
         again: Whether it is judged and drawn again, as this version does; nothing is trained.
+
+    Raises:
+        ConfigError: There is no such run, or several; it is not finished; or its recipe is of
+            a plugin that is not loaded.
+        FolderError: The run is damaged.
     """
     from inweights.experiments.engine.outcome import refresh
 
@@ -150,6 +176,7 @@ def open_run(
 
 
 def _open(folder: RunFolder, *, again: bool) -> Outcome:
+    """Return the run in a folder, with the recipe that its config names."""
     from inweights.experiments.engine.outcome import load, refresh
     from inweights.experiments.studies.settle import of_folder
 
@@ -172,7 +199,7 @@ def _open(folder: RunFolder, *, again: bool) -> Outcome:
 
 
 def _is_run(name: str, store: RunStore) -> bool:
-    """Whether a name stands for a run; where it is no recipe's either, the error says more."""
+    """Return whether a name stands for a run; an unknown name is an error."""
     if len(name) > 1 and any(folder.path.name.startswith(name) for folder in store):
         return True
     try:
@@ -188,7 +215,7 @@ def _is_run(name: str, store: RunStore) -> bool:
 
 
 def _of_a_plugin(name: str, folder: RunFolder) -> ConfigError:
-    """The error for a recipe of a plugin, whose code runs if named; what a file says is quoted."""
+    """Return the error for a recipe of a plugin that is not loaded."""
     words = [f"--plugin {shlex.quote(plugin)}" for plugin in remembered(folder)]
     hint = f"add {' '.join(words)}" if words else "name its module with --plugin"
     return ConfigError(f"{name} is a recipe of a plugin, whose code runs if you name it: {hint}")
@@ -200,8 +227,8 @@ class Comparison:
 
     Attributes:
         runs: Both.
-        settings: Settings that differ, by their path, with both values; ``None`` where there is
-            none.
+        settings: Settings that differ, by their path, with both values; ``None`` where there
+            is none.
         claims: Every claim of either, by its id, with both results.
     """
 
@@ -211,7 +238,12 @@ class Comparison:
 
 
 def compare(first: Outcome, second: Outcome) -> Comparison:
-    """Lay two runs side by side: their verdicts, and the settings in which they differ."""
+    """Lay two runs side by side: their verdicts, and the settings in which they differ.
+
+    Args:
+        first: A finished run.
+        second: Another one.
+    """
     own = [
         _flat(run.settings)
         | {"recipe": run.recipe.name, "scale": run.scale, "seeds": written(run.seeds)}
@@ -223,11 +255,12 @@ def compare(first: Outcome, second: Outcome) -> Comparison:
 
 
 def _beside(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The values that two mappings have for each key of either."""
+    """Return the values that two mappings have for each key of either."""
     return {key: (one.get(key), other.get(key)) for key in {**one, **other}}
 
 
 def _flat(values: Any, path: str = "") -> dict[str, Any]:
+    """Return plain values by path."""
     if not isinstance(values, Mapping) or not values:
         return {path: values}
     flat: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""What this machine has, and what to install for what."""
+"""Report what this machine has, and what to install for what (:func:`doctor`)."""
 
 import os
 import re
@@ -16,7 +16,14 @@ _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "firefox", "open",
 
 
 class Finding(NamedTuple):
-    """One line of the report."""
+    """One line of the report.
+
+    Attributes:
+        what: The thing that was looked for.
+        state: What was found.
+        fine: Whether it is as it should be; ``None`` where that depends on what is wanted.
+        hint: What to do; "" for nothing.
+    """
 
     what: str
     state: str
@@ -27,7 +34,10 @@ class Finding(NamedTuple):
 def doctor(runs: str | Path | None = None) -> list[Finding]:
     """Return what is installed here, where runs are stored, and what to install for what.
 
-    Loads torch, and changes nothing.
+    It loads torch, and changes nothing.
+
+    Args:
+        runs: Folder of all runs, which is checked for being writable.
 
     Example:
         >>> [finding.what for finding in doctor()][:3]
@@ -57,7 +67,7 @@ def doctor(runs: str | Path | None = None) -> list[Finding]:
 
 
 def _place(folder: Path) -> Finding:
-    """Where runs are stored, and whether that works."""
+    """Return where runs are stored, and whether that works."""
     above = folder
     while not above.exists() and above != above.parent:
         above = above.parent
@@ -69,7 +79,7 @@ def _place(folder: Path) -> Finding:
 
 
 def _extras() -> list[Finding]:
-    """A line for each extra that a user may want."""
+    """Return a line for each extra that a user may want."""
     try:
         lines = metadata.requires("inweights") or []
     except metadata.PackageNotFoundError:  # a source tree that is not installed

@@ -1,4 +1,8 @@
-"""Run a recipe, say what that would take, judge tables, and add seeds to what is undecided."""
+"""Run a recipe, estimate its cost, judge a table, and add seeds to undecided claims.
+
+:func:`run` and :func:`forecast` take a recipe, :func:`settle` all of them; :func:`claim` and
+:func:`add_seeds_until_decided` judge the table of a sweep. The engine does the work.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +39,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a recipe takes at scale ``cpu``: minutes of one processor of this machine, all seeds.
+    """What a recipe takes at scale ``cpu`` on this machine.
 
-    They are ``None`` where it was never timed, and may be less than ``most``, as trainings end when
-    they have learnt. Where there is a finished run, none of it is left.
+    Attributes:
+        recipe: Its name.
+        minutes: Minutes of one processor, for all seeds; ``None`` where it was never timed.
+        most: Whether it may take less, as trainings end when they have learnt.
+        done: Whether there is a finished run, so that nothing is left to do.
     """
 
     recipe: str
@@ -64,24 +71,24 @@ def run(
     Args:
         recipe: Its name, or a recipe of one's own.
         scale: ``smoke``, ``cpu`` or ``paper``.
-        seeds: Number of replicates, or their seeds; as many as verdicts on all claims take if left
-            out.
+        seeds: Number of replicates, or their seeds; by default as many as verdicts on all
+            claims take.
         overrides: Changes of settings: ``["n=10", "gpt.decay=1.0"]`` or ``{"n": 10}``.
-        runs: Folder of all runs; ``$INWEIGHTS_RUNS`` or ``runs`` if left out.
-        fresh: Whether all of it is made again.
-        device: Where models live: ``cpu``, ``cuda``.
+        runs: Folder of all runs; by default ``$INWEIGHTS_RUNS``, or ``runs``.
+        store: Where the tables of single runs are stored, if not below ``runs``: a folder, or
+            an address such as ``s3://bucket/folder``.
         jobs: Processes that work side by side.
-        threads: Threads of each.
-        plugins: Modules that the processes import first.
-        progress: Called with updates done, all updates, and what is being done; a line with an
-            estimate is shown if left out, nothing if False.
-        observers: Told of the work and of every run that is stored, such as a
-            :class:`~inweights.training.Tracker`.
-        command: Words of the command that makes this run again, if it is not ``inweights run``.
-        keep_models: Whether the trained weights are stored, too, for ``outcome.models()``.
-        on: ``ray``, or the address ``ray://HOST:PORT`` of a cluster; this machine if left out.
-        store: Where the tables of single runs are kept, if not below ``runs``: a folder, or an
-            address such as ``s3://bucket/folder``.
+        progress: Called with updates done, all updates, and what is being done; by default a
+            line with an estimate is shown, with False nothing.
+        **how: Further fields of
+            :class:`~inweights.experiments.engine.collect.ExecutionOptions`: ``device`` (where
+            models live: ``cpu``, ``cuda``), ``threads`` of each process, ``plugins`` (modules
+            that the processes import first), ``observers`` (notified of the work and of every
+            run that is stored, such as a :class:`~inweights.training.Tracker`), ``on``
+            (``ray``, or the address ``ray://HOST:PORT`` of a cluster), ``fresh`` (whether all
+            of it is made again), ``keep_models`` (whether the trained weights are stored, too,
+            for ``outcome.models()``) and ``command`` (words of the command that makes this run
+            again, if it is not ``inweights run``).
 
     Raises:
         ConfigError: A name, a scale or an override does not fit.
@@ -110,14 +117,24 @@ def asked_for(
     seeds: int | Sequence[int] | None = None,
     overrides: Sequence[str] | Mapping[str, Any] = (),
 ) -> Recipe:
-    """Return a recipe; on the seeds of the ledger, unless seeds are chosen or settings changed."""
+    """Return a recipe, with the seeds of the ledger unless something is chosen.
+
+    Args:
+        recipe: Its name, or a recipe of one's own.
+        scale: ``smoke``, ``cpu`` or ``paper``.
+        seeds: Number of replicates, which keeps the ledger's first seed, or chosen seeds.
+        overrides: Changes of settings.
+
+    Raises:
+        ConfigError: There is no such recipe.
+    """
     found = get_recipe(recipe) if isinstance(recipe, str) else recipe
     chosen = overrides or (seeds is not None and not isinstance(seeds, int))
     return found if chosen else stated(found, scale)
 
 
 def _enough(recipe: Recipe, scale: str) -> int | None:
-    """How many seeds verdicts take; none where the recipe names its seeds, or lacks the scale."""
+    """Return how many seeds verdicts take; ``None`` where the recipe names its seeds."""
     from inweights.experiments.engine.outcome import seeds_to_judge
 
     named = recipe.root_seeds or scale not in recipe.seeds
@@ -133,7 +150,22 @@ def forecast(
     runs: str | Path | None = None,
     **effort: Any,
 ) -> Forecast:
-    """Estimate the cost of a run by timing a few steps; arguments as for :func:`run`."""
+    """Estimate the cost of a run by timing a few steps; nothing is stored.
+
+    Args:
+        recipe: Its name, or a recipe of one's own.
+        scale: ``smoke``, ``cpu`` or ``paper``.
+        seeds: Number of replicates, or their seeds; by default as many as verdicts on all
+            claims take.
+        overrides: Changes of settings: ``["n=10"]`` or ``{"n": 10}``.
+        runs: Folder of all runs.
+        **effort: Fields of :class:`~inweights.experiments.engine.collect.ExecutionOptions`,
+            such as ``jobs`` and ``device``.
+
+    Raises:
+        ConfigError: A name, a scale or an override does not fit, or this machine lacks the
+            device.
+    """
     from inweights.experiments.engine.collect import ExecutionOptions
     from inweights.experiments.studies.cost import forecast as look_ahead
 
@@ -151,8 +183,12 @@ def forecast(
 def costs(*, only: str = "", runs: str | Path | None = None) -> tuple[Cost, ...]:
     """Return what the recipes of the results table take at scale ``cpu`` on this machine.
 
-    That is what each took when it was timed last, by a quick measure of this machine beside the
-    same of that one. Arguments are as for :func:`~inweights.actions.verdicts`.
+    That is what each took when it was timed last, times how much slower this machine is by a
+    quick measurement.
+
+    Args:
+        only: Recipes whose name contains this; by default all.
+        runs: Folder of all runs.
     """
     from inweights.recipes.catalogue.minutes import pace, timings
 
@@ -177,15 +213,25 @@ def settle(
     results: str | Path | None = None,
     effort: ExecutionOptions | None = None,
 ) -> Iterator[Settled]:
-    """Run more seeds for what is undecided, recipe by recipe, until it is settled.
+    """Run more seeds for undecided claims, recipe by recipe, until they are decided.
 
-    Recipes go from quick to slow, so that the ``minutes`` for all of them settle as much as they
-    can. They are those that have run on this disk; or, with a folder of ``results``, those with
-    open claims on its board, whose seeds are not run again. Other arguments are as for
-    :func:`~inweights.actions.verdicts`; ``effort`` says who does the work.
+    Recipes go from quick to slow, so that as many claims as possible are decided in the time.
+
+    Args:
+        scale: Scale of the runs.
+        only: Recipes whose name contains this; by default all.
+        minutes: Time for all recipes together.
+        runs: Folder of all runs.
+        results: Folder of results. With it, recipes with open claims in these results are run,
+            and no seed again whose numbers are there; by default, recipes that have run on
+            this disk.
+        effort: Who does the work; by default this process.
 
     Yields:
         What more seeds gave, of each recipe with undecided claims.
+
+    Raises:
+        ConfigError: ``minutes`` is out of range, or ``results`` has no ledger.
     """
     from inweights.experiments.studies.settle import settle as settle_one
 
@@ -213,9 +259,9 @@ def claim(table: pl.DataFrame, judged: Judged, says: str = "") -> ClaimResult:
 
     Args:
         table: What the sweep returned.
-        judged: A score with its target, ``iw.experiments.share("result", "score") >= 0.9``. The
-            name of its table says nothing here.
-        says: The sentence.
+        judged: A score with its target, ``iw.experiments.share("result", "score") >= 0.9``.
+            The name of its table does not matter here.
+        says: The sentence; by default column and target.
 
     Raises:
         ConfigError: ``judged`` is no score with a target.
@@ -236,14 +282,14 @@ def add_seeds_until_decided(
 ) -> tuple[pl.DataFrame, list[ClaimResult]]:
     """Double the seeds of a sweep until each claim about its table is decided.
 
-    Only new seeds are computed. Each further look at the data has a wider interval, so that all of
-    them together are wrong no more often than one (:mod:`inweights.experiments.studies.settle`);
-    a claim that is decided keeps its verdict.
+    Only new seeds are computed. Each further analysis of the data has a wider interval, so
+    that all of them together are wrong no more often than one
+    (:mod:`inweights.experiments.studies.settle`); a claim that is decided keeps its verdict.
 
     Args:
-        sweep: Returns the table of so many ``seeds``:
-            ``functools.partial(iw.sweep, experiment, over={"rate": [0.1, 0.2]})``.
-        judged: Scores with their targets, as for :func:`claim`.
+        sweep: Returns the table of so many ``seeds``: ``functools.partial(iw.sweep,
+            experiment, over={"rate": [0.1, 0.2]})``.
+        *judged: Scores with their targets, as for :func:`claim`.
         seeds: How many at first; more where a verdict takes more.
         most: Beyond this a claim is left undecided.
 
@@ -284,6 +330,7 @@ def add_seeds_until_decided(
 
 
 def _stated(judged: Judged, says: str = "") -> Claim:
+    """Return the claim of a score and its target."""
     if not isinstance(judged, Judged):
         raise ConfigError(
             "a claim is a score and its target, such as "

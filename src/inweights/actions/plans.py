@@ -1,7 +1,9 @@
-"""Plans are written once, and workers do their part of them until nothing is left.
+"""Write a plan once, and let workers anywhere do their part of it until nothing is left.
 
-Any number of workers, begun by whatever scheduler there is, take tasks from a plan on disk or in an
-object store under leases (:mod:`inweights.runs.tables.lease`). They share nothing but its files::
+:func:`write_plan` writes it, :func:`work` does tasks of it, :meth:`Planned.status` says how
+far it is. Any number of workers, started by whatever scheduler there is, take tasks from a
+plan on disk or in an object store under leases (:mod:`inweights.runs.tables.lease`). They
+share only its files::
 
     PLAN/plan.json          what all tasks have in common
     PLAN/index.json         key, title and results of every task
@@ -47,8 +49,10 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         store: Where results go; below the plan if empty.
-        version: The library's that wrote the plan, which that of every worker has to be.
+        plugins: Modules that workers import first.
+        version: The library's version that wrote the plan, which every worker has to have.
         collect: Words of the command that reads the results, once they are there.
+        parts: Number of files of tasks.
         labels: Names of what its trials differ in.
     """
 
@@ -61,7 +65,13 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
-    """One task in the index: its key, its title, and the tables that it makes."""
+    """One task in the index.
+
+    Attributes:
+        key: Its key.
+        title: What it makes, in a few words.
+        wanted: The tables that it makes, as (key of the run, part).
+    """
 
     key: str
     title: str
@@ -69,7 +79,13 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """A run or computation that would fail again, and why."""
+    """A run or computation that would fail again.
+
+    Attributes:
+        title: What its task makes.
+        error: Class of the error.
+        message: Its message.
+    """
 
     title: str
     error: str
@@ -81,8 +97,10 @@ class Status:
     """How far a plan is, by its files alone.
 
     Attributes:
+        tasks: Number of tasks.
         done: Tasks whose tables are all there.
         held: Tasks that a worker has in hand, or had until it died less than a lease ago.
+        failed: Tasks of which nothing is left but what failed.
         runs: Runs and computations with all their tables, and how many there are.
         failures: Why, by run.
         workers: Machines that hold tasks, and how many.
@@ -98,12 +116,27 @@ class Status:
 
     @property
     def waiting(self) -> int:
-        """Tasks that nobody has in hand."""
+        """Number of tasks that no worker has in hand."""
         return self.tasks - self.done - self.held - self.failed
 
 
 class Planned:
-    """A plan that was written."""
+    """A plan that was written.
+
+    Args:
+        place: Its folder, or its address in an object store.
+        lease: Seconds after which a task is taken over whose worker gave no sign.
+
+    Attributes:
+        place: The same, without a slash at its end.
+        files: Its files.
+        about: What all tasks have in common.
+        job: The same for executors.
+        store: Where results go.
+
+    Raises:
+        FolderError: There is no plan, or it is damaged.
+    """
 
     def __init__(self, place: str, lease: float = LEASE) -> None:
         self.place, self.files = place.rstrip("/"), open_files(place)
@@ -117,7 +150,7 @@ class Planned:
         self.store = self.job.open_store()
 
     def status(self) -> Status:
-        """Look how far it is; nothing but names is read of the results."""
+        """Return how far it is; of the results only names are read."""
         index, stored = self.index(), self.store.listed()
         failures, held = self.failures(), self.store.leases.live()
         counts = {"done": 0, "held": 0, "failed": 0}
@@ -141,11 +174,19 @@ class Planned:
         )
 
     def index(self) -> list[Entry]:
-        """Return what there is to do."""
+        """Return what there is to do, an entry per task."""
         return self._read(INDEX, list[Entry])
 
     def tasks(self, part: int) -> Iterator[Task]:
-        """Read the tasks of one file."""
+        """Read the tasks of one file.
+
+        Args:
+            part: Number of the file, from 0.
+
+        Raises:
+            FolderError: The file is missing or damaged.
+            ConfigError: A task names what neither the library nor a plugin has.
+        """
         name = part_name(part)
         for line in self._content(name).splitlines():
             try:
@@ -161,7 +202,7 @@ class Planned:
         return {owner: self._read(f"failed/{owner}.json", Failed) for owner in owners}
 
     def failed(self) -> set[str]:
-        """Return the keys of the runs and computations that failed, by the names of files alone."""
+        """Return the keys of the runs and computations that failed."""
         names = self.files.names("failed")
         return {name.rpartition("/")[2].removesuffix(".json") for name in names}
 
@@ -212,7 +253,20 @@ def write_plan(
     plugins: Sequence[str] = (),
     collect: Sequence[str] = (),
 ) -> Planned:
-    """Write what is missing of a plan, so that workers anywhere can do it."""
+    """Write what is missing of a plan, so that workers anywhere can do it.
+
+    Args:
+        plan: Trials, measures and computations.
+        seeds: Root seeds.
+        place: Folder or address of the plan; it must not have one yet.
+        version: The recipe's version.
+        store: Where results go; by default below the plan.
+        plugins: Modules that workers import first.
+        collect: Words of the command that reads the results.
+
+    Raises:
+        ConfigError: There is a plan already, or a task names what workers cannot find.
+    """
     place = place.rstrip("/")
     files = open_files(place)
     if files.read(ABOUT) is not None:
@@ -246,9 +300,19 @@ def write_plan(
 def work(planned: Planned, effort: ExecutionOptions | None = None) -> Status:
     """Do tasks of a plan beside any number of other workers, until nothing is left.
 
-    Each worker begins at another place of the plan. What others hold is left to them at first; in
-    the end it is waited for, and taken over where its worker died. Observers are told of what this
-    worker stores.
+    Each worker begins at another place of the plan. Tasks that others hold are left to them at
+    first; at the end they are waited for, and taken over where their worker died.
+
+    Args:
+        planned: The plan.
+        effort: Who does the work on this machine; its observers are notified of what this
+            worker stores. By default this process.
+
+    Returns:
+        How far the plan is then.
+
+    Raises:
+        ConfigError: The library has another version than the one that wrote the plan.
     """
     effort = effort or ExecutionOptions()
     planned.job.check_version()
@@ -269,7 +333,7 @@ def work(planned: Planned, effort: ExecutionOptions | None = None) -> Status:
 
 
 def _blocks(planned: Planned) -> Iterator[list[Task]]:
-    """What is left of each file of tasks; each worker begins at another place."""
+    """Return what is left of each file of tasks; each worker begins at another place."""
     parts = planned.about.parts
     first = random.SystemRandom().randrange(max(1, parts))
     stored: set[tuple[str, str]] = set()
@@ -285,7 +349,7 @@ def _blocks(planned: Planned) -> Iterator[list[Task]]:
 
 
 def _left(tasks: Sequence[Task], stored: Set[tuple[str, str]], failed: Set[str]) -> Iterator[Task]:
-    """What is neither stored nor failed of some tasks."""
+    """Return what is neither stored nor failed of some tasks."""
     for task in tasks:
         lacking = {owner for owner, part in task.wanted if (owner, part) not in stored}
         if not lacking - failed:

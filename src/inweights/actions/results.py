@@ -1,4 +1,9 @@
-"""Results that are kept with the code: the ledger of claims, their scores, and the board."""
+"""Read and add to the results that are kept with the code: ledger and scores.
+
+:func:`board` returns the verdicts. :func:`state` and :func:`withdraw` add claims to the ledger
+or take them back, :func:`record` adds the scores of runs. A claim counts only if the ledger
+stated it before its run.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def results_root() -> Path:
-    """Return where results are kept: ``$INWEIGHTS_RESULTS``, or ``results`` in this folder."""
+    """Return where results are written: ``$INWEIGHTS_RESULTS``, or the folder ``results``."""
     return Path(os.environ.get("INWEIGHTS_RESULTS", "results"))
 
 
@@ -42,13 +47,13 @@ def stored_root() -> Path:
 
 
 def board(scale: str = "cpu", *, only: str = "", results: str | Path | None = None) -> Board:
-    """Return the verdict on every claim that the ledger holds, from the ledger and the scores.
+    """Return the verdict on every claim in the ledger; nothing is run.
 
-    Nothing is run. ``board().verdicts``, ``.ledger`` and ``.scores`` are polars frames.
+    ``board().verdicts``, ``.ledger`` and ``.scores`` are polars frames.
 
     Args:
-        scale: Of the runs.
-        only: Recipes whose name contains this.
+        scale: Scale of the runs.
+        only: Recipes whose name contains this; by default all.
         results: Folder of the results; :func:`stored_root` if left out.
 
     Raises:
@@ -71,10 +76,23 @@ def state(
     results: str | Path | None = None,
     progress: Progress | None = None,
 ) -> list[Line]:
-    """Add to the ledger what the claims need, and return the lines: claims, versions, other words.
+    """Add to the ledger what the claims of recipes need, and return the lines.
 
-    Arguments are as for :func:`board`. ``anew`` says why all claims are stated anew that were not
-    judged as they stand, if they are; ``progress`` is told of recipes.
+    Args:
+        scale: Scale at which the claims are judged.
+        only: Recipes whose name contains this; by default all.
+        anew: Why all claims that were not judged in their present version are stated again; by
+            default they are not.
+        results: Folder of the results; by default :func:`results_root`.
+        progress: Called with the recipes done, their number, and the name of the next.
+
+    Returns:
+        The lines that were added.
+
+    Raises:
+        ConfigError: ``anew`` is given for some recipes only, or a claim of the ledger is no
+            longer in its recipe.
+        DataError: The ledger is damaged, or changed meanwhile.
     """
     from inweights.actions.ledger.stating import state as lines_of
 
@@ -97,7 +115,21 @@ def state(
 def withdraw(
     claim: str, why: str, scale: str = "cpu", *, results: str | Path | None = None
 ) -> Line:
-    """Take a claim back: it is judged no longer, and stays on the board with its last verdict."""
+    """Withdraw a claim, which stays in the results with its last verdict.
+
+    Args:
+        claim: Its full name.
+        why: The reason.
+        scale: Scale at which it was judged.
+        results: Folder of the results; by default :func:`results_root`.
+
+    Returns:
+        The line that was added to the ledger.
+
+    Raises:
+        ConfigError: The ledger has no such claim, or no reason is given.
+        DataError: The ledger is damaged, or changed meanwhile.
+    """
     from inweights.actions.ledger.stating import withdraw as line_of
 
     path, ledger = _open(results)
@@ -107,7 +139,17 @@ def withdraw(
 
 
 def history(claim: str, scale: str = "cpu", *, results: str | Path | None = None) -> list[Line]:
-    """Return every line of the ledger about a claim, the oldest first."""
+    """Return every line of the ledger about a claim, the oldest first.
+
+    Args:
+        claim: Its full name, or the last part of it.
+        scale: Scale at which it is judged.
+        results: Folder of the results; :func:`stored_root` if left out.
+
+    Raises:
+        ConfigError: The ledger has no such claim, or several with this last part.
+        DataError: The ledger is damaged.
+    """
     _, ledger = _open(stored_root() if results is None else results)
     known = dict(ledger.of_scale(scale))
     found = [name for name in known if claim in (name, name.rpartition("/")[2])]
@@ -117,7 +159,15 @@ def history(claim: str, scale: str = "cpu", *, results: str | Path | None = None
 
 
 def stated(recipe: Recipe, scale: str) -> Recipe:
-    """Return a recipe with the seeds and versions of the committed ledger, if there is a ledger."""
+    """Return a recipe with the seeds and versions of the committed ledger, if any.
+
+    Args:
+        recipe: The recipe.
+        scale: Its scale; at ``smoke`` the recipe is returned unchanged.
+
+    Raises:
+        DataError: The ledger is damaged.
+    """
     path = results_root() / LEDGER
     if scale == "smoke" or not path.exists():
         return recipe
@@ -136,8 +186,20 @@ def record(
 ) -> int:
     """Add the scores of the runs on this disk to the results, and the verdicts to the ledger.
 
-    A claim counts where its line was committed before the run began; others are named, with the
-    reason. Seeds that are there already stay as they are. Returns how many scores were new.
+    A claim counts where its line was committed before the run began; for others a warning
+    gives the reason. Seeds that are there already stay as they are.
+
+    Args:
+        scale: Scale of the runs.
+        only: Recipes whose name contains this; by default all.
+        runs: Folder of all runs.
+        results: Folder of the results; by default :func:`results_root`.
+
+    Returns:
+        How many scores were new.
+
+    Raises:
+        DataError: Ledger or scores are damaged, or changed meanwhile.
     """
     from inweights.actions.ledger.board import verdict_lines
     from inweights.actions.ledger.scores import add_scores
@@ -155,10 +217,20 @@ def record(
 def open_parts(
     scale: str, *, only: str = "", runs: str | Path | None = None, results: str | Path
 ) -> Iterator[tuple[Recipe, Kept]]:
-    """Return each recipe that has open claims on the board, and what judges these.
+    """Yield each recipe that has open claims in the results, with a function that judges them.
 
-    They are judged by the scores of the results together with the runs on this disk. A recipe comes
-    once for each block of seeds on which such claims are stated.
+    They are judged by the scores of the results together with the runs on this disk. A recipe
+    comes once for each block of seeds on which such claims are stated.
+
+    Args:
+        scale: Scale of the runs.
+        only: Recipes whose name contains this; by default all.
+        runs: Folder of all runs.
+        results: Folder of the results.
+
+    Raises:
+        ConfigError: ``results`` has no ledger.
+        DataError: Ledger or scores are damaged.
     """
     from inweights.actions.ledger.board import read_board
 
@@ -182,7 +254,7 @@ def open_parts(
 def _rows(
     recipe: Recipe, scale: str, store: RunStore, path: Path, ledger: Ledger
 ) -> Iterator[dict[str, Any]]:
-    """The scores of a recipe's runs, those with the most seeds first."""
+    """Return the scores of a recipe's runs, those with the most seeds first."""
     from inweights.actions.ledger.scores import rows_of
     from inweights.actions.ledger.stating import on_its_block
     from inweights.experiments.engine.outcome import load
@@ -223,7 +295,7 @@ def _rows(
 
 
 def _ledger_of_run(folder: RunFolder, path: Path) -> tuple[Ledger | None, str, str]:
-    """The ledger at the commit that a run is of, or why there is none; and where it ran."""
+    """Return the ledger at the commit of a run, or why there is none; and where it ran."""
     try:
         about = read_json(folder.path / "environment.json", dict[str, Any])
     except FolderError as error:
@@ -243,6 +315,7 @@ def _ledger_of_run(folder: RunFolder, path: Path) -> tuple[Ledger | None, str, s
 
 
 def _read_at(commit: str, path: Path) -> Ledger | None:
+    """Return the ledger as it is in a commit; ``None`` where it is not."""
     content = file_at(commit, path)
     return None if content is None else ledger_of(content, f"{path} at {commit[:10]}")
 
@@ -251,6 +324,7 @@ _at = lru_cache(maxsize=16)(_read_at)
 
 
 def _open(results: str | Path | None) -> tuple[Path, Ledger]:
+    """Return the path of the ledger in a folder of results, and the ledger."""
     path = (results_root() if results is None else Path(results)) / LEDGER
     return path, read_ledger(path)
 

@@ -1,4 +1,7 @@
-"""Files to start from: examples, and a world, probe, recipe or study of one's own."""
+"""Write files to start from: examples, and a world, probe, recipe or study of one's own.
+
+:func:`examples` writes data and a study to try, :func:`new` a working file with its test.
+"""
 
 import keyword
 import re
@@ -16,7 +19,15 @@ _PLACE = files("inweights.actions") / "examples"
 
 
 def examples(folder: str | Path = "examples") -> list[Path]:
-    """Write ``facts.csv``, ``edges.csv`` and ``study.toml``, and return their paths."""
+    """Write ``facts.csv``, ``edges.csv`` and ``study.toml``, and return their paths.
+
+    Args:
+        folder: Where the files are written.
+
+    Raises:
+        ConfigError: One of the files is there already.
+        WriteError: The folder cannot be written.
+    """
     texts = {one.name: one.read_text("utf-8") for one in _PLACE.iterdir() if one.is_file()}
     return _write(Path(folder), texts)
 

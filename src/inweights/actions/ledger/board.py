@@ -1,4 +1,8 @@
-"""The board: the verdict on every claim of a ledger, from its scores alone."""
+"""Give the verdict on every claim of a ledger, from its scores alone.
+
+:func:`read_board` returns a :class:`Board`, the table of verdicts; :func:`verdict_lines` what
+of it the ledger does not hold yet; :func:`holm` corrects for the number of claims.
+"""
 
 import math
 from collections import Counter
@@ -38,7 +42,15 @@ from inweights.support.showing import Card, Carded
 
 @dataclass(frozen=True, repr=False)
 class Board(Carded):
-    """Every claim with its verdict, and what it follows from."""
+    """Every claim with its verdict, and what it follows from.
+
+    Attributes:
+        scale: Scale of the runs.
+        claims: The claims that stand, with their verdicts.
+        withdrawn: The lines that withdrew others.
+        ledger_lines: The ledger.
+        scores: A row for each claim, version, case and seed.
+    """
 
     scale: str
     claims: tuple[ClaimResult, ...]
@@ -54,7 +66,7 @@ class Board(Carded):
 
     @property
     def verdicts(self) -> pl.DataFrame:
-        """The claims as a frame, a row each."""
+        """The claims as a frame, a row per claim."""
         rows = [structs.asdict(claim) | {"target": claim.target.text} for claim in self.claims]
         return pl.DataFrame([{n: v for n, v in row.items() if n != "earlier"} for row in rows])
 
@@ -76,8 +88,8 @@ class Board(Carded):
     def false_at_most(self) -> float:
         """How many of the papers' verdicts are expected to be wrong, at most.
 
-        An interval misses on each side with half of its error; a further interim analysis adds half
-        of the first's.
+        An interval misses on each side with half of its error; a further interim analysis adds
+        half of the first's.
         """
         return sum(
             (1 if None in (c.target.least, c.target.most) else 2) * 0.75 * version_alpha(c.version)
@@ -91,9 +103,16 @@ def read_board(
     only: Iterable[str] | None = None,
     more: Iterable[Mapping[str, Any]] = (),
 ) -> Board:
-    """Return the verdicts that ledger and scores of a folder give; nothing is run or loaded.
+    """Return the verdicts that ledger and scores of a folder give; nothing is run.
 
-    ``more`` are rows of scores that the folder does not hold yet.
+    Args:
+        results: Folder of the results.
+        scale: Scale of the runs.
+        only: Names of recipes; by default all.
+        more: Rows of scores that the folder does not hold yet.
+
+    Raises:
+        DataError: Ledger or scores are damaged.
     """
     ledger, scores = read_ledger(results / LEDGER), with_rows(read_scores(results), more)
     homes = None if only is None else set(only)
@@ -111,6 +130,7 @@ def read_board(
 
 
 def _result(entry: Entry, stated: Stated, claim: Claim, scores: pl.DataFrame) -> ClaimResult:
+    """Return the verdict on one claim."""
     numbers = numbers_in(scores, stated)
     if not numbers.cases and numbers.why == "no scores yet":
         result = unjudged(claim, "stated, and not run yet")
@@ -130,17 +150,17 @@ def _result(entry: Entry, stated: Stated, claim: Claim, scores: pl.DataFrame) ->
 
 
 def _rounding(entry: Entry, seeds: int) -> float:
-    """How near to an edge lies on it: a verdict that was given stands until there are more seeds.
+    """Return how near to an edge a number lies on it.
 
-    Older verdicts were compared to the last bit. Their numbers are in single precision, so that
-    another comparison would give some of them, on the same seeds, other counts.
+    Older verdicts were compared to the last bit. Their numbers are in single precision, so
+    that another comparison would give some of them, on the same seeds, other counts.
     """
     given = entry.judged_anew
     return given.rounding if given and given.seeds >= seeds else ROUNDING
 
 
 def _earlier(entry: Entry, now: ClaimResult, version: int) -> tuple[str, ...]:
-    """What became of earlier versions, and of this one where the rule of before says otherwise."""
+    """Return what became of earlier versions, and of this one by an earlier rule."""
     last: dict[str, JudgedLine | Earlier] = {}
     for line in entry.lines:
         if isinstance(line, JudgedLine | Earlier) and line.version < version:
@@ -151,7 +171,12 @@ def _earlier(entry: Entry, now: ClaimResult, version: int) -> tuple[str, ...]:
 
 
 def verdict_lines(board: Board, date: str) -> list[JudgedLine]:
-    """Return a line for each verdict that the ledger does not hold yet."""
+    """Return a line for each verdict that the ledger does not hold yet.
+
+    Args:
+        board: The verdicts.
+        date: Of today, as ``2026-11-27``.
+    """
     lines = []
     for claim in board.claims:
         if claim.verdict == "not judged" and not claim.replicates:
@@ -178,10 +203,11 @@ def verdict_lines(board: Board, date: str) -> list[JudgedLine]:
 
 
 def holm(claims: Sequence[ClaimResult]) -> list[ClaimResult]:
-    """Mark the papers' verdicts that hold together.
+    """Return the claims, those of papers marked whose verdicts hold together.
 
-    With all of those, one or more are wrong once in twenty times at most (Holm, *A simple
-    sequentially rejective multiple test procedure*, Scandinavian Journal of Statistics 6, 1979).
+    With all marked ones, one or more are wrong once in twenty times at most (Holm, *A simple
+    sequentially rejective multiple test procedure*, Scandinavian Journal of Statistics 6,
+    1979).
     """
     ranked = sorted(_tested(claims), key=lambda claim: claim.p or 0.0)
     together: set[str] = set()
@@ -193,16 +219,22 @@ def holm(claims: Sequence[ClaimResult]) -> list[ClaimResult]:
 
 
 def _tested(claims: Iterable[ClaimResult]) -> list[ClaimResult]:
+    """Return the claims that are tested together: those of papers that have a verdict."""
     return [c for c in claims if c.p is not None and c.source != "ours" and not c.check]
 
 
 def least_alpha(
     claim: Claim, numbers: Numbers, reproduced: bool, rounding: float = ROUNDING
 ) -> float:
-    """The smallest error probability with which a claim would have the same verdict.
+    """Return the smallest error probability with which a claim would have the same verdict.
 
-    All cases have to hold; where one fails, it is one of several. ``rounding`` is as for
-    :func:`~inweights.experiments.grammar.verdict.decide`.
+    All cases have to hold; where one fails, it is one of several.
+
+    Args:
+        claim: The claim.
+        numbers: Its numbers.
+        reproduced: Whether its verdict is ``reproduced``, and not ``not reproduced``.
+        rounding: Share of the size of a number within which it lies on an edge of the target.
     """
     near = Rounding(rounding, max(claim.score.size, numbers.size))
     cases = [list(case.values()) for case in numbers.cases.values()]
@@ -211,6 +243,7 @@ def least_alpha(
 
 
 def _least(claim: Claim, values: Sequence[float], reproduced: bool, rounding: Rounding) -> float:
+    """Return the same for the numbers of one case."""
     target, count = claim.target, len(values)
     below = sum(target.falls_short(value, rounding) for value in values)
     above = sum(target.exceeds(value, rounding) for value in values)
@@ -228,6 +261,7 @@ def _least(claim: Claim, values: Sequence[float], reproduced: bool, rounding: Ro
 
 
 def _at_most(hits: int, count: int, share: float) -> float:
+    """Return the probability of at most so many hits (binomial distribution)."""
     return math.fsum(
         math.comb(count, k) * share**k * (1 - share) ** (count - k) for k in range(hits + 1)
     )
@@ -236,7 +270,7 @@ def _at_most(hits: int, count: int, share: float) -> float:
 def _least_of_mean(
     claim: Claim, values: Sequence[float], reproduced: bool, rounding: Rounding
 ) -> float:
-    """By halving, on a scale of powers of ten."""
+    """Return the same for a claim judged by its mean, by bisection."""
     low, high = -12.0, 0.0
     for _ in range(30):
         middle = (low + high) / 2

@@ -1,7 +1,8 @@
-"""The ledger: one line for each claim that is stated, reworded, judged or withdrawn.
+"""Read and add to the ledger, which has a line for each change of a claim.
 
-Lines are only ever added, and each holds the hash of the line before, so that none can be changed
-or left out without the next one telling.
+:func:`read_ledger` returns a :class:`Ledger`, which has an :class:`Entry` per claim. Lines are
+only ever added, and each holds the hash of the line before, so that no line can be changed or
+left out without the next one showing it.
 """
 
 import hashlib
@@ -42,7 +43,12 @@ class _Line(
 
 
 class RuleChange(_Line, frozen=True, tag="rule"):
-    """How all claims are judged from here on: stated once, before any number is computed."""
+    """How all claims are judged from here on, stated before any number is computed.
+
+    Attributes:
+        date: When.
+        says: The rule, in words.
+    """
 
     says: str
 
@@ -54,7 +60,22 @@ class _OfClaim(_Line, frozen=True, kw_only=True):
 
 
 class Earlier(_OfClaim, frozen=True, kw_only=True, tag="earlier"):
-    """A verdict of a results table from before the ledger was kept: on the mean, by Student's."""
+    """A verdict from before the ledger was kept: on the mean, by Student's t.
+
+    Attributes:
+        date: When.
+        name: Id of the claim.
+        scale: Scale of the run.
+        version: Of the claim.
+        text: The sentence.
+        target: The target, in words.
+        verdict: The verdict.
+        commit: Of the results table.
+        measured: Mean over the seeds.
+        low: Lower end of its interval.
+        high: Upper end.
+        seeds: Number of seeds.
+    """
 
     text: str
     target: str
@@ -70,8 +91,12 @@ class Stated(_Line, frozen=True, kw_only=True, tag="stated"):
     """A claim as it will be judged.
 
     Attributes:
-        seeds: How many its recipe states.
-        block: Of seeds that it is judged on; none was used when it was stated.
+        date: When.
+        claim: The claim.
+        scale: Scale at which it is judged.
+        version: Of the claim.
+        seeds: How many seeds its recipe states.
+        block: Block of seeds that it is judged on; no seed of it was used when it was stated.
         hash: Of everything that can move its number or its verdict.
     """
 
@@ -84,7 +109,14 @@ class Stated(_Line, frozen=True, kw_only=True, tag="stated"):
 
 
 class Reworded(_Line, frozen=True, kw_only=True, tag="reworded"):
-    """A claim whose words or place changed, and nothing that is judged."""
+    """A claim whose words or place changed, and nothing that is judged.
+
+    Attributes:
+        date: When.
+        claim: The claim as it reads now.
+        scale: Scale at which it is judged.
+        before: The sentence as it was.
+    """
 
     claim: Claim
     scale: str
@@ -95,10 +127,21 @@ class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):
     """A verdict, as the scores gave it on that day.
 
     Attributes:
-        size: Whether a number beside a one-sided target is the published one; "" without either.
+        date: When.
+        name: Id of the claim.
+        scale: Scale of the run.
+        version: Of the claim.
+        verdict: The verdict.
+        seeds: Number of seeds.
+        measured: Median of the seeds' numbers, or their mean.
+        low: Lower end of its interval.
+        high: Upper end.
+        hits: Number of seeds that meet the target by themselves.
+        size: Whether a number beside a one-sided target is the published one; "" without
+            either.
         rounding: How near to an edge of the target a number lay on it, as a share of its size;
             verdicts until 27 November 2026 were compared to the last bit.
-        environment: Where the last of them was run.
+        environment: Where the last of the seeds was run.
     """
 
     verdict: str
@@ -113,7 +156,17 @@ class JudgedLine(_OfClaim, frozen=True, kw_only=True, tag="judged"):
 
 
 class Withdrawn(_OfClaim, frozen=True, kw_only=True, tag="withdrawn"):
-    """A claim that is stated no longer."""
+    """A claim that is stated no longer.
+
+    Attributes:
+        date: When.
+        name: Id of the claim.
+        scale: Scale at which it was judged.
+        version: Of the claim.
+        text: The sentence.
+        verdict: Its last verdict.
+        why: The reason.
+    """
 
     text: str
     verdict: str
@@ -128,9 +181,11 @@ class Entry:
     """What the ledger holds of one claim at one scale.
 
     Attributes:
-        stated: As it stands; none for a claim of before the ledger, or withdrawn.
-        claim: The same, as it reads now.
-        withdrawn: The line that took it back, if it stands no longer.
+        lines: Every line about it, the oldest first.
+        stated: The line that states it; ``None`` for a claim of before the ledger, or a
+            withdrawn one.
+        claim: The claim as it reads now.
+        withdrawn: The line that withdrew it, if it stands no longer.
     """
 
     lines: list[Line] = field(default_factory=list)
@@ -140,24 +195,24 @@ class Entry:
 
     @property
     def version(self) -> int:
-        """The last one; 0 for none."""
+        """Its last version; 0 for none."""
         return max((getattr(line, "version", 0) for line in self.lines), default=0)
 
     @property
     def verdict(self) -> JudgedLine | Earlier | None:
-        """The last verdict of the last version that has one."""
+        """The last verdict of the last version that has one; ``None`` without any."""
         judged = [line for line in self.lines if isinstance(line, JudgedLine | Earlier)]
         return judged[-1] if judged else None
 
     @property
     def judged_anew(self) -> JudgedLine | None:
-        """The last verdict of the version that stands."""
+        """The last verdict of the version that stands; ``None`` without any."""
         last = self.verdict
         own = isinstance(last, JudgedLine) and self.stated and last.version == self.stated.version
         return last if own and isinstance(last, JudgedLine) else None
 
     def add(self, line: Line) -> None:
-        """Take the next line in."""
+        """Add the next line."""
         self.lines.append(line)
         if isinstance(line, Stated):
             self.stated, self.claim, self.withdrawn = line, line.claim, None
@@ -168,7 +223,17 @@ class Entry:
 
 
 class Ledger:
-    """All lines, and what they say of each claim."""
+    """All lines, and what they say of each claim.
+
+    Args:
+        lines: The lines, the oldest first.
+        last: Hash of the last line in the file; "" without any.
+
+    Attributes:
+        lines: The lines.
+        entries: What they say, by the claim's name and scale.
+        last: Hash of the last line.
+    """
 
     def __init__(self, lines: Iterable[Line] = (), last: str = "") -> None:
         self.lines: list[Line] = []
@@ -177,11 +242,16 @@ class Ledger:
         self._take(lines)
 
     def entry(self, name: str, scale: str) -> Entry:
-        """What is known of a claim; an empty one for a claim that is not there."""
+        """Return what is known of a claim; an empty entry for a claim that is not there.
+
+        Args:
+            name: Id of the claim.
+            scale: Scale at which it is judged.
+        """
         return self.entries.get(f"{name} {scale}", Entry())
 
     def of_scale(self, scale: str) -> Iterator[tuple[str, Entry]]:
-        """Every claim of a scale, by name, in the order in which they first appeared."""
+        """Yield every claim of a scale with its name, in order of first appearance."""
         for key, entry in self.entries.items():
             name, _, of = key.partition(" ")
             if of == scale:
@@ -194,11 +264,20 @@ class Ledger:
 
     @property
     def next_block(self) -> int:
-        """The first block that no claim was ever stated on."""
+        """The first block of seeds that no claim was ever stated on."""
         return 1 + max((line.block for line in self.statements), default=0)
 
     def add(self, path: Path, lines: Sequence[Line]) -> None:
-        """Add lines, here and to the file."""
+        """Add lines, here and to the file.
+
+        Args:
+            path: The ledger's file.
+            lines: The lines.
+
+        Raises:
+            DataError: The file changed since it was read.
+            OSError: It cannot be written.
+        """
         if not lines:
             return
         before = read_bytes(path) if path.exists() else b""
@@ -216,6 +295,7 @@ class Ledger:
         self._take(lines)
 
     def _take(self, lines: Iterable[Line]) -> None:
+        """Note what lines say of each claim."""
         for line in lines:
             self.lines.append(line)
             if line.key:
@@ -223,7 +303,11 @@ class Ledger:
 
 
 def read_ledger(path: Path) -> Ledger:
-    """Read a ledger and check its chain; an empty one where there is no file."""
+    """Read a ledger and check its chain of hashes; an empty one where there is no file.
+
+    Raises:
+        DataError: The file is no ledger, or a line was changed or removed.
+    """
     if not path.exists():
         return Ledger()
     check_file(path)
@@ -231,7 +315,15 @@ def read_ledger(path: Path) -> Ledger:
 
 
 def ledger_of(content: bytes, where: str) -> Ledger:
-    """Return the ledger that a file's content is; ``where`` is named in errors."""
+    """Return the ledger that a file's content is.
+
+    Args:
+        content: Bytes of the file.
+        where: What messages call the file.
+
+    Raises:
+        DataError: It is no ledger, or a line was changed or removed.
+    """
     lines: list[Line] = []
     last = ""
     for number, text in enumerate(content.splitlines(), 1):
@@ -251,7 +343,7 @@ def ledger_of(content: bytes, where: str) -> Ledger:
 
 
 def _lean(line: Line) -> dict[str, Any]:
-    """A line as plain values, its claim without what is empty or left out."""
+    """Return a line as plain values, its claim without what is empty or left out."""
     fields: dict[str, Any] = msgspec.to_builtins(line)
     if "claim" in fields:
         claim = fields["claim"]

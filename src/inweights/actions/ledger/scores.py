@@ -1,4 +1,8 @@
-"""The scores of claims: a row for each claim, version, case and seed, in Parquet files by paper."""
+"""Keep the scores of claims: a row for each claim, version, case and seed.
+
+:func:`read_scores` reads them, :func:`add_scores` adds those of a run (:func:`rows_of`), and
+:func:`numbers_in` takes those of one claim, which :mod:`~.board` judges.
+"""
 
 import io
 from collections.abc import Iterable, Mapping
@@ -32,12 +36,17 @@ _KEY = ["claim", "scale", "version", "case", "seed"]
 
 
 def read_scores(results: Path) -> pl.DataFrame:
-    """Return all scores of a folder of results; none where there are none."""
+    """Return all scores of a folder of results, a row each; no rows where there are none.
+
+    Raises:
+        DataError: A file is damaged.
+    """
     parts = [_read(file) for file in sorted((results / SCORES).glob("*.parquet"))]
     return pl.concat(parts) if parts else pl.DataFrame(schema=SCHEMA)
 
 
 def _read(file: Path) -> pl.DataFrame:
+    """Return the scores of one file."""
     check_file(file)
     try:
         return pl.read_parquet(file, glob=False).select(SCHEMA.names()).cast(SCHEMA)
@@ -47,13 +56,29 @@ def _read(file: Path) -> pl.DataFrame:
 
 
 def with_rows(scores: pl.DataFrame, rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
-    """Return scores with further rows; those that are there stay as they are."""
+    """Return scores with further rows; rows that are there already stay as they are.
+
+    Args:
+        scores: A table of scores.
+        rows: Further rows, as mappings by column.
+    """
     new = pl.DataFrame(list(rows), schema=SCHEMA)
     return pl.concat([scores, new]).unique(_KEY, keep="first", maintain_order=True)
 
 
 def add_scores(results: Path, rows: Iterable[Mapping[str, Any]]) -> int:
-    """Add scores; those that are there stay as they are, so that no seed can be tried twice."""
+    """Add scores to the files; those that are there stay, so that no seed can be tried twice.
+
+    Args:
+        results: Folder of the results.
+        rows: Scores, as mappings by column.
+
+    Returns:
+        How many were new.
+
+    Raises:
+        DataError: A file is damaged.
+    """
     new = pl.DataFrame(list(rows), schema=SCHEMA)
     added = 0
     for (paper,), part in new.group_by(pl.col("claim").str.split("/").list.first()):
@@ -71,7 +96,14 @@ def add_scores(results: Path, rows: Iterable[Mapping[str, Any]]) -> int:
 def rows_of(
     stated: Stated, numbers: Numbers, seeds: Iterable[int], environment: str
 ) -> list[dict[str, Any]]:
-    """Return the rows of a claim: its numbers, or for each seed why there is none."""
+    """Return the rows of a claim: its numbers, or for each seed why there is none.
+
+    Args:
+        stated: The line that states the claim.
+        numbers: Its numbers in a run.
+        seeds: Root seeds of the run.
+        environment: Where it ran, in words.
+    """
     about = {"claim": stated.claim.id, "scale": stated.scale, "version": stated.version}
     about |= {"environment": environment}
     if numbers.why:
@@ -87,6 +119,10 @@ def numbers_in(scores: pl.DataFrame, stated: Stated) -> Numbers:
     """Return the numbers of a claim's own version: on the seeds of its block, without a gap.
 
     A seed beyond a gap does not count, so that none can be left out.
+
+    Args:
+        scores: A table of scores.
+        stated: The line that states the claim.
     """
     rows = scores.filter(
         pl.col("claim") == stated.claim.id,

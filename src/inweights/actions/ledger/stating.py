@@ -1,4 +1,8 @@
-"""Stating claims: which are new, which changed, and on which seeds they will be judged."""
+"""State claims in the ledger: which are new or changed, and their seeds.
+
+:func:`state` and :func:`withdraw` return lines for the ledger; :func:`on_its_block` gives a
+recipe the seeds and versions that the ledger holds.
+"""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -25,10 +29,17 @@ from inweights.experiments.grammar.verdict import printed_number
 def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
     """Return a hash of all that can move the number or the verdict of each claim.
 
-    That is its score, target and rule, how many seeds are stated, the recipe's version, and the
-    keys of everything that the recipe trains and measures at the scale: settings, and raised
-    versions of world, model, learner and probe. Words are not part of it; source, protocol and
-    printed number are not either, and are compared beside it (:func:`stands`).
+    That is its score, target and rule, how many seeds are stated, the recipe's version, and
+    the keys of everything that the recipe trains and measures at the scale: settings, and
+    raised versions of world, model, learner and probe. Words are not part of it; source,
+    protocol and printed number are not either, and are compared beside it (:func:`stands`).
+
+    Args:
+        recipe: The recipe.
+        scale: Scale at which its claims are judged.
+
+    Returns:
+        The hash of each claim, by its id.
     """
     settings, _, _ = recipe.resolve(scale, seeds=1)
     work = asked_of(recipe.plan(settings), [0], recipe.version)
@@ -40,7 +51,13 @@ def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
 
 
 def stands(entry: Entry, claim: Claim, now: str) -> bool:
-    """Whether a ledger holds a claim as it would be judged, and for whom; ``now`` is its hash."""
+    """Return whether a ledger holds a claim as it would be judged now.
+
+    Args:
+        entry: What the ledger holds of it.
+        claim: The claim as its recipe states it.
+        now: Its hash by :func:`hashes`.
+    """
     if entry.stated is None or entry.claim is None or entry.stated.hash != now:
         return False
     known, here = (
@@ -51,6 +68,7 @@ def stands(entry: Entry, claim: Claim, now: str) -> bool:
 
 
 def _score(claim: Claim) -> list[object]:
+    """Return what decides the number and verdict of a claim, as plain values."""
     score, target = claim.score, claim.target
     rows = [  # numbers as they are read back: 1 is 1.0
         sorted((n, v if isinstance(v, bool | str) else float(v)) for n, v in part.items())
@@ -63,14 +81,23 @@ def _score(claim: Claim) -> list[object]:
 def state(
     recipes: Iterable[Recipe], scale: str, ledger: Ledger, date: str, anew: str = ""
 ) -> list[Line]:
-    """Return the lines that the claims of recipes need: new ones, new versions, and other words.
+    """Return the lines that the ledger needs for the claims of recipes.
 
-    All that is stated at once shares one block of seeds, which no claim was stated on before, so
-    that runs are shared between recipes, and nobody has seen a number of it.
+    All that is stated at once shares one block of seeds, which no claim was stated on before,
+    so that runs are shared between recipes, and nobody has seen a number of it.
 
-    ``anew`` says why every claim is stated anew that was not judged as it stands, if it is: on one
-    new block, as the same version where score, target and rule are the same. For a change of the
-    whole library before a run, such as other rounding, which favours no claim.
+    Args:
+        recipes: The recipes.
+        scale: Scale at which the claims are judged.
+        ledger: The ledger.
+        date: Of today, as ``2026-11-27``.
+        anew: Why every claim that was not judged in its present version is stated again, on
+            one new block, as the same version where score, target and rule are the same; by
+            default they are not. It is for a change of the whole library before a run, such as
+            other rounding, which favours no claim.
+
+    Raises:
+        ConfigError: A claim of the ledger is no longer in its recipe.
     """
     block, lines = ledger.next_block, list[Line]()
     if anew:
@@ -101,7 +128,18 @@ def state(
 
 
 def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> Withdrawn:
-    """Return the line that takes a claim back. It stays on the board, in a section of its own."""
+    """Return the line that withdraws a claim; it stays in the results, apart.
+
+    Args:
+        name: Id of the claim.
+        scale: Scale at which it is judged.
+        why: The reason.
+        ledger: The ledger.
+        date: Of today, as ``2026-11-27``.
+
+    Raises:
+        ConfigError: The ledger has no such claim, or no reason is given.
+    """
     standing = {one: entry for one, entry in ledger.of_scale(scale) if not entry.withdrawn}
     check_names("claim", [name], standing, hint="The ledger has no other.")
     if not why.strip():
@@ -122,9 +160,14 @@ def withdraw(name: str, scale: str, why: str, ledger: Ledger, date: str) -> With
 def on_its_block(recipe: Recipe, scale: str, ledger: Ledger) -> Recipe:
     """Return a recipe with the seeds and versions that a ledger gives its claims.
 
-    Its seeds count on from the newest block that one of its claims is stated on. A claim that the
-    ledger does not hold as it is has no version, and is not judged. A recipe of which the ledger
-    knows nothing is returned as it is.
+    Its seeds count on from the newest block that one of its claims is stated on. A claim that
+    the ledger does not hold unchanged has no version, and is not judged. A recipe that is not
+    in the ledger is returned unchanged.
+
+    Args:
+        recipe: The recipe.
+        scale: Scale at which its claims are judged.
+        ledger: The ledger.
     """
     entries = [(claim, ledger.entry(claim.id, scale)) for claim in recipe.claims]
     if scale not in recipe.scales or not any(entry.stated for _, entry in entries):

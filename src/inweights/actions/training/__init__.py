@@ -1,4 +1,8 @@
-"""Ways to give a language model a user's facts, compared at equal tokens on the same questions."""
+"""Compare ways to give a language model a user's facts, at equal tokens on the same questions.
+
+:class:`TrainingSettings` say what is compared, :func:`training_recipe` makes a recipe of it,
+:func:`teach_and_ask` is one way and one seed.
+"""
 
 from inweights.actions.training.comparison import training_recipe
 from inweights.actions.training.settings import WAYS, TrainingSettings

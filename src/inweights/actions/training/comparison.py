@@ -1,4 +1,7 @@
-"""The comparison as a recipe without claims: its runs are stored, resumed, shown and drawn so."""
+"""State the comparison as a recipe, so that it is stored, resumed, shown and drawn.
+
+:func:`training_recipe` is what ``inweights compare-training`` runs.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,7 +31,14 @@ def training_recipe(
 ) -> Recipe:
     """Return the comparison as a recipe that :func:`inweights.run` takes.
 
-    ``sizes`` say how much of the progress each way is.
+    Args:
+        name: Name of the recipe, ``training/<name>``.
+        settings: What is compared; plain values, as a run stores them, are read.
+        sizes: What each way takes, which decides its share of the progress; by default one way
+            counts like another.
+
+    Raises:
+        ConfigError: Plain values do not fit.
     """
     own = settings if isinstance(settings, TrainingSettings) else decode(TrainingSettings, settings)
     ways = "; ".join(f"{way}: {WAYS[way]}" for way in own.ways)
@@ -51,7 +61,7 @@ def training_recipe(
 
 
 def _figure(table: str, words: Mapping[str, Any]) -> Figure:
-    """A panel for each thing that is measured, the ways side by side."""
+    """Return a figure with a panel for each thing that is measured, the ways side by side."""
     drawn = {"axis": "what", "value": "way", "y": "value", "y_label": words["unit"], "columns": 3}
     if words["unit"] == "share":
         drawn["y_limits"] = (0.0, 1.0)
@@ -60,7 +70,7 @@ def _figure(table: str, words: Mapping[str, Any]) -> Figure:
 
 
 def _plan(settings: TrainingSettings, sizes: Mapping[str, Size]) -> Plan:
-    """A task for each way; training has seeds, and a random model."""
+    """Return a plan with a task for each way; what is trained, or random, has seeds."""
     check_extra("hf", "a language model")
     if "retrieval" in settings.ways:
         check_extra("retrieval", "the way 'retrieval'")
@@ -82,7 +92,7 @@ def _plan(settings: TrainingSettings, sizes: Mapping[str, Size]) -> Plan:
 
 
 def _expected(size: Size | None) -> dict[str, Any]:
-    """How much of the progress a way is, in milliseconds."""
+    """Return how much of the progress a way is, in milliseconds."""
     training = size.preparation + size.training if size else 4.0
     asking = size.asking if size else 1.0
     whole = training + asking
@@ -92,7 +102,7 @@ def _expected(size: Size | None) -> dict[str, Any]:
 
 
 def _derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """What figures draw, and means over seeds of all that was measured, a column a way."""
+    """Return what figures draw, and means over seeds, a column per way."""
     order = pl.col("name").cast(pl.Enum(_ORDER), strict=False)  # what is no group comes last
     measured = tables["measured"].sort(order, nulls_last=True, maintain_order=True)
     n = pl.col("n")  # what is known, and so how many questions a group has, differs by way
@@ -110,7 +120,7 @@ def _derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 def _results(settings: TrainingSettings, tables: Mapping[str, pl.DataFrame]) -> list[str]:
-    """What was compared, and of means over seeds the largest and the least."""
+    """Return in sentences what was compared, and the range of the means."""
     measured, overview = tables["measured"], tables["overview"]
     means = {(kind, name): values for kind, name, *values in overview.rows()}
     asked = dict(measured.filter(kind="accuracy").select("name", "n").rows())
@@ -141,7 +151,7 @@ def _results(settings: TrainingSettings, tables: Mapping[str, pl.DataFrame]) -> 
 
 
 def _cautions(settings: TrainingSettings, tables: Mapping[str, pl.DataFrame]) -> list[str]:
-    """Facts that were not learnt, and what was lost."""
+    """Return which facts were not learnt, and what was lost, in sentences."""
     means = tables["measured"].group_by("way", "kind", "name").agg(pl.mean("value")).rows()
     found, value = [], {(way, kind, name): mean for way, kind, name, mean in means}
     before = value.get(("untrained", "language", "perplexity"), float("inf"))

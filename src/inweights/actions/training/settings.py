@@ -1,4 +1,7 @@
-"""What is compared: facts, a model, and the ways to give it the facts."""
+"""Say what is compared: facts, a model, and ways to give it the facts.
+
+The texts that name the ways are in ``words.toml``.
+"""
 
 from pathlib import Path
 
@@ -29,10 +32,14 @@ class TrainingSettings(Config):
         tokens: Tokens of one pass, the same for every way; 0 takes the mixture once.
         questions: Questions of each kind, at most.
         retrieved: Facts before a question, at most.
-        tuning: How it is fine-tuned; by default as ``inweights finetune`` does, but for all epochs.
+        tuning: How it is fine-tuned; by default as ``inweights finetune`` does, but for all
+            epochs.
         device: Where the model lives.
         dtype: Type of its weights.
         chat: Whether its chat template is used.
+
+    Raises:
+        ConfigError: A way is unknown, or a number is out of range.
     """
 
     facts: Outside
@@ -57,7 +64,15 @@ class TrainingSettings(Config):
         check_size("retrieved", self.retrieved, least=2, most=1000)
 
     def load(self, seed: int = 0, *, download: bool = False) -> LanguageModel:
-        """Load the model."""
+        """Load the model.
+
+        Args:
+            seed: Root seed of adapters, and of a model with random weights.
+            download: Whether a model that is not in the local cache is fetched.
+
+        Raises:
+            ConfigError: There is no such model, or it does not fit the options.
+        """
         from inweights.lm import load_model
 
         return load_model(

@@ -1,4 +1,8 @@
-"""One way and one seed: what is trained and asked, what is measured, and what it takes."""
+"""Give a model facts in one way with one seed, and measure what it knows then.
+
+:func:`prepare` makes the texts and questions, :func:`teach_and_ask` trains and asks,
+:func:`sizes` estimates what each way takes.
+"""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -27,21 +31,41 @@ GENERAL = 28
 
 
 class Prepared(NamedTuple):
-    """What is trained in each way, what is asked, and the facts as sentences."""
+    """What is trained in each way, and what is asked.
+
+    Attributes:
+        trained: Texts by way.
+        questions: The same questions for all ways.
+        facts: The facts as sentences.
+    """
 
     trained: dict[str, list[language.Example]]
     questions: list[language.Question]
     facts: list[str]
 
     def asked(self, way: str, most: int) -> list[language.Question]:
-        """The questions as a way is asked them: with ``retrieval``, facts stand before them."""
+        """Return the questions of a way; with ``retrieval``, facts stand before them.
+
+        Args:
+            way: Name of the way.
+            most: Facts before a question, at most.
+        """
         if way == "retrieval":
             return with_retrieved(self.questions, self.facts, most=most)
         return self.questions
 
 
 def prepare(settings: TrainingSettings, lm: language.LanguageModel) -> Prepared:
-    """Return texts of as many tokens for each way, and the same questions for all."""
+    """Return texts of as many tokens for each way, and the same questions for all.
+
+    Args:
+        settings: What is compared.
+        lm: The model, whose tokens are counted.
+
+    Raises:
+        ConfigError: A strategy or a number does not fit the facts.
+        DataError: The facts cannot be read.
+    """
     facts = read_knowledge(settings.facts.name)
     file = settings.wording.name
     own = Wording.read(file, facts) if file else Wording()
@@ -70,7 +94,7 @@ def prepare(settings: TrainingSettings, lm: language.LanguageModel) -> Prepared:
 
 
 def _asked(mixture: pl.DataFrame, entities: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Questions, so many of each kind; a composition that only one way states is left out."""
+    """Return some questions of each kind, without compositions that one way states."""
     told = pl.col("told").list.len() > 0
     related = entities.filter(told & (pl.col("role") == "composition"))["prompt"].to_list()
     fair = told | pl.col("stated") | ~pl.col("prompt").is_in(related)
@@ -81,7 +105,7 @@ def _asked(mixture: pl.DataFrame, entities: pl.DataFrame, most: int) -> pl.DataF
 
 
 def _in_new_words(facts: Knowledge, words: Wording) -> Iterator[language.Question]:
-    """Facts in a wording that no way states, in a drawn order."""
+    """Yield facts as questions in a wording that no way states, in a drawn order."""
     triples = [facts.names(i) for i in range(len(facts))]
     ends = {r: tuple(sorted({o for _, own, o in triples if own == r})) for r in facts.relations}
     for i in Streams(0).numpy(EVALUATION, "new words").permutation(len(facts)).tolist():
@@ -100,14 +124,20 @@ def teach_and_ask(
     Args:
         settings: What is compared.
         way: One of its ways.
-        seed: Root seed of the order and the adapters; texts and questions are the same for all.
-        progress: Reports updates and questions.
+        seed: Root seed of the order and the adapters; texts and questions are the same for
+            all.
+        progress: Called with updates or questions done, their number, and the stage.
 
     Returns:
-        ``kind, name, value, n``. ``accuracy`` (among candidates) and ``in words`` (generated), by
-        group of questions; ``kept``: plain questions, and the share of them answered with a ``new
-        name``; ``language``: ``perplexity`` of plain text; ``minutes`` of ``training`` and of
-        ``asking``; ``cost``: ``tokens`` read, ``updates`` and mean tokens of a ``question``.
+        ``kind, name, value, n``. ``accuracy`` (among candidates) and ``in words`` (generated),
+        by group of questions; ``kept``: plain questions, and the share of them answered with a
+        ``new name``; ``language``: ``perplexity`` of plain text; ``minutes`` of ``training``
+        and of ``asking``; ``cost``: ``tokens`` read, ``updates`` and mean tokens of a
+        ``question``.
+
+    Raises:
+        ConfigError: The model cannot be loaded, or the tuning does not fit.
+        DataError: The facts cannot be read.
     """
     lm = settings.load(seed)
     made, began = prepare(settings, lm), time.perf_counter()
@@ -139,7 +169,7 @@ def teach_and_ask(
 
 
 def _shares(found: pl.DataFrame) -> list[tuple[str, float, int]]:
-    """Accuracy by group, and of all that is held out: a number that no knowledge of hops moves."""
+    """Return accuracy by group, and over all that is held out."""
     rows = [(name, hit, n) for name, n, hit in found.select(pl.nth(0, 1, 2)).rows()]
     held = [(hit, n) for name, hit, n in rows if name in HELD_OUT]
     total = sum(n for _, n in held)
@@ -151,7 +181,17 @@ def _mean(column: pl.Series) -> float:
 
 
 class Size(NamedTuple):
-    """What one seed of a way takes on this machine, times in seconds."""
+    """What one seed of a way takes on this machine.
+
+    Attributes:
+        way: Name of the way.
+        rows: Number of texts.
+        tokens: Their tokens.
+        updates: Number of updates.
+        preparation: Seconds of writing the model's own texts.
+        training: Seconds of training.
+        asking: Seconds of all questions.
+    """
 
     way: str
     rows: int
@@ -163,7 +203,12 @@ class Size(NamedTuple):
 
 
 def sizes(settings: TrainingSettings, lm: language.LanguageModel) -> list[Size]:
-    """Measure 20 updates, a few questions and a text; changes the model, not to be used after."""
+    """Measure 20 updates, a few questions and a text, and return what each way takes.
+
+    Args:
+        settings: What is compared.
+        lm: The model; it is changed, and not to be used after.
+    """
     made, tuning = prepare(settings, lm), settings.tuning
     plain = _seconds_each(lm, made.questions)
     began = time.perf_counter()
@@ -186,7 +231,7 @@ def sizes(settings: TrainingSettings, lm: language.LanguageModel) -> list[Size]:
 
 
 def _seconds_each(lm: language.LanguageModel, questions: Sequence[language.Question]) -> float:
-    """What one question takes, asked and answered in words, by a few of them."""
+    """Return the seconds of one question, asked and answered in words, by a few of them."""
     few = questions[:: max(1, len(questions) // 8)]
     began = time.perf_counter()
     language.ask(lm, few)

@@ -1,7 +1,8 @@
-"""Small trained models that come with the library: ``iw.load("two-hop/gpt")``.
+"""Load small trained models that come with the library: ``iw.load("two-hop/gpt")``.
 
-Each has a card: its configs, seeds and accuracy, and the claim that it illustrates. Weights are
-safetensors, one file a model. ``python -m benchmarks.zoo`` in a clone makes all of it again.
+Each has a :class:`Card`: its configs, seeds and accuracy, and the claim that it illustrates.
+Weights are safetensors, one file a model. ``python -m benchmarks.zoo`` in a clone makes all of
+it again.
 """
 
 from __future__ import annotations
@@ -33,12 +34,16 @@ class Card(Config):
     """What a stored model is.
 
     Attributes:
+        name: Its name, ``<world>/<architecture>``.
         claim: The sentence that it illustrates.
         world: Its config, as :func:`inweights.to_dict` gives it; its seed is 0.
         model: The same of the architecture.
         learner: The same of how it was trained or solved.
+        seeds: Root seed of each replica.
         accuracy: By part and role, the mean over replicas.
-        hop_correlation: Of a graph: the rank correlation of cosine and distance in hops.
+        hop_correlation: Of a graph, the rank correlation of cosine and distance in hops; else
+            ``None``.
+        bytes: Size of its file.
     """
 
     name: str
@@ -54,14 +59,19 @@ class Card(Config):
 
 @dataclass(frozen=True)
 class Stored:
-    """A stored model with its card and its world."""
+    """A stored model with its card and its world.
+
+    Attributes:
+        card: What it is.
+        model: The model.
+    """
 
     card: Card
     model: Model
 
     @cached_property
     def world(self) -> World:
-        """The world that it learnt."""
+        """The world that it was trained on."""
         built: World = from_dict(self.card.world).build(0)
         return built
 
@@ -86,7 +96,7 @@ def load(name: str, device: torch.device | str = "cpu") -> Stored:
         device: Where the model lives.
 
     Raises:
-        ConfigError: There is none of the name; says which comes closest.
+        ConfigError: There is no model of this name; the message names the nearest.
 
     Example:
         >>> import inweights as iw
