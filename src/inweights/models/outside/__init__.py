@@ -1,1 +1,5 @@
-"""Modules of others as models: stacked parameters, one call for all replicas."""
+"""Use modules of others as models with a replica axis.
+
+:mod:`~.wrapping` has the config (:func:`inweights.wrap`), :mod:`~.wrapped` the model, and
+:mod:`~.modules` looks at what a factory makes.
+"""

@@ -1,7 +1,8 @@
 """Functions of all replicas at once within a call that ``torch.func.vmap`` makes for each.
 
-Hooks replace the states of all replicas together, and masks of dropout come from a generator of
-each. Within ``vmap`` a module sees one replica; :class:`Rows` gives a function the whole tensor.
+Hooks replace the states of all replicas together, and masks of dropout come from a generator
+of each. Within ``vmap`` a module sees one replica; :class:`Rows` gives a function the whole
+tensor.
 """
 
 from __future__ import annotations

@@ -45,9 +45,10 @@ _BASE = 2**62 + 20_221
 class Wrapped(Model):
     """``R`` modules of one factory. Parameters, states and hooks have the module's own names.
 
-    The module itself holds no replica's numbers: each call lends it those of all replicas, or of
-    one after another where an operation cannot be batched. Parameters that need no gradient, and
-    buffers that differ between modules, are buffers with a replica axis; other buffers are shared.
+    The module itself holds no replica's numbers: each call lends it those of all replicas, or
+    of one after another where an operation cannot be batched. Parameters that need no
+    gradient, and buffers that differ between modules, are buffers with a replica axis; other
+    buffers are shared.
     """
 
     @guarded

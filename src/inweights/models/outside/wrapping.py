@@ -39,8 +39,8 @@ class WrapConfig(Config, tag_field="kind", tag="wrap"):
     def build(self, **start: Unpack[Start]) -> Wrapped:
         """Build the model, one replica a seed; it seeds torch, NumPy and ``random`` meanwhile.
 
-        The initialisation is the module's own, and it gives logits for all tokens: ``inits`` and
-        ``candidates`` are unused.
+        The initialisation is the module's own, and it gives logits for all tokens: ``inits``
+        and ``candidates`` are unused.
 
         Raises:
             ConfigError: The module does not read ``[B, T]`` tokens and give their logits, or
@@ -75,18 +75,19 @@ def wrap(factory: Any, *, logits: Callable[[Any], Any] | None = None, **options:
 
     Args:
         factory: ``factory(vocabulary, **options)`` returns a new module that reads token ids
-            ``[B, T]`` and returns logits: ``[B, T, V]``, ``[B, V]`` of the last position, or an
-            object with such ``.logits``. Or a config of ``transformers``, of which a causal
+            ``[B, T]`` and returns logits: ``[B, T, V]``, ``[B, V]`` of the last position, or
+            an object with such ``.logits``. Or a config of ``transformers``, of which a causal
             language model is made.
-        logits: A function of the module's output that returns the logits, if they are elsewhere.
+        logits: A function of the module's output that returns the logits, if they are
+            elsewhere.
         options: Further arguments of the factory, which a sweep can vary as
-            ``model.options.NAME``: numbers, texts, dates, arrays, and lists and tables of them.
-            They arrive as they were given. A text or path that names a file, or an
+            ``model.options.NAME``: numbers, texts, dates, arrays, and lists and tables of
+            them. They arrive as they were given. A text or path that names a file, or an
             :class:`~inweights.experiments.Outside`, counts with the content of the file.
 
     Raises:
-        ConfigError: It is no factory (a module that exists already cannot be made once more for
-            every seed), or an option cannot be stored exactly; says what to write instead.
+        ConfigError: It is no factory (a module that exists already cannot be made once more
+            for every seed), or an option cannot be stored exactly; says what to write instead.
 
     Example:
         >>> import torch

@@ -1,4 +1,8 @@
-"""Which identities ``b → b`` to add so that a composition or chain follows; verified by solving."""
+"""Find identities ``b → b`` to add so that failing compositions or chains follow.
+
+:func:`advise_identities` returns an :class:`Advice`; :func:`bridges` finds the entities over
+which a query chains facts. :mod:`~.predict` calls them for each part of a world.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +45,7 @@ class Advice:
         why: Why not all identities that could help were considered; empty where they were.
         most: How many identities could help, and how many more queries follow with all of them
             than without any.
-        parts: In how many of the parts that the facts were forecast in it was sought, each by
-            itself.
+        parts: In how many of the parts of the world it was looked for, in each separately.
     """
 
     identities: tuple[str, ...]
@@ -58,7 +61,7 @@ class Advice:
 
 
 def stated_identities(world: World) -> set[int]:
-    """Tokens whose identity is a fact."""
+    """Return the tokens whose identity is a fact of the world."""
     facts = world.facts
     return {
         int(facts.answer(i)[0])
@@ -73,13 +76,14 @@ def bridges(
     """Return ``(query, bridge)`` for every query that chains facts.
 
     A query chains two facts over the bridge ``b`` when a part of its prompt is the prompt of a
-    fact with answer ``b``, and ``b`` with the rest is that of a fact with a right answer of the
-    query; and so on, where ``b`` with the rest chains facts itself.
+    fact with answer ``b``, and ``b`` with the rest is that of a fact with a right answer of
+    the query; and so on, where ``b`` with the rest chains facts itself.
 
     Args:
         world: Facts and queries.
-        rows: Queries to look at; all if left out.
-        late: Time of :func:`time.perf_counter` after which no more are looked at.
+        rows: Queries to look at; by default all.
+        late: Time of :func:`time.perf_counter` after which no further query is looked at; by
+            default none.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -105,7 +109,7 @@ def bridges(
 def _links(
     known: defaultdict[tuple[int, ...], set[int]], tokens: list[int], answers: set[int]
 ) -> set[int]:
-    """The bridges of all ways to come from a bag of tokens to any of some answers."""
+    """Return the bridges of all ways to come from a bag of tokens to any of some answers."""
     links = set[int]()
     for part in {p for k in range(1, len(tokens)) for p in combinations(tokens, k)}:
         if part not in known:
@@ -130,10 +134,22 @@ def _links(
 def advise_identities(
     world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None, lost: int = 0
 ) -> Advice | None:
-    """Find few identities for failing queries: all that could help, then fewer if none is lost.
+    """Find few identities that make failing queries follow.
 
-    What counts is how many queries follow in all, those that no longer would among them. Identities
-    with which more than ``lost`` facts are not stored are not proposed.
+    What counts is how many queries follow in all, so that those that no longer would count
+    against it.
+
+    Args:
+        world: Facts and queries.
+        queries: Table of their prediction.
+        forecast: Solves a world: its solution, the table of its queries, and why it is not
+            program (2).
+        late: Time of :func:`time.perf_counter` after which nothing further is tried; ``None``
+            for no limit.
+        lost: Identities with which more than so many facts are not stored are not proposed.
+
+    Returns:
+        The advice; ``None`` where no identity could help, or there is no time.
     """
     known = stated_identities(world)
     follows = following(queries)
@@ -193,7 +209,7 @@ class _Trial(NamedTuple):
 def _that_can_be_stored(
     everything: Sequence[int], attempt: Callable[[Sequence[int]], _Trial], more: Callable[[], bool]
 ) -> _Trial:
-    """The largest set that is found: parts that fit are joined, others are halved."""
+    """Return the largest set that is found: parts that fit are joined, others are halved."""
     best: _Trial | None = None
     waiting = deque(_halves(everything))
     trial = None
@@ -208,6 +224,7 @@ def _that_can_be_stored(
 
 
 def _halves(tokens: Sequence[int]) -> list[Sequence[int]]:
+    """Return two halves of the tokens; none of a single one."""
     middle = len(tokens) // 2
     return [tokens[:middle], tokens[middle:]] if middle else []
 
@@ -218,7 +235,7 @@ def _fewer(
     attempt: Callable[[Sequence[int]], _Trial],
     more: Callable[[], bool],
 ) -> _Trial:
-    """Leave out what can be, as long as no fewer queries follow in all."""
+    """Leave out identities, as long as no fewer queries follow in all."""
     size = len(best.tokens) // 2
     while size and more():
         for start in range(0, len(best.tokens), size):
@@ -239,10 +256,10 @@ def _fewer(
 
 
 def following(table: pl.DataFrame) -> set[int]:
-    """The queries whose verdict is that they follow."""
+    """Return the queries of a prediction's table whose verdict is that they follow."""
     return set(table.filter(verdict="follows")["query"].to_list())
 
 
 def in_time(late: float | None) -> bool:
-    """Whether time is left, by :func:`time.perf_counter`."""
+    """Return whether :func:`time.perf_counter` is before ``late``; ``None`` is no limit."""
     return late is None or time.perf_counter() < late

@@ -1,4 +1,8 @@
-"""Advice for facts that are solved in parts: for each part, within the time limit."""
+"""Find advice for facts that are solved in parts: for each part, within the time limit.
+
+:func:`advise_parts` calls :mod:`~.advice` and :mod:`~.remedies` for the parts, those with most
+failing queries first, and joins what they find.
+"""
 
 import time
 from collections.abc import Callable, Sequence
@@ -27,13 +31,15 @@ def advise_parts(
     """Find advice for every part, the one with most failing queries first.
 
     Args:
-        parts: What was solved.
-        queries: Their queries, with the ``part`` and the place of each in the whole.
+        parts: Solutions, one per part.
+        queries: Table of their queries, with the ``part`` and the place of each in the whole.
         forecast: Solves a world, in at most so many seconds.
-        late: Time of :func:`time.perf_counter` when all of it is to be done.
+        late: Time of :func:`time.perf_counter` when all of it is to be done; ``None`` for no
+            limit.
 
     Returns:
-        The advice for all parts together, and the remedies of each, those that flip most first.
+        The advice for all parts together, and the remedies of each, those that flip most
+        first.
     """
     failing = queries.filter(~pl.col("verdict").is_in(["follows", "open"]))
     order = failing["part"].value_counts(sort=True).sort("count", "part", descending=[True, False])
@@ -68,7 +74,7 @@ def advise_parts(
 
 
 def _together(advices: Sequence[Advice]) -> Advice | None:
-    """One advice of those of several parts, with the worst certificate of them."""
+    """Return one advice of those of several parts, with the worst certificate of them."""
     if len(advices) < 2:
         return advices[0] if advices else None
     worst = max(advices, key=lambda advice: (advice.status != "certified", advice.gap))
@@ -87,7 +93,7 @@ def _together(advices: Sequence[Advice]) -> Advice | None:
 
 
 def _joined(found: Sequence[Remedy]) -> list[Remedy]:
-    """The remedies, those of one kind against the same thing in several parts as one."""
+    """Return the remedies, equal ones of several parts joined."""
     joined: dict[tuple[str, str], Remedy] = {}
     for one in found:
         known = joined.get((one.kind, one.against))

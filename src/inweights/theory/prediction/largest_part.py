@@ -1,8 +1,10 @@
-"""The parts of a world that programs of some size can hold: whole components where they fit.
+"""Divide a world into parts that a program can hold: whole components where they fit.
 
-A program over all facts has a row for each prompt and a column for each answer; beyond some size no
-time that anyone asked for is enough. Facts without a common entity meet only in their relations and
-in the normalisation of the outputs, so that parts that are made of whole components tell most.
+A program over all facts has a row for each prompt and a column for each answer; beyond some
+size it takes too long. Facts without a common entity meet only in their relations and in the
+normalisation of the outputs, so that parts made of whole components predict best.
+:func:`parts_of` divides the facts, :func:`worlds_of` makes the worlds, which :mod:`~.predict`
+solves.
 """
 
 from __future__ import annotations
@@ -22,7 +24,14 @@ _CHAINED = ("composition", "chain")
 
 
 def largest_part(world: World, facts: int) -> tuple[World, Bool[Bools, " facts"]]:
-    """Return the first of :func:`parts_of`, the one with most facts.
+    """Return the part with most facts, as :func:`parts_of` divides the world.
+
+    Args:
+        world: Facts and queries.
+        facts: Facts of a part, at most.
+
+    Returns:
+        The world of the part, and which facts of the whole it has.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -43,6 +52,10 @@ def parts_of(world: World, facts: int) -> Iterator[tuple[Int[Ids, " m"], bool]]:
     Components of facts that share an entity stay whole where they fit, several in one part. A
     larger one is cut: its facts nearest to its busiest entity, then those next to these. A cut
     part lacks facts of its entities.
+
+    Args:
+        world: Its facts.
+        facts: Facts of a part, at most.
     """
     total = len(world.facts)
     if total <= facts:
@@ -74,10 +87,14 @@ def parts_of(world: World, facts: int) -> Iterator[tuple[Int[Ids, " m"], bool]]:
 def worlds_of(
     world: World, parts: Iterable[tuple[Int[Ids, " m"], bool]]
 ) -> Iterator[tuple[World, Int[Ids, " q"]]]:
-    """Yield the world of each of :func:`parts_of`, and which queries of the whole it has.
+    """Yield the world of each part, and which queries of the whole it has.
 
-    These are those whose tokens all occur in its facts, or in none, and that no part before had;
-    of a cut part none that chains a fact which it lacks.
+    A part has the queries whose tokens all occur in its facts, or in no fact, and that no
+    earlier part has; a cut part has none that chains a fact which it lacks.
+
+    Args:
+        world: Facts and queries.
+        parts: Facts of each part, and whether it is cut, as :func:`parts_of` yields them.
     """
     which, tokens = _tokens(world.facts)
     nowhere = np.ones(len(world.vocabulary), dtype=bool)
@@ -103,7 +120,7 @@ def worlds_of(
 
 
 def _without_gaps(part: World) -> Ids:
-    """The queries of a cut part but the chains of which it lacks a fact."""
+    """Return the queries of a cut part, without chains of which it lacks a fact."""
     queries = part.queries
     chains = {queries.role_names.index(r) for r in _CHAINED if r in queries.role_names}
     whole = ~np.isin(queries.roles, list(chains))
@@ -112,7 +129,7 @@ def _without_gaps(part: World) -> Ids:
 
 
 def _tokens(statements: Statements) -> tuple[Ids, Ids]:
-    """Every token of prompts and answers, and the statement that it is in."""
+    """Return every token of prompts and answers, and the statement that it is in."""
     rows = np.arange(len(statements))
     which = [
         np.repeat(rows, np.diff(ends, prepend=0))

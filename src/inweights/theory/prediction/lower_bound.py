@@ -1,15 +1,18 @@
-"""What a certified gap says of a single margin: an interval that holds for every optimum.
+"""Prove how small a single margin can be at any optimum, from a solution with a certified gap.
 
-A gap certifies the norm of a solution of program (2), and no margin. Let ``W`` be feasible with
-norm ``ν``; every optimum is then in the set of feasible matrices of norm at most ``ν``. A logit
-difference is linear, ``⟨C, W⟩`` with ``C = x (e_y - e_k)ᵀ`` for a prompt ``x``, an answer ``y`` and
-a rival ``k``. For *any* multipliers ``Λ ≥ 0`` of the facts every matrix of that set has
+A gap certifies the norm of a solution of program (2), and no margin. Let ``W`` be feasible
+with norm ``ν``; every optimum is then in the set of feasible matrices of norm at most ``ν``. A
+logit difference is linear, ``⟨C, W⟩`` with ``C = x (e_y - e_k)ᵀ`` for a prompt ``x``, an
+answer ``y`` and a rival ``k``. For *any* multipliers ``Λ ≥ 0`` of the facts every matrix of
+that set has
 
     ``⟨C, W⟩ ≥ Σ Λ - ν ‖Xᵀ U(Λ) - C‖_op``,
 
-since ``⟨Xᵀ U(Λ), W⟩ ≥ Σ Λ`` where all margins are at least 1, and ``⟨D, W⟩ ≤ ‖D‖_op ‖W‖_*``. An
-upper bound is minus the lower one of ``-C``. So an interval is proved by its multipliers alone,
-however they were found: here by solving program (2) with a small extra term ``ε ⟨C, W⟩``.
+since ``⟨Xᵀ U(Λ), W⟩ ≥ Σ Λ`` where all margins are at least 1, and ``⟨D, W⟩ ≤ ‖D‖_op ‖W‖_*``.
+An upper bound is minus the lower one of ``-C``. So an interval is proved by its multipliers
+alone, however they were found: here by solving program (2) with a small extra term ``ε ⟨C,
+W⟩``. :func:`lower_bound` finds them, :func:`prove` computes the bound; :mod:`~.margin_bounds`
+uses both.
 
 Shapes: ``M`` distinct prompts, ``P`` inputs, ``K`` outputs.
 """
@@ -61,9 +64,12 @@ def prove(
     Args:
         program: The constraints.
         norm: ``ν``, the norm of some feasible matrix.
-        functional: ``C``.
-        dual: ``U(Λ)``: in each row minus the multipliers of the wrong answers, those
-            of the right ones, and a sum of 0.
+        functional: ``C``, ``[P, K]``.
+        dual: ``U(Λ)``, ``[M, K]``: in each row minus the multipliers of the wrong answers,
+            those of the right ones, and a sum of 0.
+
+    Raises:
+        ConfigError: ``dual`` has a wrong sign, or a row does not sum to 0.
     """
     wrong = np.where(program.right, -dual, dual).max() > 0
     if wrong or np.abs(dual.sum(1)).max() > 1e-9 * max(1.0, float(np.abs(dual).max())):
@@ -87,14 +93,14 @@ def lower_bound(
     """Bound ``⟨C, W⟩`` from below over all optima ``W`` of the program of a solution.
 
     Args:
-        solution: A feasible matrix and multipliers; the smaller its gap, the closer the bound: it
-            loses about the root of twice the absolute gap.
-        functional: ``C``.
-        goal: A bound that is enough.
+        solution: A feasible matrix and multipliers; the smaller its gap, the closer the bound:
+            it loses about the root of twice the absolute gap.
+        functional: ``C``, ``[P, K]``.
+        goal: A bound that is enough; by default the best is looked for.
         iterations: How many are made for each of three sizes of the extra term.
-        late: When, by :func:`time.perf_counter`, the best bound so far is enough; ``-inf`` where
-            there is none yet.
-        inverse: ``(I + κ Xᵀ X)⁻¹`` if it is known; see :func:`margin_bounds`.
+        late: When, by :func:`time.perf_counter`, the best bound so far is enough; ``-inf``
+            where there is none yet. By default there is no limit.
+        inverse: ``(I + κ Xᵀ X)⁻¹``, ``[P, P]``; computed if left out.
     """
     program = solution.program
     here = float((functional * solution.templates).sum())
@@ -126,7 +132,7 @@ def lower_bound(
 
 
 class _Tilted(Splitting):
-    """Program (2) with the term ``size ⟨T, W⟩`` in its objective, from its solution without it."""
+    """Program (2) with the term ``size ⟨T, W⟩`` in its objective."""
 
     def __init__(self, solution: Solution, inverse: Floats | None, tilt: Floats) -> None:
         super().__init__(solution.program, inverse)
@@ -140,7 +146,9 @@ class _Tilted(Splitting):
         self.split()
 
     def shrunk(self, above: Floats) -> tuple[Floats, Floats]:
+        """Return the proximal step of the nuclear norm, with the extra term."""
         return super().shrunk(above - (self.size / self.penalty) * self._tilt)
 
     def dual(self) -> Floats:
+        """Return the multipliers of the facts, ``[M, K]``."""
         return multipliers(-self.coupling * self.penalty * self.s_price, self.program.right)

@@ -1,4 +1,9 @@
-"""Intervals that hold the margins of queries at every optimum of program (2)."""
+"""Prove intervals that hold the margins of queries at every optimum of program (2).
+
+:func:`margin_bounds` does it for the queries of a solution, with :mod:`~.lower_bound`;
+:meth:`Prediction.with_intervals
+<inweights.theory.prediction.prediction.Prediction.with_intervals>` calls it.
+"""
 
 import time
 from collections.abc import Callable, Sequence
@@ -28,26 +33,29 @@ def margin_bounds(
     seconds: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> pl.DataFrame:
-    """Intervals that hold the margin of a query at *every* optimum of program (2).
+    """Return intervals that hold the margin of a query at *every* optimum of program (2).
 
-    The lower end takes a bound for every rival, the upper one for the nearest alone. Where optima
-    differ in a margin its interval stays as wide as they are apart, however small the gap is. A
-    query of the role ``unstated`` has no right answer: the margin is that of the output that leads.
+    The lower end takes a bound for every rival, the upper one for the nearest alone. Where
+    optima differ in a margin its interval stays as wide as they are apart, however small the
+    gap is. A query of the role ``unstated`` has no right answer: the margin is that of the
+    output that leads.
 
     Args:
-        solution: A solution; it is solved again, from where it is, if its gap is too large for the
-            accuracy.
-        queries: Which queries; all if left out.
-        accuracy: Half the width of an interval that is narrow enough. None: no interval is narrowed
-            further than it takes to prove that the margin is above ``tie``, or below ``-tie``; that
-            is a few solutions where it fails, and one for each rival where it follows.
+        solution: A solution; it is solved again, from where it is, if its gap is too large for
+            the accuracy.
+        queries: Which queries; by default all.
+        accuracy: Half the width of an interval that is narrow enough. ``None``: no interval is
+            narrowed further than it takes to prove that the margin is above ``tie``, or below
+            ``-tie``; that is a few solutions where it fails, and one for each rival where it
+            follows.
         tie: Margins of at most this size are ties.
-        seconds: After so many the rest is left open.
+        seconds: After so many the rest is left open; by default there is no limit.
         progress: Called with the queries done and their number.
 
     Returns:
-        A row a query: ``query``, ``margin`` (of the solution), ``lower`` and ``upper`` (infinite
-        where nothing was proved), ``proved``: ``follows``, ``tied``, ``fails``, or ``open``.
+        A row per query: ``query``, ``margin`` (of the solution), ``lower`` and ``upper``
+        (infinite where nothing was proved), ``proved``: ``follows``, ``tied``, ``fails``, or
+        ``open``.
 
     Raises:
         ConfigError: The accuracy is not above 0, or there is no such query.
@@ -96,7 +104,7 @@ def margin_bounds(
 
 
 def _asked(solution: Solution) -> tuple[Ids, Bools]:
-    """The output whose margin is asked for, ``[Q]``, and its rivals, ``[Q, K]``."""
+    """Return the output whose margin is meant, ``[Q]``, and its rivals, ``[Q, K]``."""
     queries = solution.program.world.queries
     logits, columns, rivals = solution.compare(queries)
     names = np.array([*queries.role_names, ""])
@@ -108,7 +116,7 @@ def _asked(solution: Solution) -> tuple[Ids, Bools]:
 
 
 def _own_columns(solution: Solution, columns: Ids) -> list[list[int]]:
-    """The outputs that are right for each query, the one whose margin is asked for first."""
+    """Return the outputs that are right for each query, the meant one first."""
     world = solution.program.world
     own = [[column] for column in columns.tolist()]
     first = np.searchsorted(world.outputs, world.queries.answers)
@@ -121,7 +129,7 @@ def _own_columns(solution: Solution, columns: Ids) -> list[list[int]]:
 
 
 def _leads(solution: Solution, columns: Ids, rivals: Bools) -> Floats:
-    """By how much the outputs asked for lead each of their rivals, ``[Q, K]``."""
+    """Return by how much the meant outputs lead each of their rivals, ``[Q, K]``."""
     logits = solution.compare(solution.program.world.queries)[0]
     return np.where(rivals, np.take_along_axis(logits, columns[:, None], 1) - logits, np.inf)
 
@@ -135,10 +143,10 @@ def _interval(
     tie: float,
     late: float | None,
 ) -> tuple[float, float]:
-    """Both ends for one query. Rivals come nearest first, and stop where they cannot matter.
+    """Return both ends for one query. Rivals come nearest first, while they matter.
 
-    The margin is the largest lead of any right answer. The lower end is that of the first, which
-    leads the others here; the upper end has to hold for all of them.
+    The margin is the largest lead of any right answer. The lower end is that of the first,
+    which leads the others here; the upper end has to hold for all of them.
     """
     margin = float(gaps.min())
     order = [int(k) for k in np.argsort(gaps, kind="stable") if np.isfinite(gaps[k])]

@@ -1,4 +1,8 @@
-"""What a prediction covers within a time limit: how many facts, in which parts."""
+"""Say what a prediction covers within a time limit: how many facts, in which parts.
+
+:func:`parts_within` is what :mod:`~.predict` divides a world by; :func:`facts_within` serves
+readers of files, which sample larger ones.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +22,21 @@ SECONDS = 600.0
 
 
 def check_seconds(seconds: float | None) -> None:
-    """Refuse what is no limit of time."""
+    """Check that a time limit is a number of seconds, or ``None``.
+
+    Raises:
+        ConfigError: It is not, or is out of range.
+    """
     if seconds is not None:
         check_size("seconds", seconds, least=0, most=10**7)
 
 
 def facts_within(seconds: float | None) -> int:
-    """Return how many facts a prediction can cover within a time limit, in parts."""
+    """Return how many facts a prediction can cover within a time limit, in parts.
+
+    Args:
+        seconds: The limit; ``None`` stands for ten minutes.
+    """
     budget = SECONDS if seconds is None else seconds
     return max(LEAST_FACTS, int(budget * FACTS**3 / LEAST_FACTS**2))
 
@@ -32,9 +44,13 @@ def facts_within(seconds: float | None) -> int:
 def parts_within(world: World, seconds: float | None) -> list[tuple[Int[Ids, " m"], bool]]:
     """Return the facts of each program within a time limit, and whether a component was cut.
 
-    A program's time grows with the cube of its facts, so that many small ones cover more. But what
-    a cut leaves of a component says less the less it is: those parts are as large as the time that
-    one part may take allows.
+    A program's time grows with the cube of its facts, so that many small ones cover more. But
+    what a cut leaves of a component predicts worse the less it is: such parts are as large as
+    the time that one part may take allows.
+
+    Args:
+        world: Its facts.
+        seconds: The limit; ``None`` stands for ten minutes.
     """
     seconds = SECONDS if seconds is None else seconds
     least = max(LEAST_FACTS, int(FACTS * np.cbrt(MAX_OF_REST * seconds)))

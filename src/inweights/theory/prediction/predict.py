@@ -1,9 +1,9 @@
-"""Predicts from the facts alone which unseen queries a model will answer.
+"""Predict from the facts alone which unseen queries a model will answer.
 
-The forecast is that of a model without attention (Emb-MLP). Where all facts can be stored it is the
-optimum of program (2) (Identity Bridge §4.3); else, or for training with weight decay, that of the
-soft program. Where it is wrong for another model, that is a finding: the recipe
-``beyond/predicted-composition`` measures how well it does.
+:func:`predict` returns the prediction for a model without attention (Emb-MLP). Where all facts
+can be stored it is the optimum of program (2) (Identity Bridge §4.3); else, or for training
+with weight decay, that of the soft program. Where it is wrong for another model, that is a
+finding: the recipe ``beyond/predicted-composition`` measures how well it does.
 """
 
 import time
@@ -53,30 +53,34 @@ def predict(
 ) -> Prediction:
     """Predict for every query of a world whether its answer follows from the facts.
 
-    There is a forecast for every world whose answers have one token. Where no matrix satisfies all
-    facts, it is that of the soft program, with the facts that had to be let go; where time or
-    memory does not suffice for all facts, those of parts of them, each by itself.
+    There is a prediction for every world whose answers have one token. Where no matrix
+    satisfies all facts, it is that of the soft program, with the facts that had to be dropped;
+    where time or memory does not suffice for all facts, those of parts of them, each
+    separately.
 
     Args:
         world: Facts and queries with answers of one token.
         answers: Whether a prompt may have ``several`` right answers, or ``one``.
-        decay: Weight decay of the training that is forecast (soft program). None: the limit of long
-            training without (program (2)), while all facts can be stored, and identities are bare;
-            else the soft program with a decay of 3e-4, or of 1e-2 where identities are phrased.
-        gap: Certified gap asked of every solution.
-        seconds: Time limit of all solutions together; decides how large their parts are.
-        began: When it began to run, by :func:`time.perf_counter`; now if left out.
+        decay: Weight decay of the training that is predicted (soft program). ``None``: the
+            limit of long training without decay (program (2)), while all facts can be stored,
+            and identities are bare; else the soft program with a decay of 3e-4, or of 1e-2
+            where identities are phrased.
+        gap: Relative gap that every solution has to certify.
+        seconds: Time limit of all solutions together, which decides how large their parts are;
+            ``None`` for no limit.
+        began: When the time limit began to run, by :func:`time.perf_counter`; by default now.
         iterations: Iteration limit of every solution.
         tie: Margins of at most this size, up or down, are ties. A gap bounds the norm and no
-            margin; at 1e-3 some are off by far more. :meth:`Prediction.with_intervals` says
-            how far each is known.
-        advise: Whether to look for statements that mend what fails, in what time is left.
-        progress: Reports every solution.
+            margin; at 1e-3 some are off by far more. :meth:`Prediction.with_intervals
+            <inweights.theory.prediction.prediction.Prediction.with_intervals>` says how far
+            each is known.
+        advise: Whether to look for statements to add to what fails, in the time that is left.
+        progress: Called for every solution with what is solved, the iteration, and the gap.
 
     Raises:
-        ConfigError: An option cannot be.
-        DataError: Answers have several tokens; there are no facts; or facts contradict each other
-            and ``answers`` is ``one``.
+        ConfigError: An option is out of range.
+        DataError: Answers have several tokens; there are no facts; or facts contradict each
+            other and ``answers`` is ``one``.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -129,6 +133,7 @@ def predict(
 def _put_together(
     world: World, solved: Sequence[tuple[Solved, pl.DataFrame, Ids, str]], parts: int
 ) -> Prediction:
+    """Return the prediction of a world from the solutions of its parts."""
     solutions, tables, facts, reasons = zip(*solved, strict=True)
     out = np.ones(len(world.facts), dtype=bool)
     out[np.concatenate(facts)] = False
@@ -159,7 +164,7 @@ def _forecast(
     seconds: float | None,
     progress: Callable[[int, float], None] | None,
 ) -> tuple[Solved, str]:
-    """Solve program (2), or the soft one where that is asked for or nothing else can be."""
+    """Solve program (2), or the soft one where that is wanted or needed."""
     why, usual = "", DECAY
     began = time.perf_counter()
     if decay is None and has_phrased(world.facts):
@@ -195,10 +200,23 @@ def predicted_queries(
     gap: float = 1e-3,
     decay: float | None = None,
 ) -> pl.DataFrame:
-    """Return the prediction for the queries of a world from its config; see :func:`predict`.
+    """Return the prediction for the queries of a world from its config.
 
-    A column ``trivial`` has the prediction that any other has to beat: whether a bridge of
-    the query has an identity.
+    Args:
+        world: Config of the world.
+        seed: Root seed with which it is built.
+        answers: Whether a prompt may have ``several`` right answers, or ``one``.
+        gap: Relative gap that every solution has to certify.
+        decay: Weight decay; see :func:`predict`.
+
+    Returns:
+        The table ``queries`` of the
+        :class:`~inweights.theory.prediction.prediction.Prediction`, and a column ``trivial``:
+        the prediction that any other has to beat, whether a bridge of the query has an
+        identity.
+
+    Raises:
+        DataError: Answers have several tokens, or facts contradict each other.
 
     Example:
         >>> from inweights.worlds import TwoHop

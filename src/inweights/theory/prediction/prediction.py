@@ -1,4 +1,8 @@
-"""A prediction for every query of a world: its table, what it rests on, and intervals."""
+"""Hold a prediction for every query of a world: its table, and what it rests on.
+
+:func:`inweights.predict` makes one. It gives summaries, probabilities and intervals, and is
+what the commands and pages of ``audit`` print.
+"""
 
 import time
 from collections.abc import Callable, Sequence
@@ -47,25 +51,24 @@ class Prediction:
     """A prediction for every query of a world.
 
     Attributes:
-        parts: The optima that it rests on, that of the largest part first; the queries of each are
-            those of its world, in order.
+        parts: The optima that it rests on, that of the largest part first; the queries of each
+            are those of its world, in order.
         world: What was asked: ``query`` and ``fact`` are places in it.
         queries: One row a query: ``query`` (its index in the world), ``part``, ``prompt``,
             ``answer`` (where several are right, the first of them), ``right_answers`` (their
-            number), ``chance`` (the share of the outputs that is right),
-            ``predicted`` (the output with the largest logit), ``margin`` (of the best right answer
-            over the best wrong one; the facts have 1: the least of them, or with decay the
-            median), ``verdict``, ``tied`` (number of outputs within the tolerance of the largest),
+            number), ``chance`` (the share of the outputs that is right), ``predicted`` (the
+            output with the largest logit), ``margin`` (of the best right answer over the best
+            wrong one; the facts have 1: the least of them, or with decay the median),
+            ``verdict``, ``tied`` (number of outputs within the tolerance of the largest),
             ``expected`` (expected accuracy: the share of those that are right), ``role``,
-            ``pattern``,
-            ``out_of_distribution``. The verdict is ``follows``, ``tied`` or ``fails``; queries of
-            the role ``unstated`` have no right answer: they are ``asserted`` where the model
-            answers all the same, by ``margin`` over the next best output, else ``open``, and
-            nothing is ``expected`` of them.
-        let_go: Facts that the prediction does without: ``fact``, ``statement``, ``instead`` (what
-            the model answers), ``why`` (``answered otherwise by the program``, a sum over
-            tokens, as other facts are in the way; trained networks may store them; or ``left
-            out`` of a part).
+            ``pattern``, ``out_of_distribution``. The verdict is ``follows``, ``tied`` or
+            ``fails``; queries of the role ``unstated`` have no right answer: they are
+            ``asserted`` where the model answers all the same, by ``margin`` over the next best
+            output, else ``open``, and nothing is ``expected`` of them.
+        let_go: Facts that the prediction does without: ``fact``, ``statement``, ``instead``
+            (what the model answers), ``why`` (``answered otherwise by the program``, a sum
+            over tokens, as other facts are in the way; trained networks may store them; or
+            ``left out`` of a part).
         why: Why the program is not that of all facts with no decay; empty where it is.
         advice: Identities to add, where something fails and they can help.
         remedies: What else to add, against other kinds of failure, each verified.
@@ -86,7 +89,7 @@ class Prediction:
 
     @property
     def certified(self) -> bool:
-        """Whether all parts are."""
+        """Whether the solutions of all parts are certified."""
         return all(part.status == "certified" for part in self.parts)
 
     def __repr__(self) -> str:
@@ -106,14 +109,14 @@ class Prediction:
 
     @cached_property
     def probabilities(self) -> pl.DataFrame:
-        """How likely trained networks are to answer each query, a row each, in order.
+        """How likely trained networks are to answer each query, a row per query, in order.
 
-        ``query``, for each of :data:`~.calibration.fitted.MODELS` its ``… probability``, null where
-        none was fitted (queries that chain no facts), and ``outlook``: ``likely``, ``open`` or
-        ``unlikely`` for a GPT, else by the verdict of the program; ``uncalibrated`` where no family
-        of trained worlds is near; queries without a right answer are ``asserted`` or get ``no
-        answer``. Where queries have several right answers, no probability is below the chance of a
-        guess.
+        ``query``, for each of :data:`~.calibration.fitted.MODELS` its ``… probability``, null
+        where none was fitted (queries that chain no facts), and ``outlook``: ``likely``,
+        ``open`` or ``unlikely`` for a GPT, else by the verdict of the program;
+        ``uncalibrated`` where no family of trained worlds is near; queries without a right
+        answer are ``asserted`` or get ``no answer``. Where queries have several right answers,
+        no probability is below the chance of a guess.
 
         Example:
             >>> import inweights as iw
@@ -149,11 +152,20 @@ class Prediction:
         return calibration().nearest(self.world)
 
     def summary(self, by: Sequence[str] = ("role", "pattern")) -> pl.DataFrame:
-        """Counts, expected accuracy and margins of the queries by some of their columns."""
+        """Return counts, expected accuracy and margins of the queries, by group.
+
+        Args:
+            by: Columns of ``queries``.
+
+        Returns:
+            A row for each combination of their values: ``queries``, how many ``follow``, are
+            ``tied``, ``fail``, are ``asserted`` and ``open``, ``expected`` accuracy,
+            ``right_answers``, ``chance``, ``least_margin`` and ``median_margin``.
+        """
         return self.queries.group_by(list(by), maintain_order=True).agg(*_SUMMARY)
 
     def surprising(self) -> pl.DataFrame:
-        """Return the queries: assertions first, then failures, then the others."""
+        """Return the queries in another order: assertions, failures, ties, then the others."""
         place = {verdict: number for number, verdict in enumerate(SURPRISING)}
         order = pl.col("verdict").replace_strict(place, return_dtype=pl.Int64)
         return self.queries.sort(order, -pl.col("margin").abs(), maintain_order=True)
@@ -167,13 +179,22 @@ class Prediction:
         seconds: float | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Self:
-        """Return the prediction with columns ``lower``, ``upper`` and ``proved`` of its queries.
+        """Return the prediction with columns ``lower``, ``upper`` and ``proved``.
 
-        The interval holds the query's margin at every optimum; the arguments are those of
-        :func:`~inweights.theory.margin_bounds`. Queries that are not asked for have none.
+        The interval holds the query's margin at every optimum; see
+        :func:`~inweights.theory.margin_bounds`.
+
+        Args:
+            accuracy: Half the width of an interval that is narrow enough; ``None`` proves the
+                verdict only.
+            queries: Which queries; by default all. The others have null.
+            tie: Margins of at most this size are ties.
+            seconds: After so many the rest is left open; by default there is no limit.
+            progress: Called with the queries done and their number.
 
         Raises:
-            ConfigError: The forecast is that of the soft program.
+            ConfigError: The prediction is that of the soft program, or ``accuracy`` is not
+                above 0.
 
         Example:
             >>> import inweights as iw

@@ -1,7 +1,9 @@
-"""What else to add so that a question comes out otherwise; each verified by solving again.
+"""Find other facts to add so that a query comes out otherwise; each verified by solving again.
 
 - *Reversals*, with identities on both ends, where a reversal fails.
 - *Counter-examples*: where the model asserts what no fact states, the same is denied of some.
+
+:func:`remedies` tries both; :mod:`~.advice` is about identities alone.
 """
 
 from collections.abc import Iterator
@@ -29,9 +31,9 @@ class Remedy:
 
     Attributes:
         kind: ``reversals`` or ``counter-examples``.
-        against: What is flipped, in words.
+        against: What is changed, in words.
         statements: What to add.
-        flipped: Queries that come out otherwise, of those that are not told themselves.
+        flipped: Queries that come out otherwise, of those that are not stated themselves.
         of: How many those were.
         broken: Queries that follow now, and no longer would.
         status: Status of the solution that verified it.
@@ -49,9 +51,16 @@ class Remedy:
 def remedies(
     world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None, lost: int = 0
 ) -> tuple[Remedy, ...]:
-    """Find what flips the reversals that fail, and the surest of what is wrongly asserted.
+    """Find facts that change failing reversals, and the most frequent wrong assertion.
 
-    Statements with which more than ``lost`` facts are not stored are not proposed.
+    Args:
+        world: Facts and queries.
+        queries: Table of their prediction.
+        forecast: Solves a world: its solution, the table of its queries, and why it is not
+            program (2).
+        late: Time of :func:`time.perf_counter` after which nothing further is tried; ``None``
+            for no limit.
+        lost: Statements with which more than so many facts are not stored are not proposed.
     """
     return tuple(
         remedy
@@ -64,6 +73,7 @@ def remedies(
 def _tell_reversals(
     world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None, lost: int
 ) -> Iterator[Remedy]:
+    """Yield the best number of reversals to state, with identities on both ends."""
     failing = queries.filter((pl.col("role") == "reversal") & (pl.col("verdict") != "follows"))
     rows = failing["query"].to_list()
     if len(rows) < 2:
@@ -106,7 +116,7 @@ def _tell_reversals(
 def _counter_examples(
     world: World, queries: pl.DataFrame, forecast: Forecast, late: float | None, lost: int
 ) -> Iterator[Remedy]:
-    """Deny the most frequent assertion for some of those it is made of."""
+    """Yield the fewest denials with which the most frequent assertion is made no longer."""
     asserted = queries.filter(pl.col("verdict") == "asserted")
     if not asserted.height:
         return
@@ -145,7 +155,7 @@ def _counter_examples(
 
 
 def _with_unknown(world: World) -> tuple[World, int]:
-    """The world with one more token, and that token."""
+    """Return the world with one more token, and that token."""
     name = UNKNOWN
     while name in world.vocabulary.names:
         name += "?"

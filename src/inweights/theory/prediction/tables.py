@@ -1,4 +1,7 @@
-"""The tables of a prediction: answers to every query, and dropped facts."""
+"""Make the tables of a prediction: answers to every query, and dropped facts.
+
+:mod:`~.predict` joins them over the parts of a world.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,17 @@ _LET_GO = {"fact": pl.Int64, "statement": pl.String, "instead": pl.String, "why"
 
 
 def query_table(solution: Solved, tie: float) -> pl.DataFrame:
-    """Return one row per query: predicted answer, margin and verdict."""
+    """Return the predicted answer, margin and verdict of every query of a solution.
+
+    Args:
+        solution: Optimum of program (2), or of the soft program.
+        tie: Margins of at most this size are ties.
+
+    Returns:
+        A row per query, with the columns that
+        :class:`~inweights.theory.prediction.prediction.Prediction` describes, without
+        ``part``.
+    """
     world = solution.program.world
     queries, words = world.queries, world.vocabulary
     parts = solution.program.compare_in_parts(solution.templates, queries)
@@ -56,7 +69,7 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
 def _read(
     logits: Floats, columns: Ids, rivals: Bools, *, scale: float, tie: float
 ) -> tuple[Floats, ...]:
-    """Best output, margin, number of ties, expected accuracy, and lead over the next best."""
+    """Return best output, margin, number of ties, expected accuracy, and lead."""
     logits = logits / scale
     rows = np.arange(len(logits))
     own = logits[rows, columns]
@@ -77,7 +90,14 @@ def unstored(solution: Solved) -> int:
 def outvoted(solution: Solved, numbers: Int[Ids, " facts"]) -> pl.DataFrame:
     """Return the facts to whose prompt the solution gives a wrong answer.
 
-    ``numbers`` are theirs in the whole. A prompt that gets one of several right answers is no loss.
+    A prompt that gets one of several right answers is no loss.
+
+    Args:
+        solution: Optimum of program (2), or of the soft program.
+        numbers: Number of each of its facts in the whole world.
+
+    Returns:
+        A row per fact: ``fact``, ``statement``, ``instead`` (what is answered), ``why``.
     """
     program = solution.program
     stored = solution.stored if isinstance(solution, SoftSolution) else np.ones(0, dtype=bool)
@@ -99,7 +119,12 @@ def outvoted(solution: Solved, numbers: Int[Ids, " facts"]) -> pl.DataFrame:
 
 
 def left_out(world: World, out: Bool[Bools, " facts"]) -> pl.DataFrame:
-    """Return the facts that are in no part."""
+    """Return the facts that are in no part, in the form of :func:`outvoted`.
+
+    Args:
+        world: The whole world.
+        out: Whether each fact is in no part.
+    """
     rows = np.flatnonzero(out).tolist()
     return pl.DataFrame(
         {
@@ -113,7 +138,7 @@ def left_out(world: World, out: Bool[Bools, " facts"]) -> pl.DataFrame:
 
 
 def _patterns(world: World) -> list[str]:
-    """The form of every query: relations by name, other tokens by their group."""
+    """Return the form of every query: relations by name, other tokens by their group."""
     names, queries, groups = world.vocabulary.names, world.queries, world.vocabulary.groups
     starts = np.cumsum([0, *map(len, groups.values())])[:-1]
     of = list(groups)

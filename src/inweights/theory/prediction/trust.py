@@ -1,4 +1,8 @@
-"""Measured errors of predictions for similar facts."""
+"""Say in words how far a prediction can be trusted, by errors for similar facts.
+
+:func:`trust`, :func:`meaning` and :func:`propose_training` return the sentences that ``audit``
+and the command ``predict`` print below a prediction.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,4 @@
-"""Probabilities of predicted answers, fitted to trained models."""
+"""Give probabilities of predicted answers, by a fit to trained models.
+
+:mod:`~.features` computes what the fit reads, :mod:`~.fitted` has the fit.
+"""

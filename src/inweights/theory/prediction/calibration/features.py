@@ -1,4 +1,8 @@
-"""What a probability is computed from: properties of a query, and of the world that it is in."""
+"""Compute what a probability is read from: features of a query, and properties of its world.
+
+:func:`query_features` serves the probabilities of :mod:`~.fitted`, :func:`properties` its
+search for the nearest family of worlds.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -38,14 +42,15 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         ``query`` and the :data:`FEATURES`: ``margin``; ``identity``, the share of the query's
-        bridges that have one; ``identities``, that of all bridges of the world; ``common``, the
-        share of the facts of the last relation that have a right answer; ``reached``, the logarithm
-        of the number of facts that end in a bridge; ``rivals``, that of the number of answers of
-        the last relation; ``complexity``, that of the number of answers that the subject has by any
-        chain; ``steps``, the number of facts in a row. Then those of :data:`SEVERAL`: ``right``,
-        the logarithm of the number of right answers; ``density``, by how much they being several
-        reduces the logarithm of the number of wrong ones; and ``several``, which is 1. The
-        logarithm of the odds of a guess is ``right`` and ``density`` above that of a single answer.
+        bridges that have one; ``identities``, that of all bridges of the world; ``common``,
+        the share of the facts of the last relation that have a right answer; ``reached``, the
+        logarithm of the number of facts that end in a bridge; ``rivals``, that of the number
+        of answers of the last relation; ``complexity``, that of the number of answers that the
+        subject has by any chain; ``steps``, the number of facts in a row. Then those of
+        :data:`SEVERAL`: ``right``, the logarithm of the number of right answers; ``density``,
+        by how much they being several reduces the logarithm of the number of wrong ones; and
+        ``several``, which is 1. The logarithm of the odds of a guess is ``right`` and
+        ``density`` above that of a single answer.
     """
     rows = queries.filter(pl.col("role").is_in(CHAINED))
     asked, known = world.queries, stated_identities(world)
@@ -78,7 +83,7 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
 
 
 def _of_answers(world: World, rows: Ids) -> tuple[Floats, Floats]:
-    """The features ``right`` and ``density`` of some queries."""
+    """Return the features ``right`` and ``density`` of some queries."""
     counts, outputs = world.queries.right_counts[rows], len(world.outputs)
     wrong = np.maximum(outputs - counts, 0.5)  # where all are right, as if half of one was not
     density = np.where(counts > 1, np.log(max(outputs - 1, 0.5) / wrong), 0.0)
@@ -103,11 +108,12 @@ def columns(features: pl.DataFrame) -> tuple[Floats, tuple[str, ...]]:
 def properties(world: World) -> dict[str, float]:
     """Return the :data:`PROPERTIES` of a world, and those :data:`OF_ANSWERS`.
 
-    ``facts`` is the logarithm of their number, ``identities`` the share of the bridges that have
-    one, ``evenness`` the mean entropy of the answers of a relation over its maximum, ``shared`` the
-    share of the answers that several relations have, ``symmetric`` that of the facts that are
-    stated from both ends, ``several`` that of the prompts of facts with several answers, ``steps``
-    the mean length of a query, ``right`` and ``density`` the means of these features of queries.
+    ``facts`` is the logarithm of their number, ``identities`` the share of the bridges that
+    have one, ``evenness`` the mean entropy of the answers of a relation over its maximum,
+    ``shared`` the share of the answers that several relations have, ``symmetric`` that of the
+    facts that are stated from both ends, ``several`` that of the prompts of facts with several
+    answers, ``steps`` the mean length of a query, ``right`` and ``density`` the means of these
+    features of queries.
     """
     after, known = _after(world), stated_identities(world)
     answers = _answers(after)
@@ -135,17 +141,18 @@ def properties(world: World) -> dict[str, float]:
 
 
 def _mean(values: Sequence[float], empty: float = 0.0) -> float:
+    """Return the mean of some values, and ``empty`` of none."""
     return float(np.mean(values)) if values else empty
 
 
 def _evenness(answers: Counter[int]) -> float:
-    """Entropy of how often each is the answer, over that of as many which are equally frequent."""
+    """Return the entropy of the frequencies of answers over its maximum."""
     shares = np.array(list(answers.values())) / answers.total()
     return float(-(shares * np.log(shares)).sum() / np.log(len(shares))) if len(shares) > 1 else 1.0
 
 
 def _after(world: World) -> dict[int, list[tuple[int, int]]]:
-    """Relation and object of the facts of each subject, without identities."""
+    """Return relation and object of the facts of each subject, without identities."""
     after: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     facts = world.facts
     for fact in range(len(facts)):
@@ -156,7 +163,7 @@ def _after(world: World) -> dict[int, list[tuple[int, int]]]:
 
 
 def _answers(after: dict[int, list[tuple[int, int]]]) -> defaultdict[int, Counter[int]]:
-    """How often each thing is the answer, by relation."""
+    """Return how often each thing is the answer, by relation."""
     answers: defaultdict[int, Counter[int]] = defaultdict(Counter)
     for links in after.values():
         for relation, thing in links:
@@ -167,7 +174,7 @@ def _answers(after: dict[int, list[tuple[int, int]]]) -> defaultdict[int, Counte
 def _ends(
     after: dict[int, list[tuple[int, int]]], subject: int, relation: int, steps: int
 ) -> set[int]:
-    """What a subject has for a relation, by any chain of facts of at most so many."""
+    """Return what a subject has for a relation, by any chain of at most so many facts."""
     here, ends = {subject}, set[int]()
     for _ in range(steps):
         here &= after.keys()

@@ -1,6 +1,8 @@
-"""A small monotone model of how likely trained networks are to answer a query.
+"""Give the probability that trained networks answer a query, by a fit to them.
 
-``tests/house/calibration.py`` of the repository fits it.
+:func:`calibration` returns the fit, whose :meth:`~Calibration.probabilities` and
+:meth:`~Calibration.nearest` predictions print. ``tests/house/calibration.py`` of the
+repository makes it.
 """
 
 from collections.abc import Mapping
@@ -34,8 +36,8 @@ class Family(msgspec.Struct, frozen=True):
         properties: Mean of the properties of its worlds.
         radius: Distance from there of nine in ten of its own worlds.
         error: By model, the 90th percentile over its worlds (the next world's above) of the
-            distance between the mean probability and the share of right answers; fitted without
-            this family.
+            distance between the mean probability and the share of right answers; fitted
+            without this family.
         effects: By model, what was fitted without this family.
     """
 
@@ -51,8 +53,8 @@ class Nearest(msgspec.Struct, frozen=True):
     Attributes:
         name: Its name.
         distance: Distance from its centre, over that of nine in ten of its own worlds.
-        error: By model, the error of nine in ten of its worlds; where the family is farther away
-            than :data:`FAR`, the largest of all families.
+        error: By model, the error of nine in ten of its worlds; where the family is farther
+            away than :data:`FAR`, the largest of all families.
     """
 
     name: str
@@ -66,11 +68,11 @@ class Nearest(msgspec.Struct, frozen=True):
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    """What was fitted, and how well it did.
+    """A fit, and how well it did.
 
     Attributes:
         worlds: Number of worlds.
-        replicas: Of each model on each world, at most.
+        replicas: Number of replicas of each model on each world, at most.
         effects: By model, the effect of each feature on the log odds, and the ``constant``.
         spread: Standard deviation of each property over all worlds.
         families: The families by name.
@@ -83,11 +85,15 @@ class Calibration(msgspec.Struct, frozen=True):
     families: dict[str, Family]
 
     def probabilities(self, features: pl.DataFrame, without: str = "") -> pl.DataFrame:
-        """Return ``query`` and the probability of each model that it is answered rightly.
+        """Return the probability of each model that it answers a query rightly.
 
         Args:
             features: As :func:`~.features.query_features` returns them.
-            without: A family; then that fit is taken which has not seen it.
+            without: Name of a family; then the fit is taken that has not seen it. By default
+                the fit to all families.
+
+        Returns:
+            ``query``, and a column per model.
         """
         effects = self.families[without].effects if without else self.effects
         found = {model: pl.Series(said(features, own)) for model, own in effects.items()}
@@ -96,7 +102,8 @@ class Calibration(msgspec.Struct, frozen=True):
     def nearest(self, world: World) -> Nearest:
         """Return the family whose worlds are most like a given one.
 
-        Where no query has several right answers, only families of which that is true are meant.
+        Where no query has several right answers, only families of which that is true are
+        considered.
         """
         own = properties(world)
         families = {
@@ -117,10 +124,10 @@ class Calibration(msgspec.Struct, frozen=True):
 
 @lru_cache
 def calibration(name: str = "fitted") -> Calibration:
-    """Return what predictions print, or the ``pilot`` that was judged before.
+    """Return a fit: ``fitted``, which predictions print, or the earlier ``pilot``.
 
-    Both were fitted to worlds of the families of ``beyond/calibrated-predictions``: ``fitted`` to
-    those of its judged run, the ``pilot`` to four others of each.
+    Both were fitted to worlds of the families of ``beyond/calibrated-predictions``: ``fitted``
+    to those of its judged run, the ``pilot`` to four others of each.
     """
     text = resources.files(__package__).joinpath(f"{name}.json").read_bytes()
     return msgspec.json.decode(text, type=Calibration)
@@ -139,7 +146,12 @@ def outlook(probability: float | None) -> str:
 
 
 def said(features: pl.DataFrame, effects: Effects) -> Floats:
-    """The probability of each row."""
+    """Return the probability of each row of features.
+
+    Args:
+        features: As :func:`~.features.query_features` returns them.
+        effects: The effect of each feature on the log odds, and the ``constant``.
+    """
     matrix, names = columns(features)
     # A fit that was made before there were queries with several right answers knows nothing of
     # them, and they are 0 for all others.
@@ -147,17 +159,28 @@ def said(features: pl.DataFrame, effects: Effects) -> Floats:
 
 
 def above_chance(probabilities: pl.Series, chances: pl.Series) -> pl.Series:
-    """Return probabilities that are nowhere below the chance of a guess."""
+    """Return probabilities that are nowhere below the chance of a guess.
+
+    Args:
+        probabilities: One per query; null where there is none.
+        chances: Chance of a guess of each query; null where there is no right answer.
+    """
     both = pl.DataFrame({"probability": probabilities, "chance": chances.fill_null(0.0)})
     return both.select(pl.max_horizontal(pl.all())).to_series()
 
 
 def distance(one: Mapping[str, float], other: Effects, spread: Effects) -> float:
-    """Root mean square of the differences, in standard deviations over all worlds."""
+    """Return the root mean square of the differences, in standard deviations over all worlds.
+
+    Args:
+        one: Properties of a world, by name.
+        other: Properties of another, or of a family.
+        spread: Standard deviation of each property.
+    """
     gaps = [(one[name] - other.get(name, 0.0)) / spread[name] for name in spread]
     return float(np.sqrt(np.mean(np.square(gaps))))
 
 
 def sigmoid(logits: Floats) -> Floats:
-    """The probabilities of log odds."""
+    """Return the probabilities of log odds."""
     return np.asarray(0.5 * (1 + np.tanh(logits / 2)))
