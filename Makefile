@@ -6,8 +6,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 # A module is compiled when it is first imported, and most never are: half of the set-up's time.
 INSTALL := $(PIP) install --no-compile -c constraints.txt
-TORCH := $(shell grep '^torch==' constraints.txt)
-SET_UP := $(PYTHON) -m tests.house.environment $(if $(CUDA),--cuda) --folder $(VENV)
+ENVIRONMENT := $(PYTHON) -m tests.house.environment $(if $(CUDA),--cuda)
+SET_UP := $(ENVIRONMENT) --folder $(VENV)
 
 export PIP_NO_INPUT := 1
 # Where it is set, nothing that is compiled would be kept.
@@ -135,8 +135,8 @@ release: bench-quick ## build wheel and sdist, check them, and run the demo from
 	  $$place/tools/bin/python -m build --outdir dist . && \
 	  $$place/tools/bin/python -m twine check --strict dist/* && \
 	  for file in dist/*.whl dist/*.tar.gz; do \
-	    echo "== $$file" && $(PYTHON) -m venv --clear $$place/fresh && \
-	    $$place/fresh/bin/python -m pip install --quiet -c constraints.txt $(TORCH) && \
+	    echo "== $$file" && rm -rf $$place/fresh && \
+	    $(ENVIRONMENT) --folder $$place/fresh torch && \
 	    $$place/fresh/bin/python -m pip install --quiet -c constraints.txt $$file && \
 	    (cd $$place && INWEIGHTS_RUNS=$$place/runs fresh/bin/inweights demo --fresh) || exit 1; \
 	  done

@@ -26,6 +26,8 @@ STAGES = {
     "docs": ("demo", "docs"),
     "dev": ("demo", "docs", "dev", "optional"),
 }
+#: In place of a stage: torch alone, before something else is installed, such as a release.
+TORCH_ALONE = "torch"
 #: A line is printed at least this often, so that a long download does not look like a stop.
 SECONDS_BETWEEN_LINES = 10
 CUDA_REFUSED = """\
@@ -228,7 +230,7 @@ def set_up(environment: Environment, stage: str, cuda: bool = False) -> None:
 
     Args:
         environment: Made here, if it is not there.
-        stage: A name of :data:`STAGES`.
+        stage: A name of :data:`STAGES`, or :data:`TORCH_ALONE`.
         cuda: Take torch's build for NVIDIA GPUs, even where there is none.
     """
     pins = read_pins()
@@ -249,6 +251,8 @@ def set_up(environment: Environment, stage: str, cuda: bool = False) -> None:
     done("environment, installed by " + ("uv" if environment.uv else "pip"))
     build = environment.install_torch(first["torch"], cuda)
     done(f"torch, {build}")
+    if stage == TORCH_ALONE:
+        return
     for part in STAGES[stage]:
         if part == "optional":
             install_optional(environment, pins[part])
@@ -280,7 +284,7 @@ def install_optional(environment: Environment, pins: list[str]) -> None:
 def main() -> int:
     """Set up a stage; 1 where that fails."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("stage", choices=STAGES)
+    parser.add_argument("stage", choices=(*STAGES, TORCH_ALONE))
     parser.add_argument("--folder", type=Path, default=Path(".venv"))
     parser.add_argument("--cuda", action="store_true", help="take torch's build for NVIDIA GPUs")
     given = parser.parse_args()

@@ -179,6 +179,19 @@ def test_without_a_gpu_no_cuda_build_is_installed(tmp_path: Path) -> None:
     assert made.installs == [["uv", "--no-deps", "--torch-backend", "cpu", "torch==2.13.0"]]
 
 
+@pytest.mark.usefixtures("linux")
+def test_torch_alone_is_the_build_for_cpus_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Recorded(tmp_path, CUDA)
+    made.uv = "uv"
+    monkeypatch.setattr(made, "make", lambda: None)
+    monkeypatch.setattr(made, "find_uv", lambda pin: None)
+    environment.set_up(made, environment.TORCH_ALONE)
+    [words] = made.installs
+    assert words[:4] == ["uv", "--no-deps", "--torch-backend", "cpu"]
+
+
 def test_the_cuda_build_is_installed_where_it_is_of_use_or_wanted(
     linux: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
