@@ -167,6 +167,12 @@ def test_a_model_says_facts_again(said: str, kept: bool) -> None:
         augment(PEOPLE, strategies=["derive"], rewrite=rewrite)
 
 
+@pytest.mark.parametrize("returned", [0, len(PEOPLE) - 1, len(PEOPLE) + 1])
+def test_texts_that_are_fewer_or_more_than_the_facts_are_refused(returned: int) -> None:
+    with pytest.raises(DataError, match=f"returned {returned} texts for {len(PEOPLE)}"):
+        augment(PEOPLE, strategies=["paraphrases"], rewrite=lambda _: [""] * returned)
+
+
 def test_budget_counts_and_control() -> None:
     def letters(texts: Sequence[str]) -> list[int]:
         return [len(text) for text in texts]

@@ -93,6 +93,17 @@ def test_an_undecided_claim_says_how_many_seeds_would_settle_it() -> None:
     assert result(ACCURACY.at(model="a") >= 0.5).needed is None
 
 
+def test_a_reliable_claim_is_not_proposed_fewer_seeds_than_a_verdict_takes() -> None:
+    """Seeds that all meet the target vary in nothing; so many are needed all the same."""
+    judged = ACCURACY.at(model="a") >= 0.05
+    found = result(judged, rule="reliable")
+    assert found.verdict == "undecided"
+    needed = found.needed or 0
+    for seeds, verdict in ((needed // 2, "undecided"), (needed, "reproduced")):
+        met = pl.DataFrame({"model": "a", "seed": range(seeds), "accuracy": 0.9})
+        assert result(judged, met, rule="reliable").verdict == verdict, seeds
+
+
 def test_ten_thousand_seeds_are_not_proposed() -> None:
     """Where the mean lies so far from the edge that exactly so many seeds would decide."""
     values = TABLE["accuracy"][:8].to_numpy()

@@ -119,6 +119,13 @@ def test_prompts_are_continued_as_they_would_be_alone(learnt) -> None:
     alone = [generate(learnt, [prompt], tokens=6, stop="")[0] for prompt in prompts]
     assert generate(learnt, prompts, tokens=6, stop="") == alone
     assert len(set(alone)) > 1
+    # Of more than are continued together, each gets its own text, and each is told of once.
+    told: list[tuple[int, int]] = []
+    many = generate(
+        learnt, prompts * 8, tokens=6, stop="", progress=lambda *seen: told.append(seen)
+    )
+    assert many == alone * 8
+    assert told == [(32, 40), (40, 40)]
 
 
 def test_names_with_full_stops_are_not_cut() -> None:

@@ -8,6 +8,7 @@ import sys
 from importlib.util import find_spec
 
 import numpy as np
+import polars as pl
 import pytest
 import torch
 from scipy.spatial import procrustes as scipy_procrustes
@@ -99,6 +100,15 @@ def test_replicas_are_turned_onto_the_first() -> None:
     np.testing.assert_allclose(second, first, atol=1e-5)
     np.testing.assert_allclose(third, first, atol=1e-5)
     assert table["node"].to_list()[:15] == list(RING.vocabulary.names)
+
+
+def test_each_replica_lies_around_the_middle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a method puts its points elsewhere, as UMAP does."""
+    away = sys.modules[arrangement.__module__]
+    monkeypatch.setattr(away, "arrange", lambda own, **_: own[:, :2] + 5.0)
+    table = arrangement(model_of(circle(), circle()), RING, dimensions=2)
+    middle = table.group_by("replica").agg(pl.col("x", "y").mean()).select("x", "y")
+    np.testing.assert_allclose(middle, 0, atol=1e-6)
 
 
 def test_pca_keeps_the_largest_directions_and_its_signs() -> None:

@@ -26,6 +26,7 @@ from inweights.probes.film import snapshot
 from inweights.probes.geometry import cosines as cosine_module
 from inweights.probes.geometry import hops as hop_module
 from inweights.probes.geometry.hops import Pairs, cosine_ranks, midranks, tie_groups
+from inweights.seeds import EVALUATION, Streams
 from inweights.support.limits import at_most
 from inweights.theory.geometric_memory.bands import BANDS, Bands
 from inweights.theory.geometric_memory.layout import scene
@@ -164,6 +165,16 @@ def test_counted_cosines_are_sorted_ones_but_for_a_millionth(monkeypatch) -> Non
         assert counted[name].item() == pytest.approx(exact[name].item(), abs=1e-6)
 
 
+def test_cosines_are_counted_in_steps_from_the_smallest_to_the_largest(monkeypatch) -> None:
+    """Numbers on a line have cosines of -1 and 1 alone: the first step and the last."""
+    monkeypatch.setattr(hop_module, "_SORTED", 0)
+    groups: list[np.ndarray] = []
+    monkeypatch.setattr(Pairs, "counted", lambda _, found: groups.append(found) or 0.0)
+    asked = hop_module.asked_pairs(*edge_ends(GRID))
+    hop_module._chances([asked], 1, (asked.nodes, 1), 0, centred=False)
+    assert np.unique(groups[0]).tolist() == [0, hop_module._STEPS - 2]
+
+
 def test_pairs_are_drawn_by_their_seed_and_within_bounds(monkeypatch) -> None:
     monkeypatch.setattr(hop_module, "EXACT", 100)
     monkeypatch.setattr(hop_module, "PAIRS", 5000)
@@ -222,3 +233,9 @@ def test_a_large_graph_is_drawn_as_some_of_its_nodes() -> None:
     assert len(picture["cosines"]) == 250 * 249 // 2
     exact = hop_correlation(smooth(0.3), GRID, draws=2)["spearman"].item()
     assert picture["spearman"] == pytest.approx(exact, abs=1e-6)
+    # Energies are those of sixteen random sums of columns, and near those of all columns.
+    vectors = np.array(taken["vectors"][0], dtype=np.float64).reshape(576, -1)
+    sums = Streams(0).numpy(EVALUATION, "sketch").normal(size=(vectors.shape[1], 16))
+    bands = Bands.of(*edge_ends(GRID))
+    np.testing.assert_allclose(picture["energies"], bands.energy(vectors @ sums)[0], atol=1e-6)
+    np.testing.assert_allclose(picture["energies"], bands.energy(vectors)[0], atol=0.1)

@@ -155,8 +155,8 @@ def augment(
             where ``most`` limits them, such as those of
             :func:`inweights.audit.failing_chains`.
         rewrite: Rewords texts for the strategy ``paraphrases``, such as
-            :func:`inweights.lm.paraphraser`; what does not state the fact any more is left
-            out.
+            :func:`inweights.lm.paraphraser`: one text for each that it is given, in their
+            order. What does not state the fact any more is left out.
         watch: Called with parts done, number of parts, and the name of the next part.
 
     Returns:
@@ -164,8 +164,9 @@ def augment(
 
     Raises:
         ConfigError: An option is not valid.
-        DataError: The file to replay cannot be read, or a training text answers a held-out
-            question without being marked.
+        DataError: The file to replay cannot be read, a training text answers a held-out
+            question without being marked, or ``rewrite`` returns fewer or more texts than it
+            was given.
 
     Example:
         >>> from inweights.worlds import read_knowledge

@@ -9,10 +9,10 @@ predictions.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from statistics import mode
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -244,7 +244,7 @@ def _guessing(table: pl.DataFrame, role: str, rows: Ids) -> tuple[float | None, 
 def _shares(world: World, model: str, answers: Ids) -> tuple[pl.DataFrame, NDArray[np.bool_]]:
     """How many replicas answer rightly, or alike; and which, ``[R, Q]``."""
     queries, replicas = world.queries, len(answers)
-    most = [Counter(column).most_common(1)[0][0] for column in answers.T.tolist()]
+    most = [mode(column) for column in answers.T.tolist()]
     unstated = np.array([queries.role_names[r] == "unstated" for r in queries.roles], dtype=bool)
     alike = answers == np.array(most, dtype=np.int64)
     came = np.where(unstated, alike, _right(queries, answers))

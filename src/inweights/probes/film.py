@@ -31,8 +31,8 @@ from inweights.worlds.world import Ids, World, Worlds
 _ROWS = 2048
 #: Frames of a large graph: so many in all, times its nodes, and at least a few.
 _FRAME_NODES, _FEWEST = 40_000, 4
-#: Columns of which the energy is taken in a large graph, and the most that embeddings have.
-_SKETCH, _WIDEST = 16, 2**16
+#: Random sums of columns of which the energy is taken in a large graph.
+_SKETCH = 16
 
 
 @holds(asked=48, logits=4)
@@ -236,8 +236,6 @@ def _large_pictures(
     """Return what makes a frame of vectors: positions of the drawn nodes, numbers of all."""
     detail, bands, pairs = Detail.of(count, u, v), Bands.of(count, u, v), asked_pairs(count, u, v)
     shown = detail.nodes
-    # Energies of a few random sums of columns are those of all columns, but for chance.
-    sketch = Streams(0).numpy(EVALUATION, "sketch").normal(size=(_WIDEST, _SKETCH))
 
     def picture(frame: dict[str, Any]) -> tuple[Floats, dict[str, Any]]:
         given = frame.get("vectors")
@@ -252,7 +250,9 @@ def _large_pictures(
         values, turn = np.linalg.eigh(centred.T @ centred)
         place, total = _in_space(centred @ turn[:, ::-1][:, :3]), values.sum()
         cosines = cosine_matrix(vectors[shown])[np.tril_indices(len(shown), -1)]
-        energies = np.nan_to_num(bands.energy(vectors @ sketch[: vectors.shape[1]])[0])
+        # Energies of a few random sums of columns are those of all columns, but for chance.
+        sketch = Streams(0).numpy(EVALUATION, "sketch").normal(size=(vectors.shape[1], _SKETCH))
+        energies = np.nan_to_num(bands.energy(vectors @ sketch)[0])
         return place[shown], {
             "spearman": float(pairs.correlation(cosine_ranks(pairs.cosines(vectors)))),
             "shown": float(values[::-1][:3].sum() / total) if total > 0 else 0.0,

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from inweights.audit.strategies.mentions import Mentions
 from inweights.audit.strategies.telling import Row, Telling
+from inweights.errors import DataError
 from inweights.worlds.knowledge.wording import REVERSE, ended
 
 _WORD = re.compile(r"\w+(?:n't)?")
@@ -36,7 +37,13 @@ def paraphrases(telling: Telling) -> Iterator[Row]:
     if telling.rewrite:
         named = Mentions(telling.facts.entities)
         plainly = ["".join(telling.statement(i)) for i in range(len(telling.facts))]
-        for i, (text, said) in enumerate(zip(plainly, telling.rewrite(plainly), strict=True)):
+        again = telling.rewrite(plainly)
+        if len(again) != len(plainly):
+            raise DataError(
+                f"'rewrite' returned {len(again)} texts for {len(plainly)}; return one for each, "
+                "in their order, and an empty one where there is none"
+            )
+        for i, (text, said) in enumerate(zip(plainly, again, strict=True)):
             if _survived(telling, i, text, said, named(said)):
                 o = telling.facts.names(i)[2]
                 at = said.rindex(o.removesuffix("."))

@@ -253,7 +253,7 @@ def _needed(claim: Claim, values: Sequence[float], alpha: float, rounding: Round
         gap, spread = min(abs(fmean(values) - edge) for edge in edges), stdev(values)
     elif claim.judged == "reliable":
         gap, spread = abs(inside - RELIABLE), math.sqrt(inside * (1 - inside))
-        fewest = max(fewest, first_seeds(claim, 1, alpha))
+        fewest = max(fewest, first_seeds(claim, MIN_SEEDS, alpha))
     else:
         below = sum(target.falls_short(value, rounding) for value in values) / count
         gap, spread = max(inside, below, 1 - inside - below) - 0.5, 0.5
