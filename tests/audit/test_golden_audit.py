@@ -17,7 +17,7 @@ import pytest
 from benchmarks.cleaning import planted
 
 from inweights.audit import audit, augment, findings, headline, mend, outlook
-from inweights.audit.near import near_spellings
+from inweights.audit.correction.near import near_spellings
 from inweights.audit.strategies import STRATEGIES
 from inweights.worlds import Knowledge, read_knowledge
 

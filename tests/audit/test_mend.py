@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inweights.audit import audit, mend, write_mended
-from inweights.audit.near import _edits, _words, near_spellings
+from inweights.audit.correction.edits import count_edits, differ_in_words
+from inweights.audit.correction.near import near_spellings
 from inweights.cli import main
 from inweights.worlds import read_knowledge
 
@@ -166,7 +167,7 @@ def edits(one: str, other: str) -> int:
 @given(st.text("abc", max_size=5), st.text("abc", max_size=5))
 @settings(deadline=None)
 def test_edits_are_counted_as_they_are_defined(one: str, other: str) -> None:
-    assert _edits(one, other) == edits(one, other)
+    assert count_edits(one, other) == edits(one, other)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +183,7 @@ def test_edits_are_counted_as_they_are_defined(one: str, other: str) -> None:
     ],
 )
 def test_what_counts_is_no_spelling(one: str, other: str, *, differ: bool) -> None:
-    assert _words({0: one, 1: other}, 0, 1) is differ
+    assert differ_in_words(one, other) is differ
 
 
 def test_a_placeholder_is_set_apart_wherever_it_stands(tmp_path: Path) -> None:

@@ -148,9 +148,18 @@ def audit(
         except InweightsError as error:
             why = str(error)
     return Audit(
-        knowledge=knowledge, relations=relations, compositions=compositions, listed=listed,
-        bridges=bridges, transfers=transfers, leaks=leaks, name_overlap=overlap,
-        samples=worded(knowledge, words), contradicted=contradicted_chains(knowledge, words),
-        entity_positions=counts.entity_positions(knowledge), forecast=prediction,
-        why_no_forecast=why, seconds=time.perf_counter() - began,
-    )  # fmt: skip
+        knowledge=knowledge,
+        relations=relations,
+        compositions=compositions,
+        listed=listed,
+        bridges=bridges,
+        transfers=transfers,
+        leaks=leaks,
+        name_overlap=overlap,
+        samples=worded(knowledge, words),
+        contradicted=contradicted_chains(knowledge, words),
+        entity_positions=counts.entity_positions(knowledge),
+        forecast=prediction,
+        why_no_forecast=why,
+        seconds=time.perf_counter() - began,
+    )

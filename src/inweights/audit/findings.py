@@ -13,8 +13,8 @@ import msgspec
 import polars as pl
 
 from inweights.audit.audit import Audit
+from inweights.audit.correction.near import near_spellings
 from inweights.audit.homonyms import describe
-from inweights.audit.near import near_spellings
 from inweights.support.progress import plural
 from inweights.theory.prediction.tables import OUTVOTED
 from inweights.theory.prediction.trust import propose_training, trust

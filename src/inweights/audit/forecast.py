@@ -143,9 +143,14 @@ def predict_source(
         left = max(solving.seconds / 4, solving.seconds - (time.perf_counter() - began))
     late = time.perf_counter() + left
     made = make(
-        answers=solving.answers, decay=solving.decay, gap=solving.gap, tie=solving.tie,
-        advise=solving.advise, seconds=left / 2 if solving.intervals else left, progress=progress,
-    )  # fmt: skip
+        answers=solving.answers,
+        decay=solving.decay,
+        gap=solving.gap,
+        tie=solving.tie,
+        advise=solving.advise,
+        seconds=left / 2 if solving.intervals else left,
+        progress=progress,
+    )
     if not solving.intervals:
         return made
     left = max(left / 4, late - time.perf_counter())

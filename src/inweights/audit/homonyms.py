@@ -20,9 +20,25 @@ from inweights.worlds.world import Ids
 _FUNCTIONAL = 0.9
 #: Words of relations between things and places, where a place lies in what its place lies in.
 _PLACES = {
-    "city", "town", "village", "municipality", "county", "district", "province", "region", "state",
-    "country", "continent", "island", "area", "territory", "located", "lies", "location", "place",
-}  # fmt: skip
+    "city",
+    "town",
+    "village",
+    "municipality",
+    "county",
+    "district",
+    "province",
+    "region",
+    "state",
+    "country",
+    "continent",
+    "island",
+    "area",
+    "territory",
+    "located",
+    "lies",
+    "location",
+    "place",
+}
 
 
 class Contradicted(NamedTuple):

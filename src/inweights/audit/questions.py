@@ -28,12 +28,21 @@ _WORDED = 1000
 #: Share of the facts whose value nobody else has, above which a relation is one-to-one, by kind.
 SINGLE = {"person": 0.5, "other": 0.9}
 _SCHEMA: dict[str, Any] = {
-    "role": pl.String, "prompt": pl.String, "answer": pl.String,
-    "candidates": pl.List(pl.String), "label": pl.Int64, "accepted": pl.List(pl.String),
+    "role": pl.String,
+    "prompt": pl.String,
+    "answer": pl.String,
+    "candidates": pl.List(pl.String),
+    "label": pl.Int64,
+    "accepted": pl.List(pl.String),
     "also_right": pl.List(pl.String),
-    "stated": pl.Boolean, "facts": pl.List(pl.Int64), "subject": pl.String, "first": pl.String,
-    "bridge": pl.String, "second": pl.String, "question": pl.String,
-}  # fmt: skip
+    "stated": pl.Boolean,
+    "facts": pl.List(pl.Int64),
+    "subject": pl.String,
+    "first": pl.String,
+    "bridge": pl.String,
+    "second": pl.String,
+    "question": pl.String,
+}
 
 
 class _Asked(NamedTuple):
@@ -178,10 +187,19 @@ def _compositions(
         right = {names[c] for bridge in told[s, r] for c in told.get((bridge, second), ())}
         prompt = words.chain(relations[r], relations[second], names[s])
         yield _Asked(
-            [i, j], "composition", prompt, names[o], objects[second], right,
-            names[s], relations[r], names[b], relations[second],
-            words.ask([relations[r], relations[second]], names[s]), stated=(s, o) in stated,
-        )  # fmt: skip
+            [i, j],
+            "composition",
+            prompt,
+            names[o],
+            objects[second],
+            right,
+            names[s],
+            relations[r],
+            names[b],
+            relations[second],
+            words.ask([relations[r], relations[second]], names[s]),
+            stated=(s, o) in stated,
+        )
 
 
 def chains_of(facts: Knowledge, most: int) -> Ids:
@@ -236,10 +254,18 @@ def _analogies(
                 asked.add((b, attribute))
                 prompt = words.state(relations[attribute], names[b], names[o], 0)[0]
                 yield _Asked(
-                    [k_own, i, j], "analogy", prompt, names[o], objects[attribute], set(),
-                    names[b], relations[shared], names[a], relations[attribute],
+                    [k_own, i, j],
+                    "analogy",
+                    prompt,
+                    names[o],
+                    objects[attribute],
+                    set(),
+                    names[b],
+                    relations[shared],
+                    names[a],
+                    relations[attribute],
                     words.ask([relations[attribute]], names[b]),
-                )  # fmt: skip
+                )
 
 
 def of_one_each(facts: Knowledge, words: Wording) -> set[int]:

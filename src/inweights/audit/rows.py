@@ -27,9 +27,13 @@ Counter = Callable[[Sequence[str]], list[int]]
 _ROW = 500.0
 
 _SCHEMA: dict[str, Any] = {
-    "fact": pl.Int64, "line": pl.Int64, "role": pl.String, "stage": pl.Int64,
-    "prompt": pl.String, "completion": pl.String,
-}  # fmt: skip
+    "fact": pl.Int64,
+    "line": pl.Int64,
+    "role": pl.String,
+    "stage": pl.Int64,
+    "prompt": pl.String,
+    "completion": pl.String,
+}
 
 
 def stages_of(facts: Knowledge) -> Any:
@@ -143,9 +147,10 @@ def fill(facts: list[Row], added: list[Row], goal: int, count: Counter, seed: in
             left -= int(lengths[i])
     once = np.array(kept)
     check_memory(
-        f"a training set of {goal:,} tokens", _ROW * left / max(1.0, float(lengths[once].mean())),
+        f"a training set of {goal:,} tokens",
+        _ROW * left / max(1.0, float(lengths[once].mean())),
         hint="use a smaller budget",
-    )  # fmt: skip
+    )
     while (lengths[once] <= left).any():
         for i in rng.permutation(once[lengths[once] <= left]).tolist():
             if lengths[i] <= left:

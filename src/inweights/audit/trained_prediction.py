@@ -140,17 +140,32 @@ def predict_by_training(
         table, hits = _shares(world, name, _answers(model, world, "queries"))
         tables.append(table)
         kinds += [
-            (name, role, len(rows := world.queries.with_role(role)),
-             *interval(hits[:, rows].mean(1), bounds=(0.0, 1.0)), *_guessing(table, role, rows))
+            (
+                name,
+                role,
+                len(rows := world.queries.with_role(role)),
+                *interval(hits[:, rows].mean(1), bounds=(0.0, 1.0)),
+                *_guessing(table, role, rows),
+            )
             for role in world.queries.role_names
-        ]  # fmt: skip
-    schema = {"model": pl.String, "role": pl.String, "queries": pl.Int64, "share": pl.Float64,
-              "lower": pl.Float64, "upper": pl.Float64, "right_answers": pl.Float64,
-              "chance": pl.Float64}  # fmt: skip
+        ]
+    schema = {
+        "model": pl.String,
+        "role": pl.String,
+        "queries": pl.Int64,
+        "share": pl.Float64,
+        "lower": pl.Float64,
+        "upper": pl.Float64,
+        "right_answers": pl.Float64,
+        "chance": pl.Float64,
+    }
     return TrainedForecast(
-        pl.concat(tables), pl.DataFrame(kinds, schema, orient="row"), memorised, replicas,
+        pl.concat(tables),
+        pl.DataFrame(kinds, schema, orient="row"),
+        memorised,
+        replicas,
         time.perf_counter() - began,
-    )  # fmt: skip
+    )
 
 
 def trained_queries(

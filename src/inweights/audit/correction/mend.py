@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from inweights.audit.near import missing_rows, near_spellings
-from inweights.audit.repairs import repaired_facts
+from inweights.audit.correction.near import missing_rows, near_spellings
+from inweights.audit.correction.repairs import Change, repaired_facts
+from inweights.worlds.arrays import Bools
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.names import alias_groups, is_nothing
 from inweights.worlds.knowledge.remarks import contradictions
@@ -23,9 +24,12 @@ from inweights.worlds.readers.new_folder import new_folder
 from inweights.worlds.world import Ids
 
 _CHANGES: dict[str, Any] = {
-    "line": pl.Int64, "change": pl.String, "before": pl.String, "after": pl.String,
+    "line": pl.Int64,
+    "change": pl.String,
+    "before": pl.String,
+    "after": pl.String,
     "why": pl.String,
-}  # fmt: skip
+}
 _SPELT = "differ in case, accents, spaces or punctuation only"
 
 
@@ -56,11 +60,12 @@ class Mended:
 
         ``split`` is counted only if a cell was split.
         """
-        split = self.changes.filter(change="split").height
-        kinds = ("renamed", *(["split"] if split else []), "left out", "set apart", "to decide")
-        return {"facts": self.facts.height, "missing": self.missing.height} | {
-            kind: self.changes.filter(change=kind).height for kind in kinds
-        }
+        counts = {"facts": self.facts.height, "missing": self.missing.height}
+        for kind in ("renamed", "split", "left out", "set apart", "to decide"):
+            count = self.changes.filter(change=kind).height
+            if count or kind != "split":
+                counts[kind] = count
+        return counts
 
 
 def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
@@ -69,7 +74,7 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
     Broken names have a character reference (``&amp;``), markup or quotes around them; cells
     with several values are split where each part is a name elsewhere; dates become
     ``YYYY-MM-DD`` where others of the relation are written so and the day is certain
-    (:mod:`inweights.audit.repairs`).
+    (:mod:`inweights.audit.correction.repairs`).
 
     Of several spellings the one that most facts use is kept. Set apart are facts about a name
     that stands for nothing (``n/a``), and all values of a subject that has several dates or
@@ -78,7 +83,7 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
     Args:
         knowledge: The facts.
         near: Whether to rename near spellings, too
-            (:func:`~inweights.audit.near.near_spellings`), where the facts speak for it.
+            (:func:`~inweights.audit.correction.near.near_spellings`), where the facts speak for it.
 
     Returns:
         The remaining facts, those set apart, all changes, and missing facts.
@@ -92,41 +97,90 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
         ['São Paulo', 'São Paulo', 'São Paulo']
     """
     facts, changes = repaired_facts(knowledge)
-    changes += [
-        (remark.lines[1], "left out", remark.text.split(": ", 1)[1], "",
-         f"repeats line {remark.lines[0]}")
-        for remark in facts.remarks if remark.kind == "duplicate"
-    ]  # fmt: skip
+    changes += _stated_again(facts)
+    triples = _join_spellings(facts, changes)
+    triples = _rename_near(facts, triples, near, changes)
+    first = _first_statements(triples)
+    # The first that says it is kept, whichever line number the others have.
+    kept = first == np.arange(len(triples))
+    changes += _repeated(facts, first, kept)
+    reasons = _reasons_apart(facts, triples, kept)
+    left = kept.copy()
+    left[sorted(reasons)] = False
+    changes += _undecided(facts, triples, np.flatnonzero(left))
+    table = _as_table(facts, triples)
+    texts = [reasons[row] for row in sorted(reasons)]
+    apart = table[sorted(reasons)].with_columns(why=pl.Series(texts))
+    for line, s, r, o, _, text in apart.iter_rows():
+        changes.append((line, "set apart", f"{s}, {r}, {o}", "", text))
+    changes.sort(key=lambda change: change[0])
+    return Mended(
+        facts=table.filter(pl.Series(left)),
+        apart=apart,
+        changes=pl.DataFrame(changes, schema=_CHANGES, orient="row"),
+        missing=_missing(facts, triples[left], facts.lines[left]),
+    )
+
+
+def _stated_again(facts: Knowledge) -> Iterator[Change]:
+    """Yield the repetitions that the reader of the file has removed."""
+    for remark in facts.remarks:
+        if remark.kind == "duplicate":
+            _, statement = remark.text.split(": ", 1)
+            earlier, line = remark.lines[:2]
+            yield line, "left out", statement, "", f"repeats line {earlier}"
+
+
+def _join_spellings(facts: Knowledge, changes: list[Change]) -> Ids:
+    """Return the facts with one spelling for names that differ in writing only."""
     triples = facts.triples.copy()
     for columns, names in (((0, 2), facts.entities), ((1,), facts.relations)):
         new, renamed = _joined(names, facts.triples[:, columns], facts.lines)
         triples[:, columns] = new[triples[:, columns]]
         changes += [(line, "renamed", old, name, f"they {_SPELT}") for line, old, name in renamed]
-    triples = _renamed(facts, triples, near, changes)
+    return triples
+
+
+def _first_statements(triples: Ids) -> Ids:
+    """Return for each fact the index of the first fact that says the same, ``[M]``."""
     _, first, place = np.unique(triples, axis=0, return_index=True, return_inverse=True)
-    # The first that says it is kept, whichever line number the others have.
-    kept = first[place.reshape(-1)] == np.arange(len(triples))
+    return np.asarray(first[place.reshape(-1)])
+
+
+def _repeated(facts: Knowledge, first: Ids, kept: Bools) -> Iterator[Change]:
+    """Yield the facts that another one says, now that names are corrected."""
     for i in np.flatnonzero(~kept).tolist():
-        earlier = int(facts.lines[first[place.reshape(-1)[i]]])
-        text = f"repeats line {earlier}, with the corrected names"
-        changes.append((int(facts.lines[i]), "left out", ", ".join(facts.names(i)), "", text))
-    why = {
+        why = f"repeats line {int(facts.lines[first[i]])}, with the corrected names"
+        yield int(facts.lines[i]), "left out", ", ".join(facts.names(i)), "", why
+
+
+def _reasons_apart(facts: Knowledge, triples: Ids, kept: Bools) -> dict[int, str]:
+    """Return why facts are set apart, by their index."""
+    reasons = {
         i: "a placeholder instead of a name"
         for i in np.flatnonzero(kept).tolist()
         if any(is_nothing(facts.entities[triples[i, k]]) for k in (0, 2))
     }
     before = -1
-    while before < len(why):  # without one contradiction another may stand out
-        before = len(why)
-        rows = np.setdiff1d(np.flatnonzero(kept), list(why))
+    while before < len(reasons):  # without one contradiction another may stand out
+        before = len(reasons)
+        rows = np.setdiff1d(np.flatnonzero(kept), list(reasons))
         for found in contradictions(facts.entities, triples[rows]):
             if found.sure:
-                values = ", ".join(facts.entities[o] for o in triples[rows[found.rows], 2].tolist())
-                text = f"{len(found.rows)} values ({values}) where nearly all others have one"
-                why |= dict.fromkeys(rows[found.rows].tolist(), text)
-    rows = np.setdiff1d(np.flatnonzero(kept), list(why))
-    changes += _undecided(facts, triples, rows)
-    table = pl.DataFrame(
+                several = _values(facts, triples[rows[found.rows]])
+                text = f"{several} where nearly all others have one"
+                reasons |= dict.fromkeys(rows[found.rows].tolist(), text)
+    return reasons
+
+
+def _values(facts: Knowledge, triples: Ids) -> str:
+    """Return the number of some facts, and their objects."""
+    names = ", ".join(facts.entities[o] for o in triples[:, 2].tolist())
+    return f"{len(triples)} values ({names})"
+
+
+def _as_table(facts: Knowledge, triples: Ids) -> pl.DataFrame:
+    return pl.DataFrame(
         {
             "line": facts.lines,
             "subject": [facts.entities[i] for i in triples[:, 0].tolist()],
@@ -135,23 +189,10 @@ def mend(knowledge: Knowledge, *, near: bool = False) -> Mended:
             "stage": facts.stages,
         }
     )
-    apart = table[sorted(why)].with_columns(why=pl.Series([why[i] for i in sorted(why)]))
-    for line, s, r, o, _, text in apart.iter_rows():
-        changes.append((line, "set apart", f"{s}, {r}, {o}", "", text))
-    left = kept.copy()
-    left[sorted(why)] = False
-    changes.sort(key=lambda change: change[0])
-    return Mended(
-        table.filter(pl.Series(left)), apart,
-        pl.DataFrame(changes, schema=_CHANGES, orient="row"),
-        _missing(facts, triples[left], facts.lines[left]),
-    )  # fmt: skip
 
 
-def _renamed(
-    facts: Knowledge, triples: Ids, near: bool, changes: list[tuple[int, str, str, str, str]]
-) -> Ids:
-    """The facts with near spellings renamed, or each as a change to decide."""
+def _rename_near(facts: Knowledge, triples: Ids, near: bool, changes: list[Change]) -> Ids:
+    """Return the facts with near spellings renamed; those that are not are changes to decide."""
     new = np.arange(len(facts.entities))
     for found in near_spellings(facts.entities, triples):
         name, other = facts.entities[found.name], facts.entities[found.other]
@@ -165,26 +206,24 @@ def _renamed(
     return renamed
 
 
-def _undecided(
-    facts: Knowledge, triples: Ids, rows: Ids
-) -> Iterator[tuple[int, str, str, str, str]]:
-    """Second values that stay, as too few others have one to be sure."""
+def _undecided(facts: Knowledge, triples: Ids, rows: Ids) -> Iterator[Change]:
+    """Yield second values that stay, as too few subjects have one value to be sure."""
     for found in contradictions(facts.entities, triples[rows]):
-        values = ", ".join(facts.entities[o] for o in triples[rows[found.rows], 2].tolist())
+        several = _values(facts, triples[rows[found.rows]])
         said = f"{facts.entities[found.subject]}, {facts.relations[found.relation]}"
-        why = f"{len(found.rows)} values ({values}) where most others have one"
         for i in rows[found.rows].tolist():
             before = f"{said}, {facts.entities[triples[i, 2]]}"
+            why = f"{several} where most others have one"
             yield int(facts.lines[i]), "to decide", before, "", why
 
 
 def _missing(facts: Knowledge, triples: Ids, lines: Ids) -> pl.DataFrame:
-    """Facts that a symmetric relation or an inverse lacks."""
-    rows = [
-        (facts.entities[s], facts.relations[r], facts.entities[o],
-         f"{facts.relations[int(triples[i, 1])]} in line {int(lines[i])}, turned")
-        for (s, r, o), i in missing_rows(triples)
-    ]  # fmt: skip
+    """Return the facts that a symmetric relation or an inverse lacks, with what implies each."""
+    rows = []
+    for (s, r, o), i in missing_rows(triples):
+        source = facts.relations[int(triples[i, 1])]
+        why = f"{source} in line {int(lines[i])}, turned"
+        rows.append((facts.entities[s], facts.relations[r], facts.entities[o], why))
     schema = dict.fromkeys(("subject", "relation", "object", "why"), pl.String)
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -213,7 +252,16 @@ def write_mended(mended: Mended, folder: str | Path) -> Path:
 
 
 def _joined(names: Sequence[str], used: Ids, lines: Ids) -> tuple[Ids, list[tuple[int, str, str]]]:
-    """The new number of each name, and the line, old and new name of each that has another."""
+    """Join names that differ in writing only, under the spelling that most facts use.
+
+    Args:
+        names: Names of all entities, or of all relations.
+        used: Numbers of the names in each fact, ``[M, K]``.
+        lines: Line of each fact, ``[M]``.
+
+    Returns:
+        The new number of each name, and line, old and new name of each name that changes.
+    """
     uses = np.bincount(used.ravel(), minlength=len(names))
     first = np.full(len(names), np.iinfo(np.int64).max)
     for column in used.T:
@@ -222,5 +270,6 @@ def _joined(names: Sequence[str], used: Ids, lines: Ids) -> tuple[Ids, list[tupl
     for members in alias_groups(names):
         best = max(members, key=lambda i: (uses[i], -i))
         new[members] = best
-        renamed += [(int(first[i]), names[i], names[best]) for i in members if i != best]
+        others = [i for i in members if i != best]
+        renamed += [(int(first[i]), names[i], names[best]) for i in others]
     return new, renamed

@@ -33,23 +33,21 @@ def repaired_facts(facts: Knowledge) -> tuple[Knowledge, list[Change]]:
     """
     changes: list[Change] = []
     known = frozenset(facts.entities)
-    dated = _dated(facts)
-    told: set[str] = set()
+    with_dates = _relations_of_dates(facts)
+    reported: set[str] = set()
     rows: list[tuple[str, str, str]] = []
     origin: list[int] = []
     for i in range(len(facts)):
         names = facts.names(i)
         line = int(facts.lines[i])
-        subject, relation, thing = (_mended(name, line, told, changes) for name in names)
-        if relation in dated and names[1] == relation:
-            thing = _day(names, thing, line, changes)
-        parts = parts_of(thing, known, sure=True)
+        subject, relation, value = (_repair_name(n, line, reported, changes) for n in names)
+        if relation in with_dates and names[1] == relation:
+            value = _repair_date(names, value, line, changes)
+        parts = parts_of(value, known, sure=True)
         if parts:
             before = ", ".join(names)
             changes.append((line, "split", before, "; ".join(parts), "each is a name elsewhere"))
-        else:
-            parts = (thing,)
-        for part in parts:
+        for part in parts or (value,):
             rows.append((subject, relation, part))
             origin.append(i)
     if not any(change != "to decide" for _, change, *_ in changes):
@@ -59,16 +57,17 @@ def repaired_facts(facts: Knowledge) -> tuple[Knowledge, list[Change]]:
     return replace(facts, **named, lines=facts.lines[place], stages=facts.stages[place]), changes
 
 
-def _mended(name: str, line: int, told: set[str], changes: list[Change]) -> str:
+def _repair_name(name: str, line: int, reported: set[str], changes: list[Change]) -> str:
+    """Return a name without what is broken; the change is listed once for each name."""
     new, why = repaired(name)
-    if why and name not in told:
-        told.add(name)
+    if why and name not in reported:
+        reported.add(name)
         changes.append((line, "renamed", name, new, why))
     return new
 
 
-def _dated(facts: Knowledge) -> set[str]:
-    """Relations whose values are dates in several formats, of which most are one."""
+def _relations_of_dates(facts: Knowledge) -> set[str]:
+    """Return relations whose values are dates in several formats, ``YYYY-MM-DD`` among them."""
     forms: defaultdict[str, list[str]] = defaultdict(list)
     for _, r, o in facts.triples.tolist():
         found = written_date(facts.entities[o])
@@ -80,21 +79,20 @@ def _dated(facts: Knowledge) -> set[str]:
     }
 
 
-def _day(names: tuple[str, str, str], thing: str, line: int, changes: list[Change]) -> str:
-    """The day of a date where it is sure; what is open is to be decided."""
-    found = written_date(thing)
+def _repair_date(names: tuple[str, str, str], value: str, line: int, changes: list[Change]) -> str:
+    """Return a date as ``YYYY-MM-DD`` where its day is certain; else list it as to decide."""
     before = ", ".join(names)
+    found = written_date(value)
     if found is None:
-        day = serial_day(thing)
+        day = serial_day(value)
         if day:
             changes.append((line, "to decide", before, day, "may be a spreadsheet's day"))
     elif not found.exists:
         changes.append((line, "to decide", before, "", "there is no such day"))
     elif not found.day:
         changes.append((line, "to decide", before, "", "day and month may be either way round"))
-    elif found.day != thing:
-        changes.append(
-            (line, "renamed", thing, found.day, f"a date in another format, {found.form}")
-        )
+    elif found.day != value:
+        why = f"a date in another format, {found.form}"
+        changes.append((line, "renamed", value, found.day, why))
         return found.day
-    return thing
+    return value

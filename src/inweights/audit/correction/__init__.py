@@ -1,0 +1,1 @@
+"""Correct a file of facts: repair names, merge spellings, set doubtful facts apart."""

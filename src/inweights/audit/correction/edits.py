@@ -1,0 +1,140 @@
+"""Find pairs of names that differ by one or two letters, or by an initial.
+
+:func:`similar_names` yields them with the difference in words. It looks at the names alone;
+:mod:`inweights.audit.correction.near` then asks the facts whether two names can be one entity.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from inweights.worlds.knowledge.names import is_literal, is_nothing
+from inweights.worlds.readers.headers import without_accents
+from inweights.worlds.world import Ids
+
+#: Lengths from which on names may differ in one edit, and in two.
+_SHORTEST = (5, 8)
+#: Largest number of names in a bucket: more differ in a number or letter that counts.
+_MOST = 12
+#: Number of names above which only one edit is looked for.
+_MANY = 5000
+
+
+def similar_names(names: Sequence[str], used: Ids) -> Iterator[tuple[int, int, str]]:
+    """Yield pairs of names that are near each other, and how they differ.
+
+    Dates, numbers and placeholders are left out; accents and case are ignored.
+
+    Args:
+        names: Names of all entities.
+        used: Numbers of the names to compare, ``[N]``.
+
+    Yields:
+        The numbers of both names, and the difference, such as ``1 letter apart``.
+    """
+    plain = {
+        i: " ".join(without_accents(names[i]).split())
+        for i in used.tolist()
+        if not is_literal(names[i]) and not is_nothing(names[i])
+    }
+    yield from _pairs_by_letters(plain)
+    yield from _pairs_by_initial(plain)
+
+
+def _pairs_by_letters(plain: dict[int, str]) -> Iterator[tuple[int, int, str]]:
+    seen = set()
+    for members in _buckets(plain).values():
+        for pair in combinations(members, 2):
+            if pair in seen:
+                continue
+            seen.add(pair)
+            one, other = (plain[i] for i in pair)
+            edits = count_edits(one, other)
+            longest = max(len(one), len(other))
+            allowed = sum(longest >= least for least in _SHORTEST)
+            if 0 < edits <= allowed and differ_in_words(one, other):
+                yield *pair, f"{edits} letter{'s' if edits > 1 else ''} apart"
+
+
+def _pairs_by_initial(plain: dict[int, str]) -> Iterator[tuple[int, int, str]]:
+    """Yield pairs such as ``J. Smith`` and ``John Smith``."""
+    in_full: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    initials: list[tuple[int, tuple[str, str]]] = []
+    for i, name in plain.items():
+        first, _, rest = name.partition(" ")
+        if not rest:
+            continue
+        letters = len(first.rstrip("."))
+        if letters > 1:
+            in_full[first[0], rest].append(i)
+        elif letters == 1:
+            initials.append((i, (first[0], rest)))
+    for i, key in initials:
+        for other in in_full.get(key, ()):
+            yield min(i, other), max(i, other), "an initial"
+
+
+def _buckets(plain: dict[int, str]) -> dict[str, list[int]]:
+    """Group names that are equal once one or two letters are left out of each."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    edits = _SHORTEST if len(plain) <= _MANY else _SHORTEST[:1]
+    for i, name in plain.items():
+        keys = {name}
+        for least in edits:
+            if len(name) >= least - 1:
+                keys |= {key[:k] + key[k + 1 :] for key in keys for k in range(len(key))}
+        for key in keys:
+            found[key].append(i)
+    return {key: members for key, members in found.items() if 1 < len(members) <= _MOST}
+
+
+def differ_in_words(one: str, other: str) -> bool:
+    """Return whether two names differ in words, not in a number or letter that counts things.
+
+    Args:
+        one: A name.
+        other: Another name.
+
+    Example:
+        >>> differ_in_words("anna karenina", "ana karenina"), differ_in_words("room 12", "room 13")
+        (True, False)
+    """
+    parts, other_parts = one.split(), other.split()
+    if len(parts) != len(other_parts):
+        return not _has_digit(one + other)
+    for part, other_part in zip(parts, other_parts, strict=True):
+        if part == other_part:
+            continue
+        if min(len(part), len(other_part)) < 3 or _has_digit(part + other_part):
+            return False
+    return True
+
+
+def _has_digit(text: str) -> bool:
+    return any(letter.isdigit() for letter in text)
+
+
+def count_edits(one: str, other: str) -> int:
+    """Return the number of edits between two texts (optimal string alignment distance).
+
+    An edit inserts, deletes or replaces a letter, or swaps two neighbours.
+
+    Args:
+        one: A text.
+        other: Another text.
+
+    Example:
+        >>> count_edits("venice", "vencie"), count_edits("oslo", "osl")
+        (1, 1)
+    """
+    before, last = list[int](), list(range(len(other) + 1))
+    for i, x in enumerate(one):
+        row = [i + 1]
+        for j, y in enumerate(other):
+            cost = min(last[j + 1] + 1, row[j] + 1, last[j] + (x != y))
+            swapped = i and j and x == other[j - 1] and one[i - 1] == y
+            if swapped:
+                cost = min(cost, before[j - 1] + 1)
+            row.append(cost)
+        before, last = last, row
+    return last[-1]

@@ -1,0 +1,127 @@
+"""What entities of one kind have in common: which relations they begin and end.
+
+:class:`EntityKinds` answers from the facts alone whether two names can be one entity, which
+:mod:`inweights.audit.correction.near` asks of each pair of similar names.
+"""
+
+from collections import Counter, defaultdict
+from itertools import product
+
+from inweights.worlds.world import Ids
+
+#: Share of the entities of a kind that makes a rule of what they have, and their least number.
+_RULE, _FEWEST = 0.75, 3
+#: Most uses of a misspelt name. For a value that begins no fact: least uses of the other name,
+#: as a multiple of its own.
+_RARE, _COMMON = 2, 3
+
+#: A relation, and the column in which an entity stands: 0 as subject, 2 as object.
+Role = tuple[int, int]
+
+
+class EntityKinds:
+    """Roles and values of all entities of a set of facts.
+
+    Args:
+        triples: Subject, relation and object of each fact, as numbers, ``[M, 3]``.
+    """
+
+    def __init__(self, triples: Ids) -> None:
+        self.roles: defaultdict[int, Counter[Role]] = defaultdict(Counter)
+        self.values: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
+        for s, r, o in triples.tolist():
+            self.roles[s][r, 0] += 1
+            self.roles[o][r, 2] += 1
+            self.values[s, r].add(o)
+        self.uses = {entity: own.total() for entity, own in self.roles.items()}
+        self.holders: Counter[Role] = Counter()
+        self.together: Counter[tuple[Role, Role]] = Counter()
+        for own in self.roles.values():
+            self.holders.update(own.keys())
+            self.together.update(product(own, own))
+        single = Counter(r for (_, r), values in self.values.items() if len(values) == 1)
+        self.functional = {r for r, count in single.items() if count >= _RULE * self.holders[r, 0]}
+
+    def are_alike(self, a: int, b: int) -> bool:
+        """Return whether two entities are of one kind.
+
+        They are if they share a role, or if most entities in a role of the one are in a role of
+        the other.
+
+        Args:
+            a: Number of an entity.
+            b: Number of another entity.
+        """
+        return any(
+            p == q or self._share(p, q) > 0.5 or self._share(q, p) > 0.5
+            for p, q in product(self.roles[a], self.roles[b])
+        )
+
+    def conflict(self, a: int, b: int) -> bool:
+        """Return whether two have different values of a relation that normally has one.
+
+        Args:
+            a: Number of an entity.
+            b: Number of another entity.
+        """
+        for relation, column in self.roles[a]:
+            both_begin = column == 0 and (relation, 0) in self.roles[b]
+            if not both_begin or relation not in self.functional:
+                continue
+            if not self.values[a, relation] & self.values[b, relation]:
+                return True
+        return False
+
+    def is_incomplete(self, name: int, other: int) -> bool:
+        """Return whether a name has one fact and lacks what others of its kind have.
+
+        Args:
+            name: Number of the rarer name.
+            other: Number of the commoner name, which has what is lacking.
+        """
+        lacks = self._lacks(name, other, self._expected(name))
+        return lacks and self.uses[name] == 1 and self.uses[other] >= _COMMON
+
+    def evidence(self, name: int, other: int) -> tuple[int, bool]:
+        """Return how many facts agree, and whether the rarer name is no entity of its own.
+
+        Args:
+            name: Number of the rarer name.
+            other: Number of the commoner name.
+        """
+        own = self.roles[name]
+        begun = [relation for relation, column in own if column == 0]
+        shared = sum(len(self.values[name, r] & self.values[other, r]) for r in begun)
+        expected = self._expected(name)
+        lacks = self._lacks(name, other, expected)
+        fills = any(self._fills(name, (r, 0), other) for r in begun)
+        is_value = not expected and all(column == 2 for _, column in own)
+        common = self.uses[other] >= (_COMMON if is_value else 1) * self.uses[name]
+        rare = self.uses[name] <= (1 if is_value else _RARE)
+        return shared + lacks + fills, rare and common and (lacks or fills or is_value)
+
+    def _share(self, having: Role, other: Role) -> float:
+        """Return the share of the entities in one role that are in another, too."""
+        return self.together[having, other] / self.holders[having]
+
+    def _expected(self, name: int) -> set[Role]:
+        """Return the relations that nearly all entities in the roles of a name begin."""
+        begun = [role for role in self.holders if role[1] == 0]
+        pairs = product(self.roles[name], begun)
+        return {role for having, role in pairs if self._is_rule(having, role, name)}
+
+    def _lacks(self, name: int, other: int, expected: set[Role]) -> bool:
+        own, theirs = self.roles[name], self.roles[other]
+        return any(role not in own and role in theirs for role in expected)
+
+    def _fills(self, name: int, role: Role, other: int) -> bool:
+        """Return whether a role of a name is one that the other lacks and should have."""
+        theirs = self.roles[other]
+        return role not in theirs and any(self._is_rule(q, role, name) for q in theirs)
+
+    def _is_rule(self, having: Role, other: Role, without: int) -> bool:
+        """Return whether nearly all entities in a role are in another, one entity left out."""
+        mine = self.roles[without]
+        both = self.together[having, other] - (having in mine and other in mine)
+        count = self.holders[having] - (having in mine)
+        return count >= _FEWEST and both >= _RULE * count

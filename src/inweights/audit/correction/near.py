@@ -1,0 +1,138 @@
+"""Find near spellings of one name, and rows that a symmetric or inverse relation lacks.
+
+:func:`near_spellings` compares names by edits and then asks the facts whether two names can be
+one entity; :func:`missing_rows` finds facts that another one implies. :func:`~inweights.audit.mend`
+and the findings of an audit use both.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from inweights.audit.correction.edits import similar_names
+from inweights.audit.correction.kinds import EntityKinds
+from inweights.worlds.world import Ids
+
+#: Share of the facts of a relation that another relation states turned, and their least number.
+#: Where nearly all facts of the other relation are among them, half will do.
+_TURNED, _HALF, _PAIRS = 0.6, 0.5, 2
+
+
+class Near(NamedTuple):
+    """Two names that may be one.
+
+    Attributes:
+        name: Number of the rarer one.
+        other: Number of the commoner one.
+        why: How they differ, and what their facts say.
+        agree: How many of their facts say that they are one entity.
+        sure: Whether the rarer name can be replaced without asking: no fact speaks against it,
+            and it lacks what others of its kind have, or has what the other lacks.
+        torn: Whether the two have different values of a relation that normally has one value,
+            while the rarer name has no other fact and lacks what others of its kind have. Then
+            it is either one name with a wrong value, or two names.
+    """
+
+    name: int
+    other: int
+    why: str
+    agree: int
+    sure: bool
+    torn: bool = False
+
+
+def near_spellings(names: Sequence[str], triples: Ids) -> list[Near]:
+    """Return pairs of names that are one or two edits apart, or an initial, and of one kind.
+
+    If a name is near several others, at most one pair is marked sure: that with most facts that
+    agree, if it is the only one with so many.
+
+    Args:
+        names: Names of all entities.
+        triples: Subject, relation and object of each fact, as numbers, ``[M, 3]``.
+
+    Returns:
+        The pairs, those that are sure first.
+    """
+    kinds = EntityKinds(triples)
+    found: list[Near] = []
+    for a, b, difference in similar_names(names, np.unique(triples[:, [0, 2]])):
+        name, other = sorted((a, b), key=lambda i: (kinds.uses[i], i))
+        near = _compare(kinds, name, other, difference)
+        if near is not None:
+            found.append(near)
+    rivals: defaultdict[int, list[int]] = defaultdict(list)
+    for near in found:
+        rivals[near.name].append(near.agree)
+    decided = [near._replace(sure=near.sure and _is_best(near, rivals)) for near in found]
+    return sorted(decided, key=lambda n: (not n.sure, -n.agree, n.name, n.why, n.other))
+
+
+def _compare(kinds: EntityKinds, name: int, other: int, difference: str) -> Near | None:
+    """Return what the facts say of two similar names; None if they are two entities."""
+    if not kinds.are_alike(name, other):
+        return None
+    if kinds.conflict(name, other):
+        if not kinds.is_incomplete(name, other):
+            return None
+        text = f"{difference}; it lacks what others have, but a value differs"
+        return Near(name, other, text, 0, sure=False, torn=True)
+    agree, sure = kinds.evidence(name, other)
+    text = f"{difference}; {agree} of their facts agree" if agree else difference
+    return Near(name, other, text, agree, sure)
+
+
+def _is_best(near: Near, rivals: dict[int, list[int]]) -> bool:
+    """Return whether no other pair of the same name has as many facts that agree."""
+    counts = rivals[near.name]
+    return near.agree == max(counts) and counts.count(near.agree) == 1
+
+
+def missing_rows(triples: Ids) -> list[tuple[tuple[int, int, int], int]]:
+    """Return facts that symmetric or inverse relations imply and the file does not state.
+
+    A relation counts as symmetric, or as the inverse of another, if most of its facts are also
+    stated in the other direction.
+
+    Args:
+        triples: Subject, relation and object of each fact, as numbers, ``[M, 3]``.
+
+    Returns:
+        Pairs of a missing fact ``(subject, relation, object)`` and the index of the fact that
+        implies it.
+    """
+    stated: defaultdict[tuple[int, int], set[int]] = defaultdict(set)
+    size: Counter[int] = Counter()
+    for s, r, o in triples.tolist():
+        if s != o:
+            stated[s, o].add(r)
+            size[r] += 1
+    both: Counter[tuple[int, int]] = Counter()
+    for (s, o), relations in stated.items():
+        both.update(product(relations, stated.get((o, s), ())))
+    inverses = _inverses(both, size)
+    lacking: dict[tuple[int, int, int], int] = {}
+    for i, (s, r, o) in enumerate(triples.tolist()):
+        for inverse in inverses.get(r, ()):
+            if s != o and inverse not in stated.get((o, s), ()):
+                lacking.setdefault((o, inverse, s), i)
+    return list(lacking.items())
+
+
+def _inverses(both: Counter[tuple[int, int]], size: Counter[int]) -> dict[int, list[int]]:
+    """Return the inverses of each relation; of a symmetric one they include itself.
+
+    Args:
+        both: Number of facts of the first relation that the second states turned.
+        size: Number of facts of each relation.
+    """
+    inverses: defaultdict[int, list[int]] = defaultdict(list)
+    for (relation, other), count in both.items():
+        other_is_covered = relation != other and count >= _TURNED * size[other]
+        least_share = _HALF if other_is_covered else _TURNED
+        if count >= max(_PAIRS, least_share * size[relation]):
+            inverses[relation].append(other)
+    return inverses
