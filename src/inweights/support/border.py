@@ -28,9 +28,12 @@ _LED_TO = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, 
 _PASS = (InweightsError, Warning, NotImplementedError, RecursionError)
 _LIBRARY = str(Path(__file__).parents[1])
 _OTHERS = (
-    sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sysconfig.get_path("platlib"),
-    sys.prefix, sys.base_prefix,
-)  # fmt: skip
+    sysconfig.get_path("stdlib"),
+    sysconfig.get_path("purelib"),
+    sysconfig.get_path("platlib"),
+    sys.prefix,
+    sys.base_prefix,
+)
 #: Code without a file that is Python's own or numpy's.
 _UNNAMED = ("<frozen", "<string>", "<__array_function__")
 #: Names in annotations of what a value of these types fits.

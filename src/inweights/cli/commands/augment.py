@@ -199,14 +199,23 @@ def augment(
             model = lm.load_model(added.paraphraser, download=source.download, chat=added.chat)
             rewrite = lm.paraphraser(model, progress=watch)
         making = partial(
-            make, knowledge, strategies=added.strategy,
+            make,
+            knowledge,
+            strategies=added.strategy,
             want=added.want or ("recall", "composition"),
             wording=worlds.Wording.read(text.wording, knowledge) if text.wording else None,
-            wordings=added.wordings, hops=added.hops, most=added.most, hold_out=added.hold_out,
-            floor=added.floor, replay=added.replay, seed=text.seed, first=first, rewrite=rewrite,
+            wordings=added.wordings,
+            hops=added.hops,
+            most=added.most,
+            hold_out=added.hold_out,
+            floor=added.floor,
+            replay=added.replay,
+            seed=text.seed,
+            first=first,
+            rewrite=rewrite,
             curriculum=text.curriculum,  # type: ignore[arg-type]
             watch=watch,
-        )  # fmt: skip
+        )
         made, cost = _planned(making, text, download=source.download)
         if not common.json:
             console.audits.cost(cost, text.limit)

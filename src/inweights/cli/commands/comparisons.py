@@ -71,10 +71,15 @@ def compare_training(
 
     given = TrainingSettings(facts=Outside(name=facts), model=Outside(name=compared.model))
     own = {
-        "wording": {"name": str(compared.wording or "")}, "ways": compared.way or tuple(WAYS),
-        "strategy": compared.strategy, "hold_out": compared.hold_out, "tokens": compared.tokens,
-        "questions": compared.questions, "device": how.device, "chat": compared.chat,
-    }  # fmt: skip
+        "wording": {"name": str(compared.wording or "")},
+        "ways": compared.way or tuple(WAYS),
+        "strategy": compared.strategy,
+        "hold_out": compared.hold_out,
+        "tokens": compared.tokens,
+        "questions": compared.questions,
+        "device": how.device,
+        "chat": compared.chat,
+    }
     usual = to_plain(given)
     changed = {key: value for key, value in own.items() if value != usual[key]}
     changes = [*console.flat(changed), *choice.set]
@@ -94,10 +99,17 @@ def compare_training(
     repeated = base.choices(choice.seeds, changes, common.plugin)
     with console.progress(quiet=common.json) as progress:
         outcome = actions.run(
-            recipe, "cpu", seeds=seeds, overrides=changes, runs=how.runs, fresh=how.fresh,
-            jobs=how.jobs or 1, plugins=common.plugin, progress=progress,
+            recipe,
+            "cpu",
+            seeds=seeds,
+            overrides=changes,
+            runs=how.runs,
+            fresh=how.fresh,
+            jobs=how.jobs or 1,
+            plugins=common.plugin,
+            progress=progress,
             command=("compare-training", facts, "--model", compared.model, *repeated),
-        )  # fmt: skip
+        )
     console.comparisons.ways(outcome, json=common.json)
     return 0
 
@@ -149,11 +161,15 @@ def league(
         if model:
             words = ["league", model, "--scale", scale, *(["--name", name] if name else [])]
             outcome = entries.entered(
-                _factory(module_of(file), factory), name=name, scale=scale,
-                seeds=choice.numbers, overrides=choice.set, progress=progress,
+                _factory(module_of(file), factory),
+                name=name,
+                scale=scale,
+                seeds=choice.numbers,
+                overrides=choice.set,
+                progress=progress,
                 command=[*words, *base.choices(choice.seeds, choice.set, common.plugin)],
                 **effort,
-            )  # fmt: skip
+            )
     rows = entries.beside(outcome, scale, how.runs)
     written = entries.submit(outcome, into) if outcome is not None and into is not None else []
     console.comparisons.standings(rows, outcome, written, json=common.json)

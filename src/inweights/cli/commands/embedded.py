@@ -142,9 +142,11 @@ def _placed(
         from inweights.probes import read_embedding
 
         found = read_embedding(
-            vectors.embedding, names=vectors.names, tensor=vectors.tensor,
+            vectors.embedding,
+            names=vectors.names,
+            tensor=vectors.tensor,
             only={node for known in nodes.values() for node in known},
-        )  # fmt: skip
+        )
         return vectors.embedding.stem, dict.fromkeys(worlds, found)
     from inweights.lm.exams.states import NAMED
 

@@ -54,9 +54,15 @@ def run(
 
     changes = [*(console.flat(load_toml(config)) if config else ()), *choice.set]
     outcome = outcome_of(
-        recipe, scale, doing, verdicts, jobs=doing.jobs or console.cores(doing.device, scale),
-        threads=threads, seeds=choice.numbers, overrides=changes,
-    )  # fmt: skip
+        recipe,
+        scale,
+        doing,
+        verdicts,
+        jobs=doing.jobs or console.cores(doing.device, scale),
+        threads=threads,
+        seeds=choice.numbers,
+        overrides=changes,
+    )
     if outcome is None:
         return 0
     console.results.outcome(outcome, json=verdicts.json, full=verdicts.full)
@@ -95,9 +101,14 @@ def outcome_of(
     with console.progress(about=about) as progress:
         if not doing.dry_run:
             return actions.run(
-                recipe, scale, fresh=doing.fresh, progress=progress, command=command,
-                observers=base.trackers(doing.tracker, per=doing.tracker_per), **what,
-            )  # fmt: skip
+                recipe,
+                scale,
+                fresh=doing.fresh,
+                progress=progress,
+                command=command,
+                observers=base.trackers(doing.tracker, per=doing.tracker_per),
+                **what,
+            )
         ahead = actions.forecast(recipe, scale, progress=progress, **what)
     console.catalogue.ahead(ahead, json=common.json)
     return None

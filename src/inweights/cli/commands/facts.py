@@ -160,9 +160,13 @@ def audit(
     words = worlds.Wording.read(wording, knowledge) if wording else None
     with console.progress() as watch, console.solving(1e-3) as progress:
         made = examine(
-            knowledge, forecast=forecast, seconds=seconds, wording=words, progress=progress,
+            knowledge,
+            forecast=forecast,
+            seconds=seconds,
+            wording=words,
+            progress=progress,
             watch=watch,
-        )  # fmt: skip
+        )
     mended = mend(knowledge, near=written.near) if written.fix else None
     if written.fix and mended:
         write_mended(mended, written.fix)

@@ -71,11 +71,18 @@ def atlas(
         words += ["--paths", str(paths), *(["--held-out", str(held_out)] if held_out else [])]
     with console.progress() as progress:
         outcome = actions.run(
-            recipe, scale, seeds=choice.numbers, overrides=[*changes, *choice.set],
-            command=[*words, *base.choices(choice.seeds, choice.set, common.plugin)], runs=how.runs,
-            device=how.device, jobs=how.jobs or console.cores(how.device, scale),
-            fresh=how.fresh, plugins=common.plugin, progress=progress,
-        )  # fmt: skip
+            recipe,
+            scale,
+            seeds=choice.numbers,
+            overrides=[*changes, *choice.set],
+            command=[*words, *base.choices(choice.seeds, choice.set, common.plugin)],
+            runs=how.runs,
+            device=how.device,
+            jobs=how.jobs or console.cores(how.device, scale),
+            fresh=how.fresh,
+            plugins=common.plugin,
+            progress=progress,
+        )
     console.results.outcome(outcome, json=common.json)
     return 0
 

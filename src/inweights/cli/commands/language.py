@@ -68,9 +68,13 @@ class Asking:
             ConfigError: Such an option was given.
         """
         unfit = {
-            "--before": self.before, "--card": self.card or None, "--chat": chat or None,
-            "--words": self.words, "--forecast": self.forecast, "--seconds": self.seconds,
-        }  # fmt: skip
+            "--before": self.before,
+            "--card": self.card or None,
+            "--chat": chat or None,
+            "--words": self.words,
+            "--forecast": self.forecast,
+            "--seconds": self.seconds,
+        }
         given = [name for name, value in unfit.items() if value is not None]
         if given:
             raise ConfigError(
@@ -121,11 +125,19 @@ def finetune(
     config = apply_overrides(lm.DEFAULT, tuning.set)
     with console.progress() as progress:
         done = lm.finetune_to(
-            out, model, data, config, part=tuning.part, seed=tuning.seed, dtype=tuning.dtype,
+            out,
+            model,
+            data,
+            config,
+            part=tuning.part,
+            seed=tuning.seed,
+            dtype=tuning.dtype,
             observers=base.trackers(tuning.tracker, f"{out}.trackers", every=1),
-            keep_epochs=tuning.keep_epochs, progress=progress,
-            show=None if common.json else console.language.mask, **vars(loading),
-        )  # fmt: skip
+            keep_epochs=tuning.keep_epochs,
+            progress=progress,
+            show=None if common.json else console.language.mask,
+            **vars(loading),
+        )
     console.language.finetuned(done, out, json=common.json)
 
 
@@ -195,8 +207,12 @@ def _ask(url: str, model: str, questions: Path, *, json: bool) -> None:
 def _watch(model: Path, questions: Path, dtype: str, loading: Loading, *, json: bool) -> None:
     with console.progress() as progress:
         scores = lm.score_epochs(
-            model, questions, device=loading.device, dtype=dtype, download=loading.download,
+            model,
+            questions,
+            device=loading.device,
+            dtype=dtype,
+            download=loading.download,
             progress=progress,
-        )  # fmt: skip
+        )
         for row in scores:
             console.language.epoch(row, json=json)

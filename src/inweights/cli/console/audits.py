@@ -139,9 +139,13 @@ def cost(found: Cost | None, limit: str) -> None:
         "rows", "tokens a pass", "epochs, at most", "updates", "padding", "on this machine"
     )
     listed.add_row(
-        f"{found.rows:,}", f"{found.tokens:,}", str(found.epochs), f"{found.updates:,}",
-        f"{found.padding:.0%}", f"about {duration(found.seconds)}, by 20 updates",
-    )  # fmt: skip
+        f"{found.rows:,}",
+        f"{found.tokens:,}",
+        str(found.epochs),
+        f"{found.updates:,}",
+        f"{found.padding:.0%}",
+        f"about {duration(found.seconds)}, by 20 updates",
+    )
     out.print(listed)
 
 
@@ -218,11 +222,15 @@ def _compositions(made: Audit) -> None:
         return
     say("\n", ("Compositions", "bold"), ": questions (subject, first, second)")
     cells = {
-        "first": "{first}", "second": "{second}", "questions": "{subjects:,}",
+        "first": "{first}",
+        "second": "{second}",
+        "questions": "{subjects:,}",
         "chains": "{chains:,}",
-        "complexity": "{complexity}", "at best": "{expected:.2f}", "stated": "{stated}",
+        "complexity": "{complexity}",
+        "at best": "{expected:.2f}",
+        "stated": "{stated}",
         "most common": "{share:.0%}",
-    }  # fmt: skip
+    }
     listing(found.head(_SHOWN), cells)
     _more(found, "pairs of relations")
     if made.listed < 1:

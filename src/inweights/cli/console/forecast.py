@@ -153,9 +153,11 @@ def _tried(queries: pl.DataFrame, trained: TrainedForecast) -> None:
             str(rows["queries"][0]),
             *(("", "") if role == "unstated" else _guessing(rows)),
             f"{sum(expected) / len(expected):.2f}" if expected else "",
-            *(f"{share:.2f} ({lower:.2f} to {upper:.2f})"
-              for share, lower, upper in rows.select("share", "lower", "upper").iter_rows()),
-        )  # fmt: skip
+            *(
+                f"{share:.2f} ({lower:.2f} to {upper:.2f})"
+                for share, lower, upper in rows.select("share", "lower", "upper").iter_rows()
+            ),
+        )
     out.print(kinds)
 
 
@@ -203,10 +205,13 @@ def _kinds(queries: pl.DataFrame, patterns: bool) -> Any:
             continue
         known = [rows[f"{model} probability"].drop_nulls().to_list() for model in models]
         kinds.add_row(
-            name, str(rows.height), *_guessing(rows), "/".join(str(said[v]) for v in program),
+            name,
+            str(rows.height),
+            *_guessing(rows),
+            "/".join(str(said[v]) for v in program),
             *(() if far else ("/".join(str(looks[v]) for v in words),)),
             *(f"{sum(own) / len(own):.2f}" if own else "" for own in known),
-        )  # fmt: skip
+        )
     return kinds
 
 

@@ -183,9 +183,13 @@ def _groups(rows: pl.DataFrame) -> None:
 def _summary(rows: pl.DataFrame, tests: Sequence[dict[str, Any]] | None) -> None:
     by_role = {test["role"]: test for test in tests or ()}
     cells = {
-        "questions": "{name}", "n": "{questions:,}", "accuracy": "{accuracy:.2f}",
-        "chance": "{chance:.2f}", "1/rank": "{reciprocal:.2f}", "share": "{share:.3f}",
-    } | ({"words": "{exact:.2f}"} if "exact" in rows.columns else {})  # fmt: skip
+        "questions": "{name}",
+        "n": "{questions:,}",
+        "accuracy": "{accuracy:.2f}",
+        "chance": "{chance:.2f}",
+        "1/rank": "{reciprocal:.2f}",
+        "share": "{share:.3f}",
+    } | ({"words": "{exact:.2f}"} if "exact" in rows.columns else {})
     if by_role:
         cells |= {"before": "{before:.2f}", "change": "{low:+.2f}..{high:+.2f}", "p": "{p:.2g}"}
     listed = []

@@ -40,15 +40,28 @@ def handles(
         controls: Names of the controls, drawn as grey bands.
     """
     shown = [
-        Line2D([], [], color=look.color, linestyle=look.dash, marker=look.marker, markersize=4.6,
-               label=text_of(name, labels))
+        Line2D(
+            [],
+            [],
+            color=look.color,
+            linestyle=look.dash,
+            marker=look.marker,
+            markersize=4.6,
+            label=text_of(name, labels),
+        )
         for name, look in style.marks(names).items()
-    ]  # fmt: skip
+    ]
     for place, name in enumerate(controls):
         shown.append(
-            Line2D([], [], color=style.GREY, alpha=style.shade(place), linewidth=6,
-                   label=f"control: {name}")
-        )  # fmt: skip
+            Line2D(
+                [],
+                [],
+                color=style.GREY,
+                alpha=style.shade(place),
+                linewidth=6,
+                label=f"control: {name}",
+            )
+        )
     if reference:
         shown.append(Line2D([], [], color=style.GREY, dashes=(3, 2), linewidth=1, label=reference))
     return shown

@@ -24,8 +24,12 @@ LEGIBLE = 0.105
 _TICK = 6.5  # points
 _GAP = 5.0  # points between cells, labels and groups
 #: How the name of a group is written.
-_NAMED: dict[str, Any] = {"textcoords": "offset points", "fontsize": style.SMALL,
-                          "color": style.INK, "annotation_clip": False}  # fmt: skip
+_NAMED: dict[str, Any] = {
+    "textcoords": "offset points",
+    "fontsize": style.SMALL,
+    "color": style.INK,
+    "annotation_clip": False,
+}
 
 
 @dataclass(frozen=True)

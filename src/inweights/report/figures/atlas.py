@@ -24,12 +24,21 @@ _DARK = ("#a9d6ff", "#4d9de0", "#2b5f8c", "#1b1f26", "#8a5330", "#e07b39", "#ffc
 #: Colours by name, as stops of equal distance. ``place`` ends where it starts.
 PALETTES: dict[str, tuple[str, ...]] = {
     "hops": ("#ff9d1e", "#f0593e", "#c9357c", "#7a3fb8", "#3f68d8", "#1fa3c4"),
-    "place": ("#e8483f", "#f08a24", "#d9b310", "#58a848", "#12a594", "#2481d6", "#6a55cf",
-              "#c13fa0", "#e8483f"),
+    "place": (
+        "#e8483f",
+        "#f08a24",
+        "#d9b310",
+        "#58a848",
+        "#12a594",
+        "#2481d6",
+        "#6a55cf",
+        "#c13fa0",
+        "#e8483f",
+    ),
     "spaces": ("#0b63b0", "#4d8fc4", "#8fa9bf", "#a9b3bf"),
     "light": tuple(mcolors.to_hex(style.DIVERGING(s)) for s in np.linspace(0, 1, 9)),
     "dark": _DARK,
-}  # fmt: skip
+}
 #: Columns of a film that hold arrays.
 PACKED = ("positions", "cosines", "energies")
 _FILMS = ("graph", "architecture", "step", "recall", "spearman", "shown", *PACKED)
@@ -92,11 +101,25 @@ def atlas(
                 rows = films.filter(graph=one["graph"], architecture=name).sort("step")
                 _space(axes, rows, one)
                 if row == 0:
-                    figure.text(box[0] + wide / 2, 0.996, name, ha="center", va="top",
-                                fontweight="bold", fontsize=style.LABEL)  # fmt: skip
+                    figure.text(
+                        box[0] + wide / 2,
+                        0.996,
+                        name,
+                        ha="center",
+                        va="top",
+                        fontweight="bold",
+                        fontsize=style.LABEL,
+                    )
                 if column == 0:
-                    figure.text(0.004, box[1] + 0.94 * tall, one["graph"], ha="left", va="top",
-                                fontsize=style.LABEL, color=style.GREY)  # fmt: skip
+                    figure.text(
+                        0.004,
+                        box[1] + 0.94 * tall,
+                        one["graph"],
+                        ha="left",
+                        va="top",
+                        fontsize=style.LABEL,
+                        color=style.GREY,
+                    )
     return figure
 
 
@@ -125,8 +148,9 @@ def _space(axes: Any, rows: pl.DataFrame, one: Mapping[str, Any]) -> None:
             capstyle="butt",
         )
     )
-    axes.scatter(*where.T, c=colors, s=26, depthshade=True, edgecolors="white", linewidths=0.5,
-                 zorder=3)  # fmt: skip
+    axes.scatter(
+        *where.T, c=colors, s=26, depthshade=True, edgecolors="white", linewidths=0.5, zorder=3
+    )
     reach = 0.8 * float(np.linalg.norm(where, axis=1).max())
     for axis in "xyz":
         getattr(axes, f"set_{axis}lim")(-reach, reach)
@@ -134,8 +158,15 @@ def _space(axes: Any, rows: pl.DataFrame, one: Mapping[str, Any]) -> None:
     rho = rows["spearman"][-1]
     if rho is not None and math.isfinite(rho):
         text = f"ρ = {rho:.2f}".replace("-", "−")
-        axes.text2D(0.5, 0.01, text, transform=axes.transAxes, ha="center", fontsize=style.SMALL,
-                    color=style.INK)  # fmt: skip
+        axes.text2D(
+            0.5,
+            0.01,
+            text,
+            transform=axes.transAxes,
+            ha="center",
+            fontsize=style.SMALL,
+            color=style.INK,
+        )
 
 
 def _colors(one: Mapping[str, Any]) -> list[str]:

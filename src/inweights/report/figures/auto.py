@@ -97,20 +97,31 @@ class Auto:
                 table = table.with_columns(pl.lit(value).alias(panel))
             series = self.series or (rest.pop(0) if rest else None)
             return Sweeps(
-                table, axis=panel, value=value, y=y, series=series, y_limits=limits,
+                table,
+                axis=panel,
+                value=value,
+                y=y,
+                series=series,
+                y_limits=limits,
                 y_label=self.y_label or axes.get("y"),
                 labels={**_named(table, series, panel), **(self.labels or {})},
-            ).draw()  # fmt: skip
+            ).draw()
         series = self.series or (rest.pop(0) if rest else None)
         few = (name for name in rest if table[name].n_unique() <= _MOST)
         facet = self.facet if self.facet is not None else next(few, None)
         return Lines(
-            table, x=x, y=y, series=series, facet=facet, y_limits=limits,
+            table,
+            x=x,
+            y=y,
+            series=series,
+            facet=facet,
+            y_limits=limits,
             labels={**_named(table, series, facet), **(self.labels or {})},
             reference=shown.reference if shown else None,
-            x_label=self.x_label or axes.get(x), y_label=self.y_label or axes.get("y"),
+            x_label=self.x_label or axes.get(x),
+            y_label=self.y_label or axes.get("y"),
             x_log=_log(table[x]) if self.x_log is None else self.x_log,
-        ).draw()  # fmt: skip
+        ).draw()
 
     def _rows(self) -> pl.DataFrame:
         """The rows that are drawn, after checking the columns."""
@@ -142,9 +153,22 @@ class Auto:
 
 #: Words in the name of a column that holds a share: its axis is the whole range, 0 to 1.
 _SHARES = (
-    "accuracy", "accuracies", "share", "recall", "precision", "hit", "hits", "exact", "success",
-    "probability", "chance", "fraction", "proportion", "correct", "right",
-)  # fmt: skip
+    "accuracy",
+    "accuracies",
+    "share",
+    "recall",
+    "precision",
+    "hit",
+    "hits",
+    "exact",
+    "success",
+    "probability",
+    "chance",
+    "fraction",
+    "proportion",
+    "correct",
+    "right",
+)
 
 
 def _is_share(column: pl.Series) -> bool:

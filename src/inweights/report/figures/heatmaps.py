@@ -69,11 +69,16 @@ class Heatmaps:
         titles = ["" if self.panel is None else tidy.plain(name) for name, _ in parts]
         drawn = [
             matrix_of(
-                rows, self.row, self.column, self.value,
-                box=self.box, row_group=self.row_group, column_group=self.column_group,
+                rows,
+                self.row,
+                self.column,
+                self.value,
+                box=self.box,
+                row_group=self.row_group,
+                column_group=self.column_group,
             )
             for _, rows in parts
-        ]  # fmt: skip
+        ]
         scale = scale_of(drawn, self.limit)
         plan = _plan(drawn, titles, self.columns)
         with style.context():

@@ -111,9 +111,14 @@ class Panel:
             if part is not None and not part.is_empty():
                 band, shade = tidy.spread(part, self.x, self.y, self.y_limits), style.shade(place)
                 axes.fill_between(  # an interval, or its mean where there is none
-                    band.at, band.low, band.high, color=style.GREY, alpha=shade, linewidth=1.5,
+                    band.at,
+                    band.low,
+                    band.high,
+                    color=style.GREY,
+                    alpha=shade,
+                    linewidth=1.5,
                     zorder=0,
-                )  # fmt: skip
+                )
         looks = style.marks(list(names))
         step, reach = (0.0, 0.0) if self.x_log else _step(places.unique().to_numpy())
         for place, (name, raw) in enumerate(names.items()):

@@ -133,9 +133,16 @@ def _placed(rows: pl.DataFrame, value: str, values: Sequence[str]) -> pl.DataFra
 def _band(axes: Axes, data: tidy.Spread, shade: float) -> None:
     """A control: its interval at each place, or its mean where there is none."""
     axes.bar(
-        data.at, data.high - data.low, 0.8, data.low,
-        color=style.GREY, edgecolor=style.GREY, linewidth=1.5, alpha=shade, zorder=0,
-    )  # fmt: skip
+        data.at,
+        data.high - data.low,
+        0.8,
+        data.low,
+        color=style.GREY,
+        edgecolor=style.GREY,
+        linewidth=1.5,
+        alpha=shade,
+        zorder=0,
+    )
 
 
 def _bars(axes: Axes, data: tidy.Spread, look: style.Mark, shift: float, *, joined: bool) -> None:

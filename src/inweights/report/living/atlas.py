@@ -77,8 +77,12 @@ def page(
     return whole(
         pl.concat(parts, how="diagonal_relaxed"),
         pl.concat(scenes, how="diagonal_relaxed"),
-        title=title, summary=summary, order=order, numbers=numbers, unit=unit,
-    )  # fmt: skip
+        title=title,
+        summary=summary,
+        order=order,
+        numbers=numbers,
+        unit=unit,
+    )
 
 
 def whole(

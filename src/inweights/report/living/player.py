@@ -69,11 +69,18 @@ def _fragment(name: str, content: Mapping[str, Any], start: int) -> str:
     bar = tag(
         "div",
         tag("button", "Play", type="button", class_="player-play"),
-        tag("input", type="range", min="0", max=last, step="1", value=str(start),
-            aria_label="training step"),
+        tag(
+            "input",
+            type="range",
+            min="0",
+            max=last,
+            step="1",
+            value=str(start),
+            aria_label="training step",
+        ),
         tag("output", escape(content["frames"][start]["text"])),
         class_="player-bar",
-    )  # fmt: skip
+    )
     plot = tag("div", class_="player-plot", id=f"{name}-plot")
     read = tag("p", class_="player-read", aria_live="off")
     data = tag("script", script_json(content), type="application/json")
@@ -100,12 +107,30 @@ def _curves(
         around = [*at, *at[::-1]]
         edge = [*data.high[fine].tolist(), *data.low[fine].tolist()[::-1]]
         band = {"fill": "toself", "fillcolor": look.color, "opacity": 0.16, "hoverinfo": "skip"}
-        traces.append({"type": "scatter", "x": around, "y": _rounded(edge), "mode": "lines",
-                       "line": {"width": 0}, "showlegend": False, **band})  # fmt: skip
+        traces.append(
+            {
+                "type": "scatter",
+                "x": around,
+                "y": _rounded(edge),
+                "mode": "lines",
+                "line": {"width": 0},
+                "showlegend": False,
+                **band,
+            }
+        )
         line = {"color": look.color, "width": 2.2, "dash": _DASHES[style.CYCLE.index(look)]}
-        traces.append({"type": "scatter", "x": at, "y": _rounded(data.mean[fine]), "mode": "lines",
-                       "line": line, "name": words(name), "showlegend": False,
-                       "hovertemplate": "%{y:.3g}"})  # fmt: skip
+        traces.append(
+            {
+                "type": "scatter",
+                "x": at,
+                "y": _rounded(data.mean[fine]),
+                "mode": "lines",
+                "line": line,
+                "name": words(name),
+                "showlegend": False,
+                "hovertemplate": "%{y:.3g}",
+            }
+        )
 
     def read(moment: int) -> list[str]:
         values = []
@@ -166,13 +191,23 @@ def _paths(film: ThroughTime) -> list[dict[str, Any]]:
                 texts = {"text": [f"layer {v}" for v in now[film.layer]]}
                 frames.append({**places, **texts, "marker.color": [to_hex(c) for c in shades]})
             last = dict(frames[-1])
-            marker = {"color": last.pop("marker.color"), "size": 12 if rank == 0 else 8,
-                      "symbol": _SYMBOLS[rank % len(_SYMBOLS)],
-                      "line": {"color": "#ffffff", "width": 0.6}}  # fmt: skip
+            marker = {
+                "color": last.pop("marker.color"),
+                "size": 12 if rank == 0 else 8,
+                "symbol": _SYMBOLS[rank % len(_SYMBOLS)],
+                "line": {"color": "#ffffff", "width": 0.6},
+            }
             hover = f"{words(tidy.plain(sample))}, {words(name)}<br>" + "%{text}<extra></extra>"
             line = {"color": to_hex(style.tint(hue, 0.4)), "width": 1}
-            trace = {**_STATES, "mode": "lines+markers", **last, "line": line, "marker": marker,
-                     "hovertemplate": hover, "showlegend": False}  # fmt: skip
+            trace = {
+                **_STATES,
+                "mode": "lines+markers",
+                **last,
+                "line": line,
+                "marker": marker,
+                "hovertemplate": hover,
+                "showlegend": False,
+            }
             paths.append({"trace": trace, "frames": frames})
     return paths
 
@@ -180,10 +215,20 @@ def _paths(film: ThroughTime) -> list[dict[str, Any]]:
 def _keys(kinds: Sequence[str]) -> Iterator[dict[str, Any]]:
     """What names the markers: traces without a point."""
     for rank, name in enumerate(kinds):
-        marker = {"symbol": _SYMBOLS[rank % len(_SYMBOLS)], "size": 11 if rank == 0 else 8,
-                  "color": "#6b7280"}  # fmt: skip
-        yield {**_STATES, "mode": "markers", "x": [None], "y": [None], "name": words(name),
-               "legend": "legend2", "marker": marker}  # fmt: skip
+        marker = {
+            "symbol": _SYMBOLS[rank % len(_SYMBOLS)],
+            "size": 11 if rank == 0 else 8,
+            "color": "#6b7280",
+        }
+        yield {
+            **_STATES,
+            "mode": "markers",
+            "x": [None],
+            "y": [None],
+            "name": words(name),
+            "legend": "legend2",
+            "marker": marker,
+        }
 
 
 def _rounded(values: Any) -> Any:

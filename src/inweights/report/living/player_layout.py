@@ -83,17 +83,34 @@ def _groups(matrix: Matrix, named_rows: bool, named_columns: bool) -> list[dict[
     font = {"showarrow": False, "font": {"size": 12}}
     wide = _names(matrix) if named_rows else 4
     rows = [
-        {**font, "text": words(name.replace("_", " ")), "xref": "x2 domain", "yref": "y2", "x": 0,
-         "y": (first + last) / 2, "xanchor": "right", "yanchor": "middle", "xshift": -wide,
-         "textangle": -90}
+        {
+            **font,
+            "text": words(name.replace("_", " ")),
+            "xref": "x2 domain",
+            "yref": "y2",
+            "x": 0,
+            "y": (first + last) / 2,
+            "xanchor": "right",
+            "yanchor": "middle",
+            "xshift": -wide,
+            "textangle": -90,
+        }
         for name, first, last in matrix.row_groups
-    ]  # fmt: skip
+    ]
     columns = [
-        {**font, "text": words(name.replace("_", " ")), "xref": "x2", "yref": "y2 domain",
-         "x": (first + last) / 2, "y": 0, "xanchor": "center", "yanchor": "top",
-         "yshift": -18 if named_columns else -3}
+        {
+            **font,
+            "text": words(name.replace("_", " ")),
+            "xref": "x2",
+            "yref": "y2 domain",
+            "x": (first + last) / 2,
+            "y": 0,
+            "xanchor": "center",
+            "yanchor": "top",
+            "yshift": -18 if named_columns else -3,
+        }
         for name, first, last in matrix.column_groups
-    ]  # fmt: skip
+    ]
     return rows + columns
 
 

@@ -32,17 +32,22 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
         unit = "chains"
         total = rows["chains"].to_numpy().astype(float)
         right = total * rows["expected"].fill_null(0.0).to_numpy()
-        parts = [("best accuracy without attention (1/C)", right, blue, ""),
-                 ("the rest", total - right, style.PALE, "")]  # fmt: skip
+        parts = [
+            ("best accuracy without attention (1/C)", right, blue, ""),
+            ("the rest", total - right, style.PALE, ""),
+        ]
     else:
         follow, tied, fail, mended = (
             rows[k].to_numpy().astype(float) for k in ("follow", "tied", "fail", "mended")
         )
         tied_left = np.maximum(tied - mended, 0)
         mended_fail = mended - (tied - tied_left)
-        parts = [("follow", follow, blue, ""), ("follow with identities", mended, "#a9d0ea", "///"),
-                 ("tie", tied_left, "#e3c27a", ""),
-                 ("fail", fail - mended_fail, vermilion, "xxx")]  # fmt: skip
+        parts = [
+            ("follow", follow, blue, ""),
+            ("follow with identities", mended, "#a9d0ea", "///"),
+            ("tie", tied_left, "#e3c27a", ""),
+            ("fail", fail - mended_fail, vermilion, "xxx"),
+        ]
     with style.context():
         figure = Figure(figsize=(style.full_width(), 1.1 + high * len(names)), layout="constrained")
         axes = figure.add_subplot()
@@ -50,9 +55,16 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
         for label, width, color, hatch in parts:
             if width.any():
                 axes.barh(
-                    range(len(names)), width, left=left, color=color, label=label, height=0.66,
-                    hatch=hatch, edgecolor="white" if hatch else color, linewidth=0.5,
-                )  # fmt: skip
+                    range(len(names)),
+                    width,
+                    left=left,
+                    color=color,
+                    label=label,
+                    height=0.66,
+                    hatch=hatch,
+                    edgecolor="white" if hatch else color,
+                    linewidth=0.5,
+                )
             left = left + width
         axes.set_yticks(range(len(names)), names)
         axes.set_xlabel(unit)
@@ -96,8 +108,12 @@ def chains_figure(compositions: pl.DataFrame) -> Figure:
         for i, j in np.argwhere(~np.isnan(grid)).tolist():
             axes.text(j, i, _count(grid[i, j]), ha="center", va="center", fontsize=style.SMALL)
         turn = 40 if len(columns) > 5 else 0
-        axes.set_xticks(range(len(columns)), [_short(c) for c in columns], rotation=turn,
-                        ha="right" if turn else "center")  # fmt: skip
+        axes.set_xticks(
+            range(len(columns)),
+            [_short(c) for c in columns],
+            rotation=turn,
+            ha="right" if turn else "center",
+        )
         axes.set_yticks(range(len(rows)), [_short(r) for r in rows])
         axes.set_xlabel(
             "second relation" + (f" (the {most} largest)" if len(ranked) > most else "")

@@ -79,11 +79,19 @@ def _figures(made: Audit, found: pl.DataFrame) -> str:
     bars = "bars" if predicted else "bars at best"
     outcome = f"{'Predicted' if predicted else 'Best possible'} outcome of the questions"
     drawn = [
-        ("outlook", outcome, partial(outlook_figure, found),
-         f"{_WORDS['pairs']}{', the largest 14 pairs' if rest else ''}. {_WORDS[bars]}"),
-        ("chains", "Chains of relations", partial(chains_figure, made.compositions),
-         _WORDS["chains"]),
-    ]  # fmt: skip
+        (
+            "outlook",
+            outcome,
+            partial(outlook_figure, found),
+            f"{_WORDS['pairs']}{', the largest 14 pairs' if rest else ''}. {_WORDS[bars]}",
+        ),
+        (
+            "chains",
+            "Chains of relations",
+            partial(chains_figure, made.compositions),
+            _WORDS["chains"],
+        ),
+    ]
     return "".join(
         figure_card(number, key, title, _both(picture, key, title), caption)
         for number, (key, title, picture, caption) in enumerate(drawn, start=1)
@@ -103,8 +111,9 @@ _AT_BEST = {"expected": "at best"}
 def _tables(made: Audit, found: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
     remarks = pl.DataFrame(
         [(r.kind, ", ".join(map(str, r.lines[:8])), r.text) for r in made.knowledge.remarks],
-        schema=dict.fromkeys(("kind", "lines", "remark"), pl.String), orient="row",
-    )  # fmt: skip
+        schema=dict.fromkeys(("kind", "lines", "remark"), pl.String),
+        orient="row",
+    )
     known = found.select(column for column in found if column.null_count() < len(column))
     relations = made.relations.join(made.name_overlap, on="relation", maintain_order="left")
     tables = [

@@ -149,10 +149,17 @@ def interval_bar(claim: ClaimResult) -> str:
 
     left, right = at(start if least is None else least), at(end if most is None else most)
     shapes = [
-        tag("rect", x=left, y="4", width=f"{float(right) - float(left):.1f}", height="18", rx="2",
-            class_="band"),
+        tag(
+            "rect",
+            x=left,
+            y="4",
+            width=f"{float(right) - float(left):.1f}",
+            height="18",
+            rx="2",
+            class_="band",
+        ),
         tag("line", x1=at(start), x2=at(end), y1="13", y2="13", class_="base"),
-    ]  # fmt: skip
+    ]
     for edge, value in ((left, least), (right, most)):
         if value is not None:
             shapes.append(tag("line", x1=edge, x2=edge, y1="3", y2="23", class_="edge"))

@@ -16,11 +16,28 @@ from inweights.theory.prediction.trust import meaning, propose_training, trust
 
 #: Statements of each outcome that stand on the page by themselves; all are in the table.
 _SHOWN = 12
-_LEVELS = {"asserted": ("Asserted", "act"), "fails": ("Fails", "act"), "tied": ("Tied", "note"),
-           "follows": ("Follows", "good")}  # fmt: skip
-_COLUMNS = ("role", "prompt", "answer", "right_answers", "chance", "predicted", "outlook",
-            *(f"{model} probability" for model in MODELS), "verdict", "margin", "expected", "lower",
-            "upper", "proved")  # fmt: skip
+_LEVELS = {
+    "asserted": ("Asserted", "act"),
+    "fails": ("Fails", "act"),
+    "tied": ("Tied", "note"),
+    "follows": ("Follows", "good"),
+}
+_COLUMNS = (
+    "role",
+    "prompt",
+    "answer",
+    "right_answers",
+    "chance",
+    "predicted",
+    "outlook",
+    *(f"{model} probability" for model in MODELS),
+    "verdict",
+    "margin",
+    "expected",
+    "lower",
+    "upper",
+    "proved",
+)
 
 
 def build_forecast_page(
