@@ -179,13 +179,13 @@ def test_pairs_are_drawn_by_their_seed_and_within_bounds(monkeypatch) -> None:
     monkeypatch.setattr(hop_module, "EXACT", 100)
     monkeypatch.setattr(hop_module, "PAIRS", 5000)
     asked: list[Pairs] = []
-    real = hop_module.asked_pairs
+    real = hop_module.choose_pairs
 
     def kept(*given) -> Pairs:
         asked.append(real(*given))
         return asked[-1]
 
-    monkeypatch.setattr(hop_module, "asked_pairs", kept)
+    monkeypatch.setattr(hop_module, "choose_pairs", kept)
     for seed, least in ((0, 1), (0, 1), (1, 1), (0, 3)):
         hop_correlation(smooth(0.3), GRID, draws=2, seed=seed, least=least)
     one, same, other, far = asked

@@ -1,4 +1,9 @@
-"""What was learnt: functions of a trained model and its worlds that return tidy tables."""
+"""Probes: functions of a trained model and its worlds that return tidy tables.
+
+Each takes a model of ``R`` replicas and one world, or one for each replica, and returns a polars
+table with a column ``replica``. A plan names probes as measures, taken during or after training;
+they work just as well by hand on any model.
+"""
 
 from inweights.probes.alignment import alignment as alignment
 from inweights.probes.alignment import bridge_pairs as bridge_pairs
@@ -47,7 +52,7 @@ from inweights.probes.templates import templates as templates
 from inweights.probes.templates import winners as winners
 from inweights.support.border import guard_names
 
-#: Each name is written once, above.
+#: The public names are those imported above, so that each is written once.
 __all__ = [
     name for name, thing in list(vars().items()) if callable(thing) and thing is not guard_names
 ]

@@ -1,4 +1,8 @@
-"""Alignment of a first hop with its bridge, layer by layer (Identity Bridge §4.4, Figs. 6, 7)."""
+"""Alignment of a first hop with its bridge, layer by layer (Identity Bridge §4.4, Figs. 6, 7).
+
+:func:`alignment` compares hidden states at two places of a prompt; :func:`bridge_pairs` says which
+prompts are compared, for other probes as well.
+"""
 
 from __future__ import annotations
 
@@ -30,22 +34,24 @@ def alignment(
     layers: Sequence[str] | None = None,
     places: Sequence[str] = _PLACES,
 ) -> pl.DataFrame:
-    """Cosine of the hidden states of a subject's prompt and of its bridge's, by layer.
+    """Compare the hidden states of a subject's prompt and of its bridge's prompt, by layer.
 
     At the place ``first_hop`` the states of ``(e1, r1)`` and ``(e2)`` are compared, each at its
     last position; at the place ``query`` those of ``(e1, r1, r2)`` and ``(e2, r2)``. A high cosine
-    alone says little, since all states of a layer may point the same way: so the mean cosine with
-    *other* bridges stands beside it, and how often the own bridge is the nearest.
+    alone says little, since all states of a layer may point the same way. The table therefore
+    also gives the mean cosine with *other* bridges.
 
     Args:
         model: ``R`` replicas.
-        worlds: Two-hop worlds: one, or one a replica.
-        layers: Names of layers; all if left out.
+        worlds: Two-hop worlds: one, or one for each replica.
+        layers: Names of layers; by default all.
         places: ``first_hop``, ``query`` or both.
 
     Returns:
-        A row for each replica, place and layer: ``replica, place, layer, depth, cosine, other,
-        contrast, nearest``; ``contrast`` is ``cosine − other``.
+        A row for each replica, place and layer: ``replica, place, layer, depth`` (index of the
+        layer), ``cosine`` (mean over pairs), ``other`` (mean cosine with the states of other
+        bridges), ``contrast`` (``cosine − other``), ``nearest`` (share of subjects whose own
+        bridge is nearer than every other one).
 
     Raises:
         DataError: The world has no first hops that queries pass through.
@@ -61,13 +67,13 @@ def alignment(
     rows: list[dict[str, object]] = []
     for place in places:
         pairs = [bridge_pairs(world, place) for world in each]
-        ours, theirs = (
-            last_states(model, [pair[side] for pair in pairs], layers) for side in (0, 1)
-        )
-        bridges = np.stack([bridge for *_, bridge in pairs])
-        for layer in ours:
-            own, other, nearest = _compared(ours[layer], theirs[layer], bridges)
-            cosine, rest = torch.stack([row.mean() for row in own]).double(), other.double()
+        subject_states = last_states(model, [subject for subject, _, _ in pairs], layers)
+        bridge_states = last_states(model, [prompt for _, prompt, _ in pairs], layers)
+        bridges = np.stack([bridge for _, _, bridge in pairs])
+        for layer in subject_states:
+            own, other, nearest = _compare(subject_states[layer], bridge_states[layer], bridges)
+            cosine = torch.stack([row.mean() for row in own]).double()
+            rest = other.double()
             rows += by_replica(
                 model.replicas,
                 place=place,
@@ -81,10 +87,10 @@ def alignment(
     return pl.DataFrame(rows)
 
 
-def _compared(
+def _compare(
     ours: Float[Tensor, "R m D"], theirs: Float[Tensor, "R m D"], bridges: Int[Ids, "_ m"]
 ) -> tuple[Float[Tensor, "R m"], Float[Tensor, " R"], Float[Tensor, "R m"]]:
-    """Cosine with the own bridge, the mean with others, and whether the own one is the nearest."""
+    """Return cosines with the own bridge, the mean with others, and whether the own is nearest."""
     own, nearest = ours.new_empty(2, *ours.shape[:2])
     total = torch.zeros(len(ours), device=ours.device)
     for rows, cosines, same in cosine_blocks(ours, theirs, bridges):
@@ -92,14 +98,23 @@ def _compared(
         total = cosines.masked_fill_(same, torch.nan).nansum((1, 2)) + total
         rest = cosines.masked_fill_(same, -torch.inf).amax(-1)
         nearest[:, rows] = (own[:, rows] > rest).float()
-    alike = [np.square(np.unique(row, return_counts=True)[1]).sum() for row in bridges]
-    return own, total / total.new_tensor(bridges.shape[1] ** 2 - np.array(alike)), nearest
+    same_pairs = [np.square(np.unique(row, return_counts=True)[1]).sum() for row in bridges]
+    other_pairs = bridges.shape[1] ** 2 - np.array(same_pairs)
+    return own, total / total.new_tensor(other_pairs), nearest
 
 
 def bridge_pairs(
     world: World, place: str
 ) -> tuple[Int[Ids, "m T"], Int[Ids, "m _"], Int[Ids, " m"]]:
-    """Return subject prompts, their bridges' prompts and the bridges.
+    """Return the prompts of subjects, the prompts of their bridges, and the bridges.
+
+    Args:
+        world: A two-hop world with ``m`` first hops or compositions.
+        place: ``first_hop``: the prompts ``(e1, r1)`` and ``(e2)`` of every first hop. Otherwise
+            ``(e1, r1, r2)`` and ``(e2, r2)`` of every composition.
+
+    Returns:
+        Token ids of shapes ``[m, T]``, ``[m, T − 1]`` and ``[m]``, row by row of one pair.
 
     Raises:
         DataError: The world has no first hops, or no queries that pass through them.

@@ -1,4 +1,8 @@
-"""Are inputs of one label alike, layer by layer (Feature Resemblance, theorem 6 and figure 1)?"""
+"""Similarity of inputs with one label, layer by layer (Feature Resemblance, theorem 6, figure 1).
+
+:func:`label_cosines` measures it in a trained model; :func:`predicted_similarity_by_depth` is the
+prediction that it is compared with.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +23,23 @@ from inweights.worlds.world import Ids, Worlds
 
 @holds(cosines=18, states=15, kept=15)
 def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
-    """Mean cosine of the states of inputs that share a label, and of those that do not.
+    """Compute the mean cosine of hidden states of inputs that share a label, and of others.
+
+    The state is that of the last position of a prompt, in every layer.
 
     Args:
         model: ``R`` replicas.
         worlds: Worlds whose facts of role ``category`` have prompts of one length and labels that
-            several of them share: one, or one a replica.
+            several of them share: one, or one for each replica.
 
     Returns:
         A row for each replica and layer: ``replica, layer, depth`` (from 1), ``same`` (mean cosine
-        of two inputs of one label), ``other`` (mean over inputs of different labels) and
-        ``other_size`` (mean of its absolute value: alone a high ``same`` could be a common cone).
+        of two inputs with one label), ``other`` (mean cosine of inputs with different labels) and
+        ``other_size`` (mean of its absolute value: where it is as high as ``same``, all states lie
+        in one cone).
+
+    Raises:
+        DataError: A world has no facts of role ``category``, or no label occurs twice.
     """
     each = as_worlds(worlds, model)
     facts = []
@@ -47,15 +57,15 @@ def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
     states = last_states(model, [prompts for prompts, _ in facts])
     rows: list[dict[str, object]] = []
     for depth, name in enumerate(model.layer_names, start=1):
-        same, other, size = torch.from_numpy(_compared(states[name], labels)).unbind(1)
+        same, other, size = torch.from_numpy(_compare(states[name], labels)).unbind(1)
         rows += by_replica(
             model.replicas, layer=name, depth=depth, same=same, other=other, other_size=size
         )
     return pl.DataFrame(rows).sort("replica", maintain_order=True)
 
 
-def _compared(states: Float[Tensor, "R m D"], labels: Int[Ids, "_ m"]) -> Float[Floats, "R 3"]:
-    """Mean cosine within labels and between them, and the mean absolute one between them."""
+def _compare(states: Float[Tensor, "R m D"], labels: Int[Ids, "_ m"]) -> Float[Floats, "R 3"]:
+    """Return mean cosines within labels and between them, and the mean absolute one between."""
     total, pairs = np.zeros((len(states), 3)), np.zeros((len(states), 3))
     for rows, cosines, alike in cosine_blocks(states, states, labels):
         near = alike.cpu().numpy()
@@ -73,6 +83,18 @@ def _compared(states: Float[Tensor, "R m D"], labels: Int[Ids, "_ m"]) -> Float[
 def predicted_similarity_by_depth(
     layers: int, inputs: int, per_label: int, rate: float, steps: int
 ) -> pl.DataFrame:
-    """Return ``depth`` and the predicted cosine, ``foretold``, of :mod:`inweights.theory`."""
+    """Predict the cosine of inputs with one label in a deep linear network, by layer (theorem 6).
+
+    Args:
+        layers: Number of layers.
+        inputs: Number of inputs.
+        per_label: Number of inputs that share a label.
+        rate: Learning rate of gradient descent.
+        steps: Number of steps.
+
+    Returns:
+        A row for each layer: ``depth`` (from 1) and ``foretold``, the predicted cosine (see
+        :func:`~inweights.theory.feature_resemblance.depth.depth_cosines`).
+    """
     cosines = depth_cosines(layers, inputs=inputs, per_label=per_label, rate=rate, steps=steps)
     return pl.DataFrame({"depth": np.arange(1, layers + 1), "foretold": cosines})

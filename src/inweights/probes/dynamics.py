@@ -1,6 +1,8 @@
-"""Node2Vec's descent in closed form: what is read of its path, and training held against it.
+"""Node2Vec's gradient descent in closed form: tables of its path, and training compared with it.
 
 The descent is :class:`inweights.training.Descent` (Geometric Memory, appendix F, Lemma 1).
+:func:`along_descent` makes a table of a whole path; :func:`off_descent` measures how far a model
+trained by autograd is from it.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,15 +34,16 @@ def along_descent(
     record: Sequence[int] = (),
     **options: Any,
 ) -> pl.DataFrame:
-    """Return what ``look(trajectory, adjacency, **options)`` says of a descent's whole path.
+    """Return the table that a function makes of the whole path of a descent.
 
     Args:
         world: Config of a graph.
-        look: Such as :func:`inweights.theory.feature_resemblance.stabilisation.propositions`.
-        descent: Its rate and steps.
-        model: Width, whether tied, and initial scale.
-        seed: Root seed of world and start.
-        record: Steps that ``look`` sees, besides the last one.
+        look: Function ``look(trajectory, adjacency, **options)`` that returns the table, such as
+            :func:`inweights.theory.feature_resemblance.stabilisation.propositions`.
+        descent: Learning rate and number of steps.
+        model: Width, whether the weights are tied, and the initial scale.
+        seed: Root seed of the world and of the initial weights.
+        record: Steps that the trajectory holds, besides the last one.
         options: Further keyword arguments of ``look``.
     """
     built = world.build(seed)
@@ -48,22 +51,27 @@ def along_descent(
 
 
 def off_descent(model: Model, worlds: Worlds, *, rate: float, steps: int) -> pl.DataFrame:
-    """How far a trained Node2Vec is from the closed form, which uses no autograd (Lemma 1).
+    """Measure how far a trained Node2Vec is from the closed form of its descent (Lemma 1).
 
-    ``train`` takes the mean over facts. On a graph whose ``N`` nodes have one degree that is the
-    paper's sum over nodes divided by ``N``, so that plain gradient descent at the rate ``N η`` is
-    the closed form at ``η``.
+    The closed form uses no autograd. :func:`inweights.train` takes the mean over facts. On a graph
+    whose ``N`` nodes have one degree that is the paper's sum over nodes divided by ``N``, so that
+    plain gradient descent at the rate ``N η`` is the closed form at ``η``.
 
     Args:
         model: ``R`` replicas of a tied :class:`~inweights.models.node2vec.Node2Vec`, each built
             with its world's seed.
-        worlds: Worlds of regular graphs, one a replica.
+        worlds: Worlds of regular graphs, one for each replica.
         rate: ``η`` of the closed form.
         steps: Number of updates of the closed form.
 
     Returns:
-        A row for each replica: ``replica, distance``, the norm of the difference of both vectors
-        over that of the closed form's; and ``travelled``, the same to the start.
+        A row for each replica: ``replica``; ``distance``, the norm of the difference of the trained
+        embeddings and the closed form's, over the norm of the latter; ``travelled``, the same for
+        the initial embeddings.
+
+    Raises:
+        ConfigError: The model is not a tied Node2Vec.
+        DataError: The nodes of a graph differ in their degree.
     """
     if not isinstance(model, Node2Vec) or model.head is not None:
         raise ConfigError("the closed form requires a tied Node2Vec")

@@ -1,9 +1,12 @@
-"""Films of embeddings through training: what a picture of them needs, and nothing that spins.
+"""Films of embeddings through training: frames to draw, without a rotation from one to the next.
 
-A frame keeps the Gram matrix of the node vectors: all that a rotation leaves alone, and as small at
-width 512 as at width 16. Positions are each frame's *own* leading directions, turned within those
-three dimensions only (orthogonal Procrustes). A Procrustes in all dimensions would lie: ``N``
-vectors at random are nearly orthogonal, and can be turned so that they look like any graph.
+:func:`snapshot` records a frame while a model trains; :func:`render_frames` makes positions,
+cosines and energies of the recorded frames, which :mod:`inweights.report.living` draws.
+
+A frame holds the Gram matrix of the node vectors: everything that a rotation does not change, and
+no larger at width 512 than at width 16. Positions are each frame's *own* leading directions, turned
+within those three dimensions only (orthogonal Procrustes). A Procrustes in all dimensions would
+mislead: ``N`` random vectors are nearly orthogonal, and can be turned to look like any graph.
 Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``G`` eigenspaces, ``K`` frames.
 """
 
@@ -18,7 +21,7 @@ import polars as pl
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.geometry.cosines import cosine_matrix, graph_recall, placed
-from inweights.probes.geometry.hops import asked_pairs, cosine_ranks, spearman
+from inweights.probes.geometry.hops import choose_pairs, cosine_ranks, spearman
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory import spectral
@@ -37,20 +40,20 @@ _SKETCH = 16
 
 @holds(asked=48, logits=4)
 def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFrame:
-    """Take one frame: the Gram matrix of the node vectors (a copy), and what is recalled.
+    """Record one frame of a film: the Gram matrix of the node vectors, and recall of the edges.
 
-    Measured every few steps while training, it makes the film that :func:`render_frames` takes.
+    Measured every few steps of training, it makes the film that :func:`render_frames` takes.
 
     Args:
         model: ``R`` replicas.
-        worlds: Worlds of graphs: one, or one a replica.
-        layer: See :func:`inweights.probes.geometry.cosines.node_vectors`.
+        worlds: Worlds of graphs: one, or one for each replica.
+        layer: Where vectors are read; see :func:`inweights.probes.geometry.cosines.node_vectors`.
 
     Returns:
         A row for each replica: ``replica, gram`` (rows of the lower triangle, ``N (N + 1) / 2``
         single-precision numbers), ``recall`` and ``recall_others`` (of
-        :func:`~inweights.probes.geometry.cosines.graph_recall`). Of a graph with more than 250
-        nodes ``gram`` is ``vectors``, node after node, ``N D`` numbers.
+        :func:`~inweights.probes.geometry.cosines.graph_recall`). For a graph with more than 250
+        nodes there is a column ``vectors`` in place of ``gram``, node after node, ``N D`` numbers.
 
     Raises:
         DataError: A world is no graph, or the model's head does not cover the nodes.
@@ -69,17 +72,24 @@ def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataF
         rows_of = vectors.reshape(len(vectors), -1).astype(np.float32)
         return table.insert_column(1, pl.Series("vectors", rows_of, dtype=pl.List(pl.Float32)))
     grams = np.empty((len(vectors), nodes * (nodes + 1) // 2), dtype=np.float32)
-    for one, kept in zip(vectors, grams, strict=True):
+    for one, triangle in zip(vectors, grams, strict=True):
         for start in range(0, nodes, _ROWS):
             end = min(start + _ROWS, nodes)
             rows = one[start:end] @ one[:end].T
             inside = np.arange(end) <= np.arange(start, end)[:, None]
-            kept[start * (start + 1) // 2 : end * (end + 1) // 2] = rows[inside]
+            triangle[start * (start + 1) // 2 : end * (end + 1) // 2] = rows[inside]
     return table.insert_column(1, pl.Series("gram", grams, dtype=pl.List(pl.Float32)))
 
 
 def moments(steps: Sequence[int], frames: int = 40) -> list[int]:
-    """Choose about ``frames`` of the recorded steps, denser at the start; first and last stay.
+    """Choose about ``frames`` of the recorded steps, denser at the start.
+
+    Args:
+        steps: Recorded steps, in any order.
+        frames: Largest number of chosen steps; below 2, all steps are chosen.
+
+    Returns:
+        The chosen steps, ascending, the first and the last one among them.
 
     Example:
         >>> moments(range(0, 501, 5), 8)
@@ -101,13 +111,14 @@ def moments(steps: Sequence[int], frames: int = 40) -> list[int]:
 
 
 def positions(gram: Float[Floats, "N N"]) -> tuple[Float[Floats, "N 3"], float]:
-    """Return the nodes in their three leading directions, and the share of variance there.
+    """Return the coordinates of nodes in their three leading principal directions.
 
     Args:
         gram: Inner products of the node vectors.
 
     Returns:
-        Coordinates, centred, of root mean square length 1; and a share from 0 to 1.
+        Coordinates, centred, of root mean square length 1; and the share of the variance that lies
+        in these directions, from 0 to 1.
 
     Example:
         >>> where, share = positions(np.eye(4))
@@ -123,7 +134,7 @@ def positions(gram: Float[Floats, "N N"]) -> tuple[Float[Floats, "N 3"], float]:
 
 
 def _in_space(where: Float[Floats, "N D"]) -> Float[Floats, "N 3"]:
-    """Coordinates in up to three directions, in space and of root mean square length 1."""
+    """Return coordinates with zeros up to three dimensions, of root mean square length 1."""
     place = np.zeros((len(where), 3))
     place[:, : where.shape[1]] = where
     size = np.sqrt(np.square(place).sum(1).mean())
@@ -131,9 +142,9 @@ def _in_space(where: Float[Floats, "N D"]) -> Float[Floats, "N 3"]:
 
 
 def align(frames: Float[Floats, "K N 3"]) -> Float[Floats, "K N 3"]:
-    """Turn (or mirror) every frame so that it lies best on the next one.
+    """Rotate or reflect every frame so that it lies best on the next one.
 
-    The last frame stays as it is.
+    The last frame stays as it is. Returns a copy.
 
     Example:
         >>> last = np.random.default_rng(0).normal(size=(5, 3))
@@ -149,15 +160,15 @@ def align(frames: Float[Floats, "K N 3"]) -> Float[Floats, "K N 3"]:
 
 
 def render_frames(film: pl.DataFrame, world: World, *, frames: int = 40) -> pl.DataFrame:
-    """Make pictures of a film: positions that hold still, cosines, energies, and two numbers.
+    """Compute what the frames of a film show: aligned positions, cosines, energies, correlation.
 
-    Of a graph with more than 250 nodes, positions and cosines are those of 250 of them, energies
-    are by bands of eigenvalues, and there are fewer frames (40 of 1,000 nodes, 4 of 10,000).
+    For a graph with more than 250 nodes, positions and cosines are those of 250 of them, energies
+    are by bands of eigenvalues, and there are fewer frames (40 for 1,000 nodes, 4 for 10,000).
 
     Args:
         film: Rows of :func:`snapshot` of one replica with a column ``step``.
         world: The graph that was learnt.
-        frames: About how many frames are kept, denser at the start.
+        frames: About how many frames are rendered, denser at the start.
 
     Returns:
         A row for each frame: ``step, recall`` (a node's own logit left out), ``spearman`` (cosine
@@ -166,8 +177,8 @@ def render_frames(film: pl.DataFrame, world: World, *, frames: int = 40) -> pl.D
         without the diagonal, ``N (N - 1) / 2``), ``energies`` (``G``, from the smoothest).
 
     Raises:
-        DataError: The world is no graph, or the film is not one of its nodes, or a step is there
-            twice: several replicas.
+        DataError: The world is not a graph, the film has other nodes than the world, or a step
+            occurs twice, as in a film of several replicas.
 
     Example:
         >>> from inweights.models import Node2VecConfig
@@ -185,31 +196,34 @@ def render_frames(film: pl.DataFrame, world: World, *, frames: int = 40) -> pl.D
             "a film must have one frame per step; keep the rows of one replica and one run"
         )
     frames = min(frames, max(_FEWEST, _FRAME_NODES // count))
-    chosen = film.filter(pl.col("step").is_in(moments(film["step"].to_list(), frames))).sort("step")
-    small = count <= DRAWN
-    picture = _pictures(spectral.adjacency(world)) if small else _large_pictures(count, u, v)
-    rows, where = [], []
+    steps = moments(film["step"].to_list(), frames)
+    chosen = film.filter(pl.col("step").is_in(steps)).sort("step")
+    if count <= DRAWN:
+        render = _render_small(spectral.adjacency(world))
+    else:
+        render = _render_large(count, u, v)
+    rows, places = [], []
     for at in range(chosen.height):
         frame = {name: chosen[name][at] for name in chosen.columns}
-        place, numbers = picture(frame)
-        where.append(place)
+        place, numbers = render(frame)
+        places.append(place)
         rows.append({"step": frame["step"], "recall": frame["recall_others"]} | numbers)
     if not rows:
         raise DataError("the film has no frames")
-    still = align(np.stack(where)).reshape(len(rows), -1).astype(np.float32)
+    aligned = align(np.stack(places)).reshape(len(rows), -1).astype(np.float32)
     real = pl.List(pl.Float32)
     table = pl.DataFrame(rows).cast({"cosines": real, "energies": real})
-    turned = pl.Series("positions", still.tolist(), dtype=real)
-    return table.with_columns(pl.col("spearman").fill_nan(None), turned)
+    aligned_positions = pl.Series("positions", aligned.tolist(), dtype=real)
+    return table.with_columns(pl.col("spearman").fill_nan(None), aligned_positions)
 
 
-def _pictures(a: Floats) -> Callable[[dict[str, Any]], tuple[Floats, dict[str, Any]]]:
-    """Return what makes a frame of a Gram matrix: positions, and the other columns."""
+def _render_small(a: Floats) -> Callable[[dict[str, Any]], tuple[Floats, dict[str, Any]]]:
+    """Return a function that renders one frame with a Gram matrix: positions, other columns."""
     n, hops = len(a), spectral.hop_distances(a)
     spectrum = spectral.eigenspaces(spectral.operator(a))
     lower = np.tril_indices(n)
 
-    def picture(frame: dict[str, Any]) -> tuple[Floats, dict[str, Any]]:
+    def render(frame: dict[str, Any]) -> tuple[Floats, dict[str, Any]]:
         if len(frame["gram"]) != len(lower[0]):
             raise DataError(
                 f"the film at step {frame['step']} is not one of {n} nodes: its Gram matrix has "
@@ -227,17 +241,19 @@ def _pictures(a: Floats) -> Callable[[dict[str, Any]], tuple[Floats, dict[str, A
             "energies": _energies(gram, spectrum).astype(np.float32).tolist(),
         }
 
-    return picture
+    return render
 
 
-def _large_pictures(
+def _render_large(
     count: int, u: Ids, v: Ids
 ) -> Callable[[dict[str, Any]], tuple[Floats, dict[str, Any]]]:
-    """Return what makes a frame of vectors: positions of the drawn nodes, numbers of all."""
-    detail, bands, pairs = Detail.of(count, u, v), Bands.of(count, u, v), asked_pairs(count, u, v)
+    """Return a function that renders one frame with vectors: positions of drawn nodes only."""
+    detail = Detail.of(count, u, v)
+    bands = Bands.of(count, u, v)
+    pairs = choose_pairs(count, u, v)
     shown = detail.nodes
 
-    def picture(frame: dict[str, Any]) -> tuple[Floats, dict[str, Any]]:
+    def render(frame: dict[str, Any]) -> tuple[Floats, dict[str, Any]]:
         given = frame.get("vectors")
         flat = np.array([] if given is None else given, dtype=np.float64)
         if not len(flat) or len(flat) % count:
@@ -248,7 +264,8 @@ def _large_pictures(
         vectors = flat.reshape(count, -1)
         centred = vectors - vectors.mean(0)
         values, turn = np.linalg.eigh(centred.T @ centred)
-        place, total = _in_space(centred @ turn[:, ::-1][:, :3]), values.sum()
+        place = _in_space(centred @ turn[:, ::-1][:, :3])
+        total = values.sum()
         cosines = cosine_matrix(vectors[shown])[np.tril_indices(len(shown), -1)]
         # Energies of a few random sums of columns are those of all columns, but for chance.
         sketch = Streams(0).numpy(EVALUATION, "sketch").normal(size=(vectors.shape[1], _SKETCH))
@@ -260,10 +277,11 @@ def _large_pictures(
             "energies": energies.astype(np.float32).tolist(),
         }
 
-    return picture
+    return render
 
 
 def _cosines(gram: Floats) -> Floats:
+    """Return the cosines of vectors with these inner products; 0 with a vector of zeros."""
     length = np.sqrt(np.maximum(np.diag(gram), 0.0))
     scale = length[:, None] * length
     found: Floats = np.divide(gram, scale, out=np.zeros_like(gram), where=scale > 0)
@@ -271,7 +289,7 @@ def _cosines(gram: Floats) -> Floats:
 
 
 def _energies(gram: Floats, spectrum: spectral.Spectrum) -> Floats:
-    """Share of energy in each eigenspace: ``tr(Uᵀ G U)`` is that of ``Σ ‖Eᵀu‖²``, ``[G]``."""
+    """Return the share of energy in each eigenspace, ``[G]``: ``Σ ‖Eᵀu‖² = tr(Uᵀ G U)``."""
     power = np.einsum("nk,nm,mk->k", spectrum.vectors, gram, spectrum.vectors)
     parts = np.array([power[spectrum.space == g].sum() for g in range(spectrum.spaces)])
     return parts / parts.sum() if parts.sum() > 0 else np.zeros(spectrum.spaces)

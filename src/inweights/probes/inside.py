@@ -1,4 +1,7 @@
-"""Looking inside: the logit lens, attention patterns, and how alike two sets of states are.
+"""Looking inside: the logit lens, attention patterns, and similarity of two sets of states.
+
+Main names: :func:`logit_lens`, :func:`attention`, :func:`cka`. The two first read a model on its
+world; :func:`cka` takes states, such as those of two models.
 
 Shapes: ``R`` replicas, ``n`` prompts, ``D`` width, ``K`` candidates, ``H`` heads, ``T`` positions.
 """
@@ -10,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from inweights.errors import DataError
@@ -33,24 +37,24 @@ def logit_lens(
     layers: Sequence[str] | None = None,
     most: int = 2000,
 ) -> pl.DataFrame:
-    """At which depth the answer is there: what each layer's state says (nostalgebraist 2020).
+    """Decode the answer from the state of each layer (the logit lens, nostalgebraist 2020).
 
     The state at the last position goes through the final norm and the unembedding, as if the layers
-    between did nothing. In the deepest layer this is what the model says.
+    between did nothing. In the deepest layer these are the model's logits.
 
     Args:
         model: ``R`` replicas.
-        worlds: One world, or one a replica.
+        worlds: One world, or one for each replica.
         parts: ``facts``, ``queries`` or both.
-        layers: Names of layers; all if left out.
-        most: Statements of each slice that are looked at, the first ones.
+        layers: Names of layers; by default all that can be decoded.
+        most: Largest number of statements of each slice that are read, the first ones.
 
     Returns:
         A row for each replica, slice and layer: ``replica, part, role, distribution, layer, depth,
-        accuracy`` (of the first answer token, over all candidates), ``probability`` (its mean),
-        ``rank`` (how many candidates beat it, mean), ``statements``. Where several answers are
-        right, any of them counts: ``probability`` is of all together, and ``rank`` counts wrong
-        candidates above the best of them.
+        accuracy`` (of the first answer token, over all candidates), ``probability`` (mean of the
+        right answer's), ``rank`` (mean number of candidates with a larger logit), ``statements``
+        (their number). Where several answers are right, any of them counts: ``probability`` is
+        their sum, and ``rank`` counts wrong candidates above the best of them.
 
     Raises:
         ConfigError: A layer or a part is unknown.
@@ -84,20 +88,20 @@ def logit_lens(
                 distribution=distribution,
                 layer=layer,
                 depth=model.layer_names.index(layer),
-                **_decoded(model, layer, state, columns, known),
+                **_decode(model, layer, state, columns, known),
                 statements=columns.shape[1],
             )
     return pl.DataFrame(rows)
 
 
-def _decoded(
+def _decode(
     model: Model,
     layer: str,
     state: Float[Tensor, "R m D"],
     columns: Int[Tensor, "R m 1"],
     known: RightPlaces | None,
 ) -> dict[str, Float[Tensor, " R"]]:
-    """What a layer's states say of the answers, with some logits at a time."""
+    """Return the columns of :func:`logit_lens` for one layer; logits are made in blocks."""
     hits: list[Tensor] = []
     parts: dict[str, list[Tensor]] = {"probability": [], "rank": []}
     step = max(1, MAX_LOGITS // len(model.candidates))
@@ -125,13 +129,13 @@ def _decoded(
 def attention(
     model: Model, worlds: Worlds, *, parts: Sequence[Part] = ("facts", "queries"), most: int = 2000
 ) -> pl.DataFrame:
-    """Who looks where: attention of every head, averaged over the prompts of a role.
+    """Compute the attention weights of every head, averaged over the prompts of a role.
 
     Args:
         model: ``R`` replicas of an architecture with attention.
-        worlds: One world, or one a replica.
+        worlds: One world, or one for each replica.
         parts: ``facts``, ``queries`` or both.
-        most: Statements of each role and length that are looked at, the first ones.
+        most: Largest number of statements of each role and length that are read, the first ones.
 
     Returns:
         A row for each replica, role, length of prompt, layer, head and pair of positions:
@@ -160,31 +164,47 @@ def attention(
                 prompts = group.prompts[..., :most, :].to(model.column.device)
                 for layer, patterns in model.attention_patterns(prompts).items():
                     weights = patterns.mean(1).cpu().numpy()  # [R, H, T, T]
-                    place = np.indices(weights.shape)
-                    seen = place[3] <= place[2]
-                    names = ("replica", "head", "position", "attended")
-                    axes = dict(zip(names, place[:, seen], strict=True))
-                    table = pl.DataFrame({**axes, "weight": weights[seen].astype(np.float64)})
-                    named = {"part": part, "role": role, "length": weights.shape[-1]}
-                    constants = [pl.lit(v).alias(k) for k, v in {**named, "layer": layer}.items()]
-                    tables.append(table.select("replica", *constants, pl.exclude("replica")))
+                    table = _attention_table(weights)
+                    constants = {
+                        "part": part,
+                        "role": role,
+                        "length": weights.shape[-1],
+                        "layer": layer,
+                    }
+                    columns = [pl.lit(value).alias(name) for name, value in constants.items()]
+                    tables.append(table.select("replica", *columns, pl.exclude("replica")))
     return pl.concat(tables)
+
+
+def _attention_table(weights: NDArray[np.floating]) -> pl.DataFrame:
+    """Return a row for each replica, head and pair of positions of ``[R, H, T, T]`` weights.
+
+    Positions after the one that attends are left out.
+    """
+    place = np.indices(weights.shape)
+    seen = place[3] <= place[2]
+    names = ("replica", "head", "position", "attended")
+    axes = dict(zip(names, place[:, seen], strict=True))
+    return pl.DataFrame({**axes, "weight": weights[seen].astype(np.float64)})
 
 
 @torch.no_grad()
 def cka(one: Float[Tensor, "R n D"], other: Float[Tensor, "R n E"]) -> Float[Tensor, " R"]:
-    """How alike two sets of states of the same prompts are: linear CKA, from 0 to 1.
+    """Compute the linear CKA of two sets of states of the same prompts: similarity from 0 to 1.
 
-    It does not see a rotation or a scale of either, so that models that were trained apart can be
-    compared (Kornblith et al. 2019, §3). With fewer prompts than dimensions it is high for any two;
-    where all prompts have one state it is not a number.
+    Rotating or scaling either set does not change it, so that models that were trained separately
+    can be compared (Kornblith et al. 2019, §3). With fewer prompts than dimensions it is high for
+    any two sets; where all prompts have one state it is not a number.
 
     Args:
-        one: States.
-        other: States of the same prompts, of any width.
+        one: States ``[R, n, D]`` of ``n`` prompts.
+        other: States ``[R, n, E]`` of the same prompts, of any width.
+
+    Returns:
+        The similarity for each replica, ``[R]``.
 
     Raises:
-        DataError: They are not of the same prompts.
+        DataError: The numbers of replicas or prompts differ.
 
     Example:
         >>> states = torch.randn(2, 8, 4, generator=torch.Generator().manual_seed(0))
@@ -203,6 +223,6 @@ def cka(one: Float[Tensor, "R n D"], other: Float[Tensor, "R n E"]) -> Float[Ten
 
 
 def _centred(states: Tensor) -> Tensor:
-    """States minus their mean; 0 where what is left is rounding."""
+    """Return states minus their mean; 0 where the rest is rounding error."""
     rest = states - states.mean(1, keepdim=True)
     return torch.where(rest.abs() > 1e-12 * states.abs().amax(), rest, 0.0)

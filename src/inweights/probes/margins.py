@@ -1,4 +1,8 @@
-"""Margins of every statement: by how much the right answer wins, or loses."""
+"""Margins of every statement: by how many logits the right answer wins, or loses.
+
+:func:`margins` returns one row per statement, where :func:`~inweights.probes.accuracy` returns
+shares.
+"""
 
 from collections.abc import Sequence
 
@@ -14,14 +18,14 @@ from inweights.worlds.world import Worlds
 
 @holds(logits=8, states=12)
 def margins(model: Model, worlds: Worlds, *, parts: Sequence[str] = ("queries",)) -> pl.DataFrame:
-    """Multiclass margin of every statement (Identity Bridge §4.3): ``f_y − max_{y' ≠ y} f_{y'}``.
+    """Compute the margin of every statement: ``f_y − max_{y' ≠ y} f_{y'}`` (Identity Bridge §4.3).
 
-    Where several answers to a prompt are right, it is that of the best of them over the best wrong
-    one.
+    ``f`` are the logits and ``y`` the right answer. Where several answers to a prompt are right, it
+    is the margin of the best of them over the best wrong one.
 
     Args:
         model: ``R`` replicas.
-        worlds: One world, or one a replica.
+        worlds: One world, or one for each replica.
         parts: ``facts``, ``queries`` or both.
 
     Returns:
@@ -42,33 +46,31 @@ def margins(model: Model, worlds: Worlds, *, parts: Sequence[str] = ("queries",)
         'a1 r1 r2'
     """
     each = as_worlds(worlds, model)
-    tables, chosen = [], chosen_parts(each[0], parts)
+    chosen = chosen_parts(each[0], parts)
+    tables = []
     for part, role, distribution, indices in slices(each[0]):
         if part not in chosen:
             continue
         allowed = answers_among(model, each, part, role)
-        said = answer_scores(model, each, part, indices, allowed)
-        predicted = model.candidates[said.predicted].tolist()
+        scores = answer_scores(model, each, part, indices, allowed)
+        predicted = model.candidates[scores.predicted].tolist()
         for replica in range(model.replicas):
             world = each[replica % len(each)]
             statements = getattr(world, part)
             names = world.vocabulary.names
-            tables.append(
-                pl.DataFrame(
-                    {
-                        "replica": [replica] * len(indices),
-                        "part": [part] * len(indices),
-                        "role": [role] * len(indices),
-                        "distribution": [distribution] * len(indices),
-                        "prompt": [
-                            world.vocabulary.text(statements.prompt(int(i))) for i in indices
-                        ],
-                        "answer": [names[statements.answer(int(i))[0]] for i in indices],
-                        "predicted": [names[token] for token in predicted[replica]],
-                        "margin": said.margin[replica].tolist(),
-                        "margin_among": said.margin_among[replica].tolist(),
-                        "right_answers": statements.right_counts[indices],
-                    }
-                )
-            )
+            prompts = [world.vocabulary.text(statements.prompt(int(i))) for i in indices]
+            answers = [names[statements.answer(int(i))[0]] for i in indices]
+            table = {
+                "replica": [replica] * len(indices),
+                "part": [part] * len(indices),
+                "role": [role] * len(indices),
+                "distribution": [distribution] * len(indices),
+                "prompt": prompts,
+                "answer": answers,
+                "predicted": [names[token] for token in predicted[replica]],
+                "margin": scores.margin[replica].tolist(),
+                "margin_among": scores.margin_among[replica].tolist(),
+                "right_answers": statements.right_counts[indices],
+            }
+            tables.append(pl.DataFrame(table))
     return pl.concat(tables)

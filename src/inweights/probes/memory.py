@@ -1,4 +1,8 @@
-"""Shared memory of a subject and its objects: what a model says without the first relation."""
+"""Shared memory of a subject and its objects: a model's logits without the first relation.
+
+:func:`shared_memory` tests whether the subject alone already favours the objects that follow from
+it (Identity Bridge §4.4).
+"""
 
 from __future__ import annotations
 
@@ -22,20 +26,20 @@ from inweights.worlds.world import Ids, World, Worlds
 
 @holds(logits=5, states=11)
 def shared_memory(model: Model, worlds: Worlds) -> pl.DataFrame:
-    """How much a subject alone points at objects that it reaches (Identity Bridge §4.4, Fig. 7).
+    """Measure how much a subject alone favours the objects it leads to (Identity Bridge §4.4).
 
-    The model is asked with the subject alone, ``(e1)``, and with the first relation left out,
-    ``(e1, r2)``: neither was trained. ``contrast`` is the mean logit of the objects that the
-    subject reaches minus that of the other objects; ``reached`` is how often the largest logit
-    among the objects is one that it reaches.
+    The model reads the subject alone, ``(e1)``, and the subject with the second relation only,
+    ``(e1, r2)``; it was trained on neither (Fig. 7).
 
     Args:
         model: ``R`` replicas.
-        worlds: Two-hop worlds: one, or one a replica.
+        worlds: Two-hop worlds: one, or one for each replica.
 
     Returns:
-        ``replica, prompt`` (``subject`` or ``subject_relation``), ``contrast`` (logits),
-        ``reached``.
+        A row for each replica and prompt: ``replica, prompt`` (``subject`` or
+        ``subject_relation``), ``contrast`` (mean logit of the objects that the subject leads to by
+        two hops, minus that of the other objects), ``reached`` (share of prompts whose largest
+        logit among the objects is one of them).
 
     Example:
         >>> import inweights as iw
@@ -50,27 +54,28 @@ def shared_memory(model: Model, worlds: Worlds) -> pl.DataFrame:
     objects = torch.from_numpy(each[0].vocabulary["object"]).to(device)
     subjects = torch.from_numpy(each[0].vocabulary["subject"]).to(device)
     relations = torch.from_numpy(each[0].vocabulary["second_relation"]).to(device)
-    asked = {
+    prompts = {
         "subject": subjects.unsqueeze(1),
         "subject_relation": torch.cartesian_prod(subjects, relations),
     }
     rows: list[dict[str, object]] = []
-    for prompt, tokens in asked.items():
-        contrast, hits = _asked(model, tokens, objects, reached, len(tokens) // len(subjects))
+    for prompt, tokens in prompts.items():
+        repeats = len(tokens) // len(subjects)
+        contrast, hits = _favour(model, tokens, objects, reached, repeats)
         rows += by_replica(model.replicas, prompt=prompt, contrast=contrast, reached=hits)
     return pl.DataFrame(rows)
 
 
-def _asked(
+def _favour(
     model: Model,
     tokens: Int[Tensor, "P T"],
     objects: Int[Tensor, " K"],
     reached: Sequence[tuple[Ids, Ids]],
     repeats: int,
 ) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
-    """Contrast of every replica, and how often the largest logit is reached, in blocks of prompts.
+    """Return each replica's contrast, and how often an object with the largest logit is reached.
 
-    ``repeats`` prompts in a row are those of one subject.
+    ``repeats`` prompts in a row have the same subject; prompts are read in blocks.
     """
     step = max(1, MAX_LOGITS // len(model.candidates) // repeats) * repeats
     sums: dict[bool, Any] = {True: 0.0, False: 0.0}
@@ -90,13 +95,12 @@ def _asked(
             sums[side] = logits.masked_fill(outside, torch.nan).nansum((1, 2)) + sums[side]
             counts[side] = (~outside).sum((1, 2)) + counts[side]
         hits = inside.gather(-1, logits.argmax(-1, keepdim=True)).sum((1, 2)) + hits
-    return sums[True] / counts[True] - sums[False] / counts[False], hits.cpu().double() / len(
-        tokens
-    )
+    contrast = sums[True] / counts[True] - sums[False] / counts[False]
+    return contrast, hits.cpu().double() / len(tokens)
 
 
 def _reached(world: World) -> tuple[Ids, Ids]:
-    """Subjects and the objects that they reach by the queries, each from 0."""
+    """Return subjects and the objects that queries lead them to, pair by pair, each from 0."""
     rows = world.queries.with_role("composition")
     prompts, _ = world.queries.matrix(rows)
     places, answers = world.queries.right_pairs(rows)

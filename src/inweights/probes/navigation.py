@@ -1,17 +1,20 @@
-"""Can a path be read off the embeddings? From a leaf to the nodes above it, by depth.
+"""Paths read off the embeddings: from a leaf to the nodes above it, by depth.
+
+Main names: :func:`navigation` reads embeddings; :func:`stepwise` evaluates the model's own answers
+token by token.
 
 A model that answers with the first node of a leaf's arm has to find that node from the leaf alone.
-If the embeddings are frozen it can only do so if they say it: either because the leaf's own first
-node is the nearest one, or because one affine map, the same for all arms, leads there. The map is
-a ridge regression fitted on the arms whose paths are trained and judged on those that are held
-out, so that it says what is *reachable* by a linear reader, where nearness says what is plain.
+If the embeddings are frozen, it can only do so if they hold the information: either the leaf's own
+first node is the nearest one, or one affine map, the same for all arms, leads there. The map is
+a ridge regression, fitted on the arms whose paths are trained and evaluated on those that are held
+out: it measures what a linear reader could find, and nearness what is there without one.
 
 Shapes: ``R`` replicas, ``d`` arms, ``p`` nodes of a path, ``D`` width.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -23,7 +26,7 @@ from inweights.probes.geometry.cosines import node_vectors
 from inweights.probes.needs import holds
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import answer_ranks
-from inweights.worlds.arrays import Float, Floats, Int
+from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.world import Ids, Statements, Worlds
 
 #: Queries whose similarities to all arms are held at once.
@@ -34,20 +37,21 @@ _CHUNK = 1024
 def navigation(
     model: Model, worlds: Worlds, *, layer: str = "tokens", ridge: float = 1e-3
 ) -> pl.DataFrame:
-    """How often a held-out leaf leads to the node of its own arm, by the depth of that node.
+    """Measure how often a held-out leaf's vector leads to the nodes of its own arm, by depth.
 
     Args:
         model: ``R`` replicas with a table of token embeddings.
-        worlds: Worlds with paths (facts and queries of role ``path``): one, or one a replica.
+        worlds: Worlds with paths (facts and queries of role ``path``): one, or one for each
+            replica.
         layer: ``tokens`` for the embeddings, or one of the model's layers.
-        ridge: Penalty of the map, as a share of the mean variance of a coordinate.
+        ridge: Penalty of the affine map, relative to the mean variance of a coordinate.
 
     Returns:
         A row for each replica and depth from 1 (the first node of an arm) to ``p - 2`` (the leaf's
-        neighbour): ``replica, depth, hops`` (from the leaf), ``nearest`` and ``ridge`` (share of
-        held-out leaves whose own node of that depth is the closest by cosine, among all arms:
-        as it is, and after the map), ``explained`` (share of the held-out nodes' variance that
-        the map explains), ``chance`` (``1 / d``).
+        neighbour): ``replica, depth, hops`` (from the leaf), ``nearest`` (share of held-out leaves
+        whose own node of that depth is the closest by cosine, among all arms), ``ridge`` (the same
+        after the map), ``explained`` (share of the held-out nodes' variance that the map
+        explains), ``chance`` (``1 / d``).
 
     Raises:
         DataError: A world has no trained or no held-out paths, or they have no inner nodes.
@@ -68,15 +72,15 @@ def navigation(
     rows: list[dict[str, float]] = []
     for replica in range(model.replicas):
         world = each[replica if len(each) > 1 else 0]
-        trained, asked = paths_of(world.facts), paths_of(world.queries)
-        if trained.shape[1] != asked.shape[1] or trained.shape[1] < 3:
+        trained, held_out = paths_of(world.facts), paths_of(world.queries)
+        if trained.shape[1] != held_out.shape[1] or trained.shape[1] < 3:
             raise DataError(
                 "navigation needs trained and held-out paths of one length with at least 3 "
-                f"nodes, got {trained.shape[1]} and {asked.shape[1]}"
+                f"nodes, got {trained.shape[1]} and {held_out.shape[1]}"
             )
-        vectors = table[replica] - table[replica, np.concatenate([trained, asked])].mean((0, 1))
-        arms = np.concatenate([trained, asked])
-        own = len(trained) + np.arange(len(asked))
+        arms = np.concatenate([trained, held_out])
+        vectors = table[replica] - table[replica, arms].mean((0, 1))
+        own = len(trained) + np.arange(len(held_out))
         for depth in range(1, arms.shape[1] - 1):
             leaves, nodes = vectors[arms[:, -1]], vectors[arms[:, depth]]
             nearest = float((_closest(leaves[own], nodes) == own).mean())
@@ -109,22 +113,22 @@ def stepwise(
     most: int = 2000,
     apart: bool = False,
 ) -> pl.DataFrame:
-    """How well every token of an answer is known, the ones before it given, by role.
+    """Compute accuracy and recall of every token of an answer, given the tokens before it.
 
     Args:
         model: ``R`` replicas.
-        worlds: One world, or one a replica; the statements of a role have one shape.
-        roles: Which roles are looked at, of facts and queries; all if left out.
-        most: Statements of a role that are looked at, evenly spread; 0 for all.
-        apart: Whether the prompt with most answers, such as the root of a star, is told apart from
-            the others; then a role that asks it has a row for either, told apart by ``hub``.
+        worlds: One world, or one for each replica; the statements of a role have one shape.
+        roles: Roles of facts and queries that are evaluated; by default all.
+        most: Largest number of statements of a role that are read, evenly spread; 0 for all.
+        apart: Whether prompts with most answers, such as the root of a star, get rows of their own
+            where a role has them. The column ``hub`` then tells which rows these are.
 
     Returns:
-        A row for each replica, role and place: ``replica, part, role, place`` (0-based, in the
-        answer), ``statements`` (looked at), ``accuracy`` (of the largest logit over all
-        candidates), ``recall`` (whether the token is among as many largest logits as its prompt
-        has answers among these roles: 1 for edges that are all remembered), ``exact`` (share
-        whose answer is right at every place, which is greedy decoding's).
+        A row for each replica, role and place: ``replica, part, role``, perhaps ``hub``, ``place``
+        (0-based, in the answer), ``statements`` (their number), ``accuracy`` (of the largest logit
+        over all candidates), ``recall`` (share of tokens that are among as many largest logits as
+        their prompt has answers in these roles: 1 where all edges are stored), ``exact`` (share of
+        answers that are right at every place, as greedy decoding gives them).
 
     Raises:
         DataError: The statements of a role differ in shape.
@@ -148,33 +152,45 @@ def stepwise(
                 chosen = chosen[np.linspace(0, len(chosen) - 1, most).astype(np.int64)]
             ranks = answer_ranks(model, each, part, chosen).cpu().numpy()
             counts = np.stack([_degrees(getattr(w, part), wanted) for w in each])
-            degrees, most_of_all = counts[:, chosen], counts.max(1, keepdims=True)
-            right, known = ranks == 0, ranks < degrees[:, :, None]
-            hubs = degrees == most_of_all
-            for hub in (False, True) if apart else (None,):
-                looked = np.ones_like(hubs) if hub is None else hubs == hub
-                rows.extend(
-                    {
-                        "replica": replica,
-                        "part": part,
-                        "role": role,
-                        **({} if hub is None else {"hub": hub}),
-                        "place": place,
-                        "statements": int(mask.sum()),
-                        "accuracy": float(right[replica, mask, place].mean()),
-                        "recall": float(known[replica, mask, place].mean()),
-                        "exact": float(right[replica, mask].all(-1).mean()),
-                    }
-                    for replica in range(model.replicas)
-                    for mask in (looked[replica % len(each)],)
-                    if mask.any()
-                    for place in range(ranks.shape[2])
-                )
+            degrees = counts[:, chosen]
+            hubs = degrees == counts.max(1, keepdims=True)
+            named = {"part": part, "role": role}
+            if not apart:
+                rows += _step_rows(ranks, degrees, np.ones_like(hubs), named)
+                continue
+            for hub in (False, True):
+                rows += _step_rows(ranks, degrees, hubs == hub, {**named, "hub": hub})
     return pl.DataFrame(rows)
 
 
+def _step_rows(
+    ranks: Int[Ids, "R m A"],
+    degrees: Int[Ids, "_ m"],
+    chosen: Bool[Bools, "_ m"],
+    named: Mapping[str, object],
+) -> list[dict[str, object]]:
+    """Return rows of :func:`stepwise` for the chosen statements of each replica, if any."""
+    right = ranks == 0
+    known = ranks < degrees[:, :, None]
+    rows: list[dict[str, object]] = []
+    for replica in range(len(ranks)):
+        mask = chosen[replica % len(chosen)]
+        if not mask.any():
+            continue
+        for place in range(ranks.shape[2]):
+            numbers = {
+                "place": place,
+                "statements": int(mask.sum()),
+                "accuracy": float(right[replica, mask, place].mean()),
+                "recall": float(known[replica, mask, place].mean()),
+                "exact": float(right[replica, mask].all(-1).mean()),
+            }
+            rows.append({"replica": replica, **named, **numbers})
+    return rows
+
+
 def _degrees(statements: Statements, roles: Sequence[str]) -> Ids:
-    """How many statements of these roles and its shape have the prompt of each one, ``[M]``."""
+    """Count for each statement how many of its shape and of these roles share its prompt, [M]."""
     counts = np.zeros(len(statements), dtype=np.int64)
     among = np.sort(np.concatenate([statements.with_role(role) for role in roles]))
     for rows, prompts, _ in statements.by_shape(among):
@@ -186,9 +202,15 @@ def _degrees(statements: Statements, roles: Sequence[str]) -> Ids:
 def ridge_map(
     inputs: Float[Floats, "m D"], targets: Float[Floats, "m E"], ridge: float = 1e-3
 ) -> Float[Floats, "D E"]:
-    """Return the matrix with the least ``‖X W - Y‖² + λ ‖W‖²``.
+    """Return the matrix ``W`` with the least ``‖X W − Y‖² + λ ‖W‖²`` (ridge regression).
 
-    ``λ`` is ``ridge`` times the mean squared entry of ``X`` times the number of its rows.
+    Args:
+        inputs: ``X``, a row for each pair.
+        targets: ``Y``.
+        ridge: ``λ``, in units of the mean squared entry of ``X`` times the number of its rows.
+
+    Raises:
+        DataError: The penalty is not above 0, or there are no pairs.
     """
     if not ridge > 0 or not len(inputs):
         raise DataError(
@@ -202,7 +224,11 @@ def ridge_map(
 
 
 def paths_of(part: Statements) -> Int[Ids, "d p"]:
-    """Return the nodes of every path, from the root to the leaf."""
+    """Return the nodes of every path, from the root to the leaf.
+
+    Raises:
+        DataError: The paths differ in length.
+    """
     indices = part.with_role("path")
     shapes = [answers for _, _, answers in part.by_shape(indices)]
     if len(shapes) != 1:
@@ -212,7 +238,7 @@ def paths_of(part: Statements) -> Int[Ids, "d p"]:
 
 
 def _closest(queries: Floats, keys: Floats) -> Ids:
-    """Index of the key with the largest cosine to each query."""
+    """Return the index of the key with the largest cosine to each query."""
     units = keys / np.maximum(np.linalg.norm(keys, axis=1, keepdims=True), 1e-30)
     found = [
         (queries[start : start + _CHUNK] @ units.T).argmax(1)

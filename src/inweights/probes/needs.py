@@ -1,8 +1,9 @@
-"""What a probe holds in memory, estimated before it starts.
+"""Memory that a probe needs, estimated before it starts.
 
-Every probe says with :func:`holds` how many bytes it takes for each of the arrays that can be
-large; their sizes follow from the model and its worlds. The factors were measured
-(``tests/probes/test_needs.py`` holds them to the peaks, within a factor of two).
+Every probe declares with :func:`holds` how many bytes it takes for each of the arrays that can be
+large; their sizes follow from the model and its worlds (:func:`sizes`). A probe that would need
+more than there is, is refused (:func:`check_probe`). The factors were measured:
+``tests/probes/test_needs.py`` compares them with the peaks, within a factor of two.
 """
 
 from collections.abc import Callable
@@ -22,20 +23,30 @@ from inweights.worlds.world import Worlds
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Random numbers, and positions of prompts, that a probe holds at once; pairs that it sorts.
-_DRAWS, _POSITIONS, _SORTED = 2**22, 2**14, 100_000
+#: Random numbers that a probe holds at once.
+_DRAWS = 2**22
+#: Positions of prompts whose states a probe holds at once.
+_POSITIONS = 2**14
+#: Largest number of pairs of nodes that a probe sorts.
+_SORTED = 100_000
 
 
 def sizes(model: Model, worlds: Worlds, most: float = np.inf) -> dict[str, float]:
-    """Return the numbers in each array that a probe of at most so many statements may hold.
+    """Return how many numbers are in each array that a probe may hold, by the array's name.
+
+    Args:
+        model: The probed model.
+        worlds: One world, or one for each replica; the first one counts.
+        most: Largest number of statements that the probe reads; by default all.
 
     Returns:
-        ``logits``: of a block of statements; ``whole``: of all of them; ``asked``: of a
-        block of nodes, of one replica; ``states``: of the positions of a block, at one layer;
-        ``kept``: of all prompts, at all layers; ``cosines``: of a block; ``matrix``: of pairs of
-        nodes, as far as all are asked; ``draws``: random embeddings; ``angles``: their cosines,
-        where they are sorted; ``margins``: theirs; ``weights``: a matrix of tokens and candidates;
-        ``statements``; and ``one``, what is there at any size.
+        ``logits``: of a block of statements; ``whole``: of all statements; ``asked``: of a
+        block of nodes, for one replica; ``states``: of the positions of a block, at one layer;
+        ``kept``: of all prompts, at all layers; ``cosines``: of a block; ``matrix``: of all pairs
+        of nodes, in graphs where no pairs are sampled; ``draws``: of random embeddings;
+        ``angles``: of their cosines, where they are sorted; ``margins``: of their margins;
+        ``weights``: of a matrix of tokens and candidates; ``statements``: of one column of a
+        table; ``one``: 1, for what is needed at any size.
     """
     world = as_worlds(worlds, model)[0]
     replicas, outputs = model.replicas, len(model.candidates)
@@ -63,7 +74,13 @@ def sizes(model: Model, worlds: Worlds, most: float = np.inf) -> dict[str, float
 
 
 def needed(probe: Callable[..., Any], model: Model, worlds: Worlds) -> float:
-    """Return about how many bytes a probe takes beyond the model; 0 of one that does not say."""
+    """Estimate how many bytes a probe takes beyond the model.
+
+    Args:
+        probe: Function of a model and worlds; without the decorator :func:`holds` it counts as 0.
+        model: The probed model.
+        worlds: One world, or one for each replica.
+    """
     if not hasattr(probe, "holds"):
         return 0.0
     factors, most = probe.holds
@@ -72,20 +89,25 @@ def needed(probe: Callable[..., Any], model: Model, worlds: Worlds) -> float:
 
 
 def holds(*, most: float = np.inf, **factors: float) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Say what a probe holds: bytes for each number in an array of :func:`sizes`.
+    """Declare the memory of a probe, and refuse calls of it that would need too much.
 
-    Of at most ``most`` statements, as its option says by default. The probe computes no gradients,
-    and is refused where memory would not do.
+    A decorator. The decorated probe also computes no gradients.
+
+    Args:
+        most: Default of the probe's option of that name: how many statements it reads at most.
+        factors: Bytes for each number in an array of :func:`sizes`, by the array's name.
 
     Raises:
-        ConfigError: When it is called with too large a model or world; says both numbers.
+        ConfigError: The decorated probe is called with too large a model or world; the message
+            states the memory needed and available.
     """
 
     def mark(probe: Callable[P, T]) -> Callable[P, T]:
         @torch.no_grad()
         @wraps(probe)
         def refused_first(*given: P.args, **options: P.kwargs) -> T:
-            if given and isinstance(given[0], Model):  # any other is refused by what it lacks
+            # An argument that is not a Model fails in the probe itself, by what it lacks.
+            if given and isinstance(given[0], Model):
                 check_probe(refused_first, *given, **options)  # type: ignore[arg-type]
             return probe(*given, **options)
 
@@ -96,15 +118,21 @@ def holds(*, most: float = np.inf, **factors: float) -> Callable[[Callable[P, T]
 
 
 def check_probe(probe: Callable[..., Any], model: Model, worlds: Worlds, **_: object) -> None:
-    """Refuse a probe that would take more memory than there may be.
+    """Refuse a probe that would take more memory than is available.
+
+    Args:
+        probe: Function of a model and worlds.
+        model: The probed model.
+        worlds: One world, or one for each replica.
+        _: Options of the probe, which have no effect.
 
     Raises:
-        ConfigError: It would; says both numbers, and what to do.
+        ConfigError: The probe would take too much; the message states the memory needed and
+            available, and what to do.
     """
     name = getattr(probe, "__name__", "of one's own")
     what = f"probe '{name}' of {len(model.candidates):,} candidates"
-    check_memory(
-        f"{what} and {model.replicas} replicas" if model.replicas > 1 else what,
-        needed(probe, model, worlds),
-        hint="look at fewer replicas at once or at a smaller world",
-    )
+    if model.replicas > 1:
+        what += f" and {model.replicas} replicas"
+    hint = "look at fewer replicas at once or at a smaller world"
+    check_memory(what, needed(probe, model, worlds), hint=hint)

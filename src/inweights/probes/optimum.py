@@ -1,4 +1,8 @@
-"""How close a trained model is to the theory's optimum (:class:`inweights.training.Optimum`)."""
+"""Distance of a trained linear model from the optimum that theory predicts.
+
+:func:`direction` compares the model's templates with the solution of the nuclear-norm program
+(:class:`inweights.training.Optimum`); :func:`nuclear_norm` measures the program's objective.
+"""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -21,21 +25,27 @@ from inweights.worlds.world import World, Worlds
 
 @holds(weights=460)
 def direction(model: Model, worlds: Worlds, *, gap: float = 1e-4) -> pl.DataFrame:
-    """How close the templates of a linear model are to the optimum of program (2), in direction.
+    """Compare the direction of a linear model's templates with the optimum of program (2).
+
+    Templates ``W`` are the matrix whose rows, summed over a prompt's tokens, are its logits.
+    Program (2) of Identity Bridge asks for the least nuclear norm of ``W`` at which all facts have
+    a margin of 1.
 
     Args:
         model: ``R`` replicas of an Emb-MLP or a deep linear network.
-        worlds: One world, or one a replica.
-        gap: Certified gap of the optimum.
+        worlds: One world, or one for each replica.
+        gap: Certified relative gap at which the solver stops.
 
     Returns:
-        A row a replica: ``replica``; ``cosine`` of ``W`` and the optimum, both centred by row;
-        ``least_margin`` of the facts, in logits; and, where that is positive, ``excess``: the
-        nuclear norm at a least margin of 1 over the optimum's, minus 1; ``query_margin``: median
-        margin of the queries at a least margin of the facts of 1; ``expected``: the optimum's.
+        A row for each replica: ``replica``; ``cosine`` of ``W`` and the optimum, both centred by
+        row; ``least_margin`` of the facts, in logits; ``excess``: the nuclear norm of ``W`` scaled
+        to a least margin of 1, over the optimum's, minus 1; ``query_margin``: median margin of the
+        queries at that scale; ``expected``: the optimum's median margin of the queries. ``excess``
+        and ``query_margin`` are not numbers where a fact has no positive margin.
 
     Raises:
-        ConfigError: The model is neither: only their logits are sums of their tokens' rows.
+        ConfigError: The model is of another architecture: only in these two are logits sums of
+            rows of templates.
 
     Example:
         >>> import inweights as iw
@@ -50,22 +60,24 @@ def direction(model: Model, worlds: Worlds, *, gap: float = 1e-4) -> pl.DataFram
         world = program.world
         optimum = _optimum(world, gap)
         least = float(program.least_margins(program.counts @ templates).min())
-        a, b = (m - m.mean(1, keepdims=True) for m in (templates, optimum.templates))
+        a = templates - templates.mean(1, keepdims=True)
+        b = optimum.templates - optimum.templates.mean(1, keepdims=True)
+        norms = np.linalg.norm(a) * np.linalg.norm(b)
         row = {
             "replica": replica,
-            "cosine": float((a * b).sum() / max(np.linalg.norm(a) * np.linalg.norm(b), 1e-300)),
+            "cosine": float((a * b).sum() / max(norms, 1e-300)),
             "least_margin": least,
             "excess": np.nan,
             "query_margin": np.nan,
             "expected": float(np.median(optimum.margins(world.queries))),
         }
         if least > 0:
-            mine = Solution(
+            scaled = Solution(
                 program, "not certified", templates / least, 0.0, 0.0, optimum.dual, 1.0, 0, 0.0, 0
             )
-            norm = float(np.linalg.svd(mine.templates, compute_uv=False).sum())
+            norm = float(np.linalg.svd(scaled.templates, compute_uv=False).sum())
             row["excess"] = norm / optimum.optimum - 1.0
-            row["query_margin"] = float(np.median(mine.margins(world.queries)))
+            row["query_margin"] = float(np.median(scaled.margins(world.queries)))
         rows.append(row)
     return pl.DataFrame(rows)
 
@@ -74,19 +86,20 @@ def direction(model: Model, worlds: Worlds, *, gap: float = 1e-4) -> pl.DataFram
 def nuclear_norm(
     model: Model, worlds: Worlds, *, order: Literal["nuc", "fro"] = "nuc"
 ) -> pl.DataFrame:
-    """Nuclear norm of a linear model's templates at a least margin of the facts of 1.
+    """Compute the nuclear norm of a linear model's templates, scaled to a least margin of 1.
 
     Args:
         model: ``R`` replicas of an Emb-MLP or a deep linear network.
-        worlds: One world, or one a replica.
-        order: ``fro`` gives the Frobenius norm in its place, as for :func:`numpy.linalg.norm`.
+        worlds: One world, or one for each replica.
+        order: ``nuc`` for the nuclear norm, ``fro`` for the Frobenius norm, as for
+            :func:`numpy.linalg.norm`.
 
     Returns:
-        A row a replica: ``replica``, ``least_margin`` of the facts in logits, and ``norm``; not a
-        number where a fact has no positive margin.
+        A row for each replica: ``replica``, ``least_margin`` of the facts, in logits, and
+        ``norm``, which is not a number where a fact has no positive margin.
 
     Raises:
-        ConfigError: The model is neither.
+        ConfigError: The model is of another architecture.
 
     Example:
         >>> import inweights as iw
@@ -104,7 +117,7 @@ def nuclear_norm(
 
 
 def _templates(model: Model, worlds: Worlds) -> Iterator[tuple[np.ndarray, Program]]:
-    """``W`` of every replica, inputs by outputs of its world, and the program of that world."""
+    """Yield ``W`` of every replica, inputs by outputs of its world, and that world's program."""
     if not isinstance(model, EmbMLP | DeepLinear):
         raise ConfigError(
             "the direction is that of an Emb-MLP or a deep linear network, whose templates are "
@@ -119,11 +132,11 @@ def _templates(model: Model, worlds: Worlds) -> Iterator[tuple[np.ndarray, Progr
 
 @lru_cache(maxsize=256)
 def _program(world: World) -> Program:
-    """The program of a world; an observer asks for it again and again while a model trains."""
+    """Return the program of a world; cached, since observers ask for it while a model trains."""
     return Program.of(world)
 
 
 @lru_cache(maxsize=256)
 def _optimum(world: World, gap: float) -> Solution:
-    """The optimum of a world, which is asked for as often."""
+    """Return the optimum of a world; cached for the same reason."""
     return solve(_program(world), gap=gap)

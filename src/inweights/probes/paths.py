@@ -1,7 +1,9 @@
-"""Does a model find paths that it was never told? Accuracy by place, exact match, hardest token.
+"""Paths that a model was not trained on: accuracy by place, exact match, the hardest token.
 
-Everything is teacher-forced: each token of the answer is asked for with the right tokens before it.
-Greedy decoding then needs no loop of its own. It says a whole answer right exactly when every
+Main names: :func:`path_accuracy` and, for the geometry behind it, :func:`arm_cosines`.
+
+Everything is teacher-forced: each token of the answer is predicted from the right tokens before it.
+Greedy decoding needs no loop of its own: it gets a whole answer right exactly where every
 teacher-forced token is right, since up to the first mistake both see the same tokens.
 
 Shapes: ``R`` replicas, ``M`` statements, ``A`` tokens of an answer.
@@ -33,16 +35,19 @@ def path_accuracy(
     most: int = 2000,
     teacherless: str = "",
 ) -> pl.DataFrame:
-    """Accuracy of path answers by the place of the token, over the whole vocabulary.
+    """Compute the accuracy of path answers by the place of the token, over all candidates.
 
     Args:
         model: ``R`` replicas.
-        worlds: Worlds with paths: one, or one a replica.
+        worlds: Worlds with paths: one, or one for each replica.
         role: Role of the statements.
-        parts: ``queries`` (held out) and ``facts`` (trained).
-        hardest: Place that decides, 0-based: the first node after the root (Fig. 3).
-        most: Statements of a part that are looked at, the first ones; a world's order is random.
-        teacherless: Token that the model reads in place of the answer's own, as in a phase.
+        parts: ``queries`` (held out), ``facts`` (trained) or both.
+        hardest: Place of the hardest token, 0-based: by default the first node after the root
+            (Fig. 3), which decides all that follow.
+        most: Largest number of statements of a part that are read, the first ones; the order of
+            statements in a world is random.
+        teacherless: Name of a token that the model reads in place of the answer's tokens, as
+            ``Phase.teacherless`` trains it. Empty: it reads the right tokens.
 
     Returns:
         A row for each replica, part and place: ``replica``, ``part``, ``place``, ``hardest``
@@ -86,7 +91,7 @@ def path_accuracy(
 
 
 def _chances(world: World, role: str) -> list[float]:
-    """One over the number of different tokens at each place of an answer."""
+    """Return one over the number of different tokens at each place of an answer."""
     answers = np.concatenate(
         [
             part.matrix(part.with_role(role))[1]
@@ -106,12 +111,12 @@ def arm_cosines(
     part: Literal["facts", "queries"] = "queries",
     layer: str = "tokens",
 ) -> pl.DataFrame:
-    """Cosine of leaves and first nodes of some arms (Fig. 4): is the own one the closest?
+    """Compute cosines of the leaves of some arms with the first nodes of these arms (Fig. 4).
 
     Args:
         model: ``R`` replicas with a table of token embeddings.
-        worlds: Worlds with paths, said from the root: one, or one a replica.
-        arms: Number of arms, the first ones.
+        worlds: Worlds with paths that are stated from the root: one, or one for each replica.
+        arms: Largest number of arms, the first ones.
         part: ``queries``, whose paths were never trained, or ``facts``.
         layer: ``tokens`` for the embeddings, or one of the model's layers.
 

@@ -1,4 +1,8 @@
-"""Hidden states in the plane: PCA and t-SNE, with how far the picture can be trusted."""
+"""Hidden states in the plane: PCA and t-SNE, with a measure of how far to trust the picture.
+
+:func:`project` takes any points; :func:`bridge_projection` the states of first hops and bridges;
+:func:`align_frames` aligns projections of several steps, for a film.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +36,14 @@ def project(
     Points are scaled to length one first, so that only directions count.
 
     Args:
-        points: At least 8.
+        points: At least 8 points, a row for each.
         method: ``pca``, or ``tsne`` (perplexity at most a third of the points), which needs
             ``pip install 'inweights[tsne]'``.
         seed: Root seed; only t-SNE uses it.
 
     Returns:
-        Coordinates, and their trustworthiness (Venna & Kaski 2001): 1 where every
-        neighbour in the plane is one in the space too.
+        Coordinates, and their trustworthiness (Venna & Kaski 2001): 1 where all neighbours in the
+        plane are also neighbours in the space.
 
     Raises:
         DataError: There are fewer than 8 points.
@@ -70,12 +74,12 @@ def project(
 
 
 def _trust(x: Float[Floats, "n D"], where: Float[Floats, "n 2"], neighbours: int) -> float:
-    """Trustworthiness: what neighbours in the plane that are none in the space cost, by rank."""
+    """Return the trustworthiness: 1 less a cost for neighbours in the plane only, by their rank."""
     n, near = len(x), []
     for points in (x, where):
-        apart = cdist(points, points)
-        np.fill_diagonal(apart, np.inf)
-        near.append(np.argsort(apart, axis=1, kind="stable"))
+        distances = cdist(points, points)
+        np.fill_diagonal(distances, np.inf)
+        near.append(np.argsort(distances, axis=1, kind="stable"))
     ranks = np.empty((n, n), dtype=int)
     np.put_along_axis(ranks, near[0], np.arange(1, n + 1)[None], axis=1)
     cost = np.take_along_axis(ranks, near[1][:, :neighbours], axis=1) - neighbours
@@ -96,28 +100,34 @@ def bridge_projection(
 
     Args:
         model: ``R`` replicas.
-        worlds: Two-hop worlds: one, or one a replica.
+        worlds: Two-hop worlds: one, or one for each replica.
         method: ``pca`` or ``tsne``.
-        samples: Number of pairs, spread evenly over the world.
+        samples: Largest number of pairs, spread evenly over the world.
         place: ``first_hop`` (``(e1, r1)`` and ``(e2)``) or ``query`` (``(e1, r1, r2)`` and
             ``(e2, r2)``).
         seed: Root seed of t-SNE.
 
     Returns:
-        ``replica, pair, kind`` (``bridge`` or ``subject``), ``layer, depth, x, y,
-        trustworthiness``.
+        A row for each replica, state and layer: ``replica, pair`` (the subject's prompt), ``kind``
+        (``subject`` or ``bridge``), ``layer, depth, x, y, trustworthiness`` (of the replica's
+        picture; see :func:`project`). Layers of another width than the first are left out.
+
+    Raises:
+        DataError: The world has no first hops, or there are fewer than 8 states.
+        ConfigError: scikit-learn, which has t-SNE, is not installed.
     """
     each = as_worlds(worlds, model)
     pairs = [bridge_pairs(world, place) for world in each]
     chosen = np.linspace(0, len(pairs[0][0]) - 1, min(samples, len(pairs[0][0]))).astype(int)
-    states = [last_states(model, [pair[side][chosen] for pair in pairs]) for side in (0, 1)]
-    kinds, width = ("subject", "bridge"), states[0][model.layer_names[0]].shape[-1]
-    layers = [name for name in model.layer_names if states[0][name].shape[-1] == width]
+    subjects = last_states(model, [prompts[chosen] for prompts, _, _ in pairs])
+    bridges = last_states(model, [prompts[chosen] for _, prompts, _ in pairs])
+    kinds = ("subject", "bridge")
+    width = subjects[model.layer_names[0]].shape[-1]
+    layers = [name for name in model.layer_names if subjects[name].shape[-1] == width]
     tables = []
     for replica in range(model.replicas):
-        points = np.concatenate(
-            [state[layer][replica].cpu().numpy() for state in states for layer in layers]
-        )
+        states = [kind[layer][replica] for kind in (subjects, bridges) for layer in layers]
+        points = np.concatenate([state.cpu().numpy() for state in states])
         where, trust = project(points, method=method, seed=seed)
         vocabulary = each[replica % len(each)].vocabulary
         names = [vocabulary.text(p) for p in pairs[replica % len(each)][0][chosen]]
@@ -141,14 +151,19 @@ def bridge_projection(
 def align_frames(
     frames: pl.DataFrame, *, by: Sequence[str] = (), step: str = "step"
 ) -> pl.DataFrame:
-    """Turn and scale every frame of a film of projections so that it lies best on the one before.
+    """Rotate and scale every frame of a film of projections so that it lies best on the one before.
 
-    A projection has no orientation of its own; without this a film spins (orthogonal Procrustes).
+    A projection has no orientation of its own; without this the picture would rotate from frame to
+    frame (orthogonal Procrustes).
 
     Args:
-        frames: Rows with ``x``, ``y`` and ``step``, in the same order in every frame.
-        by: Columns that tell films apart.
-        step: The column of frames.
+        frames: Rows with ``x``, ``y`` and ``step``; points have the same order in every frame.
+        by: Columns that identify a film, where there are several.
+        step: Name of the column that identifies a frame.
+
+    Returns:
+        The rows with other ``x`` and ``y``, each frame centred and of root mean square length 1;
+        sorted by film and step.
     """
     aligned = []
     films = frames.partition_by(list(by), maintain_order=True) if by else [frames]

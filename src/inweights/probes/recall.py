@@ -1,4 +1,8 @@
-"""Recall and accuracy by role: does the model know its facts, and does it combine them?"""
+"""Accuracy by role: of the facts that a model was trained on, and of queries that combine them.
+
+:func:`accuracy` is the most used probe. Other probes share how statements are divided:
+:func:`slices`, :func:`chosen_parts`, :func:`answers_among`.
+"""
 
 from __future__ import annotations
 
@@ -22,23 +26,21 @@ from inweights.worlds.world import Ids, World
 
 @holds(logits=8, states=14)
 def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
-    """Accuracy and loss of the first answer token, by role.
+    """Compute accuracy and loss of the first answer token, by role.
 
     An answer is right if it is among the right ones of its prompt: those that any fact, or any
     query, of the world gives to it.
 
-    Two numbers that are easily confused are told apart: ``accuracy`` takes the largest logit over
-    *all* candidates of the head, ``accuracy_among`` over those tokens only that answer some
-    statement of the role (for compositions, the objects).
-
     Args:
         model: ``R`` replicas.
-        worlds: One world, or one a replica.
+        worlds: One world, or one for each replica.
 
     Returns:
-        A row for each replica and slice: ``replica``, ``part`` (facts or queries), ``role``,
-        ``distribution`` (``trained``, ``in`` or ``out`` of distribution), ``statements`` (their
-        number), ``accuracy``, ``accuracy_among``, ``chance`` (of guessing among the answers of the
+        A row for each replica and slice: ``replica``, ``part`` (``facts`` or ``queries``),
+        ``role``, ``distribution`` (``trained``, ``in`` or ``out`` of distribution), ``statements``
+        (their number), ``accuracy`` (of the largest logit over *all* candidates of the head),
+        ``accuracy_among`` (over those tokens only that answer some statement of the role: for
+        compositions, the objects), ``chance`` (accuracy of guessing among the answers of the
         role), ``loss`` (mean cross-entropy over all candidates, nats), ``right_answers`` (mean
         number of answers of the role that are right to a prompt).
 
@@ -54,17 +56,17 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
     for part, role, distribution, indices in slices(each[0]):
         allowed = answers_among(model, each, part, role)
         right = _right_counts(model, each, part, indices, allowed)
-        said = answer_scores(model, each, part, indices, allowed)
+        scores = answer_scores(model, each, part, indices, allowed)
         rows += by_replica(
             model.replicas,
             part=part,
             role=role,
             distribution=distribution,
             statements=len(indices),
-            accuracy=share(said.right),
-            accuracy_among=share(said.right_among),
+            accuracy=share(scores.right),
+            accuracy_among=share(scores.right_among),
             chance=right / allowed.sum(1).double(),
-            loss=said.loss.mean(1),
+            loss=scores.loss.mean(1),
             right_answers=right,
         )
     return pl.DataFrame(rows)
@@ -77,7 +79,7 @@ def _right_counts(
     indices: Int[Ids, " m"],
     allowed: Bool[torch.Tensor, "R K"],
 ) -> Float[torch.Tensor, " R"]:
-    """Mean number of the allowed candidates that are right to a prompt."""
+    """Return the mean number of allowed candidates that are right answers to a prompt."""
     found = []
     for world, own in zip(worlds, allowed, strict=False):
         tokens = torch.from_numpy(getattr(world, part).right_pairs(indices)[1])
@@ -89,12 +91,12 @@ def _right_counts(
 def by_loops(
     model: Model, worlds: World | Sequence[World], *, counts: Sequence[int] = (1, 2, 4, 8)
 ) -> pl.DataFrame:
-    """Accuracy of a looped GPT that is evaluated with other numbers of loops than it was trained.
+    """Compute the accuracy of a looped GPT with other numbers of loops than in training.
 
     Args:
         model: ``R`` replicas of a GPT.
-        worlds: One world, or one a replica.
-        counts: Numbers of loops.
+        worlds: One world, or one for each replica.
+        counts: Numbers of loops, each at least 1.
 
     Returns:
         The rows of :func:`accuracy` for each number, with a column ``loops``.
@@ -127,7 +129,16 @@ def by_loops(
 
 
 def chosen_parts(world: World, parts: Sequence[str]) -> tuple[Part, ...]:
-    """Return the parts of a world that a probe was told to look at, after checking them."""
+    """Check the parts of a world that a probe is asked for, and return them as a tuple.
+
+    Args:
+        world: The probed world.
+        parts: ``facts``, ``queries`` or both.
+
+    Raises:
+        ConfigError: A part is unknown.
+        DataError: All the parts are empty.
+    """
     chosen = cast("tuple[Part, ...]", (parts,) if isinstance(parts, str) else tuple(parts))
     check_names("part", chosen, ("facts", "queries"))
     if not any(len(getattr(world, part)) for part in chosen):
@@ -136,7 +147,12 @@ def chosen_parts(world: World, parts: Sequence[str]) -> tuple[Part, ...]:
 
 
 def slices(world: World) -> list[tuple[Part, str, str, Int[Ids, " m"]]]:
-    """Return ``(part, role, distribution, indices)`` of every slice of a world's statements."""
+    """Divide a world's statements by part, role and distribution.
+
+    Returns:
+        ``(part, role, distribution, indices)`` of every slice that is not empty: facts are
+        ``trained``, queries ``in`` or ``out`` of distribution.
+    """
     parts: list[tuple[Part, str, str, Ids]] = [
         ("facts", role, "trained", world.facts.with_role(role)) for role in world.facts.role_names
     ]
@@ -152,7 +168,14 @@ def slices(world: World) -> list[tuple[Part, str, str, Int[Ids, " m"]]]:
 def answers_among(
     model: Model, worlds: Sequence[World], part: Part, role: str
 ) -> Bool[torch.Tensor, "R K"]:
-    """Return which candidates answer some statement of ``role``."""
+    """Return which candidates answer some statement of a role.
+
+    Args:
+        model: Gives the candidates.
+        worlds: Worlds of the replicas: one, or one for each.
+        part: ``facts`` or ``queries``.
+        role: Role of the statements.
+    """
     allowed = torch.zeros(len(worlds), len(model.candidates), dtype=torch.bool)
     columns = model.column.cpu()
     for row, world in zip(allowed, worlds, strict=True):

@@ -1,4 +1,8 @@
-"""Feature resemblance, equation 10: are entities that share a property alike?"""
+"""Feature resemblance (equation 10): similarity of the states of entities that share a property.
+
+:func:`resemblance` measures it in a trained model, :func:`predicted_similarity` computes what
+theory predicts, and :func:`entity_pairs` says which entities are compared.
+"""
 
 from __future__ import annotations
 
@@ -44,34 +48,34 @@ def resemblance(
     layers: Sequence[str] | None = None,
     by_pair: bool = False,
 ) -> pl.DataFrame:
-    """Cosine of the states of two entities that share a property, by layer (equation 10).
+    """Compute the cosine of the states of two entities that share a property (equation 10).
 
-    Of a :class:`~inweights.models.OneLayer` it is that of ``W_V e_a`` and ``W_V e_b``; of a deeper
-    model that of the penultimate states at the last token of a prompt. The paper does not say of
-    which prompt, so the table does. A high cosine alone says little, since all states of a layer
-    may point the same way: the mean cosine with entities of *other* tuples stands beside it.
+    For a :class:`~inweights.models.OneLayer` it is the cosine of ``W_V e_a`` and ``W_V e_b``; for a
+    deeper model, that of the penultimate states at the last token of a prompt. The paper does not
+    say of which prompt, so the table does. A high cosine alone says little, since all states of a
+    layer may point the same way. The table therefore also gives the mean cosine with entities of
+    *other* tuples.
 
     Args:
         model: ``R`` replicas.
-        worlds: Analogies or two hops as analogies: one, or one a replica.
+        worlds: Analogies, or two hops as analogies: one world, or one for each replica.
         prompt: ``entity``: the entity alone. ``premise``: with the relation of the property that
-            both share. ``query``: with the relation of the conclusion. Left out: ``entity`` for a
-            :class:`~inweights.models.OneLayer`, ``premise`` for other models, which in trials with
-            a small GPT came closest to the similarities of Table 1.
-        layers: Names of layers; the last but one if left out, which is ``value`` of a
+            both share. ``query``: with the relation of the conclusion. By default ``entity`` for a
+            :class:`~inweights.models.OneLayer`, and ``premise`` for other models, which in trials
+            with a small GPT came closest to the similarities of Table 1.
+        layers: Names of layers; by default the last but one, which is ``value`` of a
             :class:`~inweights.models.OneLayer` and the last block's output of a GPT.
-        by_pair: Whether each pair has a row of its own, or all share one with their mean.
+        by_pair: Whether each pair has a row of its own, in place of one row with their mean.
 
     Returns:
-        A row for each replica and layer: ``replica, prompt, layer, depth, cosine, other,
-        contrast``, where ``contrast`` is ``cosine − other``; and with ``by_pair`` for each pair,
-        with ``one`` and ``two``, its entities. ``other`` is the mean over pairings of an entity
-        ``one`` with all entities ``two`` from which another conclusion follows; not a number where
-        there are none.
+        A row for each replica and layer, and with ``by_pair`` for each pair: ``replica, prompt,
+        layer, depth``, perhaps ``one, two`` (names of the pair's entities), ``cosine``, ``other``
+        (mean cosine of an entity ``one`` with all entities ``two`` from which another conclusion
+        follows; not a number where there are none), ``contrast`` (``cosine − other``).
 
     Raises:
-        ConfigError: A prompt or layer is unknown, or the layer sees only the last token where both
-            prompts end alike.
+        ConfigError: A prompt or layer is unknown, or the layer sees only the last token, which is
+            the same in both prompts.
         DataError: The world has no pairs of entities.
 
     Example:
@@ -92,13 +96,14 @@ def resemblance(
                 f"in both prompts of '{chosen}'; take prompt = 'entity' or a deeper layer"
             )
     each = as_worlds(worlds, model)
-    pairs = [_prompts(world, chosen) for world in each]
-    sides = [last_states(model, [pair[side] for pair in pairs], wanted) for side in (0, 1)]
-    labels = np.stack([label for *_, label in pairs])
+    prompts = [_prompts(world, chosen) for world in each]
+    first_states = last_states(model, [one for one, _, _ in prompts], wanted)
+    second_states = last_states(model, [two for _, two, _ in prompts], wanted)
+    labels = np.stack([label for _, _, label in prompts])
 
     tables = []
     for name in wanted:
-        own, other = _compared(sides[0][name], sides[1][name], labels)
+        own, other = _compare(first_states[name], second_states[name], labels)
         for replica in range(model.replicas):
             world = each[replica % len(each)]
             names = world.vocabulary.names
@@ -113,18 +118,22 @@ def resemblance(
             )
             if not by_pair:
                 table = table.select(pl.col("cosine", "other").mean())
-            place = {"replica": replica, "prompt": chosen, "layer": name}
-            depth = model.layer_names.index(name)
-            lead = [pl.lit(value).alias(key) for key, value in {**place, "depth": depth}.items()]
+            constants = {
+                "replica": replica,
+                "prompt": chosen,
+                "layer": name,
+                "depth": model.layer_names.index(name),
+            }
+            lead = [pl.lit(value).alias(key) for key, value in constants.items()]
             contrast = (pl.col("cosine") - pl.col("other")).alias("contrast")
             tables.append(table.select(*lead, pl.all(), contrast))
     return pl.concat(tables)
 
 
-def _compared(
+def _compare(
     one: Float[Tensor, "R P D"], two: Float[Tensor, "R P D"], labels: Int[Ids, "_ P"]
 ) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R P"]]:
-    """Cosine within every pair, and the mean with entities of other labels."""
+    """Return the cosine within every pair, and the mean with entities of other labels."""
     own, other = one.new_empty(2, *one.shape[:2])
     for rows, cosines, alike in cosine_blocks(one, two, labels):
         own[:, rows] = cosines[:, :, rows].diagonal(dim1=1, dim2=2)
@@ -133,13 +142,13 @@ def _compared(
 
 
 def entity_pairs(world: World) -> Int[Ids, "P 2"]:
-    """Return the pairs of entities that a conclusion passes between.
+    """Return the pairs of entities that a conclusion links.
 
-    Of an analogy they are ``(a_i, b_i)``, tuple by tuple; of two hops ``(a_i, b_i)`` too, where the
-    entity ``b_i`` is the bridge that ``a_i`` reaches.
+    In an analogy they are ``(a_i, b_i)``, tuple by tuple. In two hops they are ``(a_i, b_i)``, too,
+    where the entity ``b_i`` is the bridge that ``a_i`` leads to.
 
     Raises:
-        DataError: The world has neither, or no conclusions.
+        DataError: The world has no conclusions, or neither similarities nor first hops.
 
     Example:
         >>> from inweights.worlds import Analogy
@@ -150,8 +159,9 @@ def entity_pairs(world: World) -> Int[Ids, "P 2"]:
     facts = world.facts
     if "conclusion" in world.queries.role_names:
         if {"category", "similarity"} <= set(facts.role_names):
-            # Both roles tell the tuples in the same order, relation after relation.
-            one, two = (facts.matrix(facts.with_role(r))[0] for r in ("category", "similarity"))
+            # Both roles list the tuples in the same order, relation after relation.
+            one, _ = facts.matrix(facts.with_role("category"))
+            two, _ = facts.matrix(facts.with_role("similarity"))
             count = int((one[:, 1] == one[0, 1]).sum())
             return np.stack([one[:count, 0], two[:count, 0]], axis=1)
         if "first_hop" in facts.role_names:
@@ -165,20 +175,23 @@ def entity_pairs(world: World) -> Int[Ids, "P 2"]:
 
 
 def _prompts(world: World, prompt: str) -> tuple[Ids, Ids, Ids]:
-    """Prompts of both entities of each pair, ``[P, T]``, and the label of each pair, ``[P]``.
+    """Return prompts of both entities of each pair, ``[P, T]``, and the pairs' labels, ``[P]``.
 
-    Where a world has several relations of a kind, the first is taken.
+    Where a world has several relations of a kind, the first one is used.
     """
     pairs, facts, queries = entity_pairs(world), world.facts, world.queries
-    asked, answers = queries.matrix(queries.with_role("conclusion"))
-    concluded = dict(reversed(list(zip(asked[:, 0].tolist(), answers[:, 0].tolist(), strict=True))))
-    # A conclusion is asked of one entity of a pair: of b in an analogy, of a in two hops.
+    conclusions, answers = queries.matrix(queries.with_role("conclusion"))
+    entities = conclusions[:, 0].tolist()
+    # Reversed, so that of several conclusions about an entity the first one stays.
+    concluded = dict(reversed(list(zip(entities, answers[:, 0].tolist(), strict=True))))
+    # A conclusion is about one entity of a pair: about b in an analogy, about a in two hops.
     labels = np.array([concluded.get(a, concluded.get(b, -1)) for a, b in pairs.tolist()])
     shared = "similarity" if "similarity" in facts.role_names else "first_hop"
     first = facts.prompt(int(facts.with_role(shared)[0]))
-    relation = {"entity": first[:0], "premise": first[1:], "query": asked[0, 1:]}[prompt]
+    relation = {"entity": first[:0], "premise": first[1:], "query": conclusions[0, 1:]}[prompt]
     after = np.broadcast_to(relation, (len(pairs), len(relation)))
-    one, two = (np.concatenate([pairs[:, [side]], after], axis=1) for side in (0, 1))
+    one = np.concatenate([pairs[:, [0]], after], axis=1)
+    two = np.concatenate([pairs[:, [1]], after], axis=1)
     return one, two, labels
 
 
@@ -194,25 +207,29 @@ def predicted_similarity(
     rho: float = 1.0,
     by_pair: bool = False,
 ) -> pl.DataFrame:
-    """Return the predicted resemblance of the entities of a world, before any training.
+    """Predict the resemblance of the entities of a world, without training a model.
 
     Args:
-        world: Config of an analogy, or of two hops as one.
-        roles: Facts of the first stage 1, with how often each counts.
+        world: Config of an analogy, or of two hops as an analogy.
+        roles: Roles of the facts that stage 1 trains on, each with its weight.
         seed: Root seed of the world.
-        model: Gives ``κ0`` and ``m``; the paper's if left out.
-        rate: ``η`` of stage 1.
-        steps: ``T1``.
-        course: Where given, the closed form of the paper's curricula stands beside the prediction
-            from the facts.
+        model: Gives the initial scale ``κ0`` and the width ``m``; by default the paper's.
+        rate: Learning rate ``η`` of stage 1.
+        steps: Number of steps ``T1`` of stage 1.
+        course: Name of one of the paper's curricula, whose closed form is given as well; by
+            default none.
         rho: ``ρ`` of the closed form.
-        by_pair: Whether each pair has a row of its own, or all share one with their mean.
+        by_pair: Whether each pair has a row of its own, in place of one row with their mean.
 
     Returns:
-        ``from_facts`` (:func:`~inweights.theory.feature_resemblance.resemblance.linear_cosines`),
-        with a course ``closed_form``
-        (:func:`~inweights.theory.feature_resemblance.resemblance.curriculum_cosine`), and with
-        ``by_pair`` the entities ``one`` and ``two``.
+        One row, or one for each pair: with ``by_pair`` the entities ``one`` and ``two``;
+        ``from_facts``, the predicted cosine
+        (:func:`~inweights.theory.feature_resemblance.resemblance.linear_cosines`); with a
+        ``course``, ``closed_form``
+        (:func:`~inweights.theory.feature_resemblance.resemblance.curriculum_cosine`).
+
+    Raises:
+        DataError: The world has no pairs of entities.
     """
     built, about = world.build(seed), model or OneLayerConfig()
     pairs = entity_pairs(built)
@@ -222,8 +239,9 @@ def predicted_similarity(
     table = pl.DataFrame({"from_facts": cosines})
     if by_pair:
         names = built.vocabulary.names
-        one, two = ([names[i] for i in side] for side in pairs.T.tolist())
-        table = table.select(pl.Series("one", one), pl.Series("two", two), "from_facts")
+        one = pl.Series("one", [names[i] for i, _ in pairs.tolist()])
+        two = pl.Series("two", [names[i] for _, i in pairs.tolist()])
+        table = table.select(one, two, "from_facts")
     else:
         table = table.mean()
     if course is None:

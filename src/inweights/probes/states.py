@@ -1,4 +1,7 @@
-"""States at the ends of prompts, and cosines of all pairs of two sets of them, some at a time.
+"""Hidden states at the ends of prompts, and what probes share to make tables of them.
+
+:func:`last_states` reads states; :func:`cosine_blocks` compares all pairs of two sets, some at a
+time; :func:`by_replica` and :func:`share` make rows of a table.
 
 Shapes: ``R`` replicas, ``m`` prompts or states, ``b`` of them in a block, ``T`` tokens of a prompt,
 ``D`` width.
@@ -19,8 +22,8 @@ from inweights.training.scoring import MAX_LOGITS
 from inweights.worlds.arrays import Bool, Float, Int
 from inweights.worlds.world import Ids
 
-#: Positions of a replica that are read at once. As with logits, it does not depend on how many
-#: replicas there are, so that a run is the same alone.
+#: Positions of a replica whose states are computed at once. Like the number of logits, it does not
+#: depend on how many replicas there are, so that a run is the same alone and in company.
 MAX_POSITIONS = 2**14
 
 
@@ -28,31 +31,53 @@ MAX_POSITIONS = 2**14
 def last_states(
     model: Model, prompts: Sequence[Int[Ids, "m T"]], layers: Sequence[str] | None = None
 ) -> dict[str, Float[Tensor, "R m D"]]:
-    """Return the hidden state of every prompt at its last position, by layer."""
+    """Return the hidden state of every prompt at its last position, by layer.
+
+    Args:
+        model: ``R`` replicas.
+        prompts: Token ids ``[m, T]``: one array for all replicas, or one for each.
+        layers: Names of layers; by default all.
+    """
     tokens = torch.from_numpy(np.stack(prompts) if len(prompts) > 1 else prompts[0])
     blocks = tokens.to(model.column.device).split(max(1, MAX_POSITIONS // tokens.shape[-1]), -2)
     found = [model.hidden(pack([block]), layers=layers) for block in blocks]
     if len(found) == 1:
         return found[0]
-    return {name: torch.cat([states[name] for states in found], 1) for name in found[0]}
+    joined = {}
+    for name in found[0]:
+        joined[name] = torch.cat([states[name] for states in found], 1)
+    return joined
 
 
 def by_replica(replicas: int, **columns: object) -> list[dict[str, object]]:
-    """Return a row for each replica: its number of each tensor ``[R]``, and what all share."""
-    each = {n: v.tolist() if isinstance(v, Tensor) else [v] * replicas for n, v in columns.items()}
-    return [{"replica": r} | {n: one[r] for n, one in each.items()} for r in range(replicas)]
+    """Return a table's rows, one for each replica.
+
+    Args:
+        replicas: Number of replicas ``R``.
+        columns: Columns by name: a tensor ``[R]``, or one value that all replicas share.
+
+    Example:
+        >>> by_replica(2, layer="final", accuracy=torch.tensor([0.5, 1.0]))[1]
+        {'replica': 1, 'layer': 'final', 'accuracy': 1.0}
+    """
+    rows: list[dict[str, object]] = [{"replica": replica} for replica in range(replicas)]
+    for name, column in columns.items():
+        values = column.tolist() if isinstance(column, Tensor) else [column] * replicas
+        for row, value in zip(rows, values, strict=True):
+            row[name] = value
+    return rows
 
 
 def share(
     right: Bool[Tensor, "R m ..."], among: Bool[Tensor, "R m"] | None = None
 ) -> Float[Tensor, "R ..."]:
-    """Return which share of each replica's statements is right, in double precision.
+    """Return the share of each replica's statements that are right, in double precision.
 
-    A count over a number: 18 of 20 is .9, which single precision would make .8999999762.
+    Double, so that 18 of 20 is .9, which single precision would make .8999999762.
 
     Args:
-        right: Whether each statement is right.
-        among: Statements that count; all if left out. The share of none is not a number.
+        right: Whether each statement is right, perhaps at several places.
+        among: Statements that count; by default all. Where none counts, the share is not a number.
 
     Example:
         >>> share(torch.tensor([[True] * 18 + [False] * 2])).tolist()
@@ -66,19 +91,19 @@ def share(
 def cosine_blocks(
     one: Float[Tensor, "R m D"], two: Float[Tensor, "R m D"], groups: Int[Ids, "_ m"]
 ) -> Iterator[tuple[slice, Float[Tensor, "R b m"], Bool[Tensor, "_ b m"]]]:
-    """Yield the cosines of some states of ``one`` with all of ``two``.
+    """Yield the cosines of some states of ``one`` with all of ``two``, block by block.
 
     Up to 2,048 states are one block. Blocks do not depend on the number of replicas.
 
     Args:
         one: States.
         two: States to compare with.
-        groups: Group of every state, of the one world or a row for each replica.
+        groups: Group of every state: one row for all replicas, or a row for each.
 
     Yields:
-        Which rows these are, their cosines, and which pairs are of one group. Put what
-        outlasts a block into an array that was there before: a view keeps the block, and small
-        arrays between blocks keep the allocator from using their room again.
+        Which rows of ``one`` these are, their cosines, and which pairs belong to one group. Copy
+        results that outlast a block into an array that was allocated before: a view keeps the
+        whole block in memory, and small arrays between blocks fragment it.
     """
     ours, theirs = F.normalize(one, dim=-1), F.normalize(two, dim=-1).mT
     label = torch.from_numpy(groups).to(one.device)

@@ -1,4 +1,7 @@
-"""Logit templates: what tokens, facts and queries add to every output (Identity Bridge, Fig. 3)."""
+"""Logit templates: the logits of tokens, facts and queries as a table (Identity Bridge, Fig. 3).
+
+:func:`templates` returns one row for each cell; :func:`winners` picks the largest ones.
+"""
 
 from collections.abc import Sequence
 
@@ -15,31 +18,33 @@ from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import MAX_LOGITS
 from inweights.worlds.world import Ids, World, Worlds
 
-#: What a cell of the table takes while it is made, with its names.
+#: Bytes that a cell of the table takes while it is made, with its names.
 _BYTES = 150
 _GROUP_ORDER = ("first_relation", "second_relation", "subject", "bridge", "object")
 
 
 @torch.no_grad()
 def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataFrame:
-    """Logits of every output, row by row, as a long table.
+    """Return the logits of every output for tokens or prompts, as a long table.
 
     For Emb-MLP the rows of ``tokens`` are those of ``W = E W_proj``, and the rows of a prompt are
-    the sums of its tokens' rows; for other models a row is what the model says to the prompt.
+    the sums of its tokens' rows. For other models a row holds the model's logits for the prompt.
 
     Args:
         model: ``R`` replicas.
-        worlds: One world, or one a replica.
-        rows: ``tokens`` (every token that occurs in a prompt, alone), or a role of the world's
-            facts or queries (its prompts).
+        worlds: One world, or one for each replica.
+        rows: ``tokens`` (every token that occurs in a prompt, as a prompt of its own), or a role of
+            the world's facts or queries (its prompts).
 
     Returns:
-        ``replica, row, row_group, column, column_group, value, top, answer``: one row for each
-        replica, prompt and output token of the world. ``value`` is a logit, centred over the
-        outputs of its row; ``top`` marks the row's largest, ``answer`` the right one.
+        A row for each replica, prompt and output token of the world: ``replica, row`` (the prompt),
+        ``row_group`` (group of its first token), ``column`` (the output), ``column_group``,
+        ``value`` (logit, centred over the outputs of its prompt), ``top`` (whether it is the
+        largest of its prompt), ``answer`` (whether the output is the right answer).
 
     Raises:
-        ConfigError: ``rows`` is neither ``tokens`` nor a role of the world.
+        ConfigError: ``rows`` is neither ``tokens`` nor a role of the world, or the table would
+            need too much memory.
 
     Example:
         >>> import inweights as iw
@@ -74,7 +79,7 @@ def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataF
 def _cells(
     world: World, replica: int, prompt: Ids, answer: Ids, values: NDArray[np.float32]
 ) -> pl.DataFrame:
-    """Cells of some rows of one replica, ``values`` of shape ``[rows, outputs]``."""
+    """Return the cells of some rows of one replica, ``values`` of shape ``[rows, outputs]``."""
     groups = _groups(world)
     height, width = values.shape
     rows_of, columns_of = np.repeat(range(height), width), np.tile(range(width), height)
@@ -98,14 +103,15 @@ def _cells(
 
 
 def winners(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
-    """Return the largest column of every row within every group of columns.
+    """Return the output with the largest logit for every prompt and group of outputs.
 
     Args:
-        table: What :func:`templates` returns.
-        by: Further columns that tell tables apart, such as ``seed``.
+        table: A table of :func:`templates`.
+        by: Further columns that identify a table, such as ``replica`` or ``seed``.
 
     Returns:
-        ``*by, row, row_group, column_group, column, value``.
+        A row for each table, prompt and group: ``*by, row, row_group, column_group, column,
+        value``.
     """
     keys = [*by, "row", "row_group", "column_group"]
     best = table.sort("value", descending=True, maintain_order=True)
@@ -113,7 +119,7 @@ def winners(table: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
 
 
 def _prompts(world: World, rows: str) -> tuple[Ids, Ids]:
-    """Prompts ``[m, T]`` and their answers ``[m]`` (-1 where a prompt has none)."""
+    """Return prompts ``[m, T]`` and their answers ``[m]`` (-1 where a prompt has none)."""
     if rows == "tokens":
         groups = _groups(world)
         order = {group: i for i, group in enumerate(_GROUP_ORDER)}
@@ -127,5 +133,6 @@ def _prompts(world: World, rows: str) -> tuple[Ids, Ids]:
 
 
 def _groups(world: World) -> dict[int, str]:
+    """Return the group of every token."""
     vocabulary = world.vocabulary
     return {int(token): group for group in vocabulary.groups for token in vocabulary[group]}

@@ -1,15 +1,16 @@
-"""How embeddings lie, whatever way they are turned: Procrustes across replicas, PCA, UMAP.
+"""Arrangements of embeddings up to rotation: Procrustes across replicas, PCA, UMAP.
 
 Two models that learnt the same graph may hold it in different directions of a space of many
-dimensions. Their embeddings are compared here after the best rotation or reflection, and drawn in
-few dimensions. A caution that the measures take into account: ``N`` vectors in ``D ≥ N``
-dimensions can always be turned a good way towards any others, so that a distance says something
-only beside that of random vectors. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``K``
-dimensions of a picture.
+dimensions. Their embeddings are compared here after the best rotation or reflection
+(:func:`agreement`), and placed in few dimensions to be drawn (:func:`arrangement`). ``N`` vectors
+in ``D ≥ N`` dimensions can always be rotated a good way towards any others, so that a distance
+means something only beside that of random vectors. Shapes: ``R`` replicas, ``N`` nodes, ``D``
+width, ``K`` dimensions of a picture.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -27,7 +28,7 @@ from inweights.worlds.world import Worlds
 
 Method = Literal["pca", "umap"]
 
-#: What a picture by UMAP asks for at least: it speaks of neighbours.
+#: Fewest points of each method; UMAP needs neighbours.
 _LEAST = {"pca": 2, "umap": 5}
 
 
@@ -38,6 +39,16 @@ def procrustes_align(
 
     Orthogonal Procrustes (Schönemann 1966): ``Q = argmin ‖X Q − Y‖`` over orthogonal ``Q``. Where
     the widths differ, the narrower one gets further dimensions of zeros.
+
+    Args:
+        points: ``X``, which are moved.
+        onto: ``Y``, as many points.
+
+    Returns:
+        ``X Q``, of the larger width.
+
+    Raises:
+        DataError: The shapes do not fit.
     """
     from scipy.linalg import orthogonal_procrustes
 
@@ -47,24 +58,36 @@ def procrustes_align(
             f"{points.shape} and {onto.shape}"
         )
     width = max(points.shape[1], onto.shape[1])
-    x, y = (np.pad(p, ((0, 0), (0, width - p.shape[1]))) for p in (points, onto))
-    turn: Floats = orthogonal_procrustes(x, y)[0]
-    placed: Floats = x @ turn
+    x = np.pad(points, ((0, 0), (0, width - points.shape[1])))
+    y = np.pad(onto, ((0, 0), (0, width - onto.shape[1])))
+    rotation: Floats = orthogonal_procrustes(x, y)[0]
+    placed: Floats = x @ rotation
     return placed
 
 
 def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> float:
-    """Return how far two arrangements are apart: 0 if they are one, turned and scaled; at most 1.
+    """Compute the Procrustes distance of two arrangements of the same points.
 
-    Both are centred and scaled to norm 1 first. Then it is ``1 − (Σ σ_i)²``, ``σ`` the singular
-    values of ``XᵀY``: the squares that are left by the best turn and scale (Gower 1975).
+    Both are centred and scaled to norm 1 first. The distance is then ``1 − (Σ σ_i)²``, ``σ`` the
+    singular values of ``XᵀY``: the sum of squares that remains after the best rotation and scaling
+    (Gower 1975).
+
+    Args:
+        points: ``X``, one arrangement.
+        onto: ``Y``, the other one, with as many points.
+
+    Returns:
+        A number from 0, where one is the other rotated and scaled, to 1.
+
+    Raises:
+        DataError: The shapes do not fit, or all points of an arrangement are the same.
     """
     if points.ndim != 2 or onto.ndim != 2 or len(points) != len(onto):
         raise DataError(
             f"two arrangements must have the same number of points, got {points.shape} and "
             f"{onto.shape}"
         )
-    x, y = (p - p.mean(0) for p in (points, onto))
+    x, y = points - points.mean(0), onto - onto.mean(0)
     norms = np.linalg.norm(x), np.linalg.norm(y)
     if min(norms) <= 1e-12 * max(1.0, float(np.abs(points).max()), float(np.abs(onto).max())):
         raise DataError("all points of an arrangement are the same, so that it has no shape")
@@ -82,23 +105,25 @@ def agreement(
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Do all replicas hold one map? Procrustes distance of every replica to the others.
+    """Compute the Procrustes distance of every replica's embeddings to those of the others.
 
-    Nodes are matched by their labels: take one world, or ``shuffled=False``.
+    Small distances mean that all replicas learnt one arrangement. Nodes are matched by their
+    labels: build one world for all, or use ``shuffled=False``.
 
     Args:
         model: ``R`` replicas, at least two.
-        worlds: Worlds of one graph: one, or one a replica.
-        layer: See :func:`inweights.probes.geometry.cosines.node_vectors`.
-        dimensions: Leading principal directions that are compared. All of them, for ``0``, say
+        worlds: Worlds of one graph: one, or one for each replica.
+        layer: Where vectors are read; see :func:`inweights.probes.geometry.cosines.node_vectors`.
+        dimensions: Number of leading principal directions that are compared; 0 for all, which mean
             little where the width is at least the number of nodes.
         draws: Pairs of random embeddings of the same shape in the null distribution.
         seed: Root seed of the null distribution.
 
     Returns:
-        A row for each replica: ``replica, distance`` (mean over the other replicas, of
-        :func:`procrustes`), ``nearest`` (the least), ``null_mean, null_low`` (of two random
-        embeddings; 2.5%) and ``p``, the share of ``1 + draws`` values at most as large.
+        A row for each replica: ``replica, distance`` (:func:`procrustes`, mean over the other
+        replicas), ``nearest`` (the smallest one), ``null_mean, null_low`` (mean and 2.5% quantile
+        of the distance of two random embeddings) and ``p``, the share of ``1 + draws`` values at
+        most as large.
 
     Raises:
         ConfigError: ``dimensions`` is below 0.
@@ -116,30 +141,39 @@ def agreement(
     if model.replicas < 2:
         raise DataError("agreement requires at least two replicas; train at least two seeds")
     vectors = _vectors(model, worlds, layer)
-    kept = [_leading(one, dimensions) for one in vectors]
-    far = np.array([[procrustes(x, y) if x is not y else 0.0 for y in kept] for x in kept])
-    one, other = (random_blocks(draws, vectors.shape[1:], s, at_once=1) for s in (seed, seed + 1))
-    chance = np.array(
-        [
-            procrustes(_leading(x[0], dimensions), _leading(y[0], dimensions))
-            for x, y in zip(one, other, strict=True)
-        ]
-    )
-    rest = far[~np.eye(len(far), dtype=bool)].reshape(len(far), -1)
+    leading = [_leading(one, dimensions) for one in vectors]
+    chance = _random_distances(vectors.shape[1:], dimensions, draws, seed)
+    distances = []
+    for replica, own in enumerate(leading):
+        others = leading[:replica] + leading[replica + 1 :]
+        distances.append([procrustes(own, other) for other in others])
+    means = np.array(distances).mean(1)
     return pl.DataFrame(
         {
             "replica": range(model.replicas),
-            "distance": rest.mean(1),
-            "nearest": rest.min(1),
-            "null_mean": [chance.mean()] * len(far),
-            "null_low": [np.quantile(chance, 0.025)] * len(far),
-            "p": [(1 + (chance <= d).sum()) / (1 + draws) for d in rest.mean(1)],
+            "distance": means,
+            "nearest": np.array(distances).min(1),
+            "null_mean": [chance.mean()] * len(means),
+            "null_low": [np.quantile(chance, 0.025)] * len(means),
+            "p": [(1 + (chance <= distance).sum()) / (1 + draws) for distance in means],
         }
     )
 
 
+def _random_distances(
+    shape: Sequence[int], dimensions: int, draws: int, seed: int
+) -> Float[Floats, " draws"]:
+    """Return the distances of pairs of random embeddings."""
+    one = random_blocks(draws, shape, seed, at_once=1)
+    other = random_blocks(draws, shape, seed + 1, at_once=1)
+    distances = []
+    for x, y in zip(one, other, strict=True):
+        distances.append(procrustes(_leading(x[0], dimensions), _leading(y[0], dimensions)))
+    return np.array(distances)
+
+
 def _vectors(model: Model, worlds: Worlds, layer: str) -> Floats:
-    """Vectors of the nodes of the one graph of all replicas."""
+    """Return the vectors of the nodes of the graph that all replicas share, ``[R, N, D]``."""
     graphs, vectors = placed(model, worlds, layer)
     edges = [np.unique(np.stack(graph[1:]), axis=1) for graph in once_each(graphs).values()]
     if any(not np.array_equal(own, edges[0]) for own in edges):
@@ -151,6 +185,7 @@ def _vectors(model: Model, worlds: Worlds, layer: str) -> Floats:
 
 
 def _leading(points: Floats, dimensions: int) -> Floats:
+    """Return the coordinates of centred points in their leading directions; of all, for 0."""
     centred = points - points.mean(0)
     if not dimensions:
         return centred
@@ -167,14 +202,14 @@ def arrange(
     neighbours: int = 5,
     seed: int = 0,
 ) -> Float[Floats, "N K"]:
-    """Return coordinates of points in few dimensions; the same every time.
+    """Return coordinates of points in few dimensions; the same at every call.
 
     Args:
-        points: In many dimensions.
+        points: Points in many dimensions, a row for each.
         method: ``pca``, whose signs are fixed (the largest coordinate of each direction is
             positive); or ``umap`` by cosine, which needs ``pip install 'inweights[umap]'``.
-        dimensions: ``K``.
-        neighbours: Of UMAP: how many of each node's nearest ones it shall keep near.
+        dimensions: Number of dimensions ``K``.
+        neighbours: Number of nearest neighbours that UMAP considers for each point.
         seed: Root seed of UMAP. It makes UMAP use one thread.
 
     Raises:
@@ -222,15 +257,15 @@ def arrangement(
     neighbours: int = 5,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Return where every node lies in few dimensions, each replica turned onto the first one.
+    """Return coordinates of all nodes in few dimensions, each replica aligned with the first one.
 
     Args:
         model: ``R`` replicas.
-        worlds: Worlds of one graph: one, or one a replica.
-        method: See :func:`arrange`.
-        layer: See :func:`inweights.probes.geometry.cosines.node_vectors`.
-        dimensions: 1 to 3, for ``x``, ``y`` and ``z``.
-        neighbours: See :func:`arrange`.
+        worlds: Worlds of one graph: one, or one for each replica.
+        method: ``pca`` or ``umap``; see :func:`arrange`.
+        layer: Where vectors are read; see :func:`inweights.probes.geometry.cosines.node_vectors`.
+        dimensions: Number of dimensions, 1 to 3.
+        neighbours: Number of nearest neighbours that UMAP considers for each node.
         seed: Root seed of UMAP.
 
     Returns:
@@ -238,7 +273,7 @@ def arrangement(
 
     Raises:
         ConfigError: A setting is out of range, or umap-learn is not installed.
-        DataError: A world is no graph, or has too few nodes; or the graphs differ.
+        DataError: A world is not a graph, or has too few nodes; or the graphs differ.
 
     Example:
         >>> import inweights as iw
@@ -256,8 +291,10 @@ def arrangement(
     for replica, own in enumerate(vectors):
         where = arrange(own, method=method, dimensions=dimensions, neighbours=neighbours, seed=seed)
         where = where - where.mean(0)
-        where = where if first is None else procrustes_align(where, first)
-        first = where if first is None else first
+        if first is None:
+            first = where
+        else:
+            where = procrustes_align(where, first)
         names = each[replica % len(each)].vocabulary.names[:nodes]
         places = dict(zip("xyz", where.T, strict=False))
         frames.append(pl.DataFrame({"replica": [replica] * nodes, "node": names, **places}))

@@ -1,12 +1,14 @@
-"""Is a graph stored, and as a geometry? Recall, and cosines (Geometric Memory B.5, C.3).
+"""Recall of a graph's edges, and cosines of its nodes (Geometric Memory B.5, C.3).
 
-Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``K`` random draws.
+:func:`graph_recall` and :func:`cosines` are probes. The other functions give all probes of
+graphs their vectors (:func:`node_vectors`), edges and null distributions. Shapes: ``R`` replicas,
+``N`` nodes, ``D`` width, ``K`` random draws.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,33 +29,57 @@ from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.families.graph import edge_prefix
 from inweights.worlds.world import Ids, World, Worlds
 
-#: What a pair of nodes takes in a table while it is made.
+#: Bytes that a pair of nodes takes in a table while it is made.
 _BYTES = 150
 #: Random numbers that are held at once.
 _AT_ONCE = 2**22
-#: The number of nodes, and where each edge starts and ends.
+#: Number of nodes, and the nodes at which each edge starts and ends.
 Edges = tuple[int, Ids, Ids]
 T = TypeVar("T")
 
 
 def adjacencies(model: Model, worlds: Worlds) -> list[Float[Floats, "N N"]]:
-    """Return the adjacency of every replica's world; worlds that are one share one."""
+    """Return the adjacency matrix of every replica's graph.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: Worlds of graphs: one, or one for each replica.
+
+    Returns:
+        ``R`` matrices; replicas that share a world share the array.
+
+    Raises:
+        DataError: A world is not a graph, or its nodes are not those of an
+            :class:`~inweights.probes.Embedding`.
+    """
     each = [adjacency(world) for world in _graphs(model, worlds)]
     return each * model.replicas if len(each) == 1 else each
 
 
 def graph_edges(model: Model, worlds: Worlds) -> list[Edges]:
-    """Return nodes, and ends of edges, of every replica's world: less than a matrix."""
+    """Return the number of nodes and the edges of every replica's graph.
+
+    They take less memory than :func:`adjacencies`.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: Worlds of graphs: one, or one for each replica.
+
+    Raises:
+        DataError: A world is not a graph, or its nodes are not those of an
+            :class:`~inweights.probes.Embedding`.
+    """
     each = [edge_ends(world) for world in _graphs(model, worlds)]
     return each * model.replicas if len(each) == 1 else each
 
 
 def once_each(graphs: Sequence[T]) -> dict[int, T]:
-    """Return the graphs by their identity: what is made of them is made once of one world."""
+    """Return different graphs by their identity, so that each is computed with only once."""
     return {id(graph): graph for graph in graphs}
 
 
 def _graphs(model: Model, worlds: Worlds) -> tuple[World, ...]:
+    """Return the worlds, after checking that their nodes are those of the model."""
     given = as_worlds(worlds, model)
     named = getattr(model, "names", None)
     if named is not None and any(node_names(world) != named for world in given):
@@ -68,15 +94,19 @@ def _graphs(model: Model, worlds: Worlds) -> tuple[World, ...]:
 def node_vectors(
     model: Model, nodes: int, layer: str = "tokens", before: Sequence[int] = ()
 ) -> Float[Floats, "R N D"]:
-    """Return the vector of every node, copied.
+    """Return a copy of the vector of every node.
 
     Args:
         model: ``R`` replicas.
-        nodes: ``N``; nodes are the first tokens of a graph's vocabulary.
-        layer: ``tokens`` for the table of token embeddings, or one of the model's layers, read
-            where a node ends the prompt.
-        before: Tokens that stand before it there, such as those of
+        nodes: Number of nodes ``N``; they are the first tokens of a graph's vocabulary.
+        layer: ``tokens`` for the table of token embeddings, or one of the model's layers, whose
+            state is read at the end of a prompt that the node ends.
+        before: Tokens before the node in that prompt, such as those of
             :func:`~inweights.worlds.families.graph.edge_prefix`.
+
+    Raises:
+        ConfigError: The layer is unknown.
+        DataError: The model has no table of token embeddings.
     """
     if layer != "tokens":
         prompts = _prompts(nodes, before, model)
@@ -90,19 +120,29 @@ def node_vectors(
 
 
 def prefix_of(worlds: Worlds) -> tuple[int, ...]:
-    """Return ``edge_prefix`` of the worlds, which have one shape."""
+    """Return the tokens before a node in the prompt of an edge; the same for all worlds."""
     return edge_prefix(worlds if isinstance(worlds, World) else worlds[0])
 
 
 def placed(
     model: Model, worlds: Worlds, layer: str = "tokens"
 ) -> tuple[list[Edges], Float[Floats, "R N D"]]:
-    """Return edges of every replica's world, and the :func:`node_vectors` of their nodes."""
+    """Return the edges of every replica's graph, and the vectors of their nodes.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: Worlds of graphs: one, or one for each replica.
+        layer: Where vectors are read; see :func:`node_vectors`.
+
+    Raises:
+        DataError: A world is not a graph; see also :func:`graph_edges` and :func:`node_vectors`.
+    """
     graphs = graph_edges(model, worlds)
     return graphs, node_vectors(model, graphs[0][0], layer, prefix_of(worlds))
 
 
 def _prompts(nodes: int, before: Sequence[int], model: Model) -> Int[torch.Tensor, "N T"]:
+    """Return a prompt for each node: the tokens before it, and the node."""
     ends = torch.arange(nodes, device=model.column.device).unsqueeze(1)
     return torch.cat([ends.new_tensor(before).expand(nodes, -1), ends], dim=1)
 
@@ -110,7 +150,17 @@ def _prompts(nodes: int, before: Sequence[int], model: Model) -> Int[torch.Tenso
 def random_blocks(
     draws: int, shape: Sequence[int], seed: int, at_once: int = 0
 ) -> Iterator[Float[Floats, "k N D"]]:
-    """Yield standard normal embeddings some draws at a time, 32 MB unless told how many."""
+    """Yield standard normal embeddings, some draws at a time.
+
+    Args:
+        draws: Number of embeddings in all.
+        shape: Shape ``[N, D]`` of an embedding.
+        seed: Root seed.
+        at_once: Number of embeddings in a block; 0 for as many as fit in 32 MB.
+
+    Raises:
+        DataError: ``draws`` is below 1.
+    """
     if draws < 1:
         raise DataError(f"draws must be at least 1, got {draws}")
     rng = Streams(seed).numpy(EVALUATION, "null")
@@ -120,31 +170,32 @@ def random_blocks(
 
 
 def null_limits(chance: Float[Floats, " K"]) -> dict[str, float]:
-    """Return the mean of a null distribution, and its 2.5 and 97.5%, as columns of a row."""
+    """Return the mean and the 2.5% and 97.5% quantiles of a null distribution, by column name."""
     low, high = np.quantile(chance, [0.025, 0.975])
     return {"null_mean": chance.mean(), "null_low": low, "null_high": high}
 
 
 @holds(asked=48, logits=4)
 def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
-    """Whether the edges are stored: top-degree recall, beside accuracy and loss with their bounds.
+    """Measure how well a graph's edges are stored: recall, accuracy and loss with their bounds.
 
-    A node with three neighbours can answer right with one of them: so top-1 accuracy has a ceiling
-    and the loss a floor. *Top-degree recall* is 1 for perfect memory: the share of a node's
+    A node with three neighbours has one largest logit, so that the accuracy over edges has a
+    ceiling and the loss a floor. *Top-degree recall* is 1 for perfect memory: the share of a node's
     neighbours among its ``deg(u)`` largest logits.
 
     Args:
         model: ``R`` replicas.
-        worlds: Worlds of graphs: one, or one a replica.
+        worlds: Worlds of graphs: one, or one for each replica.
 
     Returns:
-        A row for each replica: ``replica, recall`` (over edges), ``worst`` (its minimum over
-        nodes), ``recall_others`` (a node's own logit left out, which is the largest one in a tied
-        Node2Vec), ``accuracy`` (of the facts ``u → v``, by the largest logit), ``ceiling``,
-        ``loss`` (mean over facts), ``floor`` (mean of ``ln deg``).
+        A row for each replica: ``replica, recall`` (top-degree recall over all edges), ``worst``
+        (its minimum over nodes), ``recall_others`` (with a node's own logit left out, which is the
+        largest one in a tied Node2Vec), ``accuracy`` (of the facts ``u → v``, by the largest
+        logit), ``ceiling`` (the largest possible accuracy), ``loss`` (mean cross-entropy over
+        facts, nats), ``floor`` (the smallest possible loss, the mean of ``ln deg``).
 
     Raises:
-        DataError: A world is no graph, or the model's head does not cover the nodes.
+        DataError: A world is not a graph, or the model's head does not cover the nodes.
 
     Example:
         >>> import inweights as iw
@@ -165,76 +216,89 @@ def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
     for start in range(0, nodes, step):
         logits = model(prompts[start : start + step])[:, :, -1]  # [R, n, candidates]
         logs = logits.log_softmax(-1)[..., column].cpu()
-        for graph, said, parts in zip(graphs, logs, found, strict=True):
-            parts.append(_recalled(said.double().numpy(), edges[id(graph)], start))
-    rows = []
-    for replica, parts in enumerate(found):
-        by_node = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        degree, hits = by_node["degree"], by_node["hits"]
-        has = degree > 0
-        rows.append(
-            {
-                "replica": replica,
-                "recall": hits.sum() / degree.sum(),
-                "worst": (hits[has] / degree[has]).min(),
-                "recall_others": by_node["hits_others"].sum()
-                / max(1, by_node["degree_others"].sum()),
-                "accuracy": by_node["first"].sum() / degree.sum(),
-                "ceiling": has.sum() / degree.sum(),
-                "loss": -by_node["said"].mean(),
-                "floor": (degree[has] * np.log(degree[has])).sum() / degree.sum(),
-            }
-        )
-    return pl.DataFrame(rows)
+        for graph, own, parts in zip(graphs, logs, found, strict=True):
+            parts.append(_recalled(own.double().numpy(), edges[id(graph)], start))
+    return pl.DataFrame([_recall_row(replica, parts) for replica, parts in enumerate(found)])
 
 
-def _recalled(
-    said: Float[Floats, "n N"], edges: Int[Ids, "E 2"], start: int
-) -> dict[str, NDArray[Any]]:
-    """What is recalled of the edges that leave the nodes from ``start`` on, by node."""
-    own = (edges[:, 0] >= start) & (edges[:, 0] < start + len(said))
-    edge = np.zeros(said.shape, dtype=bool)
-    edge[edges[own, 0] - start, edges[own, 1]] = True
-    rows = np.arange(len(said))
-    others, alone = edge.copy(), said.copy()
-    others[rows, rows + start], alone[rows, rows + start] = False, -np.inf
+def _recall_row(replica: int, parts: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, Any]:
+    """Return the row of :func:`graph_recall` for one replica, from blocks of nodes."""
+    by_node = {}
+    for name in parts[0]:
+        by_node[name] = np.concatenate([part[name] for part in parts])
+    degree, hits = by_node["degree"], by_node["hits"]
+    edges, edges_to_others = degree.sum(), by_node["degree_others"].sum()
+    has = degree > 0
     return {
-        "degree": edge.sum(1),
-        "hits": top_hits(said, edge),
-        "degree_others": others.sum(1),
-        "hits_others": top_hits(alone, others),
-        "first": edge[rows, said.argmax(1)],
-        "said": said[edge],
+        "replica": replica,
+        "recall": hits.sum() / edges,
+        "worst": (hits[has] / degree[has]).min(),
+        "recall_others": by_node["hits_others"].sum() / max(1, edges_to_others),
+        "accuracy": by_node["first"].sum() / edges,
+        "ceiling": has.sum() / edges,
+        "loss": -by_node["log_probability"].mean(),
+        "floor": (degree[has] * np.log(degree[has])).sum() / edges,
     }
 
 
-def top_hits(said: Float[Floats, "n N"], edge: Bool[Bools, "n N"]) -> Float[Floats, " n"]:
-    """How many neighbours of a node are among as many largest logits as it has.
+def _recalled(
+    logs: Float[Floats, "n N"], edges: Int[Ids, "E 2"], start: int
+) -> dict[str, NDArray[Any]]:
+    """Return what is recalled of the edges that leave nodes from ``start`` on, by node.
 
-    Of equal logits the first counts as the larger one.
+    ``logs`` are the log-probabilities of all nodes after each of these nodes.
+    """
+    own = (edges[:, 0] >= start) & (edges[:, 0] < start + len(logs))
+    edge = np.zeros(logs.shape, dtype=bool)
+    edge[edges[own, 0] - start, edges[own, 1]] = True
+    rows = np.arange(len(logs))
+    others, without_itself = edge.copy(), logs.copy()
+    others[rows, rows + start] = False
+    without_itself[rows, rows + start] = -np.inf
+    return {
+        "degree": edge.sum(1),
+        "hits": top_hits(logs, edge),
+        "degree_others": others.sum(1),
+        "hits_others": top_hits(without_itself, others),
+        "first": edge[rows, logs.argmax(1)],
+        "log_probability": logs[edge],
+    }
+
+
+def top_hits(logits: Float[Floats, "n N"], edge: Bool[Bools, "n N"]) -> Float[Floats, " n"]:
+    """Count the neighbours of each node among as many largest logits as it has neighbours.
+
+    Args:
+        logits: Logits of all nodes; of equal ones the first counts as the larger one.
+        edge: Which nodes are neighbours.
     """
     row, column = np.nonzero(edge)
-    own, place = said[row, column], np.arange(said.shape[1])
+    own, place = logits[row, column], np.arange(logits.shape[1])
     before = np.empty(len(row), dtype=np.int64)
-    step = max(1, _AT_ONCE // said.shape[1])
+    step = max(1, _AT_ONCE // logits.shape[1])
     for start in range(0, len(row), step):
         some = slice(start, start + step)
-        others, mine = said[row[some]], own[some, None]
+        others, mine = logits[row[some]], own[some, None]
         ties = (others == mine) & (place < column[some, None])
         before[some] = ((others > mine) | ties).sum(1)
     hit = before < edge.sum(1)[row]
-    return np.asarray(np.bincount(row, hit, len(said)), dtype=np.float64)
+    return np.asarray(np.bincount(row, hit, len(logits)), dtype=np.float64)
 
 
 def cosines(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFrame:
-    """Cosine of every pair of nodes with their hop distance: the heat-maps of Figs. 23, 24.
+    """Compute the cosine of every pair of nodes, beside their hop distance (Figs. 23, 24).
+
+    Args:
+        model: ``R`` replicas.
+        worlds: Worlds of graphs: one, or one for each replica.
+        layer: Where vectors are read; see :func:`node_vectors`.
 
     Returns:
         A row for each replica and ordered pair: ``replica, source, target`` (names), ``hops``
         (null between components), ``cosine``.
 
     Raises:
-        DataError: A world is no graph.
+        DataError: A world is not a graph, or the table would need too much memory.
 
     Example:
         >>> import inweights as iw
@@ -271,12 +335,12 @@ def cosines(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFr
 
 
 def cosine_matrix(vectors: Float[NDArray[Any], "*R N D"]) -> Float[NDArray[Any], "*R N N"]:
-    """Cosines of all pairs; 0 with a vector of zeros."""
+    """Return the cosines of all pairs of vectors; 0 with a vector of zeros."""
     ends = unit(vectors)
     return ends @ np.swapaxes(ends, -1, -2)
 
 
 def unit(vectors: Float[NDArray[Any], "*R N D"]) -> Float[NDArray[Any], "*R N D"]:
-    """Vectors of length 1; those of zeros stay."""
+    """Scale vectors to length 1; a vector of zeros stays as it is."""
     length = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)

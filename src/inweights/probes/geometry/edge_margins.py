@@ -1,7 +1,8 @@
-"""What geometry alone would say of the edges: margins of a stretched embedding (B.5 (4)).
+"""Margins that the geometry of embeddings alone gives the edges of a graph (B.5 (4)).
 
-Shapes: ``R`` replicas, ``N`` nodes, ``S`` of them whose margins are taken, ``D`` width, ``K``
-draws.
+:func:`geometric_margin` is the test with its null distribution, :func:`edge_margin` the margin as
+the paper's code computes it. Shapes: ``R`` replicas, ``N`` nodes, ``S`` of them whose margins are
+computed, ``D`` width, ``K`` draws.
 """
 
 from __future__ import annotations
@@ -21,44 +22,47 @@ from inweights.theory.geometric_memory.spectral import EXACT
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
 from inweights.worlds.world import Ids, Worlds
 
-#: Nodes whose margins are taken, of more than :data:`EXACT`; and logits that are held at once.
-_SAMPLED, _AT_ONCE = 500, 2**23
+#: Number of nodes whose margins are computed in a graph of more than :data:`EXACT` nodes.
+_SAMPLED = 500
+#: Logits that are held at once.
+_AT_ONCE = 2**23
 
 
 @holds(margins=17)
 def geometric_margin(
     model: Model, worlds: Worlds, *, itself: bool = True, draws: int = 200, seed: int = 0
 ) -> pl.DataFrame:
-    """Margin on the edges if the middle layer only stretches the embeddings' axes (B.5 (4)).
+    """Compute margins on the edges with a middle layer that only scales the embeddings' axes.
 
-    ``W`` is replaced by ``Σ_i (v_iᵀ W v_i) v_i v_iᵀ``, ``v_i`` the right singular vectors of the
-    embeddings, which leaves no connection between different directions; the bias stays. A node's
-    margin is its neighbours' logit less the largest of the other nodes': with the *largest*
-    neighbour's (``max``; a weak test) or the *smallest* one's (``min``: every edge is right).
+    This is test (4) of B.5. ``W`` is replaced by ``Σ_i (v_iᵀ W v_i) v_i v_iᵀ``, ``v_i`` the right
+    singular vectors of the embeddings, which leaves no connection between different directions;
+    the bias stays. A node's margin is the logit of a neighbour less the largest logit of the other
+    nodes. The neighbour is the one with the *largest* logit (``max``; a weak test) or the
+    *smallest* (``min``: above 0, every edge is right).
 
     The null distribution is associative storage: random embeddings of the same shape, with the
     least-squares ``W`` that gives logit 1 on edges and 0 elsewhere. :func:`edge_margin` is the
-    margin as the paper's code takes it. Of a graph with more than 2,000 nodes the margins are
+    margin as the paper's code computes it. For a graph with more than 2,000 nodes the margins are
     those of 500 nodes, drawn by the seed.
 
     Args:
         model: A :class:`~inweights.models.TinyNN` of ``R`` replicas.
-        worlds: Worlds of graphs: one, or one a replica.
-        itself: Whether a node without a loop counts among the others, as in the softmax. With a
-            loop it is neither among them nor a neighbour of its own.
+        worlds: Worlds of graphs: one, or one for each replica.
+        itself: Whether a node without a loop counts among the other nodes, as in the softmax. A
+            node with a loop is neither among them nor a neighbour of its own.
         draws: Draws in the null distribution.
         seed: Root seed of the null distribution.
 
     Returns:
         A row for each replica and ``over`` (``max`` or ``min``): ``replica, over, margin`` (mean
-        over nodes), ``worst`` (its minimum), ``positive`` (share of nodes above 0), and
-        ``null_positive`` and ``null_worst`` (the same two in the null distribution, on average;
-        margins have the model's scale and do not compare), ``null_all`` (share of draws whose
-        mean margin is above 0), ``p`` (share of ``1 + draws`` values of ``positive`` at least as
-        large as the replica's).
+        over nodes), ``worst`` (the smallest), ``positive`` (share of nodes above 0),
+        ``null_positive`` and ``null_worst`` (means of these two in the null distribution, where
+        margins have another scale than the model's), ``null_all`` (share of draws whose mean
+        margin is above 0), ``p`` (share of ``1 + draws`` values of ``positive`` at least as large
+        as the replica's).
 
     Raises:
-        DataError: The model is no TinyNN, or a world is no graph.
+        DataError: The model is not a TinyNN, a world is not a graph, or the graph is complete.
     """
     graphs = graph_edges(model, worlds)
     w, count = _middle(model), graphs[0][0]
@@ -70,17 +74,16 @@ def geometric_margin(
     chance: dict[int, tuple[Floats, ...]] = {}
     rows: list[dict[str, object]] = []
     for replica, graph in enumerate(graphs):
-        asked = rows_of[id(graph)]
+        chosen = rows_of[id(graph)]
         if id(graph) not in chance:
-            at_once = max(1, _AT_ONCE // asked.near.size)
-            parts = [
-                asked.margins(_associative(null, asked), itself=itself)
-                for null in random_blocks(draws, vectors.shape[1:], seed, at_once)
-            ]
+            at_once = max(1, _AT_ONCE // chosen.near.size)
+            blocks = random_blocks(draws, vectors.shape[1:], seed, at_once)
+            stored = (_associative(null, chosen) for null in blocks)
+            parts = [chosen.margins(logits, itself=itself) for logits in stored]
             chance[id(graph)] = tuple(np.concatenate(each) for each in zip(*parts, strict=True))
         one = slice(replica, replica + 1)
-        logits = _geometric(vectors[one], w[one], bias[one], asked.nodes)
-        margins = asked.margins(logits, itself=itself)
+        logits = _geometric(vectors[one], w[one], bias[one], chosen.nodes)
+        margins = chosen.margins(logits, itself=itself)
         for over, own, drawn in zip(("max", "min"), margins, chance[id(graph)], strict=True):
             positive, share = (own[0] > 0).mean(), (drawn > 0).mean(1)
             rows.append(
@@ -101,24 +104,24 @@ def geometric_margin(
 
 @holds(matrix=30)
 def edge_margin(model: Model, worlds: Worlds) -> pl.DataFrame:
-    """The geometric margin as the paper's code takes it: no bias, and never the node itself.
+    """Compute the geometric margin as the paper's code does: no bias, and never the node itself.
 
     As :func:`geometric_margin`, with logits ``E W̃ᵀ Eᵀ``. The neighbours' rivals are the nodes that
-    are neither neighbours nor the node itself (``nodes``), or these and the tokens that are no
+    are neither neighbours nor the node itself (``nodes``), or these and the tokens that are not
     nodes (``vocabulary``), whose rows then also take part in the singular vectors. Of
     more than 2,000 rows 500 are drawn.
 
     Args:
         model: A :class:`~inweights.models.TinyNN` of ``R`` replicas.
-        worlds: Worlds of graphs: one, or one a replica.
+        worlds: Worlds of graphs: one, or one for each replica.
 
     Returns:
         A row for each replica, ``rivals`` (``nodes`` or ``vocabulary``) and ``over`` (``max`` or
-        ``min``): ``replica, rivals, over, margin`` (mean over nodes), ``worst`` (its minimum),
+        ``min``): ``replica, rivals, over, margin`` (mean over nodes), ``worst`` (the smallest),
         ``positive`` (share of nodes above 0).
 
     Raises:
-        DataError: The model is no TinyNN, or a world is no graph.
+        DataError: The model is not a TinyNN, a world is not a graph, or the graph is complete.
 
     Example:
         >>> import inweights as iw
@@ -129,19 +132,19 @@ def edge_margin(model: Model, worlds: Worlds) -> pl.DataFrame:
     """
     graphs = graph_edges(model, worlds)
     w, nodes = _middle(model), graphs[0][0]
-    table, rows = node_vectors(model, model.vocabulary), []
+    table = node_vectors(model, model.vocabulary)
     counts = {"nodes": nodes, "vocabulary": model.vocabulary}
-    rows_of = {
-        (i, rivals): _Rows.of(count, u, v, 0)
-        for i, (_, u, v) in once_each(graphs).items()
-        for rivals, count in counts.items()
-    }
+    rows_of = {}
+    for i, (_, u, v) in once_each(graphs).items():
+        for rivals, count in counts.items():
+            rows_of[i, rivals] = _Rows.of(count, u, v, 0)
+    rows = []
     for replica, graph in enumerate(graphs):
         one = slice(replica, replica + 1)
         for rivals, count in counts.items():
-            asked = rows_of[id(graph), rivals]
-            logits = _geometric(table[one, :count], w[one], np.zeros(1), asked.nodes)
-            margins = asked.margins(logits, itself=False)
+            chosen = rows_of[id(graph), rivals]
+            logits = _geometric(table[one, :count], w[one], np.zeros(1), chosen.nodes)
+            margins = chosen.margins(logits, itself=False)
             for over, own in zip(("max", "min"), margins, strict=True):
                 row = {"margin": own.mean(), "worst": own.min(), "positive": (own > 0).mean()}
                 rows.append({"replica": replica, "rivals": rivals, "over": over} | row)
@@ -149,41 +152,45 @@ def edge_margin(model: Model, worlds: Worlds) -> pl.DataFrame:
 
 
 def _middle(model: Model) -> Floats:
-    """``W`` of a TinyNN, ``[R, D, D]``."""
+    """Return the matrix ``W`` of a TinyNN, ``[R, D, D]``."""
     if not isinstance(model, TinyNN):
         raise DataError("the geometric margin requires a TinyNN, whose middle layer it replaces")
     return model.middle.weight.detach().cpu().double().numpy().swapaxes(1, 2)
 
 
 def _geometric(vectors: Floats, w: Floats, bias: Floats, rows: slice | Ids) -> Floats:
-    """Logits ``(E W̃ᵀ + b) Eᵀ`` of the purely geometric model, ``[K, S, N]``."""
+    """Return the logits ``(E W̃ᵀ + b) Eᵀ`` of the purely geometric model, ``[K, S, N]``."""
     right = np.linalg.svd(vectors, full_matrices=False)[2]  # [K, min(N, D), D], rows v_i
     scale = np.einsum("kid,kde,kie->ki", right, w, right, optimize=True)
     middle = (vectors[:, rows] @ np.swapaxes(right, 1, 2) * scale[:, None]) @ right + bias
     return middle @ np.swapaxes(vectors, 1, 2)
 
 
-def _associative(vectors: Floats, asked: _Rows) -> Floats:
-    """Logits of the geometric part of associative storage in random embeddings, ``[K, S, N]``.
+def _associative(vectors: Floats, chosen: _Rows) -> Floats:
+    """Return logits of the geometric part of associative storage in random embeddings, [K, S, N].
 
     With ``E = U Σ Vᵀ`` the least-squares ``Wᵀ = E⁺ A E⁺ᵀ`` has ``v_iᵀ W v_i = u_iᵀ A u_i / σ_i²``,
     so that ``E W̃ᵀ Eᵀ = Σ_i (u_iᵀ A u_i) u_i u_iᵀ``; no ``[K, D, D]`` is ever made.
     """
     left = np.linalg.svd(vectors, full_matrices=False)[0]
-    if isinstance(asked.nodes, slice):
-        a = asked.near.astype(np.float64)
+    if isinstance(chosen.nodes, slice):
+        a = chosen.near.astype(np.float64)
         scale = np.einsum("kni,nm,kmi->ki", left, a, left, optimize=True)
     else:
-        scale = np.stack([np.einsum("ed,ed->d", one[asked.u], one[asked.v]) for one in left])
-    return (left[:, asked.nodes] * scale[:, None]) @ np.swapaxes(left, 1, 2)
+        scale = np.stack([np.einsum("ed,ed->d", one[chosen.u], one[chosen.v]) for one in left])
+    return (left[:, chosen.nodes] * scale[:, None]) @ np.swapaxes(left, 1, 2)
 
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The nodes whose margins are taken: all of a small graph.
+    """The nodes whose margins are computed, and their edges: all nodes of a small graph.
 
-    Edges lead from ``nodes`` to those that are ``near``; ``own`` is a node's place in its row, and
-    all edges lead from ``u`` to ``v``.
+    Attributes:
+        nodes: The chosen nodes; a full slice for all.
+        near: Whether an edge leads from a chosen node to a node.
+        own: Column of each chosen node.
+        u: Node at which each edge of the graph starts.
+        v: Node at which it ends.
     """
 
     nodes: slice | Int[Ids, " S"]
@@ -194,7 +201,7 @@ class _Rows:
 
     @classmethod
     def of(cls, count: int, u: Ids, v: Ids, seed: int) -> _Rows:
-        """Choose among ``count`` nodes."""
+        """Choose nodes of a graph with ``count`` nodes and edges from ``u`` to ``v``."""
         u, v = np.unique(np.stack([u, v]), axis=1)
         places = np.arange(count)
         nodes: slice | Ids = slice(None)
@@ -209,7 +216,10 @@ class _Rows:
         return cls(nodes, near, places, u, v)
 
     def margins(self, logits: Float[Floats, "K S N"], *, itself: bool) -> tuple[Floats, Floats]:
-        """Margins of the nodes with neighbours and others, with max and with min, ``[K, n]``."""
+        """Return margins with the largest and with the smallest neighbour, ``[K, n]`` each.
+
+        Nodes without neighbours, or whose neighbours are all other nodes, are left out.
+        """
         own = np.zeros_like(self.near)
         own[np.arange(len(own)), self.own] = True
         edge = self.near & ~own

@@ -1,7 +1,8 @@
 """Embeddings from elsewhere: a matrix, the names of its rows, and a graph over the same names.
 
-Rows are matched to nodes by name, or refused: a graph's nodes stand in the order in which a file
-first names them, and a matrix in another order would give other numbers without a word.
+:class:`Embedding` turns them into a model that every probe of graphs takes. Rows are matched to
+nodes by name, or refused: a graph's nodes are in the order in which a file first names them, and a
+matrix in another order would silently give wrong numbers.
 """
 
 from __future__ import annotations
@@ -22,22 +23,20 @@ from inweights.support.border import guarded
 from inweights.worlds.arrays import Num
 from inweights.worlds.world import World
 
-#: Names that a message lists.
+#: Largest number of names that a message lists.
 _LISTED = 5
+#: Largest number in an embedding: below it, sums of squares stay finite in single precision.
+_LARGEST = 1e15
 
 
 class NamedNodes(Node2Vec):
-    """Node vectors as a model, so that every probe of graphs takes them; logits are products.
+    """Node vectors as a model for probes of graphs; its logits are inner products of vectors.
 
     Attributes:
-        names: Name of every node, by its id. A probe refuses a graph with other ones.
+        names: Name of every node, by its id. Probes refuse a graph with other nodes.
     """
 
     names: tuple[str, ...] = ()
-
-
-#: The largest number of an embedding: sums of its squares are numbers still, in single precision.
-_LARGEST = 1e15
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +44,13 @@ class Embedding:
     """A matrix with a name for each row.
 
     Attributes:
-        names: ``N`` names.
-        vectors: One matrix; or several, such as one a layer or a seed.
-        source: Where it is from, for messages.
+        names: Names of the ``N`` rows.
+        vectors: One matrix ``[N, D]``, or several ``[R, N, D]``, such as one for each layer or
+            seed.
+        source: Origin of the matrix, as messages name it.
 
     Raises:
-        DataError: The shapes do not fit, or a number is not finite, or over 10¹⁰⁰.
+        DataError: The shapes do not fit, or a number is not finite or is over 1e15 in size.
 
     Example:
         >>> from inweights.probes import hop_correlation
@@ -79,7 +79,7 @@ class Embedding:
                 f"{self.source} has {shape[-2]:,} rows and {len(self.names):,} names; each row "
                 "needs its own name"
             )
-        usable = np.abs(self.vectors) <= _LARGEST  # nor is what is no number
+        usable = np.abs(self.vectors) <= _LARGEST  # false where it is not a number
         if not usable.all():
             row = int(np.argwhere(~usable)[0][-2])
             raise DataError(
@@ -88,13 +88,14 @@ class Embedding:
             )
 
     def on(self, world: World, *, centred: bool = False) -> NamedNodes:
-        """Return the vectors of a graph's nodes as a model; further rows are left out.
+        """Return the vectors of a graph's nodes as a model, one replica for each matrix.
 
-        Tokens of the graph that are no nodes, such as a pause, get zeros.
+        Rows of other names are left out. Tokens of the graph that are not nodes, such as a pause,
+        get zeros.
 
         Args:
-            world: A graph, whose nodes carry the names of rows.
-            centred: Whether the mean of the nodes' rows is taken off, for vectors that lie in a
+            world: A graph whose nodes have the names of rows.
+            centred: Whether the mean of the nodes' rows is subtracted, for vectors that lie in a
                 narrow cone.
 
         Raises:
@@ -130,11 +131,14 @@ class Embedding:
 
 
 def node_names(world: World) -> tuple[str, ...]:
-    """Names of a graph's nodes, in the order of their ids."""
+    """Return the names of a graph's nodes, in the order of their ids."""
     words = world.vocabulary
     return tuple(words.groups["node"] if "node" in words else words.names)
 
 
 def _listed(names: Sequence[str]) -> str:
+    """List some names in words."""
     shown = ", ".join(f"'{name}'" for name in names[:_LISTED])
-    return shown + (f" and {len(names) - _LISTED} more" if len(names) > _LISTED else "")
+    if len(names) <= _LISTED:
+        return shown
+    return f"{shown} and {len(names) - _LISTED} more"

@@ -1,4 +1,8 @@
-"""Embeddings as files: NumPy, safetensors, and the text of word2vec and GloVe. Never a pickle."""
+"""Readers of embedding files: NumPy, safetensors, and the text of word2vec and GloVe.
+
+:func:`read_embedding` chooses a reader by the file's ending. Pickles are refused, since loading one
+could run code.
+"""
 
 import json
 import math
@@ -29,17 +33,18 @@ def read_embedding(
     r"""Read a matrix whose rows have names.
 
     Args:
-        path: ``.npy``; ``.safetensors``, such as a checkpoint's; else text, a line ``name x1 … xD``
-            for each row, after a line ``rows D`` (word2vec, fastText) or without (GloVe).
-        names: Text file with the name of every row, a line each. Needed by ``.npy``, and by
-            ``.safetensors`` unless its metadata has ``names``, a JSON list; text has its own.
-        tensor: Which tensor of a ``.safetensors`` file; needed where it has several.
-        only: Of a text, just the rows of these names are kept.
+        path: A file ``.npy`` or ``.safetensors``, such as a checkpoint. Any other file is read as
+            text with a line ``name x1 … xD`` for each row, after a first line ``rows D`` (word2vec,
+            fastText) or without one (GloVe).
+        names: Text file with the name of every row, one per line. Needed for ``.npy``, and for
+            ``.safetensors`` unless its metadata has ``names``, a JSON list; text has names already.
+        tensor: Name of the tensor in a ``.safetensors`` file; needed where it has several matrices.
+        only: Names whose rows are read from a text; by default all. Has no effect on other files.
 
     Raises:
-        DataError: The file is missing, broken, or a pickle; rows have no names, or the wrong
+        DataError: The file is missing, damaged or a pickle; rows have no names, or the wrong
             number of them.
-        ConfigError: There is no such tensor.
+        ConfigError: The file has no such tensor.
 
     Example:
         >>> import tempfile
@@ -77,6 +82,7 @@ def read_embedding(
 
 
 def _numpy(file: Path) -> NDArray[Any]:
+    """Read an array from ``.npy``, after checking that it fits into memory."""
     try:
         with file.open("rb") as opened:
             check_memory(f"reading {file}", _promised(opened), error=DataError)
@@ -89,25 +95,24 @@ def _numpy(file: Path) -> NDArray[Any]:
 
 
 def _promised(opened: BinaryIO) -> int:
-    """Bytes of the array that the header of an ``.npy`` file tells of; 0 where it is no such file.
+    """Return the bytes of the array that an ``.npy`` header states; 0 for another kind of file.
 
-    numpy makes room for all of them before it reads the first.
+    numpy allocates them all before it reads the first one.
     """
     start = opened.read(len(np.lib.format.MAGIC_PREFIX))
     if start != np.lib.format.MAGIC_PREFIX:
         return 0
     opened.seek(0)
     version = np.lib.format.read_magic(opened)
-    read = (
-        np.lib.format.read_array_header_1_0
-        if version == (1, 0)
-        else np.lib.format.read_array_header_2_0
-    )
-    shape, _, kind = read(opened)
+    if version == (1, 0):
+        shape, _, kind = np.lib.format.read_array_header_1_0(opened)
+    else:
+        shape, _, kind = np.lib.format.read_array_header_2_0(opened)
     return math.prod(shape) * kind.itemsize
 
 
 def _safetensors(file: Path, tensor: str | None) -> tuple[NDArray[Any], tuple[str, ...] | None]:
+    """Read a matrix from ``.safetensors``, and the names in its metadata, if any."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -137,12 +142,14 @@ def _safetensors(file: Path, tensor: str | None) -> tuple[NDArray[Any], tuple[st
 
 
 def _numbers(matrix: NDArray[Any], source: str) -> NDArray[Any]:
+    """Return a matrix after checking that it has real numbers."""
     if not np.issubdtype(matrix.dtype, np.number) or np.iscomplexobj(matrix):
         raise DataError(f"{source} holds {matrix.dtype}; expected real numbers")
     return matrix
 
 
 def _text(file: Path, only: Collection[str] | None) -> Embedding:
+    """Read a text with a name and numbers in each line."""
     lines = _lines(file)
     first = lines[0].split() if lines else []
     counted = len(first) == 2 and all(part.isdecimal() for part in first)
@@ -183,7 +190,7 @@ def _text(file: Path, only: Collection[str] | None) -> Embedding:
 
 
 def _trailing(cells: list[str]) -> int:
-    """How many cells at the end of a line are numbers; the first one is a name in any case."""
+    """Count the cells at the end of a line that are numbers; the first is a name in any case."""
     count = 0
     for cell in reversed(cells[1:]):
         try:
@@ -195,4 +202,5 @@ def _trailing(cells: list[str]) -> int:
 
 
 def _lines(file: Path) -> list[str]:
+    """Return the lines of a file that are not blank."""
     return [line for line in read_text(file).split("\n") if line.strip()]

@@ -1,8 +1,9 @@
-"""Does closeness follow the graph? Rank correlation of cosine with hop distance (B.5, C.3).
+"""Rank correlation of cosines with hop distances in a graph (Geometric Memory B.5, C.3).
 
-Up to :data:`EXACT` nodes all pairs are asked; of larger graphs :data:`PAIRS` pairs, drawn by
-their sources, so that nothing here grows with the square of the nodes. Shapes: ``R`` replicas,
-``N`` nodes, ``D`` width, ``K`` random draws, ``P`` pairs.
+:func:`hop_correlation` is the probe; :class:`Pairs` holds the compared pairs, and the functions for
+ranks serve other probes, too. Up to :data:`EXACT` nodes all pairs are compared; in larger graphs
+:data:`PAIRS` pairs are drawn, so that nothing here grows with the square of the nodes. Shapes:
+``R`` replicas, ``N`` nodes, ``D`` width, ``K`` random draws, ``P`` pairs.
 """
 
 from __future__ import annotations
@@ -26,16 +27,20 @@ from inweights.theory.geometric_memory.spectral import COSINE_TIE, EXACT, hops_f
 from inweights.worlds.arrays import Float, Floats, Int, Integer
 from inweights.worlds.world import Ids, World
 
-#: Pairs that are asked of more than :data:`EXACT` nodes.
+#: Number of pairs that are drawn in a graph of more than :data:`EXACT` nodes.
 PAIRS = 100_000
-#: Targets of each source among them, and the groups of sources that tell the sampling error.
-_TARGETS, _GROUPS = 100, 10
-#: Pairs whose ranks are exact in the null distribution, too. Of more, cosines there are counted in
-#: so many steps, which moves a correlation by less than 1e-6.
-_SORTED, _STEPS = 50_000, 2**16
-#: Added to each rank, so that one sum over a group tells both its pairs and their ranks exactly.
+#: Drawn targets of each drawn source.
+_TARGETS = 100
+#: Groups of sources, whose differences estimate the sampling error.
+_GROUPS = 10
+#: Largest number of pairs whose ranks are exact in the null distribution, too.
+_SORTED = 50_000
+#: With more pairs, cosines of the null distribution are rounded to so many steps, which changes a
+#: correlation by less than 1e-6.
+_STEPS = 2**16
+#: Added to each rank, so that one sum over a group gives both its size and its ranks exactly.
 _CODE = 2.0**32
-#: The remainders by 2 of the hops that count.
+#: Remainders modulo 2 of the hops that count.
 _HOPS = {"all": (0, 1), "even": (0,), "odd": (1,)}
 _NULLS = ("random", "shuffled")
 #: Cosines of the null distribution that are held at once.
@@ -55,35 +60,37 @@ def hop_correlation(
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Spearman correlation of cosine with hop distance: −1 for a perfect global geometry.
+    """Compute Spearman's correlation of cosine with hop distance: −1 for a global geometry.
 
-    Over unordered pairs of different nodes in one component. Far nodes count as much as near
-    ones, so a local geometry alone does not reach −1. A *folded* geometry, in which neighbours
-    differ and second neighbours are similar, shows among pairs an even number of hops apart and
-    may cancel over all of them. Equal distances and equal cosines have their mean rank; cosines
-    that are all different cannot reach −1 where distances are equal. Of a graph with more than
-    2,000 nodes 100,000 pairs are drawn, the same ones for the null distribution.
+    The correlation is over unordered pairs of different nodes in one component. Far nodes count as
+    much as near ones, so a local geometry alone does not reach −1. A *folded* geometry, in which
+    neighbours differ and second neighbours are similar, shows among pairs an even number of hops
+    apart and may cancel over all of them. Equal distances and equal cosines have their mean rank;
+    cosines that are all different cannot reach −1 where distances are equal. In a graph with more
+    than 2,000 nodes 100,000 pairs are drawn, the same ones for the null distribution.
 
     Args:
         model: ``R`` replicas.
-        worlds: Worlds of graphs: one, or one a replica.
-        layer: See :func:`inweights.probes.geometry.cosines.node_vectors`.
-        least: Only pairs at least so many hops apart; 2 leaves out what a fact says.
-        pairs: Which pairs: ``all``, or those an ``even`` or an ``odd`` number of hops apart.
-        centred: Whether the nodes' mean vector is taken away from each of them first.
-        null: Random embeddings of the same shape, or the replica's own with its nodes shuffled.
-        draws: Embeddings in the null distribution.
-        seed: Root seed of the null distribution, and of the pairs where not all are asked.
+        worlds: Worlds of graphs: one, or one for each replica.
+        layer: Where vectors are read; see :func:`inweights.probes.geometry.cosines.node_vectors`.
+        least: Smallest number of hops of a pair that counts; 2 leaves out pairs that are facts.
+        pairs: Which pairs count: ``all``, or those an ``even`` or an ``odd`` number of hops apart.
+        centred: Whether the mean vector of the nodes is subtracted from each of them first.
+        null: Null distribution: ``random`` embeddings of the same shape, or the replica's own with
+            its nodes ``shuffled``.
+        draws: Number of embeddings in the null distribution.
+        seed: Root seed of the null distribution, and of the pairs where they are drawn.
 
     Returns:
-        A row for each replica: ``replica, spearman, null_mean, null_low, null_high`` (2.5 and
-        97.5%) and ``p``, the share of ``1 + draws`` values at most as large as the replica's.
-        Not a number where all distances are equal, as between the leaves of a star. Where pairs
-        were drawn also ``error``, the standard error of ``spearman`` by ten groups of sources.
+        A row for each replica: ``replica, spearman, null_mean, null_low, null_high`` (mean, 2.5%
+        and 97.5% quantiles) and ``p``, the share of ``1 + draws`` values at most as large as the
+        replica's. They are not numbers where all distances are equal, as between the leaves of a
+        star. Where pairs were drawn also ``error``, the standard error of ``spearman`` by ten
+        groups of sources.
 
     Raises:
         ConfigError: ``pairs`` or ``null`` is unknown.
-        DataError: A world is no graph.
+        DataError: A world is not a graph.
 
     Example:
         >>> import inweights as iw
@@ -97,29 +104,41 @@ def hop_correlation(
     graphs, vectors = cosines.placed(model, worlds, layer)
     if centred:
         vectors = vectors - vectors.mean(1, keepdims=True)
-    single = cosines.once_each(graphs).items()
-    each = {i: asked_pairs(*g, least, seed).at(_HOPS[pairs]) for i, g in single}
+    pairs_of: dict[int, Pairs] = {}
+    for i, (count, u, v) in cosines.once_each(graphs).items():
+        pairs_of[i] = choose_pairs(count, u, v, least, seed).at(_HOPS[pairs])
     random: dict[int, Floats] = {}
     if null == "random":
-        chances = _chances([*each.values()], draws, vectors.shape[1:], seed, centred=centred)
-        random = dict(zip(each, chances, strict=True))
+        shape = vectors.shape[1:]
+        chances = _random_correlations([*pairs_of.values()], draws, shape, seed, centred=centred)
+        random = dict(zip(pairs_of, chances, strict=True))
     rows = []
     for replica, graph in enumerate(graphs):
-        asked = each[id(graph)]
-        angles = asked.cosines(vectors[replica])
-        found = float(asked.correlation(cosine_ranks(angles)))
-        shuffled = null == "shuffled"
-        chance = _shuffled(asked, vectors[replica], draws, seed) if shuffled else random[id(graph)]
+        chosen = pairs_of[id(graph)]
+        angles = chosen.cosines(vectors[replica])
+        found = float(chosen.correlation(cosine_ranks(angles)))
+        if null == "shuffled":
+            chance = _shuffled_correlations(chosen, vectors[replica], draws, seed)
+        else:
+            chance = random[id(graph)]
         row = {"replica": replica, "spearman": found, **cosines.null_limits(chance)}
         row["p"] = (1 + (chance <= found).sum()) / (1 + draws)
-        large = graph[0] > EXACT
-        rows.append(row | ({"error": asked.error(angles)} if large else {}))
+        if graph[0] > EXACT:
+            row["error"] = chosen.error(angles)
+        rows.append(row)
     return pl.DataFrame(rows)
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Pairs of nodes that a path joins, with their distances; of a graph of so many nodes."""
+    """Pairs of nodes of a graph that a path joins, with their distances.
+
+    Attributes:
+        u: First node of each pair.
+        v: Second node of each pair.
+        hops: Number of edges of the shortest path between them.
+        nodes: Number of nodes of the graph.
+    """
 
     u: Int[Ids, " P"]
     v: Int[Ids, " P"]
@@ -135,11 +154,11 @@ class Pairs:
         return cls(u[joined], v[joined], near[joined].astype(np.int64), len(hops))
 
     def at(self, remainders: Sequence[int]) -> Pairs:
-        """Return the pairs whose hops have one of these remainders by 2."""
+        """Return the pairs whose hops have one of these remainders modulo 2."""
         if len(remainders) == 2:
             return self
-        kept = np.isin(self.hops % 2, remainders)
-        return Pairs(self.u[kept], self.v[kept], self.hops[kept], self.nodes)
+        fits = np.isin(self.hops % 2, remainders)
+        return Pairs(self.u[fits], self.v[fits], self.hops[fits], self.nodes)
 
     def cosines(self, vectors: Float[NDArray[Any], "N D"]) -> Float[NDArray[Any], " P"]:
         """Return the cosine of every pair; 0 with a vector of zeros."""
@@ -148,12 +167,12 @@ class Pairs:
         return self.angles(cosines.unit(vectors))
 
     def angles(self, ends: Float[NDArray[Any], "N D"]) -> Float[NDArray[Any], " P"]:
-        """Return the cosine of every pair of vectors of length 1, one by one."""
+        """Return the inner product of every pair of vectors: the cosine, if they have length 1."""
         return np.einsum("pd,pd->p", ends[self.u], ends[self.v])
 
     @cached_property
     def ranks(self) -> Float[Floats, " P"]:
-        """Ranks of the distances, less their mean."""
+        """Ranks of the distances, minus their mean."""
         found = midranks(self.hops)
         return found - found.mean()
 
@@ -163,7 +182,7 @@ class Pairs:
 
     @cached_property
     def places(self) -> Int[Ids, " P"]:
-        """Where a pair stands in a flattened matrix of all pairs."""
+        """Index of each pair in a flattened matrix of all pairs of nodes."""
         return self.u * self.nodes + self.v
 
     @cached_property
@@ -171,21 +190,22 @@ class Pairs:
         return float((self.ranks**2).sum())
 
     def correlation(self, ours: Float[Floats, "*K P"]) -> Float[Floats, "*K"]:
-        """Return the correlation of ranks of cosines with those of the distances."""
+        """Return the correlation of ranks of cosines with the ranks of the distances."""
         ours = ours - ours.mean(-1, keepdims=True)
         scale = np.sqrt((ours**2).sum(-1) * self._spread)
         nothing = np.full(scale.shape, np.nan)
         return np.divide(ours @ self.ranks, scale, out=nothing, where=scale > 0)
 
     def counted(self, groups: Integer[NDArray[Any], " P"]) -> float:
-        """Return :meth:`correlation` of the ranks of numbered cosines, without those ranks.
+        """Return :meth:`correlation` for cosines given as numbered steps, without sorting them.
 
-        The sums over pairs are sums over numbers; ranks are whole or half, so that they are exact.
+        Pairs of one step share their mean rank. Sums over pairs become sums over steps; ranks are
+        whole or half numbers, so that the sums are exact.
         """
         coded = np.bincount(groups, self._coded)
         counts = np.rint(coded / _CODE)
         own = coded - counts * _CODE
-        if counts.max(initial=0) * len(groups) >= _CODE:  # a sum may be too large to tell
+        if counts.max(initial=0) * len(groups) >= _CODE:  # sums of ranks reach into the code
             counts = np.asarray(np.bincount(groups), dtype=np.float64)
             own = np.asarray(np.bincount(groups, self.ranks), dtype=np.float64)
         ranks = _ranks_of(counts) - (len(groups) + 1) / 2
@@ -193,7 +213,7 @@ class Pairs:
         return float(own @ ranks / scale) if scale > 0 else np.nan
 
     def error(self, angles: Float[Floats, " P"]) -> float:
-        """Return the standard error of a sampled correlation, by groups of sources."""
+        """Return the standard error of a sampled correlation, from groups of sources."""
         parts = []
         for group in range(_GROUPS):
             mine = self.u % _GROUPS == group
@@ -202,45 +222,55 @@ class Pairs:
         return float(np.std(parts, ddof=1) / np.sqrt(_GROUPS))
 
 
-def asked_pairs(count: int, u: Ids, v: Ids, least: int = 1, seed: int = 0) -> Pairs:
-    """The pairs of a graph that are asked: all, or so many to random targets of random sources."""
+def choose_pairs(count: int, u: Ids, v: Ids, least: int = 1, seed: int = 0) -> Pairs:
+    """Choose the pairs of a graph that are compared.
+
+    Up to :data:`EXACT` nodes they are all pairs that a path joins; of more, up to :data:`PAIRS`
+    pairs of random sources with random targets.
+
+    Args:
+        count: Number of nodes.
+        u: Node at which each edge starts.
+        v: Node at which it ends.
+        least: Smallest number of hops of a pair.
+        seed: Root seed of the draw.
+    """
     if count <= EXACT:
         hops = hops_from(count, u, v)
         return Pairs.all(np.where(hops >= least, hops, np.inf))
     rng = Streams(seed).numpy(EVALUATION, "pairs")
     sources = rng.choice(count, size=PAIRS // _TARGETS, replace=False)
     targets = rng.integers(count, size=(len(sources), _TARGETS))
-    blocks = [
-        np.take_along_axis(hops_from(count, u, v, some), to, axis=1)
-        for some, to in zip(*(np.array_split(x, _GROUPS) for x in (sources, targets)), strict=True)
-    ]
+    source_groups = np.array_split(sources, _GROUPS)
+    target_groups = np.array_split(targets, _GROUPS)
+    blocks = []
+    for some, to in zip(source_groups, target_groups, strict=True):
+        blocks.append(np.take_along_axis(hops_from(count, u, v, some), to, axis=1))
     near = np.concatenate(blocks).ravel()
-    kept = np.isfinite(near) & (near >= max(least, 1))
-    return Pairs(
-        np.repeat(sources, _TARGETS)[kept], targets.ravel()[kept], near[kept].astype(int), count
-    )
+    fits = np.isfinite(near) & (near >= max(least, 1))
+    first, second = np.repeat(sources, _TARGETS)[fits], targets.ravel()[fits]
+    return Pairs(first, second, near[fits].astype(int), count)
 
 
-def _chances(
-    asked: Sequence[Pairs], draws: int, shape: tuple[int, ...], seed: int, *, centred: bool
+def _random_correlations(
+    each: Sequence[Pairs], draws: int, shape: tuple[int, ...], seed: int, *, centred: bool
 ) -> list[Float[Floats, " K"]]:
-    """The correlations of random embeddings, drawn once for all graphs."""
-    most = max(len(pairs.u) for pairs in asked)
-    found: list[list[Floats]] = [[] for _ in asked]
-    for block in cosines.random_blocks(
-        draws, shape, seed, at_once=max(1, _AT_ONCE // shape[0] ** 2)
-    ):
+    """Return the correlations of random embeddings for each graph; all share the same draws."""
+    most = max(len(pairs.u) for pairs in each)
+    at_once = max(1, _AT_ONCE // shape[0] ** 2)
+    found: list[list[Floats]] = [[] for _ in each]
+    for block in cosines.random_blocks(draws, shape, seed, at_once=at_once):
         drawn = block - block.mean(1, keepdims=True) if centred else block
         if most <= _SORTED and shape[0] <= EXACT:
             angles = cosines.cosine_matrix(drawn)
-            for parts, pairs in zip(found, asked, strict=True):
+            for parts, pairs in zip(found, each, strict=True):
                 ours = np.stack([cosine_ranks(one[pairs.u, pairs.v]) for one in angles])
                 parts.append(pairs.correlation(ours))
             continue
         for one in cosines.unit(drawn.astype(np.float32)):
             # NumPy's own product of a matrix with itself takes four times as long.
             every = ssyrk(1.0, one.T, trans=1, lower=1).T if shape[0] <= EXACT else None
-            for parts, pairs in zip(found, asked, strict=True):
+            for parts, pairs in zip(found, each, strict=True):
                 angles = pairs.angles(one) if every is None else every.take(pairs.places)
                 angles += 1
                 angles *= (_STEPS - 2) / 2
@@ -248,36 +278,44 @@ def _chances(
     return [np.concatenate(parts) for parts in found]
 
 
-def _shuffled(
-    asked: Pairs, vectors: Float[Floats, "N D"], draws: int, seed: int
+def _shuffled_correlations(
+    pairs: Pairs, vectors: Float[Floats, "N D"], draws: int, seed: int
 ) -> Float[Floats, " K"]:
-    """The correlations of an embedding whose rows are dealt to the nodes at random."""
+    """Return the correlations of an embedding whose rows are assigned to nodes at random."""
     if draws < 1:
         raise DataError(f"draws must be at least 1, got {draws}")
     rng = Streams(seed).numpy(EVALUATION, "names")
-    orders = (rng.permutation(len(vectors)) for _ in range(draws))
-    return np.array([asked.correlation(cosine_ranks(asked.cosines(vectors[o]))) for o in orders])
+    found = []
+    for _ in range(draws):
+        order = rng.permutation(len(vectors))
+        found.append(pairs.correlation(cosine_ranks(pairs.cosines(vectors[order]))))
+    return np.array(found)
 
 
 def spearman(angles: Float[Floats, "K N N"], hops: Float[Floats, "N N"]) -> Float[Floats, " K"]:
-    """Rank correlation of cosines with hops, over pairs that a path joins."""
+    """Compute the rank correlation of cosines with hops, over pairs that a path joins.
+
+    Args:
+        angles: Cosines of all pairs of nodes, for ``K`` embeddings.
+        hops: Distances of all pairs, infinite between components.
+    """
     pairs = Pairs.all(hops)
     return pairs.correlation(np.stack([cosine_ranks(one[pairs.u, pairs.v]) for one in angles]))
 
 
 def cosine_ranks(values: Float[Floats, " P"]) -> Float[Floats, " P"]:
-    """Return the ranks of cosines; those of equal ones are their mean."""
+    """Return the ranks of cosines; equal ones share their mean rank."""
     if np.isnan(values).any():
         return np.full(len(values), np.nan)
     return midranks(tie_groups(values))
 
 
 def tie_groups(values: Float[Floats, " P"]) -> Int[Ids, " P"]:
-    """Number cosines from the smallest up; those that are equal have one number.
+    """Number cosines from the smallest up; equal ones have the same number.
 
     Single precision must not rank pairs that are equally close, such as those of a circle: values
     with a gap of at most :data:`~inweights.theory.geometric_memory.spectral.COSINE_TIE` are equal.
-    (Rounding would part some that lie on two sides of a half.)
+    (Rounding would separate some that lie on two sides of a half.)
     """
     order = values.argsort()
     gaps = np.diff(values[order], prepend=-np.inf)
@@ -287,10 +325,10 @@ def tie_groups(values: Float[Floats, " P"]) -> Int[Ids, " P"]:
 
 
 def midranks(groups: Integer[NDArray[Any], " P"]) -> Float[Floats, " P"]:
-    """Return ranks from 1 of numbered values; those of one number are their mean."""
+    """Return ranks from 1 of numbered values; those of one number share their mean rank."""
     return _ranks_of(np.bincount(groups).astype(np.float64))[groups]
 
 
 def _ranks_of(counts: Float[Floats, " G"]) -> Float[Floats, " G"]:
-    """The rank of each number, by how often it occurs."""
+    """Return the mean rank of each number, given how often it occurs."""
     return np.asarray(counts.cumsum() - (counts - 1) / 2)

@@ -1,8 +1,8 @@
 """The tests of appendix B.5 on embeddings whose geometry is known (Geometric Memory, Remark 4).
 
-Remark 4 says of each test when it takes a local geometry for a global one, or the other way
-around. Here embeddings are made that are one or the other, and every test looks at them.
-Shapes: ``N`` nodes, ``D`` width.
+Remark 4 says when each test mistakes a local geometry for a global one, or the other way around.
+:func:`known_geometries` makes embeddings that are one or the other and applies every test to
+them; :func:`skew` is the test of spectral bias. Shapes: ``N`` nodes, ``D`` width.
 """
 
 from collections.abc import Sequence
@@ -20,19 +20,19 @@ from inweights.worlds.families.graph import Graph
 
 
 def skew(energy: pl.DataFrame, by: Sequence[str] = ("replica",)) -> pl.DataFrame:
-    """Hold the energy of each eigenspace against its eigenvalue: B.5 (3), footnote 9.
+    """Compare the energy of each eigenspace with its eigenvalue (B.5 (3), footnote 9).
 
-    With ``μ = 1 + λ/2``, the walk's own eigenvalue, of every eigenvalue ``λ`` of ``P + Pᵀ − 2I``:
-    embeddings that factorise the walk without any bias have energy ``|μ|`` in its direction.
+    Every eigenvalue ``λ`` of ``P + Pᵀ − 2I`` gives an eigenvalue ``μ = 1 + λ/2`` of the walk.
+    Embeddings that factorise the walk without any bias have energy ``|μ|`` in its direction.
 
     Args:
-        energy: A table of :func:`~inweights.probes.spectral_energy`, of any runs.
-        by: Columns that tell the runs apart.
+        energy: A table of :func:`~inweights.probes.spectral_energy`, of one or several runs.
+        by: Columns that identify a run.
 
     Returns:
-        Its rows with ``spectrum`` (``|μ_i / μ_1|``), ``relative`` (energy a dimension over that of
-        the first space), ``magnitude`` (its root: lengths of projections) and ``beyond``, how far
-        the magnitude lies below the spectrum: above 0 where the embeddings are *more* skewed.
+        Its rows with ``spectrum`` (``|μ_i / μ_1|``), ``relative`` (energy per dimension over that
+        of the first space), ``magnitude`` (its square root: length of projections) and ``beyond``
+        (``spectrum − magnitude``: above 0 where the embeddings are *more* skewed).
 
     Example:
         >>> import inweights as iw
@@ -42,8 +42,9 @@ def skew(energy: pl.DataFrame, by: Sequence[str] = ("replica",)) -> pl.DataFrame
         ([1.0, 0.732, 0.338], True)
     """
     first = pl.col("space") == 0
-    mu, each = 1 + pl.col("eigenvalue") / 2, pl.col("energy") / pl.col("size")
-    relative = each / each.filter(first).first().over(by)
+    mu = 1 + pl.col("eigenvalue") / 2
+    per_dimension = pl.col("energy") / pl.col("size")
+    relative = per_dimension / per_dimension.filter(first).first().over(by)
     return energy.with_columns(
         spectrum=(mu / mu.filter(first).first().over(by)).abs(),
         relative=relative,
@@ -52,24 +53,24 @@ def skew(energy: pl.DataFrame, by: Sequence[str] = ("replica",)) -> pl.DataFrame
 
 
 def known_geometries(world: Graph, *, seed: int = 0) -> pl.DataFrame:
-    """What each test of B.5 says of embeddings that are local, global, both or neither.
+    """Apply each test of B.5 to embeddings that are local, global, both or neither.
 
-    ``local`` are the rows of the incidence matrix: the hypercube path of Remark 4, for any graph;
-    ``full rank`` a factorisation of ``A + cI``; ``global`` the eigenvectors of the top spaces, the
-    first that hold two dimensions; ``random`` normal vectors of width ``N``. The two first are
-    nearly one: the incidence matrix factorises ``A + D``.
+    The embeddings are ``local``, the rows of the incidence matrix (for any graph, what the
+    hypercube path is in Remark 4); ``full rank``, a factorisation of ``A + cI``; ``global``, the
+    eigenvectors of as many top eigenspaces as have two dimensions; and ``random``, normal vectors
+    of width ``N``. The first two are nearly the same: the incidence matrix factorises ``A + D``.
 
     Args:
         world: Config of an undirected graph without loops.
         seed: Root seed of the labels and of the random vectors.
 
     Returns:
-        A row for each: ``embedding, width``; ``neighbours`` and ``others`` (mean cosine one hop
-        apart, and the largest ``|cosine|`` further off: what a heat-map shows); ``heatmap``
-        and ``probe``, minus Spearman's ρ of cosine against hops, of the embeddings and of their
-        part in the graph's top spaces; ``picture``, ρ of the distance in their first three
-        principal components; ``beyond``, how far their energy is skewed beyond the spectrum
-        (:func:`skew`), a mean over dimensions.
+        A row for each embedding: ``embedding, width``; ``neighbours`` (mean cosine one hop apart)
+        and ``others`` (largest ``|cosine|`` further apart), as in a heat-map; ``heatmap`` (minus
+        Spearman's ρ of cosine with hops); ``picture`` (ρ of the distance in the first three
+        principal components with hops); ``probe`` (as ``heatmap``, for the part of the embeddings
+        in the top eigenspaces); ``beyond`` (by how much their energy is more skewed than the
+        spectrum, mean over dimensions; see :func:`skew`).
 
     Raises:
         DataError: The graph is directed, or has loops.
@@ -80,7 +81,8 @@ def known_geometries(world: Graph, *, seed: int = 0) -> pl.DataFrame:
         0.5
     """
     a = spectral.adjacency(world.build(seed))
-    hops, spectrum = spectral.hop_distances(a), spectral.eigenspaces(spectral.operator(a))
+    hops = spectral.hop_distances(a)
+    spectrum = spectral.eigenspaces(spectral.operator(a))
     near, far = hops == 1, np.isfinite(hops) & (hops > 1)
     space = spectrum.space[spectrum.space >= 0]
     ordered = spectrum.vectors[:, spectrum.space >= 0]
@@ -96,7 +98,8 @@ def known_geometries(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     rows = []
     for name, vectors in made.items():
         centred = vectors - vectors.mean(0)
-        main = centred @ np.linalg.svd(centred, full_matrices=False)[2][:3].T
+        components = centred @ np.linalg.svd(centred, full_matrices=False)[2][:3].T
+        distances = np.linalg.norm(components[:, None] - components, axis=-1)
         cosine = cosine_matrix(vectors)
         length = np.linalg.norm(ordered.T @ vectors, axis=1)
         first = space == 0
@@ -108,7 +111,7 @@ def known_geometries(world: Graph, *, seed: int = 0) -> pl.DataFrame:
                 "neighbours": cosine[near].mean(),
                 "others": np.abs(cosine[far]).max(),
                 "heatmap": _order(cosine, hops),
-                "picture": _order(-np.linalg.norm(main[:, None] - main, axis=-1), hops),
+                "picture": _order(-distances, hops),
                 "probe": _order(cosine_matrix(smooth @ (smooth.T @ vectors)), hops),
                 "beyond": (np.abs(mu / mu[0]) - magnitude)[~first].mean(),
             }
@@ -116,5 +119,6 @@ def known_geometries(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def _order(close: Floats, hops: Floats) -> float:
-    return -float(spearman(close[None], hops)[0])
+def _order(closeness: Floats, hops: Floats) -> float:
+    """Return minus the rank correlation of closeness with hops."""
+    return -float(spearman(closeness[None], hops)[0])

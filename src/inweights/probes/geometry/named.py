@@ -1,8 +1,9 @@
-"""Does an embedding lie as a graph does, or would any names do? A null of shuffled names.
+"""Geometry of an embedding over a graph, compared with the same rows under shuffled names.
 
-Random vectors are a null for what was trained from such; an embedding from elsewhere has directions
-that all rows share and clusters of its own. Its null is itself, with its rows dealt to the nodes
-at random. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``K`` draws.
+:func:`named_geometry` is meant for embeddings from elsewhere. Random vectors are the right null
+distribution for a model trained from such; an embedding from elsewhere has directions that all rows
+share, and clusters of its own. Its null distribution is the embedding itself, with its rows
+assigned to the nodes at random. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``K`` draws.
 """
 
 from typing import Any
@@ -13,18 +14,18 @@ import polars as pl
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.probes.geometry import cosines
-from inweights.probes.geometry.hops import Pairs, asked_pairs, cosine_ranks, midranks, tie_groups
+from inweights.probes.geometry.hops import Pairs, choose_pairs, cosine_ranks, midranks, tie_groups
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import EXACT, eigenspaces, hop_distances, operator
 from inweights.worlds.arrays import Floats
 from inweights.worlds.world import Ids, Worlds
 
-#: What is measured, with the sign that makes a larger number more of a geometry.
+#: The measures, each with the sign that makes a larger number more geometric.
 _MEASURES = {"spearman": -1, "far": -1, "neighbours": 1, "fiedler": 1, "zigzag": -1}
 #: Eigenvalues of the walk's Laplacian below which neighbours have opposite signs.
 _NEGATIVE = -2.0 - 1e-9
-#: Edges of which it is asked whether they lead to a nearest node, in a graph of more than EXACT.
+#: Edges that are drawn for the measure ``neighbours``, in a graph of more than EXACT nodes.
 _EDGES = 1000
 _EQUAL = "all connected nodes have the same distance, so that no geometry can be measured"
 
@@ -39,31 +40,35 @@ def named_geometry(
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """How an embedding lies on a graph, against the same rows under shuffled names.
+    """Measure how well an embedding fits a graph, compared with shuffled names.
+
+    The measures are ``spearman``, the rank correlation of cosine with hops; ``far``, the same over
+    pairs at least two hops apart (both −1 at best); ``neighbours``, the share of a node's
+    neighbours among as many nodes with the largest cosine; ``fiedler``, the share of energy in the
+    Fiedler space; and ``zigzag``, the share of energy where neighbours have opposite signs (high
+    for an embedding that separates neighbours).
 
     Args:
-        model: ``R`` replicas, such as :meth:`inweights.probes.Embedding.on` gives.
-        worlds: Worlds of graphs: one, or one a replica. Edges count in both directions.
-        layer: See :func:`inweights.probes.geometry.cosines.node_vectors`.
-        together: Whether ``p`` is for the best of all replicas, whichever that is: each draw
-            counts with its own best. Without, it is right only for a replica that was not chosen.
-        draws: Times that the names are shuffled, the same way for all replicas.
+        model: ``R`` replicas, such as :meth:`inweights.probes.Embedding.on` returns.
+        worlds: Worlds of graphs: one, or one for each replica. Edges count in both directions.
+        layer: Where vectors are read; see :func:`inweights.probes.geometry.cosines.node_vectors`.
+        together: Whether ``p`` is corrected for choosing the best replica: each draw then counts
+            with its own best replica. Without it, ``p`` is valid only for a replica that was not
+            chosen by these values.
+        draws: Number of times that the names are shuffled, the same way for all replicas.
         seed: Root seed of the shuffles.
 
     Returns:
         A row for each replica and measure: ``replica, measure, value, null_mean, null_low,
-        null_high`` (2.5 and 97.5%) and ``p``, the share of ``1 + draws`` values that are at least
-        as geometric. The measures are ``spearman`` of cosine against hops and ``far``, the same
-        over pairs of two hops and more (both −1 at best; ``far`` is missing where all of them are
-        equally far), ``neighbours`` (share of a node's neighbours among as many nodes with the
-        largest cosine), and the shares of energy in the ``fiedler`` space and, as ``zigzag``,
-        where neighbours have opposite signs (high for what separates neighbours). Of more than
-        2,000 nodes ``far`` and the energies are left out (:func:`inweights.probes.zigzag` has
-        them), pairs and edges are drawn by the seed, and ``error`` is the standard error.
+        null_high`` (mean, 2.5% and 97.5% quantiles under shuffled names) and ``p``, the share of
+        ``1 + draws`` values that are at least as geometric. ``far`` is missing where all such pairs
+        have one distance. For graphs of more than 2,000 nodes ``far`` and the energies are missing
+        (:func:`inweights.probes.zigzag` has them), pairs and edges are drawn by the seed, and
+        ``error`` is the standard error.
 
     Raises:
-        DataError: A world is no graph, all its nodes are equally far from one another, the names
-            of model and graph differ, or there are no draws.
+        DataError: A world is not a graph, all its nodes have the same distance from one another,
+            the names of model and graph differ, or there are no draws.
 
     Example:
         >>> import inweights as iw
@@ -80,13 +85,13 @@ def named_geometry(
     orders = np.stack([np.arange(count), *(rng.permutation(count) for _ in range(draws))])
     errors: list[dict[str, float]] = []
     if count > EXACT:
-        drawn = {i: _Sample(*graph, seed) for i, graph in cosines.once_each(edges).items()}
-        found = [drawn[id(g)].measured(v, orders) for v, g in zip(vectors, edges, strict=True)]
-        errors = [drawn[id(g)].errors(v) for v, g in zip(vectors, edges, strict=True)]
+        samples = {i: _Sample(*graph, seed) for i, graph in cosines.once_each(edges).items()}
+        found = [samples[id(g)].measure(v, orders) for v, g in zip(vectors, edges, strict=True)]
+        errors = [samples[id(g)].errors(v) for v, g in zip(vectors, edges, strict=True)]
     else:
         graphs = cosines.adjacencies(model, worlds)
         shapes = {i: _Shape(a) for i, a in cosines.once_each(graphs).items()}
-        found = [_measured(v, shapes[id(a)], orders) for v, a in zip(vectors, graphs, strict=True)]
+        found = [_measure(v, shapes[id(a)], orders) for v, a in zip(vectors, graphs, strict=True)]
     rows = []
     for replica, each in enumerate(found):
         for name, values in each.items():
@@ -109,10 +114,10 @@ def named_geometry(
 
 
 class _Sample:
-    """Pairs and edges of a large graph, drawn by a seed."""
+    """Drawn pairs and edges of a large graph, by which embeddings are measured."""
 
     def __init__(self, count: int, u: Ids, v: Ids, seed: int) -> None:
-        self.pairs = asked_pairs(count, u, v, 1, seed)
+        self.pairs = choose_pairs(count, u, v, 1, seed)
         if len(np.unique(self.pairs.hops)) < 2:
             raise DataError(_EQUAL)
         apart = u != v
@@ -123,8 +128,8 @@ class _Sample:
         chosen = rng.choice(len(one), min(_EDGES, len(one)), replace=False)
         self.one, self.other, self.within = one[chosen], other[chosen], degree[one[chosen]]
 
-    def measured(self, vectors: Floats, orders: Ids) -> dict[str, Floats]:
-        """The measures under every order of the rows ``[1 + K, N]``, ``[1 + K]`` each."""
+    def measure(self, vectors: Floats, orders: Ids) -> dict[str, Floats]:
+        """Return the measures under every order of the rows ``[1 + K, N]``, ``[1 + K]`` each."""
         ends = cosines.unit(vectors).astype(np.float32)
         found: dict[str, list[Any]] = {"spearman": [], "neighbours": []}
         rows = np.arange(len(self.one))
@@ -138,8 +143,8 @@ class _Sample:
         return {name: np.array(values) for name, values in found.items()}
 
     def errors(self, vectors: Floats) -> dict[str, float]:
-        """Standard error of each measure from the draw of pairs and of edges."""
-        share = self.measured(vectors, np.arange(len(vectors))[None])["neighbours"].item()
+        """Return the standard error of each measure from the draw of pairs and of edges."""
+        share = self.measure(vectors, np.arange(len(vectors))[None])["neighbours"].item()
         return {
             "spearman": self.pairs.error(self.pairs.cosines(vectors)),
             "neighbours": float(np.sqrt(share * (1 - share) / len(self.one))),
@@ -147,7 +152,7 @@ class _Sample:
 
 
 class _Shape:
-    """What is asked of a graph, whatever lies on it."""
+    """Pairs, edges and spectrum of a graph, by which embeddings are measured."""
 
     def __init__(self, a: Floats) -> None:
         both = np.maximum(a, a.T)
@@ -162,10 +167,10 @@ class _Shape:
         self.negative = self.spectrum.eigenvalues() < _NEGATIVE
 
 
-def _measured(vectors: Floats, shape: _Shape, orders: Ids) -> dict[str, Floats]:
-    """Every measure under every order of the rows ``[1 + K, N]``, ``[1 + K]`` each.
+def _measure(vectors: Floats, shape: _Shape, orders: Ids) -> dict[str, Floats]:
+    """Return every measure under every order of the rows ``[1 + K, N]``, ``[1 + K]`` each.
 
-    An order moves cosines and changes none, so that they are sorted once.
+    An order permutes cosines without changing any, so that they are sorted once.
     """
     count = len(vectors)
     angles = cosines.cosine_matrix(vectors)
@@ -174,18 +179,18 @@ def _measured(vectors: Floats, shape: _Shape, orders: Ids) -> dict[str, Floats]:
     groups[u, v] = groups[v, u] = tie_groups(angles[u, v])
     np.fill_diagonal(angles, -np.inf)
     nearest = np.argsort(-angles, axis=-1, kind="stable")
-    place = np.empty_like(nearest)  # how many nodes are nearer to a node than another is
+    place = np.empty_like(nearest)  # rank of another node by its closeness to a node
     np.put_along_axis(place, nearest, np.arange(count)[None], -1)
-    if vectors.shape[1] > count:  # the same products in as few dimensions as there are rows
+    if vectors.shape[1] > count:  # the same inner products, in fewer dimensions
         vectors = np.linalg.qr(vectors.T)[1].T
     one, other = np.nonzero(shape.edge)
     within = shape.edge.sum(1)[one]
     pairs = {"spearman": shape.all} | ({"far": shape.far} if shape.apart else {})
     parts: dict[str, list[Any]] = {name: [] for name in _MEASURES}
     for order in orders:
-        for name, asked in pairs.items():
-            ranks = midranks(groups[order[asked.u], order[asked.v]])
-            parts[name].append(asked.correlation(ranks))
+        for name, chosen in pairs.items():
+            ranks = midranks(groups[order[chosen.u], order[chosen.v]])
+            parts[name].append(chosen.correlation(ranks))
         parts["neighbours"].append((place[order[one], order[other]] < within).mean())
         energy = shape.spectrum.energy(vectors[order])
         parts["fiedler"].append(energy[0])

@@ -1,4 +1,8 @@
-"""Models seen through a graph without self-edges (Geometric Memory §4.4) or both ways (Fig. 32)."""
+"""Probes of graphs with another graph as reference than the one that was trained on.
+
+:func:`without_self_edges` leaves out self-edges (Geometric Memory §4.4); :func:`both_ways` adds the
+reverse of every edge (Fig. 32). So models that learnt different facts are compared on one graph.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,17 +20,21 @@ from inweights.worlds.world import World, Worlds
 def without_self_edges(
     model: Model, worlds: Worlds, *, inner: Callable[..., pl.DataFrame], **options: Any
 ) -> pl.DataFrame:
-    """Return what a probe of graphs says when the worlds' trained self-edges are left out.
+    """Return the table of a graph probe for the graph without its trained self-edges.
 
     Self-edges raise the eigenvalues of the walk, so that fewer eigenspaces are negative and even
     random vectors have less energy there. To compare a model that learnt them with one that did
-    not, see both through the graph without them.
+    not, measure both on the graph without them.
 
     Args:
         model: ``R`` replicas.
-        worlds: Worlds of :class:`~inweights.worlds.families.graph.Graph`: one, or one a replica.
-        inner: ``inner(model, worlds, **options)``, such as :func:`~inweights.probes.zigzag`.
+        worlds: Worlds of :class:`~inweights.worlds.families.graph.Graph`: one, or one for each
+            replica.
+        inner: Probe ``inner(model, worlds, **options)``, such as :func:`~inweights.probes.zigzag`.
         options: Further keyword arguments of ``inner``.
+
+    Raises:
+        DataError: A world was not built by ``Graph``.
     """
     return inner(model, _changed(model, worlds, self_edges=False), **options)
 
@@ -34,22 +42,26 @@ def without_self_edges(
 def both_ways(
     model: Model, worlds: Worlds, *, inner: Callable[..., pl.DataFrame], **options: Any
 ) -> pl.DataFrame:
-    """Return what a probe of graphs says of the graph whose edges go both ways.
+    """Return the table of a graph probe for the graph with every edge in both directions.
 
-    A model that was taught one direction of the edges is compared so with one that was taught
-    both: distances and eigenspaces are those of the same graph.
+    So a model that was trained on one direction of the edges can be compared with one that was
+    trained on both: distances and eigenspaces are those of the same graph.
 
     Args:
         model: ``R`` replicas.
-        worlds: Worlds of :class:`~inweights.worlds.families.graph.Graph`: one, or one a replica.
-        inner: ``inner(model, worlds, **options)``, such as :func:`~inweights.probes.zigzag`.
+        worlds: Worlds of :class:`~inweights.worlds.families.graph.Graph`: one, or one for each
+            replica.
+        inner: Probe ``inner(model, worlds, **options)``, such as :func:`~inweights.probes.zigzag`.
         options: Further keyword arguments of ``inner``.
+
+    Raises:
+        DataError: A world was not built by ``Graph``.
     """
     return inner(model, _changed(model, worlds, edges="both"), **options)
 
 
 def _changed(model: Model, worlds: Worlds, **settings: Any) -> list[World]:
-    """The worlds with other settings; their labels and seeds stay."""
+    """Return the worlds with other settings, and the same labels and seeds."""
     changed = []
     for world in as_worlds(worlds, model):
         if world.name != "graph":

@@ -1,7 +1,8 @@
-"""How embeddings lie in their graph's spectrum (B.5, §4.4).
+"""Energy of embeddings in the eigenspaces of their graph (Geometric Memory B.5, §4.4).
 
-Energies are by whole eigenspace (:mod:`inweights.theory.geometric_memory.spectral`), so that no
-choice of a basis within tied eigenvalues matters. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width,
+:func:`spectral_energy` returns all eigenspaces, :func:`zigzag` the negative end. Energies are
+by whole eigenspace (:mod:`inweights.theory.geometric_memory.spectral`), so that they do not depend
+on the choice of a basis for equal eigenvalues. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width,
 ``K`` draws.
 """
 
@@ -22,8 +23,8 @@ from inweights.theory.geometric_memory.spectral import EXACT, Operator, eigenspa
 from inweights.worlds.arrays import Floats
 from inweights.worlds.world import Worlds
 
-#: Negative eigenvalues of ``P + Pᵀ`` are those of ``P + Pᵀ − 2I`` below this: neighbours differ in
-#: sign.
+#: Eigenvalues of ``P + Pᵀ − 2I`` below this are negative eigenvalues of ``P + Pᵀ``, in whose
+#: eigenvectors neighbours differ in sign.
 _NEGATIVE = -2.0
 
 
@@ -37,29 +38,30 @@ def spectral_energy(
     draws: int = 200,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Share of the embeddings' energy in every eigenspace of the graph (Fig. 7).
+    """Compute the share of the embeddings' energy in every eigenspace of the graph (Fig. 7).
 
-    Of a graph with more than 2,000 nodes the rows are 32 bands of eigenvalues, which are estimated
-    without eigenvectors (:mod:`inweights.theory.geometric_memory.bands`).
+    For a graph with more than 2,000 nodes the rows are 32 bands of eigenvalues, whose energies are
+    estimated without eigenvectors (:mod:`inweights.theory.geometric_memory.bands`).
 
     Args:
         model: ``R`` replicas.
-        worlds: Worlds of graphs: one, or one a replica.
+        worlds: Worlds of graphs: one, or one for each replica.
         kind: Which negative Laplacian; see
             :func:`inweights.theory.geometric_memory.spectral.operator`.
-        layer: See :func:`inweights.probes.geometry.cosines.node_vectors`.
+        layer: Where vectors are read; see :func:`inweights.probes.geometry.cosines.node_vectors`.
         draws: Random embeddings of the same shape in the null distribution.
         seed: Root seed of the null distribution.
 
     Returns:
         A row for each replica and eigenspace: ``replica, space`` (0 is the Fiedler space),
-        ``eigenvalue, size, energy`` (sums to 1), ``cumulative, degenerate`` (share of all energy
-        that lay in the null vectors, which the others leave out), ``null_mean, null_low,
-        null_high`` (2.5 and 97.5%). Of bands, ``eigenvalue`` is the middle, ``size`` an estimate,
-        and ``error`` bounds how far an energy may be off at either limit.
+        ``eigenvalue, size`` (its dimension), ``energy`` (share; sums to 1), ``cumulative``,
+        ``degenerate`` (share of all energy in the null vectors, which the eigenspaces leave out),
+        ``null_mean, null_low, null_high`` (mean, 2.5% and 97.5% quantiles for random embeddings).
+        In bands, ``eigenvalue`` is the middle, ``size`` an estimate, and ``error`` bounds the error
+        of an energy at either limit of its band.
 
     Raises:
-        DataError: A world is no graph, or ``kind`` is unknown.
+        DataError: A world is not a graph, or ``kind`` is unknown.
 
     Example:
         >>> import inweights as iw
@@ -91,24 +93,24 @@ def spectral_energy(
 def zigzag(
     model: Model, worlds: Worlds, *, layer: str = "tokens", draws: int = 200, seed: int = 0
 ) -> pl.DataFrame:
-    """Energy at the negative end, where neighbours have opposite signs (§4.4, Fig. 9).
+    """Compute the share of energy where neighbours have opposite signs (§4.4, Fig. 9).
 
     Args:
         model: ``R`` replicas.
-        worlds: Worlds of graphs: one, or one a replica.
-        layer: See :func:`inweights.probes.geometry.cosines.node_vectors`.
+        worlds: Worlds of graphs: one, or one for each replica.
+        layer: Where vectors are read; see :func:`inweights.probes.geometry.cosines.node_vectors`.
         draws: Random embeddings of the same shape in the null distribution.
         seed: Root seed of the null distribution.
 
     Returns:
-        A row for each replica: ``replica, zigzag`` (share of the energy in the spaces of negative
-        eigenvalues of ``P + Pᵀ``), ``bottom`` (in the last space alone), ``null_mean, null_low,
-        null_high`` of ``zigzag`` (2.5 and 97.5%) and ``bottom_null``, the mean of ``bottom``. Of
-        more than 2,000 nodes ``zigzag`` is estimated, ``error`` is how far it may be off, and
-        ``bottom`` is not a number.
+        A row for each replica: ``replica, zigzag`` (share of the energy in the eigenspaces of
+        negative eigenvalues of ``P + Pᵀ``), ``bottom`` (in the last eigenspace alone), ``null_mean,
+        null_low, null_high`` of ``zigzag`` (mean, 2.5% and 97.5% quantiles for random embeddings)
+        and ``bottom_null``, the mean of ``bottom`` for them. For more than 2,000 nodes ``zigzag``
+        is estimated, ``error`` bounds its error, and ``bottom`` is not a number.
 
     Raises:
-        DataError: A world is no graph.
+        DataError: A world is not a graph.
     """
     rows: list[dict[str, object]] = []
     cut = _NEGATIVE - 1e-9
@@ -130,7 +132,16 @@ def zigzag(
 
 @dataclass(frozen=True, eq=False)
 class _Shares:
-    """Energy of one replica by eigenspace, or by band of eigenvalues where there is an error."""
+    """Energy of one replica by eigenspace or, in a large graph, by band of eigenvalues.
+
+    Attributes:
+        eigenvalues: Of each eigenspace, or the middle of each band.
+        sizes: Dimensions of each.
+        energy: Share of energy in each.
+        degenerate: Share of all energy in the null vectors.
+        chance: Energies of random embeddings, ``[K, G]``.
+        error: Bound on the error of an energy by bands; ``None`` where energies are exact.
+    """
 
     eigenvalues: Floats
     sizes: NDArray[Any]
@@ -149,7 +160,7 @@ def _shares(
     seed: int,
     cut: float | None = None,
 ) -> list[_Shares]:
-    """Return the energies of every replica; of a large graph by bands, or above and below a cut."""
+    """Return the energies of every replica; in a large graph by bands, or above and below a cut."""
     graphs, vectors = cosines.placed(model, worlds, layer)
     if vectors.shape[1] > EXACT:
         return _banded(graphs, vectors, kind, draws, seed, cut)
@@ -177,9 +188,10 @@ def _banded(
     seed: int,
     cut: float | None,
 ) -> list[_Shares]:
-    """Return the energies by bands. Those of random vectors have a known distribution.
+    """Return the energies by bands.
 
-    The energy of normal vectors in a band of ``k`` dimensions is χ² of ``k D`` degrees.
+    No random embeddings are needed: the energy of normal vectors in a band of ``k`` dimensions is
+    χ² distributed with ``k D`` degrees of freedom.
     """
     rng = Streams(seed).numpy(EVALUATION, "null")
     bands = {i: Bands.of(*graph, kind) for i, graph in cosines.once_each(graphs).items()}

@@ -1,4 +1,7 @@
-"""What else changes with stored facts that are edited: on trial, or by a curriculum.
+"""Effects of edits of stored facts: on other facts, and on what should follow from the edit.
+
+:func:`edits` tries edits on copies of a model; :func:`after_edits` measures those that a phase of
+a curriculum made. How weights are edited is in :mod:`inweights.training.steps.editing`.
 
 Shapes: ``R`` replicas, ``N`` facts of a role, ``M`` statements that may follow from them.
 """
@@ -40,35 +43,39 @@ def edits(
     at_once: int = 1,
     layer: int | None = None,
 ) -> pl.DataFrame:
-    """What follows from an edit of a fact, what else changes, and what predicts it.
+    """Edit stored facts in copies of a model, and measure what follows and what else changes.
 
-    A fact gets the answer of the next fact of its role. The model itself stays as it is. What
-    follows depends on the world. Two hops: the two-hop facts and queries through the hop. An
-    analogy: of an attribution the same of its class, of a similarity the attributes of the new
-    class. Of an edge the reversal, where it is asked and not trained, or in a graph: it is to be
-    among as many first answers as are right, and among two where the old one is, too.
+    In each copy a fact gets the answer of the next fact of its role; the model itself does not
+    change. What should follow depends on the world:
+
+    - two hops: the two-hop facts and queries through the edited hop;
+    - an analogy: from an edited attribution, the same attribution of other entities of the class;
+      from an edited similarity, the attributes of the new class;
+    - an edge: its reversal, where that is a query or in a graph. The new answer has to be among as
+      many first answers as are right, and among two where the old answer is right as well.
 
     Args:
         model: ``R`` replicas of a GPT.
-        worlds: One, or one a replica.
-        role: Which facts are edited.
-        method: That of an :class:`~inweights.training.Edit`.
-        most: Facts that are edited, the first ones.
-        steps: Those of an edit.
-        rate: The same.
-        at_once: Facts that are edited together; one by default.
-        layer: That of an edit.
+        worlds: One world, or one for each replica.
+        role: Role of the facts that are edited.
+        method: How the weights are changed; see :class:`~inweights.training.Edit`.
+        most: Largest number of facts that are edited, the first ones.
+        steps: Largest number of updates of an edit by gradient descent.
+        rate: Learning rate of an edit by gradient descent.
+        at_once: Number of facts that are edited together in a copy; by default one.
+        layer: Block of a rank-one edit; by default the last one.
 
     Returns:
-        A row for each replica, means over edits: ``replica``; ``holds``; of the statements that
-        follow ``reached``, the share that follows the edit, and ``unmoved``, that answers as
-        before; ``facts`` and ``others``, the shares of other facts of the role and of other
-        statements that answer as before; ``overlap``, how much of the edited keys is in the key of
-        the statements that follow before any edit, and ``apart``, in that of others.
+        A row for each replica, means over edits: ``replica``; ``holds``, the share of edited facts
+        with the new answer; ``reached``, the share of the statements that should follow with the
+        new answer, and ``unmoved``, the share of them with the answer as before; ``facts`` and
+        ``others``, the shares of other facts of the role and of other statements with the answer as
+        before; ``overlap``, the overlap of the edited keys with the keys of the statements that
+        should follow, before any edit, and ``apart``, with the keys of others.
 
     Raises:
-        ConfigError: The model is not a GPT with a residual stream and one loop, or a name is
-            unknown.
+        ConfigError: The model is not a GPT with a residual stream and one loop, or a name or
+            number is out of range.
         DataError: The world has no facts of the role, or they all have one answer.
 
     Example:
@@ -85,39 +92,45 @@ def edits(
     parts = [Consequences.of(world, role) for world in as_worlds(worlds, model)]
     take = cache(partial(editing.stacked, model, parts))
     facts, queries = take("facts"), take("queries")
-    said, composed = (_logits(gpt, prompts).argmax(-1) for prompts in (facts, queries))
-    composing = editing.keys_of(gpt, queries, layer)
+    fact_columns = _logits(gpt, facts).argmax(-1)
+    query_columns = _logits(gpt, queries).argmax(-1)
+    query_keys = editing.keys_of(gpt, queries, layer)
     found: list[dict[str, Tensor]] = []
     most = min(most, facts.shape[1])
     for start in range(0, most, at_once):
         places = list(range(start, min(start + at_once, most)))
-        editing.change(edited := deepcopy(gpt), take, places, edit)
+        edited = deepcopy(gpt)
+        editing.change(edited, take, places, edit)
         through = take("through")[:, places].any(1)
         edited_keys = editing.direction(gpt, facts, places, layer)
-        overlap = torch.einsum("rmth,rhe->rmt", composing, edited_keys).amax(-1)
+        overlap = torch.einsum("rmth,rhe->rmt", query_keys, edited_keys).amax(-1)
         means = {"overlap": _mean(overlap, through), "apart": _mean(overlap, ~through)}
-        found.append(_after(edited, take, places, role, said, composed) | means)
-    each = {name: torch.stack([one[name] for one in found]).nanmean(0) for name in found[0]}
-    return pl.DataFrame(by_replica(model.replicas, **each)).drop("restored")
+        found.append(_after(edited, take, places, role, fact_columns, query_columns) | means)
+    averages = {}
+    for name in found[0]:
+        averages[name] = torch.stack([one[name] for one in found]).nanmean(0)
+    return pl.DataFrame(by_replica(model.replicas, **averages)).drop("restored")
 
 
 @holds(kept=75, whole=2)
 def after_edits(model: Model, worlds: Worlds, *, edit: Edit | Mapping[str, Any]) -> pl.DataFrame:
-    """What became of the facts that a phase edited, and of what follows from them, at any step.
+    """Measure the facts that a phase edited, and what follows from them, at any later step.
 
     Args:
         model: ``R`` replicas.
-        worlds: One world, or one a replica; they decide which facts were edited.
-        edit: That of the phase; a file writes it as a table.
+        worlds: One world, or one for each replica; they decide which facts were edited.
+        edit: The phase's :class:`~inweights.training.Edit`, or its fields as a mapping, as a file
+            has them.
 
     Returns:
         A row for each replica: ``replica``; the shares ``holds``, ``reached``, ``unmoved``,
-        ``facts`` and ``others`` of :func:`edits`, where before the edit all was as the world says;
-        ``restored``, the share of old answers that are back; ``edited``, the facts as edited.
+        ``facts`` and ``others`` of :func:`edits`, where the answers before the edit are those of
+        the world; ``restored``, the share of edited facts with the old answer again; ``edited``,
+        the facts as edited.
 
     Raises:
-        ConfigError: The model lacks what the method changes.
-        DataError: A world lacks facts of the role, or has not as many.
+        ConfigError: The model has no such weights as the method changes.
+        DataError: A world has too few facts of the role.
 
     Example:
         >>> import inweights as iw
@@ -131,39 +144,48 @@ def after_edits(model: Model, worlds: Worlds, *, edit: Edit | Mapping[str, Any])
     take = cache(partial(editing.stacked, model, made.parts))
     old, truth = model.columns(take("old")), model.columns(take("truth"))
     found = _after(model, take, made.places, edit.role, old, truth)
-    edited = [
-        [world.vocabulary.text([*part.facts[i], part.old[part.donors[i]]]) for i in made.places]
-        for world, part in zip(made.worlds, made.parts, strict=True)
-    ] * (model.replicas // len(made.worlds))
+    edited = []
+    for world, part in zip(made.worlds, made.parts, strict=True):
+        facts = [[*part.facts[i], part.old[part.donors[i]]] for i in made.places]
+        edited.append([world.vocabulary.text(fact) for fact in facts])
+    edited *= model.replicas // len(made.worlds)
     return pl.DataFrame(by_replica(model.replicas, **found)).with_columns(edited=pl.Series(edited))
 
 
 def _after(
-    model: Model, take: editing.Take, places: list[int], role: str, said: Tensor, composed: Tensor
+    model: Model,
+    take: editing.Take,
+    places: list[int],
+    role: str,
+    fact_columns: Int[Tensor, "R N"],
+    query_columns: Int[Tensor, "R M"],
 ) -> dict[str, Tensor]:
-    """What an edited model answers; ``said`` and ``composed`` are columns of answers before it."""
+    """Return the shares of an edited model; the columns are those of the answers before it."""
     names = ("donors", "through", "expected", "apart")
     donors, through, expected, apart = (take(name)[:, places] for name in names)
-    one = expected.gather(1, through.int().argmax(1, keepdim=True))[:, 0]
-    follows, rights, query_rights = through.any(1), take("rights"), take("query_rights")
+    answer = expected.gather(1, through.int().argmax(1, keepdim=True))[:, 0]
+    follows = through.any(1)
+    rights, query_rights = take("rights"), take("query_rights")
     facts, queries = _logits(model, take("facts")), _logits(model, take("queries"))
-    given = _first(
-        facts[:, places], model.columns(take("old").gather(1, donors)), rights[:, places]
-    )
-    right = query_rights.clamp(min=2 if role == "edge" else 1)  # the old one, too
-    reached = _first(queries, model.columns(one), right)
-    stay, kept = _first(facts, said, rights), _first(queries, composed, query_rights)
+    new = model.columns(take("old").gather(1, donors))
+    given = _first(facts[:, places], new, rights[:, places])
+    # The old answer to the reversal of an edge may be right as well.
+    enough = query_rights.clamp(min=2 if role == "edge" else 1)
+    reached = _first(queries, model.columns(answer), enough)
+    same_facts = _first(facts, fact_columns, rights)
+    same_queries = _first(queries, query_columns, query_rights)
     return {
         "holds": share(given),
-        "restored": share(stay[:, places]),
+        "restored": share(same_facts[:, places]),
         "reached": share(reached, follows),
-        "unmoved": share(kept, follows),
-        "facts": share(stay, apart.all(1)),
-        "others": share(kept, ~follows),
+        "unmoved": share(same_queries, follows),
+        "facts": share(same_facts, apart.all(1)),
+        "others": share(same_queries, ~follows),
     }
 
 
 def _logits(model: Model, prompts: Int[Tensor, "R N T"]) -> Float[Tensor, "R N K"]:
+    """Return the logits at the last position of every prompt."""
     batch = pack([prompts])
     return model(batch, at=batch.last)
 
@@ -171,10 +193,10 @@ def _logits(model: Model, prompts: Int[Tensor, "R N T"]) -> Float[Tensor, "R N K
 def _first(
     logits: Float[Tensor, "R N K"], columns: Int[Tensor, "R N"], rights: Int[Tensor, "R N"]
 ) -> Bool[Tensor, "R N"]:
-    """Whether answers, by their columns, are among the first, as many as are right."""
+    """Return whether answers are among as many largest logits as there are right answers."""
     return (logits > logits.gather(-1, columns.unsqueeze(-1))).sum(-1) < rights
 
 
 def _mean(values: Float[Tensor, "R M"], chosen: Bool[Tensor, "R M"]) -> Float[Tensor, " R"]:
-    """Mean over the chosen ones; not a number where there are none."""
+    """Return the mean of the chosen values; not a number where none is chosen."""
     return values.masked_fill(~chosen, torch.nan).nanmean(1)

@@ -1,4 +1,7 @@
-"""Interchange interventions: does a hidden state carry the bridge, or the answer?
+"""Interchange interventions: which hidden state carries the bridge, and which the answer.
+
+:func:`carries` replaces states of a base query by those of a source query that differs in bridge
+and last relation, and counts which of four answers the model then gives.
 
 Shapes: ``R`` replicas (1 where all share a world), ``m`` pairs of prompts, ``T`` positions, ``D``
 width.
@@ -26,9 +29,10 @@ from inweights.training.batches.worlds import as_worlds
 from inweights.worlds.arrays import Int
 from inweights.worlds.world import Ids, World, Worlds
 
-#: What the model may answer, by what the place carries: one of the two, both, or neither.
+#: The four distinguishable answers, by what the replaced state carries: the bridge, the last
+#: relation, both, or neither.
 _OUTCOMES = ("bridge", "relation", "answer", "unchanged")
-#: Where a source's state may go: one place, or several at once.
+#: Names of hidden states that are replaced: one, or several at once.
 Place = str | Sequence[str]
 
 
@@ -41,32 +45,34 @@ def carries(
     places: Sequence[Place] | None = None,
     most: int = 256,
 ) -> pl.DataFrame:
-    """Which hidden state carries the bridge, by an interchange intervention.
+    """Measure what hidden states carry of a two-hop query, by interchange interventions.
 
     The model reads a base query ``(a, r1, r2)``, and one hidden state is replaced by that of a
     source query ``(a', r1', r3)`` with another bridge ``b'`` and another last relation (Vig et al.
-    2020, arXiv:2004.12265; Geiger et al. 2021, arXiv:2106.02997). What the model answers now says
-    what the place carries: ``(b', r2)`` the *bridge*, ``(b, r3)`` the *relation*, the source's
-    answer both or the *answer* itself; ``(b, r2)`` is *unchanged*. The four answers differ. With
-    one last relation bridge and answer change together, so that patching cannot separate them. An
-    answer that the model gives without the intervention is not counted.
+    2020, arXiv:2004.12265; Geiger et al. 2021, arXiv:2106.02997). The model's answer then shows
+    what the place carries: the answer to ``(b', r2)`` the *bridge*, to ``(b, r3)`` the *relation*,
+    the source's answer both, or the *answer* itself; that to ``(b, r2)`` is *unchanged*. The four
+    answers differ. With one last relation, bridge and answer change together, so that patching
+    cannot separate them. An answer that the model gives without the intervention is not counted.
 
     The world needs two last relations or more, such as
     ``TwoHop(complexity=2, first_relations=1, second_relations=2)``.
 
     Args:
         model: ``R`` replicas.
-        worlds: One world, or one a replica.
-        role: Role of the queries: two hops, three tokens.
+        worlds: One world, or one for each replica.
+        role: Role of the queries, which have three tokens.
         places: Some of the model's ``layer_names`` or ``part_names``, or a head of a GPT such as
-            ``block.0.head.1``; a list of names is replaced as one. All layers if left out.
-        most: Base queries that are evaluated, the first ones.
+            ``block.0.head.1``. The states of a list of names are replaced at once. By default each
+            layer.
+        most: Largest number of base queries, the first ones.
 
     Returns:
-        A row for each replica, place and position: ``replica, place, depth, position``, the shares
-        of base queries ``bridge``, ``relation``, ``answer``, ``unchanged`` and ``other`` by what
-        the model answers, ``clean`` (share answered right without intervention), ``chance`` (of
-        one answer among all answers of the second hop), ``statements``.
+        A row for each replica, place and position: ``replica, place, depth`` (index in ``places``),
+        ``position``, the shares of base queries ``bridge``, ``relation``, ``answer``, ``unchanged``
+        and ``other`` by the model's answer, ``clean`` (share answered correctly without an
+        intervention), ``chance`` (one over the number of answers of the second hop),
+        ``statements`` (number of base queries).
 
     Raises:
         ConfigError: A place is unknown.
@@ -135,14 +141,14 @@ def carries(
 
 
 class _Spot(NamedTuple):
-    """What a place is of a model: what its hooks call it, and which of its columns."""
+    """A place in a model: the name that its hooks use, and the columns that are replaced."""
 
     name: str
     columns: slice
 
 
 def _spot(model: Model, place: str) -> _Spot:
-    """A layer or part; a head is its columns of what the heads of its block mix."""
+    """Find a place by name; a head is its columns in the output of all heads of its block."""
     block, _, head = place.rpartition(".head.")
     heads, config = f"{block}.heads", getattr(model, "config", None)
     if not block or heads not in model.part_names or not isinstance(config, GPTConfig):
@@ -154,7 +160,7 @@ def _spot(model: Model, place: str) -> _Spot:
 
 
 def _recorded(model: Model, batch: Packed, names: Iterable[str]) -> dict[str, Tensor]:
-    """What passes by at each name, ``[R, m·T, D]``."""
+    """Return the state at each name while the model reads a batch, ``[R, m·T, D]``."""
     seen: dict[str, Tensor] = {}
 
     def record(name: str, state: Tensor) -> Tensor:
@@ -167,11 +173,11 @@ def _recorded(model: Model, batch: Packed, names: Iterable[str]) -> dict[str, Te
 
 
 def _put(states: Tensor, shape: Sequence[int], position: int, columns: slice) -> Edit:
-    """What replaces one position of a state ``[R, m·T, D]`` by that of the sources."""
+    """Return an edit that replaces one position of a state ``[R, m·T, D]`` by another state's."""
 
     def replace(own: Tensor) -> Tensor:
-        whole, new = (state.unflatten(1, tuple(shape)) for state in (own, states))
-        whole = whole.clone()
+        new = states.unflatten(1, tuple(shape))
+        whole = own.unflatten(1, tuple(shape)).clone()
         whole[:, :, position, columns] = new[:, :, position, columns]
         return whole.flatten(1, 2)
 
@@ -179,7 +185,7 @@ def _put(states: Tensor, shape: Sequence[int], position: int, columns: slice) ->
 
 
 def _after(first: Edit | None, then: Edit) -> Edit:
-    """Two edits of one state, one after the other."""
+    """Return an edit that applies two edits of one state, one after the other."""
     return then if first is None else lambda state: then(first(state))
 
 
@@ -187,10 +193,15 @@ def _after(first: Edit | None, then: Edit) -> Edit:
 class _Pairs:
     """Base queries ``(a, r1, r2)``, each with a source ``(a', r1', r3)``.
 
-    The axis ``R`` has length 1 where all share a world. ``answers`` are what the model says where a
-    place carries the bridge, ``(b', r2)``, the relation, ``(b, r3)``, both, and neither; ``valid``
-    says whether a base has a source, ``chance`` the share of one answer among those of the second
-    hop, by world.
+    The axis ``R`` has length 1 where all replicas share a world.
+
+    Attributes:
+        bases: Prompts of the base queries.
+        sources: Prompts of their sources.
+        answers: Answer tokens by outcome: those to ``(b', r2)``, ``(b, r3)``, ``(b', r3)`` and
+            ``(b, r2)``.
+        valid: Whether a base has a source, ``[R, m]``.
+        chance: One over the number of answers of the second hop, by world.
     """
 
     bases: Int[Tensor, "R m 3"]
@@ -201,7 +212,7 @@ class _Pairs:
 
 
 def _pairs(worlds: Sequence[World], role: str, most: int) -> _Pairs:
-    """Pairs of every world, with as many bases in each."""
+    """Stack the pairs of all worlds, which have the same number of bases."""
     found = [_pairs_of(world, role, most) for world in worlds]
     if not all(len(part["valid"]) and part["valid"].any() for part, _ in found):
         raise DataError(
@@ -209,15 +220,15 @@ def _pairs(worlds: Sequence[World], role: str, most: int) -> _Pairs:
             "relation. carries needs queries of two hops in a world with two last relations or "
             "more, such as TwoHop(complexity=2, first_relations=1, second_relations=2)"
         )
-    stacked = {
-        name: torch.from_numpy(np.stack([part[name] for part, _ in found])) for name in found[0][0]
-    }
+    stacked = {}
+    for name in found[0][0]:
+        stacked[name] = torch.from_numpy(np.stack([part[name] for part, _ in found]))
     answers = {name: stacked.pop(name) for name in _OUTCOMES}
     return _Pairs(**stacked, answers=answers, chance=[chance for _, chance in found])
 
 
 def _pairs_of(world: World, role: str, most: int) -> tuple[dict[str, Ids], float]:
-    """Columns of the pairs of one world, and the chance of one answer."""
+    """Return the pairs of one world as columns, and the chance of one answer."""
     hops = _single_answers(world)
     places = world.queries.with_role(role)
     lengths = np.diff(world.queries.prompt_ends, prepend=0)[places]
@@ -248,7 +259,7 @@ def _pairs_of(world: World, role: str, most: int) -> tuple[dict[str, Ids], float
 
 
 def _single_answers(world: World) -> dict[tuple[int, int], int]:
-    """Facts of one hop that have one answer, ``(entity, relation) → answer``."""
+    """Return the facts of one hop that have one answer, ``(entity, relation) → answer``."""
     answers: dict[tuple[int, int], set[int]] = {}
     for fact in world.facts:
         if len(fact.prompt) == 2 and len(fact.answer) == 1:

@@ -1,4 +1,7 @@
-"""Activation patching: a hidden state replaced by another, and what becomes of the answer.
+"""Activation patching: a hidden state is replaced by another, and the effect on the answer.
+
+:func:`patch` replaces a state and returns logits; :func:`activation_patching` does so for all
+layers and positions and returns a table.
 
 Shapes: ``R`` replicas, ``B`` prompts, ``T`` positions, ``D`` width, ``K`` candidates.
 """
@@ -39,13 +42,15 @@ def patch(
 
     Args:
         model: ``R`` replicas.
-        tokens: Token ids, with the axis of replicas where they differ.
-        state: What is put in, ``[R, B, D]`` at one position, ``[R, B, T, D]`` at all; an axis of
+        tokens: Token ids ``[B, T]``, or ``[R, B, T]`` where replicas differ.
+        state: The new state: ``[R, B, D]`` at one position, ``[R, B, T, D]`` at all; an axis of
             length 1 serves all replicas, or all prompts.
         layer: One of the model's ``layer_names``.
-        position: Where, negative ones from the end; everywhere if left out.
-        at: Whether logits are wanted at ``all`` positions, ``[R, B, T, K]``, or at the ``last``,
-            ``[R, B, K]``.
+        position: Position that is replaced, negative ones from the end; by default all.
+        at: Where logits are computed: at ``all`` positions, or at the ``last`` one.
+
+    Returns:
+        Logits ``[R, B, T, K]``, or ``[R, B, K]`` at the last position.
 
     Raises:
         ConfigError: The layer or ``at`` is unknown, or a model of one's own does not offer the
@@ -94,33 +99,34 @@ def activation_patching(
     donor: Model | None = None,
     most: int = 256,
 ) -> pl.DataFrame:
-    """Which hidden state carries the answer: the effect of patching, by layer and position.
+    """Measure the effect of patching on the answer, by layer and position.
 
-    Each statement gets a partner: the next one of its role and length with another prompt and
-    another answer. The model reads the statement's prompt, and one of its hidden states is replaced
-    by that of the partner's prompt. With ``d`` the logit of the partner's answer minus that of the
-    own one, at the last position, averaged over statements,
+    The effect shows which hidden state carries the answer. Each statement gets a partner: the next
+    one of its role and length with another prompt and another answer. The model reads the
+    statement's prompt, and one of its hidden states is replaced by that of the partner's prompt.
+    With ``d`` the logit of the partner's answer minus that of the own one, at the last position,
+    averaged over statements,
 
         ``effect = (d_patched − d_own) / (d_partner − d_own)``,
 
     0 where nothing changes, 1 where the model answers as it does to the partner's prompt
-    (Heimersheim and Nanda 2024, arXiv:2404.15255). It is not a number where the model answers both
-    prompts alike.
+    (Heimersheim and Nanda 2024, arXiv:2404.15255). It is not a number where the model gives both
+    prompts the same logits.
 
     Args:
         model: ``R`` replicas.
-        worlds: One world, or one a replica.
+        worlds: One world, or one for each replica.
         part: ``queries`` or ``facts``.
-        layers: Names of layers; all if left out.
+        layers: Names of layers; by default all.
         donor: Model whose states are put in, with the same layers and width, and as many replicas
-            or one; the model itself if left out. An effect of 1 then says that its states are as
-            good as the model's own.
-        most: Statements of each role and length that are looked at, the first ones.
+            or one; by default the model itself. With a donor, an effect of 1 means that its states
+            serve the model as well as its own.
+        most: Largest number of statements of each role and length that are read, the first ones.
 
     Returns:
         A row for each replica, role, length, layer and position: ``replica, part, role, length``
-        (tokens of the prompts), ``layer, depth, position, effect, accuracy`` (how often the largest
-        logit is the partner's answer), ``statements``.
+        (tokens of the prompts), ``layer, depth, position, effect, accuracy`` (share of statements
+        after which the largest logit is the partner's answer), ``statements`` (their number).
 
     Raises:
         ConfigError: A layer or the part is unknown.
@@ -147,16 +153,15 @@ def activation_patching(
             other = prompts.gather(-2, partner.unsqueeze(-1).expand_as(prompts)).to(tokens.device)
             pair = torch.stack([answers, answers.gather(-1, partner)], dim=-1)
             columns = model.columns(pair).expand(model.replicas, -1, -1)
-            own, theirs = (
-                _difference(model(batch, at=batch.last), columns)
-                for batch in (pack([tokens]), pack([other]))
-            )
+            own_difference = _difference(_last_logits(model, tokens), columns)
+            partner_difference = _difference(_last_logits(model, other), columns)
             states = (donor or model).hidden(other, layers=layers, at="all")
             for layer, state in states.items():
                 for position in range(tokens.shape[-1]):
                     new = state[:, :, position]
                     logits = patch(model, tokens, new, layer=layer, position=position, at="last")
-                    effect = (_difference(logits, columns) - own) / (theirs - own)
+                    change = _difference(logits, columns) - own_difference
+                    effect = change / (partner_difference - own_difference)
                     right = share(logits.argmax(-1) == columns[..., 1])
                     rows += by_replica(
                         model.replicas,
@@ -173,14 +178,20 @@ def activation_patching(
     return pl.DataFrame(rows)
 
 
+def _last_logits(model: Model, tokens: Int[Tensor, "*R B T"]) -> Float[Tensor, "R B K"]:
+    """Return the logits at the last position of every prompt."""
+    batch = pack([tokens])
+    return model(batch, at=batch.last)
+
+
 def _difference(logits: Tensor, columns: Tensor) -> Tensor:
-    """Mean logit of the partners' answers minus that of the own ones, ``[R]``."""
+    """Return the mean logit of the partners' answers minus that of the own ones, ``[R]``."""
     own, theirs = logits.gather(-1, columns).double().mean(1).unbind(-1)
     return theirs - own
 
 
 def _partners(prompts: Ids, answers: Ids, role: str) -> Ids:
-    """For each statement the next one with another prompt and answer, ``[m]`` or ``[R, m]``."""
+    """Find for each statement the next with another prompt and answer, ``[m]`` or ``[R, m]``."""
     count = answers.shape[-1]
     partners = np.full(answers.shape, -1)
     for shift in range(1, count):

@@ -1,7 +1,8 @@
-"""Realignment: a bridge's state is moved in mid-pass onto the state of the bridge token itself.
+"""Realignment: during the forward pass, a bridge's state is replaced by that of the bridge token.
 
 After a first hop ``(e1, r1)`` the bridge may be decodable from a state that later layers, or the
-next loop, cannot use (Fu et al. 2026, arXiv:2607.00341). Nothing is trained here.
+next loop, cannot use (Fu et al. 2026, arXiv:2607.00341). :func:`realignment` tests this on a
+trained model, without training anything.
 Shapes: ``R`` replicas, ``M`` queries, ``T`` positions, ``D`` width.
 """
 
@@ -27,7 +28,7 @@ from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import World, Worlds
 
 METHODS = ("none", "decoded", "ridge", "true")
-#: Parts of the bridges of which each is moved by a map that is fitted on the others.
+#: Folds of the bridges; the states of one fold are moved by a map that is fitted on the others.
 _FOLDS = 5
 
 
@@ -41,23 +42,25 @@ def realignment(
     layers: Sequence[str] | None = None,
     ridge: float = 0.01,
 ) -> pl.DataFrame:
-    """Accuracy of two-hop queries when the state after the first relation is realigned.
+    """Measure accuracy on two-hop queries with the state after the first relation realigned.
 
     Args:
         model: ``R`` replicas.
-        worlds: Two-hop worlds: one, or one a replica.
-        onto: The state that the bridge has as ``embedding`` at this place, or that the bridge
-            token alone has at the same ``layer``.
-        methods: ``none``; ``decoded``: onto the token with the largest logit of the layer (logit
-            lens); ``ridge``: by a linear map of first hops onto their bridges, fitted without the
-            bridges that it is used on; ``true``: onto the right bridge, what can be gained at most.
-        layers: Where; all blocks if left out.
-        ridge: Penalty of the map, over the mean square of its inputs.
+        worlds: Two-hop worlds: one, or one for each replica.
+        onto: The state that replaces it: ``embedding``, the bridge token's in the first layer, at
+            this position; or ``layer``, that of the bridge token alone in the same layer.
+        methods: How the bridge is found: ``none`` leaves the state as it is; ``decoded`` takes the
+            token with the largest logit of the layer (logit lens); ``ridge`` applies a linear map
+            from states after first hops onto bridges, fitted without the bridges that it is used
+            on; ``true`` takes the right bridge, an upper bound.
+        layers: Names of layers in which the state is replaced; by default all blocks.
+        ridge: Penalty of the map, relative to the mean square of its inputs.
 
     Returns:
         A row for each replica, role, layer and method: ``replica, role, layer, depth, method,
-        accuracy``; ``decodable`` (how often the bridge has the largest logit), ``cosine`` of the
-        state with the one it is moved onto, ``other`` with those of other bridges, ``statements``.
+        accuracy``; ``decodable`` (share of queries where the bridge has the largest logit),
+        ``cosine`` (mean cosine of the state with that of the right bridge), ``other`` (with those
+        of other bridges), ``statements`` (number of queries).
 
     Raises:
         ConfigError: A method, ``onto`` or a layer is unknown.
@@ -76,7 +79,7 @@ def realignment(
     each = as_worlds(worlds, model)
     rows: list[dict[str, object]] = []
     for role in each[0].queries.role_names:
-        parts = [_queries(world, role) for world in each]
+        parts = [_read_queries(world, role) for world in each]
         prompts, answers, bridges = (
             torch.from_numpy(np.stack(part))
             .to(model.column.device)
@@ -86,13 +89,13 @@ def realignment(
         )
         if not prompts.shape[1]:
             continue
-        asked = _Asked(model, prompts, bridges, onto, ridge)
+        queries = _Queries(model, prompts, bridges, onto, ridge)
         for layer in layers or model.layer_names[1:-1]:
-            state, found = asked.state(layer), asked.decoded(layer)
-            own, other = asked.cosines(layer, state)
-            decodable = share(found == bridges)
+            state, decoded = queries.state(layer), queries.decoded(layer)
+            own, other = queries.cosines(layer, state)
+            decodable = share(decoded == bridges)
             for method in methods:
-                moved = asked.moved(layer, method, state, found)
+                moved = queries.moved(layer, method, state, decoded)
                 logits = patch(model, prompts, moved, layer=layer, position=-2, at="last")
                 right = share(model.candidates[logits.argmax(-1)] == answers)
                 rows += by_replica(
@@ -111,8 +114,16 @@ def realignment(
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
-    """Queries of one role, the states after their first relation, and what these are moved onto."""
+class _Queries:
+    """Queries of one role, the states after their first relation, and the states that replace them.
+
+    Attributes:
+        model: ``R`` replicas.
+        prompts: Prompts ``(e1, r1, r2)``.
+        bridges: Token of the right bridge of each.
+        onto: ``embedding`` or ``layer``; see :func:`realignment`.
+        ridge: Relative penalty of the linear map.
+    """
 
     model: Model
     prompts: Int[Tensor, "R M T"]
@@ -121,16 +132,16 @@ class _Asked:
     ridge: float
 
     def state(self, layer: str) -> Float[Tensor, "R M D"]:
-        """The state after the first relation."""
+        """Return the state after the first relation."""
         return self.model.hidden(self.prompts, layers=[layer], at="all")[layer][:, :, -2]
 
     def decoded(self, layer: str) -> Int[Tensor, "R M"]:
-        """The token that the logit lens reads there."""
+        """Return the token that the logit lens decodes from that state."""
         logits = self.model.decode(layer, self.state(layer))
         return self.model.candidates[logits.argmax(-1)]
 
     def target(self, layer: str, tokens: Int[Tensor, "R M"]) -> Float[Tensor, "R M D"]:
-        """The state that bridge tokens have: as embeddings in this place, or alone at the layer."""
+        """Return the state of bridge tokens: embedded at this position, or alone at the layer."""
         if self.onto == "layer":
             alone = tokens.unsqueeze(-1)
             return self.model.hidden(alone, layers=[layer], at="all")[layer][:, :, 0]
@@ -140,13 +151,15 @@ class _Asked:
         return self.model.hidden(placed, layers=[first], at="all")[first][:, :, -2]
 
     def moved(
-        self, layer: str, method: str, state: Float[Tensor, "R M D"], found: Int[Tensor, "R M"]
+        self, layer: str, method: str, state: Float[Tensor, "R M D"], decoded: Int[Tensor, "R M"]
     ) -> Float[Tensor, "R M D"]:
-        """The state that is put in."""
+        """Return the state that replaces ``state`` by a method; ``decoded`` are its tokens."""
         if method == "none":
             return state
-        if method != "ridge":
-            return self.target(layer, found if method == "decoded" else self.bridges)
+        if method == "decoded":
+            return self.target(layer, decoded)
+        if method == "true":
+            return self.target(layer, self.bridges)
         right, moved = self.target(layer, self.bridges), state.clone()
         for replica, bridges in enumerate(self.bridges):
             fold = bridges % _FOLDS
@@ -160,7 +173,7 @@ class _Asked:
     def cosines(
         self, layer: str, state: Float[Tensor, "R M D"]
     ) -> tuple[Float[Tensor, " R"], Float[Tensor, " R"]]:
-        """Mean cosine of the states with their targets, and with those of other bridges."""
+        """Return mean cosines of the states with their targets, and with other bridges' targets."""
         right = self.target(layer, self.bridges)
         every = normalize(state, dim=-1) @ normalize(right, dim=-1).mT
         same = self.bridges.unsqueeze(2) == self.bridges.unsqueeze(1)
@@ -169,21 +182,22 @@ class _Asked:
 
 
 def _with_one(state: Float[Tensor, "m D"]) -> Float[Tensor, "m _"]:
+    """Append a column of ones, for the intercept."""
     return torch.cat([state, torch.ones_like(state[:, :1])], 1)
 
 
 def _ridge(
     inputs: Float[Tensor, "m D"], targets: Float[Tensor, "m D"], penalty: float
 ) -> Float[Tensor, "_ D"]:
-    """Least squares with an intercept and a penalty on everything but it."""
+    """Solve least squares with an intercept, and a penalty on all weights but the intercept."""
     x = _with_one(inputs)
     weight = penalty * len(x) * inputs.square().mean() * torch.eye(x.shape[1]).to(x)
     weight[-1, -1] = 0.0
     return torch.linalg.lstsq(x.T @ x + weight, x.T @ targets).solution
 
 
-def _queries(world: World, role: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Prompts, answers and bridges of the queries of a role."""
+def _read_queries(world: World, role: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return prompts, answers and bridges of the queries of a role."""
     if "first_hop" not in world.facts.role_names:
         raise DataError("realignment requires a world with first hops and two-hop queries")
     hops, ends = world.facts.matrix(world.facts.with_role("first_hop"))
