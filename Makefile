@@ -83,7 +83,7 @@ faults: $(VENV)/.stamp ## kills of commands and of a Ray cluster, failing disks 
 mutants: $(VENV)/.stamp ## 60 small changes of the code, drawn by SEED, that the tests have to notice
 	@$(BIN)/python -m tests.house.mutants --seed $(SEED)
 
-metrics: $(VENV)/.base ## sizes of the code, against their bars
+metrics: $(VENV)/.base ## what a reader of the code has to hold in mind, against its bars
 	@$(BIN)/python -m tests.house.metrics
 
 check: $(VENV)/.stamp ## format, lint, types and words; exactly what CI runs

@@ -1,57 +1,76 @@
-"""``make metrics``: how large the house is, and how much of it is long, wide or said twice.
+"""``make metrics``: what a reader has to hold in mind, against its bars.
 
-``python -m tests.house.metrics --list`` names what is long or wide, the largest first.
+``python -m tests.house.metrics --list`` names what is over a bar, and where it stands.
 """
 
 from __future__ import annotations
 
-import ast
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
+from typing import NamedTuple
 
+from tests.house import reading
 from tests.house.imports import SOURCE, circles
 
 #: Lines that a repeated run has at least, and places it may have before it is a habit.
 RUN, PLACES = 6, 8
 #: Folders that are a plain list of items of one kind, and the package itself.
 LISTS = {"models", "probes", "."}
-#: What each number may be at most.
-BARS = {
-    "lines in all": 64_000,
-    "lines of recipes, by file": 9_600,
-    "lines of recipes, with what they share": 12_500,
-    "lines of experiments": 5_900,
-    "modules of experiments": 24,
-    "functions over 60 lines": 40,
-    "functions with more than 7 parameters": 12,
-    "files over 300 lines": 12,
-    "pairs of repeated lines": 150,
-    "folders with too many names": 0,
-    "circles of imports": 0,
-}
+#: Lines of a function, parameters of one, lines of a file: from here on they are counted.
+LONG, MANY, LARGE = 60, 7, 300
+
+
+class Bar(NamedTuple):
+    """What one number may be at most (or, with ``least``, at least), and what it counts."""
+
+    limit: float
+    places: Callable[[], Sequence[str]] | None = None
+    value: Callable[[], float] | None = None
+    least: bool = False
+
+    def measured(self) -> float:
+        """Return the number: as computed, or how many places there are."""
+        if self.value is not None:
+            return self.value()
+        assert self.places is not None
+        return len(self.places())
+
+    def met(self, number: float) -> bool:
+        """Return whether the number keeps to the limit."""
+        return number >= self.limit if self.least else number <= self.limit
 
 
 def files(folder: Path = SOURCE) -> list[Path]:
     return sorted(folder.rglob("*.py"))
 
 
-def lines(paths: list[Path]) -> int:
+def lines(paths: Sequence[Path]) -> int:
     return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
 
 
-def functions() -> Iterator[tuple[str, int, int]]:
-    """Name, lines and parameters of every function; ``self`` is none."""
-    for path in files():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                given = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-                own = [one for one in given if one.arg not in ("self", "cls")]
-                name = f"{path.relative_to(SOURCE)}:{node.name}"
-                yield name, (node.end_lineno or 0) - node.lineno + 1, len(own)
+def _per_hundred(places: Callable[[], Sequence[str]]) -> Callable[[], float]:
+    return lambda: 100 * len(places()) / reading.code_lines()
+
+
+def long_functions() -> list[str]:
+    found = [(one.lines, one.place) for one in reading.functions() if one.lines > LONG]
+    return [f"{place} ({count} lines)" for count, place in sorted(found, reverse=True)]
+
+
+def many_parameters() -> list[str]:
+    every = [(len(one.parameters), one.place) for one in reading.functions()]
+    found = sorted((one for one in every if one[0] > MANY), reverse=True)
+    return [f"{place} ({count} parameters)" for count, place in found]
+
+
+def large_files() -> list[str]:
+    every = [(lines([path]), str(path.relative_to(SOURCE))) for path in files()]
+    found = sorted((one for one in every if one[0] > LARGE), reverse=True)
+    return [f"{place} ({count} lines)" for count, place in found]
 
 
 def names_in(folder: Path) -> int:
@@ -69,21 +88,23 @@ def crowded() -> list[str]:
     return found
 
 
-def repeated() -> int:
+def repeated() -> list[str]:
     """Pairs of places that share at least ``RUN`` lines to the letter."""
     seen: dict[tuple[str, ...], list[tuple[Path, int]]] = defaultdict(list)
     for path in files():
         text = path.read_text(encoding="utf-8").splitlines()
-        kept = [(place, line.strip()) for place, line in enumerate(text) if _counts(line)]
+        kept = [(place, line.strip()) for place, line in enumerate(text, 1) if _counts(line)]
         for start in range(len(kept) - RUN + 1):
             run = kept[start : start + RUN]
             seen[tuple(line for _, line in run)].append((path, run[0][0]))
-    pairs: set[tuple[Path, Path, int]] = set()
+    pairs: dict[tuple[Path, Path, int], str] = {}
     for places in seen.values():
-        if len(places) <= PLACES:
-            for (one, at), (other, there) in combinations(places, 2):
-                pairs.add((one, other, at - there))
-    return len(pairs)
+        if len(places) > PLACES:
+            continue
+        for (one, at), (other, there) in combinations(places, 2):
+            both = f"{one.relative_to(SOURCE)}:{at} and {other.relative_to(SOURCE)}:{there}"
+            pairs.setdefault((one, other, at - there), both)
+    return list(pairs.values())
 
 
 def _counts(line: str) -> bool:
@@ -92,54 +113,60 @@ def _counts(line: str) -> bool:
     return bool(re.search(r"\w", text)) and not re.match(r"#|from |import |\"\"\"$", text)
 
 
-def measured() -> dict[str, int]:
-    """Every number that has a bar."""
-    papers = {path.parent for path in SOURCE.glob("recipes/*/*.toml")}
-    of_papers = [path.with_suffix(".py") for folder in papers for path in folder.glob("*.toml")]
-    sizes = list(functions())
-    return {
-        "lines in all": lines(files()),
-        "lines of recipes, by file": lines(of_papers),
-        "lines of recipes, with what they share": lines(files(SOURCE / "recipes")),
-        "lines of experiments": lines(files(SOURCE / "experiments")),
-        "modules of experiments": sum(
-            path.name != "__init__.py" for path in files(SOURCE / "experiments")
-        ),
-        "functions over 60 lines": sum(long > 60 for _, long, _ in sizes),
-        "functions with more than 7 parameters": sum(many > 7 for _, _, many in sizes),
-        "files over 300 lines": sum(lines([path]) > 300 for path in files()),
-        "pairs of repeated lines": repeated(),
-        "folders with too many names": len(crowded()),
-        "circles of imports": len(circles()),
-    }
+def circles_of_imports() -> list[str]:
+    return [" and ".join(circle) for circle in circles()]
 
 
-def longest() -> Iterator[str]:
-    """What is over the limits of a function or a file, the largest of each kind first."""
-    sizes = list(functions())
-    whole = [(lines([path]), str(path.relative_to(SOURCE))) for path in files()]
-    for unit, most, found in (
-        ("parameters", 7, [(many, name) for name, _, many in sizes]),
-        ("lines", 60, [(long, name) for name, long, _ in sizes]),
-        ("lines", 300, whole),
-    ):
-        yield f"more than {most} {unit}"
-        yield from (f"  {n:4} {name}" for n, name in sorted(found, reverse=True) if n > most)
+def _nested() -> list[str]:
+    return reading.places_of_comprehensions(nested=True)
+
+
+BARS: Mapping[str, Bar] = {
+    "tokens in a line of code": Bar(9, value=reading.tokens_a_line),
+    "comprehensions in 100 lines of code": Bar(
+        4, value=_per_hundred(reading.places_of_comprehensions)
+    ),
+    "nested comprehensions in 100 lines of code": Bar(0.05, _nested, _per_hundred(_nested)),
+    "comment lines for 100 lines of code": Bar(
+        3, value=lambda: 100 * reading.comment_lines() / reading.code_lines(), least=True
+    ),
+    "chained conditional expressions": Bar(0, reading.places_of_chained_conditionals),
+    "places that the formatter skips, tables aside": Bar(0, reading.places_of_skipped_formatting),
+    "% of lines over 95 characters": Bar(
+        1,
+        value=lambda: 100 * len(reading.places_of_wide_lines()) / lines(files()),
+    ),
+    "public functions of two or more parameters without Args": Bar(
+        0, lambda: reading.places_without("Args")
+    ),
+    "public functions that do not say what they return": Bar(0, reading.places_without_a_result),
+    "functions over 60 lines": Bar(20, long_functions),
+    "functions with more than 7 parameters": Bar(12, many_parameters),
+    "files over 300 lines": Bar(0, large_files),
+    "pairs of repeated lines": Bar(150, repeated),
+    "folders with too many names": Bar(0, crowded),
+    "circles of imports": Bar(0, circles_of_imports),
+}
 
 
 def main() -> None:
     if "--list" in sys.argv:
-        print("\n".join(longest()))
+        for name, bar in BARS.items():
+            if bar.places is None:
+                continue
+            print(name)
+            for place in bar.places():
+                print(f"  {place}")
         return
-    print("lines by package, and names in its folder")
+    print("For information: lines of each package, and names in its folder")
     for folder in sorted(path for path in SOURCE.iterdir() if (path / "__init__.py").exists()):
         print(f"  {folder.name:12} {lines(files(folder)):6} {names_in(folder):4}")
     print()
-    for name, value in measured().items():
-        mark = "✓" if value <= BARS[name] else "✗"
-        print(f"{mark} {value:6} ≤ {BARS[name]:6}  {name}")
-    for what in (*crowded(), *(" ↔ ".join(circle) for circle in circles())):
-        print(f"  {what}")
+    for name, bar in BARS.items():
+        number = bar.measured()
+        mark = "✓" if bar.met(number) else "✗"
+        sign = "≥" if bar.least else "≤"
+        print(f"{mark} {number:7.4g} {sign} {bar.limit:5g}  {name}")
 
 
 if __name__ == "__main__":

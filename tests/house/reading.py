@@ -1,0 +1,236 @@
+"""What a reader has to hold in mind: how dense the lines are, and what is said of each function.
+
+:mod:`tests.house.metrics` prints these numbers against their bars. Each ``places_of`` function
+returns where something stands, as ``file:line name``, so that it can be listed as well as counted.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.house.imports import SOURCE
+
+#: Characters that a line has at most, if it is not to count as wide.
+WIDE = 95
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_LAYOUT = {
+    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
+    tokenize.ENDMARKER, tokenize.ENCODING,
+}  # fmt: skip
+
+
+class Module(NamedTuple):
+    """A file of the package: its name below ``inweights``, its text, and what that parses to."""
+
+    name: str
+    text: str
+    tree: ast.Module
+
+
+class Function(NamedTuple):
+    """A function or method, with where it stands."""
+
+    place: str
+    node: ast.FunctionDef | ast.AsyncFunctionDef
+    public: bool
+
+    @property
+    def parameters(self) -> list[str]:
+        """Names of its parameters, ``self`` and ``cls`` left out."""
+        given = self.node.args
+        every = [*given.posonlyargs, *given.args, *given.kwonlyargs]
+        return [one.arg for one in every if one.arg not in ("self", "cls")]
+
+    @property
+    def lines(self) -> int:
+        """Lines from ``def`` to the last of its body."""
+        return (self.node.end_lineno or 0) - self.node.lineno + 1
+
+
+@cache
+def modules(folder: Path = SOURCE) -> tuple[Module, ...]:
+    """Every module of the package, parsed."""
+    found = []
+    for path in sorted(folder.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        found.append(Module(str(path.relative_to(folder)), text, ast.parse(text)))
+    return tuple(found)
+
+
+def functions() -> Iterator[Function]:
+    """Every function of the package; public are those whose whole name has no underscore ahead."""
+    for module in modules():
+        yield from _functions(module.tree, module.name, True)
+
+
+def _functions(tree: ast.AST, where: str, public: bool) -> Iterator[Function]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            seen = public and not node.name.startswith("_")
+            yield Function(f"{where}:{node.lineno} {node.name}", node, seen)
+            yield from _functions(node, where, False)  # what a function defines is its own matter
+        elif isinstance(node, ast.ClassDef):
+            yield from _functions(node, where, public and not node.name.startswith("_"))
+        else:
+            yield from _functions(node, where, public)
+
+
+def tokens_a_line() -> float:
+    """Return the mean number of tokens in a line that has code; docstrings and comments have none.
+
+    An f-string is one token on Python 3.11, and several from 3.12 on: numbers are of 3.11.
+    """
+    return sum(_size(module.text)[0] for module in modules()) / max(code_lines(), 1)
+
+
+def code_lines() -> int:
+    """Return the number of lines that hold code."""
+    return sum(_size(module.text)[1] for module in modules())
+
+
+@cache
+def _size(text: str) -> tuple[int, int]:
+    """Tokens of code in a module's text, and lines that hold any."""
+    tokens = 0
+    lines: set[int] = set()
+    for token in _code(text):
+        tokens += 1
+        lines.update(range(token.start[0], token.end[0] + 1))
+    return tokens, len(lines)
+
+
+def _code(text: str) -> Iterator[tokenize.TokenInfo]:
+    """Tokens that are neither layout, comments nor docstrings."""
+    begins = True
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type in _LAYOUT:
+            begins = begins or token.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+            continue
+        if not (begins and token.type == tokenize.STRING):
+            yield token
+        begins = False
+
+
+def comment_lines() -> int:
+    """Return the number of lines that are a comment and nothing else, orders to tools left out."""
+    total = 0
+    for module in modules():
+        lines = [line.strip() for line in module.text.splitlines()]
+        total += sum(line.startswith("#") and not line.startswith("# fmt") for line in lines)
+    return total
+
+
+def places_of_comprehensions(*, nested: bool = False) -> list[str]:
+    """Return where comprehensions stand; ``nested``: those in another, or with several ``for``."""
+    found = []
+    for module in modules():
+        for node in ast.walk(module.tree):
+            if not isinstance(node, COMPREHENSIONS):
+                continue
+            inner = [one for one in ast.walk(node) if isinstance(one, COMPREHENSIONS)]
+            if not nested or len(inner) > 1 or len(node.generators) > 1:
+                found.append(f"{module.name}:{node.lineno}")
+    return found
+
+
+def places_of_chained_conditionals() -> list[str]:
+    """Return where a conditional expression has another one as one of its parts."""
+    found = []
+    for module in modules():
+        for node in ast.walk(module.tree):
+            if not isinstance(node, ast.IfExp):
+                continue
+            parts = (node.test, node.body, node.orelse)
+            if any(isinstance(one, ast.IfExp) for one in parts):
+                found.append(f"{module.name}:{node.lineno}")
+    return found
+
+
+def places_of_skipped_formatting() -> list[str]:
+    """Return where ``# fmt: skip`` or ``# fmt: off`` keeps the formatter out of code.
+
+    A literal that holds nothing but numbers, texts and names is a table, and may be laid out by
+    hand.
+    """
+    found = []
+    for module in modules():
+        lines = module.text.splitlines()
+        tables = set()
+        for node in ast.walk(module.tree):
+            if not isinstance(node, ast.Assign | ast.AnnAssign):
+                continue
+            if node.value is not None and _is_table(node.value):
+                tables.add(node.end_lineno)
+        for number, line in enumerate(lines, 1):
+            if ("# fmt: skip" in line or "# fmt: off" in line) and number not in tables:
+                found.append(f"{module.name}:{number}")
+    return found
+
+
+def _is_table(value: ast.expr) -> bool:
+    if not isinstance(value, ast.List | ast.Tuple | ast.Set | ast.Dict):
+        return False
+    allowed = (
+        ast.List, ast.Tuple, ast.Set, ast.Dict, ast.Constant, ast.Name, ast.Attribute,
+        ast.UnaryOp, ast.unaryop, ast.expr_context,
+    )  # fmt: skip
+    return all(isinstance(node, allowed) for node in ast.walk(value))
+
+
+def places_of_wide_lines() -> list[str]:
+    """Return the lines with more characters than :data:`WIDE`."""
+    found = []
+    for module in modules():
+        for number, line in enumerate(module.text.splitlines(), 1):
+            if len(line) > WIDE:
+                found.append(f"{module.name}:{number}")
+    return found
+
+
+def places_without(section: str, least: int = 2) -> list[str]:
+    """Return public functions whose docstring lacks a section, such as ``Args``.
+
+    Commands are left out, as their options are described where their groups are, and functions
+    whose docstring is that of what they override.
+
+    Args:
+        section: The section's heading.
+        least: Parameters that a function has at least to be looked at.
+    """
+    found = []
+    for function in functions():
+        text = ast.get_docstring(function.node)
+        of_a_command = function.place.startswith("cli/commands/")
+        if not function.public or text is None or of_a_command:
+            continue
+        if len(function.parameters) >= least and f"{section}:" not in text:
+            found.append(function.place)
+    return found
+
+
+def places_without_a_result() -> list[str]:
+    """Return public functions that return something and do not say what in their docstring.
+
+    It is said by a section ``Returns`` or ``Yields``, or by a first line that begins with one of
+    these verbs. A property is named for what it returns, and a function that builds, reads, loads
+    or opens returns what its first line names.
+    """
+    verbs = ("Return", "Yield", "Build", "Make", "Read", "Load", "Open", "Compute", "Count", "List")
+    found = []
+    for function in functions():
+        text = ast.get_docstring(function.node)
+        if not function.public or text is None or function.place.startswith("cli/commands/"):
+            continue
+        marks = {ast.unparse(mark) for mark in function.node.decorator_list}
+        result = ast.unparse(function.node.returns) if function.node.returns else "None"
+        silent = result in ("None", "NoReturn") or marks & {"property", "cached_property"}
+        said = "Returns:" in text or "Yields:" in text or text.startswith(verbs)
+        if not silent and not said:
+            found.append(function.place)
+    return found
