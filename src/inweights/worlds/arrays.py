@@ -1,6 +1,6 @@
-"""Types of arrays in signatures, with their shapes: ``Float[Floats, "N D"]`` is jaxtyping's.
+"""Array types with shapes for signatures: ``Float[Floats, "N D"]``, as jaxtyping defines them.
 
-Type checkers and tests read them; the library itself loads no jaxtyping.
+Type checkers and tests evaluate them; at run time the library does not import jaxtyping.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 __all__ = ["Bool", "Bools", "Float", "Floats", "Ids", "Int", "Integer", "Num", "Reals"]
 
 Floats = NDArray[np.float64]
-#: Of any precision.
+#: Real numbers of any precision.
 Reals = NDArray[np.floating[Any]]
 Ids = NDArray[np.int64]
 Bools = NDArray[np.bool_]

@@ -1,4 +1,8 @@
-"""Inputs and labels, nothing else: the data of deep linear networks (Feature Resemblance §7)."""
+"""A world of inputs and labels: the data of deep linear networks (Feature Resemblance §7).
+
+:class:`Labels` has facts and no queries; :func:`inweights.probes.depth.label_cosines` measures what
+a model learnt of it.
+"""
 
 import numpy as np
 
@@ -10,13 +14,21 @@ from inweights.worlds.world import Vocabulary, World
 
 
 class Labels(Config, tag_field="kind", tag="labels"):
-    """Labels, each of several inputs; every fact is ``x → y``, of role ``category``.
+    """Inputs of which several share a label; every fact is ``x → y``, of role ``category``.
 
-    There are no queries: the question is whether inputs of one label become alike.
+    There are no queries: the question is whether inputs of one label become similar.
 
     Attributes:
         labels: Number of labels, at least 2.
-        per_label: Inputs that share a label.
+        per_label: Number of inputs that share a label.
+
+    Raises:
+        ConfigError: A number is too small.
+
+    Example:
+        >>> world = Labels(labels=3, per_label=2).build()
+        >>> world
+        World('labels', 9 tokens, 6 facts, 0 queries, seed=0)
     """
 
     labels: int = 50
@@ -26,10 +38,11 @@ class Labels(Config, tag_field="kind", tag="labels"):
         check_counts("labels", self, labels=2, per_label=1)
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; the seed deals the labels to the inputs."""
+        """Make the world; the seed decides which inputs get which label."""
         inputs = self.labels * self.per_label
         check_world("labels", tokens=inputs + self.labels, statements=inputs, length=2)
         words = Vocabulary({"input": numbered("x", inputs), "label": numbered("y", self.labels)})
-        dealt = Streams(seed).numpy(WORLD, "labels").permutation(np.arange(inputs) % self.labels)
-        facts = {"category": (words["input"][:, None], words["label"][dealt][:, None])}
+        places = np.arange(inputs) % self.labels
+        shuffled = Streams(seed).numpy(WORLD, "labels").permutation(places)
+        facts = {"category": (words["input"][:, None], words["label"][shuffled][:, None])}
         return World.of(self, seed, words, facts, {})

@@ -1,4 +1,8 @@
-"""Connected components of facts, and the part that a program of some size can hold."""
+"""Connected components of facts, and a part of them that a program of limited size can hold.
+
+:class:`Components` finds components of facts that share an entity; :func:`whole_components` chooses
+some of them, for predictions of large knowledge.
+"""
 
 import numpy as np
 
@@ -33,7 +37,7 @@ class Components:
         self.rows = [each[component] for component in largest.tolist()]
 
     def outwards(self, component: int) -> Ids:
-        """Return the facts of a component, those nearest to its busiest node first."""
+        """Return the facts of a component, those nearest to the node with most facts first."""
         from scipy.sparse.csgraph import breadth_first_order
 
         nodes = np.unique(self._links[self.rows[component]].indices)
@@ -43,27 +47,36 @@ class Components:
 
 
 def whole_components(facts: Ids, nodes: Ids, *, total: int, most: int) -> Bools:
-    """Return which facts to keep, at most so many, ``[total]``.
+    """Choose at most ``most`` facts, in whole components where possible.
 
-    Components of facts that share a node are taken whole, the largest that fits first. Where they
-    come to less than half of what may be kept, the largest is cut instead: its facts nearest to its
-    busiest node.
+    Components of facts that share a node are chosen whole, the largest that fits first. Where they
+    have less than half of ``most`` facts, part of the largest component is chosen instead: its
+    facts nearest to the node with most facts.
 
     Args:
         facts: The fact of each mention of a node, ``[K]``.
         nodes: The node of each mention, ``[K]``.
         total: Number of facts.
-        most: How many may be kept.
+        most: Largest number of chosen facts.
+
+    Returns:
+        Whether each fact is chosen, ``[total]``.
+
+    Example:
+        >>> facts, nodes = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 1, 2, 3, 4])
+        >>> whole_components(facts, nodes, total=3, most=2).tolist()
+        [True, True, False]
     """
     if total <= most:
         return np.ones(total, dtype=bool)
     found = Components(facts, nodes, total=total)
-    kept, room = np.zeros(total, dtype=bool), most
+    chosen = np.zeros(total, dtype=bool)
+    remaining = most
     for rows in found.rows:
-        if len(rows) <= room:
-            kept[rows] = True
-            room -= len(rows)
-    if 2 * kept.sum() < most < len(found.rows[0]):
-        kept[:] = False
-        kept[found.outwards(0)[:most]] = True
-    return kept
+        if len(rows) <= remaining:
+            chosen[rows] = True
+            remaining -= len(rows)
+    if 2 * chosen.sum() < most < len(found.rows[0]):
+        chosen[:] = False
+        chosen[found.outwards(0)[:most]] = True
+    return chosen

@@ -1,6 +1,7 @@
-"""Worlds by name, for files and the command line; users' worlds can be registered.
+"""Worlds by name, for files and the command line; users can register kinds of their own.
 
-The world that alters another one stands here, as it finds the other by its kind.
+:func:`open_world` builds a world by the name of its kind, or reads a folder or file. The config
+that alters another world, :class:`Altered`, is here as well, since it finds the other by its kind.
 """
 
 import json
@@ -43,11 +44,21 @@ class WorldConfig(Protocol):
 _KINDS = Kinds(
     "world",
     [
-        TwoHop, Hops, Reversal, Implication, RandomFacts, Graph, PathStar, OwnPathStar,
-        InContextStar, Triples, Analogy, AnalogicalTwoHop,
+        TwoHop,
+        Hops,
+        Reversal,
+        Implication,
+        RandomFacts,
+        Graph,
+        PathStar,
+        OwnPathStar,
+        InContextStar,
+        Triples,
+        Analogy,
+        AnalogicalTwoHop,
     ],
     {"build": "a method build(seed)"},
-)  # fmt: skip
+)
 
 
 def world_names() -> tuple[str, ...]:
@@ -56,12 +67,19 @@ def world_names() -> tuple[str, ...]:
 
 
 def world_kind(name: str) -> type[msgspec.Struct]:
-    """Return the config class of a kind of world."""
+    """Return the config class of a kind of world.
+
+    Raises:
+        ConfigError: There is no kind of that name.
+    """
     return _KINDS.find(name)
 
 
 def register_world(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
-    """Add a config class to the known worlds, under its tag.
+    """Add a config class to the known kinds of worlds, under its tag; usable as a decorator.
+
+    Returns:
+        The class itself.
 
     Raises:
         ConfigError: The class has no tag or no ``build``, or the name is taken.
@@ -70,7 +88,7 @@ def register_world(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:
 
 
 class Altered(Config, tag_field="kind", tag="altered"):
-    """A world whose facts are altered; its vocabulary and its queries stay.
+    """A world with altered facts, and the vocabulary and queries of another one.
 
     Attributes:
         of: Config of the world, or a table with its ``kind``.
@@ -78,7 +96,7 @@ class Altered(Config, tag_field="kind", tag="altered"):
         without: Roles whose facts are left out, joined by ``+``.
 
     Raises:
-        ConfigError: ``of`` is no config of a world.
+        ConfigError: ``of`` is not the config of a world.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -102,7 +120,7 @@ class Altered(Config, tag_field="kind", tag="altered"):
 
     @property
     def contents(self) -> Mapping[str, str]:
-        """What the world reads from outside."""
+        """Hashes of the files that the other world reads, by path."""
         return getattr(self.of, "contents", {})
 
     def build(self, seed: int = 0) -> World:
@@ -122,12 +140,12 @@ class Altered(Config, tag_field="kind", tag="altered"):
         if not names:
             raise DataError(f"no fact is left without the roles {', '.join(without)}")
         rng = Streams(seed).numpy(WORLD, "altered")
-        kept = Statements.build({})
+        altered = Statements.build({})
         for name in names:
             for _, prompts, answers in facts.by_shape(facts.with_role(name)):
                 order = rng.permutation(len(answers)) if self.shuffled else slice(None)
-                kept = kept.joined(Statements.build({name: (prompts, answers[order])}))
-        return replace(world, facts=kept, settings=to_plain(self))
+                altered = altered.joined(Statements.build({name: (prompts, answers[order])}))
+        return replace(world, facts=altered, settings=to_plain(self))
 
 
 _KINDS["altered"] = Altered
@@ -137,13 +155,13 @@ def open_world(name: str | Path, overrides: Sequence[str] = (), seed: int = 0) -
     """Build a world by the name of its kind, or read one from its folder or a file of facts.
 
     Args:
-        name: A kind, such as ``two-hop``; a folder that :func:`save_world` wrote; or a CSV, TSV or
-            JSONL file of triples (see :class:`Triples`).
-        overrides: Changes of the kind's settings, ``key=value``.
-        seed: Root seed.
+        name: A kind, such as ``two-hop``; a folder that :func:`save_world` wrote; or a file of
+            facts (see :class:`Triples`).
+        overrides: Changes of the kind's settings, each as ``key=value``.
+        seed: Root seed; has no effect on a stored world.
 
     Raises:
-        ConfigError: The name is none of these; or a setting does not fit.
+        ConfigError: The name is none of these, or a setting does not fit.
         DataError: The folder or file is damaged, or settings were given for a stored world.
 
     Example:

@@ -1,7 +1,7 @@
-"""Which answers are right: those that any statement gives to the same prompt.
+"""Right answers to a prompt: all that any statement of a world gives to it.
 
-:class:`RightAnswers` looks them up for facts, of which each states one answer; :func:`merged_rows`
-says how queries become one for each prompt, with the set of its right answers.
+:class:`RightAnswers` looks them up for facts, each of which states one answer; :func:`merged_rows`
+says how queries with the same prompt become one, with the set of its right answers.
 """
 
 from __future__ import annotations
@@ -55,13 +55,17 @@ class RightAnswers:
         return np.diff(self.ends, prepend=0)[self.prompt]
 
     def tokens_of(self, index: int) -> Int[Ids, " k"]:
-        """Right answers to the prompt of one statement, sorted."""
+        """Return the right answers to the prompt of one statement, sorted."""
         number = self.prompt[index]
         start = self.ends[number - 1] if number else 0
         return self.tokens[start : self.ends[number]]
 
     def pairs(self, indices: Int[Ids, " m"]) -> tuple[Int[Ids, " P"], Int[Ids, " P"]]:
-        """Every right answer of some statements: the place in ``indices`` and the token."""
+        """Return every right answer of some statements.
+
+        Returns:
+            For each right answer its statement, as a place in ``indices``, and its token.
+        """
         numbers = self.prompt[indices]
         lengths = np.diff(self.ends, prepend=0)[numbers]
         places = np.repeat(np.arange(len(indices)), lengths)
@@ -70,22 +74,22 @@ class RightAnswers:
 
 
 def nothing_further() -> Int[Ids, "0 2"]:
-    """No right answer besides the first of each statement."""
+    """Return an empty array of further right answers."""
     return np.zeros((0, 2), dtype=np.int64)
 
 
 def first_tokens(statements: Statements) -> Int[Ids, " M"]:
-    """The first token of every statement's answer."""
+    """Return the first token of every statement's answer."""
     starts = statements.answer_ends - np.diff(statements.answer_ends, prepend=0)
     return statements.answers[starts]
 
 
 def prompt_numbers(statements: Statements, apart: Int[Ids, " M"]) -> Int[Ids, " M"]:
-    """Return a number of every statement's prompt, the same for all with the same tokens in order.
+    """Number the prompts of statements; prompts with the same tokens in order share a number.
 
     Args:
-        statements: Statements.
-        apart: Statements for which this number differs have different prompts.
+        statements: ``M`` statements.
+        apart: A group of each statement; prompts of different groups get different numbers.
     """
     lengths = np.diff(statements.prompt_ends, prepend=0)
     starts = statements.prompt_ends - lengths
@@ -103,24 +107,28 @@ def prompt_numbers(statements: Statements, apart: Int[Ids, " M"]) -> Int[Ids, " 
 
 
 def merged_rows(statements: Statements) -> tuple[Int[Ids, " m"], Int[Ids, "F 2"]]:
-    """Return the first statement of each role and prompt, and the further right answers of each.
+    """Merge statements with the same role and prompt into one with several right answers.
 
-    Statements that answer in several tokens stay by themselves.
+    Statements that answer in several tokens are not merged.
+
+    Returns:
+        The index of the first statement of each role and prompt, ``[m]``; and the further right
+        answers, each as a place among these and a token.
     """
     number = prompt_numbers(statements, statements.roles.astype(np.int64))
     single: Bools = np.diff(statements.answer_ends, prepend=0) == 1
     number = np.where(single, number, number.max(initial=0) + 1 + np.arange(len(number)))
     _, first, owner = np.unique(number, return_index=True, return_inverse=True)
-    kept = np.sort(first)
-    if len(kept) == len(statements):
-        return kept, statements.further
-    place = np.searchsorted(kept, first)[owner.reshape(-1)]
+    firsts = np.sort(first)
+    if len(firsts) == len(statements):
+        return firsts, statements.further
+    place = np.searchsorted(firsts, first)[owner.reshape(-1)]
     tokens = first_tokens(statements)
-    others = np.setdiff1d(np.arange(len(statements)), kept)
+    others = np.setdiff1d(np.arange(len(statements)), firsts)
     given = np.concatenate([place[others], place[statements.further[:, 0]]])
     answers = np.concatenate([tokens[others], statements.further[:, 1]])
-    new = answers != tokens[kept][given]
+    new = answers != tokens[firsts][given]
     pairs = np.stack([given[new], answers[new]], axis=1)
     _, order = np.unique(pairs, axis=0, return_index=True)
     distinct = pairs[np.sort(order)]
-    return kept, distinct[np.argsort(distinct[:, 0], kind="stable")]
+    return firsts, distinct[np.argsort(distinct[:, 0], kind="stable")]

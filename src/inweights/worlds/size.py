@@ -1,4 +1,7 @@
-"""Memory of a world, estimated before it is built."""
+"""Checks of a world's size before it is built: counts, fractions and the memory it would take.
+
+Each family's config calls them in ``__post_init__`` and ``build``; all raise a ``ConfigError``.
+"""
 
 import math
 
@@ -8,34 +11,73 @@ from inweights.config import check_size
 from inweights.errors import ConfigError
 from inweights.support.limits import check_memory
 
-#: The largest number of anything that a world is made of.
+#: Largest count in a world's config.
 MAX_OF = 10**12
 
-#: Bytes of a token (its name, and its place in a dictionary), and of a place in a statement, with
-#: the arrays that a world is made of. Measured at a million two-hop facts: 812 MB, 780 by these.
-_TOKEN, _PLACE = 180, 20
+#: Bytes of a token: its name, and its place in a dictionary. With the bytes of places, a million
+#: two-hop facts are estimated at 780 MB; measured were 812 MB.
+_TOKEN = 180
+#: Bytes of a place in a statement, with the arrays from which a world is built.
+_PLACE = 20
 
 
 def check_world(kind: str, *, tokens: float, statements: float, length: float = 3.0) -> None:
-    """Refuse a world that does not fit into the memory."""
+    """Refuse a world that does not fit into memory.
+
+    Args:
+        kind: Name of the kind of world, for messages.
+        tokens: Number of tokens.
+        statements: Number of facts and queries.
+        length: Mean number of tokens of a statement, prompt and answer together.
+
+    Raises:
+        ConfigError: It does not fit; the message states the memory needed and available.
+    """
     what = f"a world '{kind}' of {tokens:.3g} tokens and {statements:.3g} statements"
     check_memory(what, _TOKEN * tokens + _PLACE * length * statements, hint="make it smaller")
 
 
 def check_counts(kind: str, config: msgspec.Struct, **least: int) -> None:
-    """Refuse counts that are too small, or beyond :data:`MAX_OF`."""
+    """Refuse counts that are too small, or above :data:`MAX_OF`.
+
+    Args:
+        kind: Name of the kind of world, for messages.
+        config: Config of the world.
+        least: Smallest allowed value of each field.
+
+    Raises:
+        ConfigError: A count is out of range.
+    """
     for name, bound in least.items():
         check_size(f"{kind}: {name}", getattr(config, name), least=bound, most=MAX_OF)
 
 
 def check_fraction(kind: str, name: str, value: float) -> None:
-    """Refuse what is no fraction from 0 to 1."""
+    """Refuse a setting that is not a fraction from 0 to 1.
+
+    Args:
+        kind: Name of the kind of world, for messages.
+        name: Name of the setting.
+        value: Its value.
+
+    Raises:
+        ConfigError: The value is out of range.
+    """
     if not 0.0 <= float(value) <= 1.0:
         raise ConfigError(f"{kind}: {name} must be a fraction from 0 to 1, got {value}")
 
 
 def check_depth(kind: str, nodes: int, branches: int) -> None:
-    """Refuse a tree with more nodes than can be counted."""
+    """Refuse a tree with more nodes than an integer can count.
+
+    Args:
+        kind: Name of the kind of world, for messages.
+        nodes: Nodes from the root to a leaf.
+        branches: Children of a node.
+
+    Raises:
+        ConfigError: The tree is too large.
+    """
     if branches > 1 and nodes * math.log2(branches) > 60:
         raise ConfigError(
             f"{kind}: a tree of {nodes} nodes from root to leaf and {branches} children each has "

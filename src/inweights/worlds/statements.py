@@ -1,8 +1,12 @@
-"""Statements ``prompt → answer`` with roles, in columns: what facts and queries are made of."""
+"""Statements ``prompt → answer`` with roles: the facts and queries of a world, stored in columns.
+
+:class:`Statements` holds many of them as NumPy arrays; :class:`Statement` is a single one. A
+:class:`~inweights.worlds.World` has one of each for its facts and its queries.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, overload
@@ -15,26 +19,15 @@ from inweights.worlds.arrays import Bools, Int
 from inweights.worlds.right_answers import RightAnswers, merged_rows, nothing_further
 from inweights.worlds.vocabulary import Ids, counted
 
-#: Roles that facts of the built-in worlds have. A world of one's own may use others.
-FACT_ROLES = (
-    "first_hop", "second_hop", "identity", "two_hop", "chain", "category", "similarity",
-    "attribution", "edge", "reverse_edge", "self_edge", "moved_edge", "moved_reverse_edge", "path",
-    "triple", "turned", "counter_example",
-)  # fmt: skip
-#: Roles that queries of the built-in worlds have.
-QUERY_ROLES = (
-    "composition", "chain", "reversal", "implication", "unstated", "conclusion", "path",
-)  # fmt: skip
-
 
 class Statement(NamedTuple):
     """One statement, in token ids.
 
     Attributes:
-        role: Its role.
-        prompt: Ids of the prompt.
-        answer: Ids of the answer; where several are right, of the first
-            (:meth:`Statements.right_answers` has all).
+        role: Name of its role.
+        prompt: Token ids of the prompt.
+        answer: Token ids of the answer; where several are right, of the first one
+            (:meth:`Statements.right_answers` returns all).
     """
 
     role: str
@@ -46,9 +39,9 @@ class Statement(NamedTuple):
 class Statements:
     """Many statements ``prompt tokens → answer tokens``, each with a role, in columns.
 
-    They can be walked through and picked one by one; :meth:`World.table` has them in words. A fact
-    is a prompt with one answer, since that is what is trained. A query is a prompt with the set of
-    its right answers.
+    Iterating and indexing give single statements; :meth:`World.table` returns all in words. A fact
+    is a prompt with one answer, since that is trained on. A query is a prompt with the set of its
+    right answers.
 
     Attributes:
         prompts: All prompt tokens, one statement after another.
@@ -83,46 +76,50 @@ class Statements:
     def build(
         cls, parts: Mapping[str, tuple[Any, Any]], out_of_distribution: Bools | bool = False
     ) -> Statements:
-        """Build from one pair of matrices a role: prompts ``[m, T]`` and answers ``[m, A]``.
+        """Build statements from one pair of matrices for each role.
 
-        Roles without statements are left out. Whether they are out of distribution is said of each
-        statement, or of all.
+        Args:
+            parts: Prompts ``[m, T]`` and answers ``[m, A]`` by role, as token ids. Roles without
+                statements are left out.
+            out_of_distribution: Whether each statement, or all of them, is out of distribution.
+
+        Raises:
+            DataError: The shapes do not fit.
 
         Example:
             >>> hops = Statements.build({"edge": ([[0], [1]], [[1], [2]])})
             >>> len(hops), hops.role_names
             (2, ('edge',))
         """
-        pairs = {
-            role: (np.asarray(p, dtype=np.int64), np.asarray(a, dtype=np.int64))
-            for role, (p, a) in parts.items()
-            if len(p)
-        }
-        for role, (prompt, answer) in pairs.items():
-            if prompt.ndim != 2 or answer.ndim != 2 or len(prompt) != len(answer):
+        prompts_of: dict[str, Ids] = {}
+        answers_of: dict[str, Ids] = {}
+        for role, (given_prompts, given_answers) in parts.items():
+            if not len(given_prompts):
+                continue
+            prompts = np.asarray(given_prompts, dtype=np.int64)
+            answers = np.asarray(given_answers, dtype=np.int64)
+            if prompts.ndim != 2 or answers.ndim != 2 or len(prompts) != len(answers):
                 raise DataError(
                     f"role '{role}': prompts and answers must be matrices with one row per "
-                    f"statement, got shapes {prompt.shape} and {answer.shape}"
+                    f"statement, got shapes {prompts.shape} and {answers.shape}"
                 )
-        counts = [len(p) for p, _ in pairs.values()]
-        empty = np.zeros(0, dtype=np.int64)
-
-        def flat(side: int) -> tuple[Ids, Ids]:
-            columns = [pair[side] for pair in pairs.values()]
-            lengths = [np.full(len(c), c.shape[1]) for c in columns]
-            tokens = np.concatenate([empty, *(c.ravel() for c in columns)])
-            return tokens, np.cumsum(np.concatenate([empty, *lengths]))
-
-        prompts, prompt_ends = flat(0)
-        answers, answer_ends = flat(1)
-        roles = np.repeat(np.arange(len(pairs), dtype=np.int16), counts)
-        ood = np.asarray(out_of_distribution)
-        ood = ood if ood.ndim else np.full(len(roles), ood)
-        if ood.shape != roles.shape:
+            prompts_of[role], answers_of[role] = prompts, answers
+        counts = [len(prompts) for prompts in prompts_of.values()]
+        roles = np.repeat(np.arange(len(prompts_of), dtype=np.int16), counts)
+        outside = np.asarray(out_of_distribution)
+        if not outside.ndim:
+            outside = np.full(len(roles), outside)
+        if outside.shape != roles.shape:
             raise DataError(
-                f"out_of_distribution has shape {ood.shape}; there are {len(roles)} statements"
+                f"out_of_distribution has shape {outside.shape}; there are {len(roles)} statements"
             )
-        return cls(prompts, prompt_ends, answers, answer_ends, roles, tuple(pairs), ood)
+        return cls(
+            *_flatten(prompts_of.values()),
+            *_flatten(answers_of.values()),
+            roles,
+            tuple(prompts_of),
+            outside,
+        )
 
     def __len__(self) -> int:
         return len(self.roles)
@@ -148,26 +145,31 @@ class Statements:
 
     def __repr__(self) -> str:
         counts = np.bincount(self.roles, minlength=len(self.role_names))
-        roles = (counted(n, role) for n, role in zip(counts, self.role_names, strict=True))
-        return f"Statements({len(self):,}{': ' * bool(len(self))}{', '.join(roles)})"
+        roles = [counted(n, role) for n, role in zip(counts, self.role_names, strict=True)]
+        if not len(self):
+            return "Statements(0)"
+        return f"Statements({len(self):,}: {', '.join(roles)})"
 
     def prompt(self, index: int) -> Ids:
-        """Prompt tokens of statement ``index``."""
-        return self.prompts[self.prompt_ends[index - 1] if index else 0 : self.prompt_ends[index]]
+        """Return the prompt tokens of statement ``index``."""
+        start = self.prompt_ends[index - 1] if index else 0
+        return self.prompts[start : self.prompt_ends[index]]
 
     def answer(self, index: int) -> Ids:
-        """Answer tokens of statement ``index``."""
-        return self.answers[self.answer_ends[index - 1] if index else 0 : self.answer_ends[index]]
+        """Return the answer tokens of statement ``index``."""
+        start = self.answer_ends[index - 1] if index else 0
+        return self.answers[start : self.answer_ends[index]]
 
     @cached_property
     def _right(self) -> RightAnswers:
         return RightAnswers.of(self)
 
     def right_answers(self, index: int) -> Int[Ids, " k"]:
-        """First tokens of all right answers to the prompt of statement ``index``, its own first.
+        """Return first tokens of all right answers to the prompt of a statement, its own first.
 
-        They are those that any of these statements gives to the same prompt. Roles that begin with
-        ``moved_`` state other things than the rest, and are compared with each other only.
+        A right answer is one that any of these statements gives to the same prompt. Roles that
+        begin with ``moved_`` state another graph than the rest: they are compared with each other
+        only.
 
         Example:
             >>> borders = Statements.build({"edge": ([[0], [1], [0]], [[1], [2], [3]])})
@@ -179,25 +181,31 @@ class Statements:
 
     @property
     def right_counts(self) -> Int[Ids, " M"]:
-        """How many answers are right to the prompt of each statement, ``[M]``."""
+        """Number of right answers to the prompt of each statement, ``[M]``."""
         return self._right.counts
 
     def right_pairs(self, indices: Int[Ids, " m"]) -> tuple[Int[Ids, " P"], Int[Ids, " P"]]:
-        """Every right answer of some statements: the place in ``indices`` and the token."""
+        """Return every right answer of some statements.
+
+        Returns:
+            For each right answer its statement, as a place in ``indices``, and its first token.
+        """
         return self._right.pairs(indices)
 
     def by_prompt(self) -> Statements:
-        """Return these statements with one for each role and prompt, which has all right answers.
+        """Return the statements with those of one role and prompt merged, with all right answers.
 
-        Statements that answer in several tokens stay as they are.
+        Statements that answer in several tokens are not merged.
 
         Example:
             >>> two = Statements.build({"composition": ([[0, 5], [0, 5]], [[1], [2]])}).by_prompt()
             >>> len(two), two.right_answers(0).tolist()
             (1, [1, 2])
         """
-        kept, further = merged_rows(self)
-        return self if len(kept) == len(self) else replace(self.take(kept), further=further)
+        firsts, further = merged_rows(self)
+        if len(firsts) == len(self):
+            return self
+        return replace(self.take(firsts), further=further)
 
     def take(self, rows: Int[Ids, " m"]) -> Statements:
         """Return some statements, in the order of ``rows``."""
@@ -221,46 +229,47 @@ class Statements:
         )
 
     def with_role(self, role: str) -> Ids:
-        """Indices of the statements with a role.
+        """Return the indices of the statements with a role.
 
         Raises:
-            DataError: No statement has it; says which roles there are.
+            DataError: No statement has it; the message lists the roles that there are.
         """
         check_names("role", [role], self.role_names, error=DataError)
         return np.flatnonzero(self.roles == self.role_names.index(role))
 
     def matrix(self, indices: Ids) -> tuple[Ids, Ids]:
-        """Prompts ``[m, T]`` and answers ``[m, A]`` of statements that all have one shape."""
+        """Return prompts ``[m, T]`` and answers ``[m, A]`` of statements of one shape."""
         rows = [(self.prompt(int(i)), self.answer(int(i))) for i in indices]
         return np.stack([p for p, _ in rows]), np.stack([a for _, a in rows])
 
     def by_shape(self, indices: Ids | None = None) -> Iterator[tuple[Ids, Ids, Ids]]:
-        """Yield ``(indices, prompts [m, T], answers [m, A])`` for every pair of lengths."""
+        """Yield statements in groups of one shape, shortest prompts first.
+
+        Args:
+            indices: Statements; by default all.
+
+        Yields:
+            ``(indices, prompts [m, T], answers [m, A])`` for every pair of lengths.
+        """
         chosen = np.arange(len(self)) if indices is None else indices
-        t = np.diff(self.prompt_ends, prepend=0)[chosen]
-        a = np.diff(self.answer_ends, prepend=0)[chosen]
-        for length, width in sorted({(int(x), int(y)) for x, y in zip(t, a, strict=True)}):
-            rows = chosen[(t == length) & (a == width)]
+        lengths = np.diff(self.prompt_ends, prepend=0)[chosen]
+        widths = np.diff(self.answer_ends, prepend=0)[chosen]
+        shapes = set(zip(lengths.tolist(), widths.tolist(), strict=True))
+        for length, width in sorted(shapes):
+            rows = chosen[(lengths == length) & (widths == width)]
             prompts = self.prompts[(self.prompt_ends[rows] - length)[:, None] + np.arange(length)]
             answers = self.answers[(self.answer_ends[rows] - width)[:, None] + np.arange(width)]
             yield rows, prompts, answers
 
     def joined(self, other: Statements) -> Statements:
-        """These statements, then those of ``other``."""
+        """Return these statements followed by those of ``other``."""
         names = tuple(dict.fromkeys([*self.role_names, *other.role_names]))
         places = np.array([names.index(name) for name in other.role_names], dtype=np.int16)
-        ends = [
-            np.concatenate([mine, theirs + (mine[-1] if len(mine) else 0)])
-            for mine, theirs in (
-                (self.prompt_ends, other.prompt_ends),
-                (self.answer_ends, other.answer_ends),
-            )
-        ]
         return Statements(
             np.concatenate([self.prompts, other.prompts]),
-            ends[0],
+            np.concatenate([self.prompt_ends, other.prompt_ends + len(self.prompts)]),
             np.concatenate([self.answers, other.answers]),
-            ends[1],
+            np.concatenate([self.answer_ends, other.answer_ends + len(self.answers)]),
             np.concatenate([self.roles, places[other.roles]]),
             names,
             np.concatenate([self.out_of_distribution, other.out_of_distribution]),
@@ -268,9 +277,18 @@ class Statements:
         )
 
     def equals(self, other: Statements) -> bool:
-        """Whether both hold the same statements in the same order."""
-        return self.role_names == other.role_names and all(
-            np.array_equal(getattr(self, column), getattr(other, column))
-            for column in self.__dataclass_fields__
-            if column != "role_names"
-        )
+        """Return whether both hold the same statements in the same order."""
+        if self.role_names != other.role_names:
+            return False
+        columns = [name for name in self.__dataclass_fields__ if name != "role_names"]
+        return all(np.array_equal(getattr(self, c), getattr(other, c)) for c in columns)
+
+
+def _flatten(matrices: Iterable[Ids]) -> tuple[Ids, Ids]:
+    """Return the tokens of all rows of some matrices, one after another, and where rows end."""
+    parts = [np.zeros(0, dtype=np.int64)]
+    lengths = [np.zeros(0, dtype=np.int64)]
+    for matrix in matrices:
+        parts.append(matrix.ravel())
+        lengths.append(np.full(len(matrix), matrix.shape[1]))
+    return np.concatenate(parts), np.cumsum(np.concatenate(lengths))

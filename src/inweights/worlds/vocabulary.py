@@ -1,4 +1,7 @@
-"""Token names in named groups, and ids for them."""
+"""The vocabulary of a world: token names in named groups, and ids for them.
+
+:class:`Vocabulary` is what worlds share with models; the functions make names of generated tokens.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -12,7 +15,7 @@ Ids = NDArray[np.int64]
 
 
 class Vocabulary:
-    """Token names in disjoint, named groups; a token's id is its place.
+    """Token names in disjoint, named groups; a token's id is its index among all names.
 
     Args:
         groups: Names of the tokens of each group, in the order of their ids.
@@ -34,8 +37,10 @@ class Vocabulary:
         self._ids = {name: i for i, name in enumerate(self.names)}
         if len(self._ids) != len(self.names):
             seen: set[str] = set()
-            double = next(n for n in self.names if n in seen or seen.add(n))  # type: ignore[func-returns-value]
-            raise DataError(f"the token name '{double}' occurs twice in the vocabulary")
+            for name in self.names:
+                if name in seen:
+                    raise DataError(f"the token name '{name}' occurs twice in the vocabulary")
+                seen.add(name)
         ends = np.cumsum([0, *(len(names) for names in groups.values())])
         self._spans = {g: (int(ends[i]), int(ends[i + 1])) for i, g in enumerate(groups)}
 
@@ -61,12 +66,16 @@ class Vocabulary:
         return {group: self.names[a:b] for group, (a, b) in self._spans.items()}
 
     def id(self, name: str) -> int:
-        """Id of the token called ``name``."""
+        """Return the id of the token called ``name``.
+
+        Raises:
+            DataError: There is no such token.
+        """
         check_names("token", [name], self._ids, error=DataError)
         return self._ids[name]
 
     def text(self, ids: Iterable[int]) -> str:
-        """Names of ``ids``, with spaces between."""
+        """Return the names of token ids, joined by spaces."""
         return " ".join(self.names[i] for i in ids)
 
     def __repr__(self) -> str:
@@ -75,16 +84,26 @@ class Vocabulary:
 
 
 def numbered(stem: str, count: int) -> list[str]:
-    """Return names counted from 1: ``a1``, ``a2`` and so on."""
+    """Return ``count`` names numbered from 1: for the stem ``a`` these are ``a1``, ``a2``, ….
+
+    Args:
+        stem: First part of each name.
+        count: Number of names.
+    """
     return [f"{stem}{i + 1}" for i in range(count)]
 
 
 def bridge_levels(count: int) -> tuple[str, ...]:
-    """Return names of the levels between the ends of a chain: ``bridge``, ``second bridge``, …."""
+    """Return names of the levels inside a chain: ``bridge``, ``second bridge``, …."""
     ordinals = ("", "second ", "third ", *(f"{n}th " for n in range(4, count + 1)))
     return tuple(f"{ordinal}bridge" for ordinal in ordinals[:count])
 
 
 def counted(count: int, name: str) -> str:
-    """Return how many there are of what."""
+    """Return a number and a name as text, such as ``1,000 edge``.
+
+    Args:
+        count: The number.
+        name: What is counted.
+    """
     return f"{count:,} {name}"

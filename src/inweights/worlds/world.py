@@ -1,6 +1,7 @@
-"""What is true: a vocabulary, facts that are trained and queries that never are.
+"""A world: its vocabulary, facts that are trained on and queries that never are.
 
-All columns are NumPy arrays, so that a million facts are cheap. Nothing here imports torch.
+:class:`World` is what families of worlds build, curricula train on and probes read. All columns are
+NumPy arrays, so that a million facts are cheap. Nothing here imports torch.
 """
 
 from __future__ import annotations
@@ -19,15 +20,23 @@ from inweights.support.border import guarded
 from inweights.support.progress import plural
 from inweights.support.showing import Card
 from inweights.worlds.arrays import Bools, Float, Floats
-from inweights.worlds.statements import FACT_ROLES, QUERY_ROLES, Statement, Statements
+from inweights.worlds.roles import FACT_ROLES, QUERY_ROLES
+from inweights.worlds.statements import Statement, Statements
 from inweights.worlds.vocabulary import Ids, Vocabulary
 
 if TYPE_CHECKING:
     import polars as pl
 
 __all__ = [
-    "FACT_ROLES", "QUERY_ROLES", "Ids", "Statement", "Statements", "Vocabulary", "World", "Worlds",
-]  # fmt: skip
+    "FACT_ROLES",
+    "QUERY_ROLES",
+    "Ids",
+    "Statement",
+    "Statements",
+    "Vocabulary",
+    "World",
+    "Worlds",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +46,16 @@ class World:
     Attributes:
         name: Name of the world's family.
         vocabulary: All tokens.
-        facts: What is trained: each is a prompt with one answer.
-        queries: What is never trained: each is a prompt with the set of its right answers. Those
-            of one role that are given with one prompt become one.
-        settings: The resolved config that made the world, with its ``kind``.
-        seed: Root seed that made it.
-        why_out_of_distribution: By what rule a query is out of distribution.
-        asks: Which kinds of queries were generated, and how to have the others, in words.
+        facts: Statements that are trained on: each is a prompt with one answer.
+        queries: Statements that are never trained on: each is a prompt with the set of its right
+            answers. Those of one role and prompt are merged into one.
+        settings: The resolved config that the world was built from, with its ``kind``.
+        seed: Root seed that it was built with.
+        why_out_of_distribution: The rule by which a query is out of distribution, in words.
+        asks: The kinds of queries that were generated, and how to generate others, in words.
+
+    Raises:
+        DataError: A token id is not in the vocabulary.
     """
 
     name: str
@@ -77,7 +89,21 @@ class World:
         *,
         out_of_distribution: Bools | bool = True,
     ) -> World:
-        """Make the world of a config, from statements or from matrices by role."""
+        """Make the world of a config, from statements or from matrices by role.
+
+        Args:
+            config: Config of the world, whose tag becomes its name.
+            seed: Root seed.
+            vocabulary: All tokens.
+            facts: Statements, or prompts ``[m, T]`` and answers ``[m, A]`` by role.
+            queries: The same for queries.
+            why: The rule by which a query is out of distribution, in words.
+            out_of_distribution: Whether each query, or all of them, is out of distribution; has no
+                effect on statements, which know it.
+
+        Raises:
+            DataError: A shape does not fit, or a token id is not in the vocabulary.
+        """
         if not isinstance(facts, Statements):
             facts = Statements.build(facts)
         if not isinstance(queries, Statements):
@@ -98,7 +124,7 @@ class World:
 
     @cached_property
     def chances(self) -> Float[Floats, " Q"]:
-        """How likely a guess is right for each query: the share of the outputs that is right.
+        """Probability that a guess among all outputs is right, for each query.
 
         Example:
             >>> from inweights.worlds import TwoHop
@@ -110,27 +136,28 @@ class World:
 
     @cached_property
     def complexity(self) -> int:
-        """Largest number of objects that a subject reaches (Identity Bridge §3.2).
+        """Largest number of objects that a subject leads to (Identity Bridge §3.2).
 
-        Counted over compositions, trained ones (``two_hop``) and queries alike. 0 where the world
+        Counted over compositions, both trained ones (``two_hop``) and queries. 0 where the world
         has none.
         """
         reached: dict[int, set[int]] = {}
         for part, role in ((self.facts, "two_hop"), (self.queries, "composition")):
-            if role in part.role_names:
-                for row in part.with_role(role).tolist():
-                    answers = reached.setdefault(int(part.prompt(row)[0]), set())
-                    answers.add(int(part.answer(row)[-1]))
-                    answers.update(part.further[part.further[:, 0] == row, 1].tolist())
+            if role not in part.role_names:
+                continue
+            for row in part.with_role(role).tolist():
+                answers = reached.setdefault(int(part.prompt(row)[0]), set())
+                answers.add(int(part.answer(row)[-1]))
+                answers.update(part.further[part.further[:, 0] == row, 1].tolist())
         return max((len(objects) for objects in reached.values()), default=0)
 
     def table(self) -> pl.DataFrame:
-        """Return every statement in words.
+        """Return all facts and queries in words.
 
         Returns:
-            A row for each: ``part`` (facts or queries), ``role``, ``prompt`` and ``answer`` (names,
-            with spaces between), ``out_of_distribution``, ``right_answers`` (how many answers are
-            right to this prompt; ``answer`` is the first of them).
+            A row for each statement: ``part`` (``facts`` or ``queries``), ``role``, ``prompt`` and
+            ``answer`` (names of tokens, joined by spaces), ``out_of_distribution``,
+            ``right_answers`` (number of right answers to this prompt; ``answer`` is the first).
 
         Example:
             >>> from inweights.worlds import TwoHop
@@ -139,22 +166,34 @@ class World:
         """
         import polars as pl
 
-        rows = [
-            (part, role, self.vocabulary.text(prompt), self.vocabulary.text(answer), *rest)
-            for part, statements in (("facts", self.facts), ("queries", self.queries))
-            for (role, prompt, answer), *rest in zip(
-                statements,
-                statements.out_of_distribution.tolist(),
-                statements.right_counts.tolist(),
-                strict=True,
-            )
-        ]
-        words = dict.fromkeys(("part", "role", "prompt", "answer"), pl.String)
-        rest = {"out_of_distribution": pl.Boolean, "right_answers": pl.Int64}
-        return pl.DataFrame(rows, {**words, **rest}, orient="row")
+        text = self.vocabulary.text
+        rows: list[tuple[str | bool | int, ...]] = []
+        for part, statements in (("facts", self.facts), ("queries", self.queries)):
+            outside = statements.out_of_distribution.tolist()
+            counts = statements.right_counts.tolist()
+            for statement, out, count in zip(statements, outside, counts, strict=True):
+                prompt, answer = text(statement.prompt), text(statement.answer)
+                rows.append((part, statement.role, prompt, answer, out, count))
+        schema = {
+            "part": pl.String,
+            "role": pl.String,
+            "prompt": pl.String,
+            "answer": pl.String,
+            "out_of_distribution": pl.Boolean,
+            "right_answers": pl.Int64,
+        }
+        return pl.DataFrame(rows, schema, orient="row")
 
     def with_facts(self, role: str, prompts: Ids, answers: Ids) -> World:
-        """Return this world with more facts of one role: prompts ``[m, T]``, answers ``[m, A]``.
+        """Return this world with more facts of one role.
+
+        Args:
+            role: Role of the new facts.
+            prompts: Token ids ``[m, T]``.
+            answers: Token ids ``[m, A]``.
+
+        Raises:
+            DataError: The shapes do not fit, or a token id is not in the vocabulary.
 
         Example:
             >>> from inweights.worlds import TwoHop
@@ -165,18 +204,19 @@ class World:
         """
         return replace(self, facts=self.facts.joined(Statements.build({role: (prompts, answers)})))
 
-    #: The name that other libraries have for it.
+    #: :meth:`table` under the name that other libraries use.
     to_frame = table
 
     def _repr_html_(self) -> str:
-        roles = [
-            (part, role, len(indices), column[int(indices[0])])
-            for part, column in (("facts", self.facts), ("queries", self.queries))
-            for role in column.role_names
-            if len(indices := column.with_role(role))
-        ]
-        words = self.vocabulary.text
-        rows = [(*r, f"{words(one.prompt)} → {words(one.answer)}") for *r, one in roles]
+        text = self.vocabulary.text
+        rows = []
+        for part, statements in (("facts", self.facts), ("queries", self.queries)):
+            for role in statements.role_names:
+                indices = statements.with_role(role)
+                if len(indices):
+                    first = statements[int(indices[0])]
+                    words = f"{text(first.prompt)} → {text(first.answer)}"
+                    rows.append((part, role, len(indices), words))
         about = {"tokens": len(self.vocabulary), "seed": self.seed}
         return Card(self.name, about, ("part", "role", "number", "first one"), rows).html
 

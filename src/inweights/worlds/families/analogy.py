@@ -1,8 +1,8 @@
 """Analogies between entities, and two hops as an analogy (Feature Resemblance §2 and §6).
 
-Two entities ``a_i`` and ``b_i`` share a property; ``a_i`` has a further one. Does ``b_i`` have it
-too? Two-hop reasoning is the same question with ``a`` and ``b`` renamed, where the shared property
-is the bridge itself.
+Two entities ``a_i`` and ``b_i`` share a property, and ``a_i`` has a further one: the query is
+whether ``b_i`` has it, too (:class:`Analogy`). Two-hop reasoning is the same question with ``a``
+and ``b`` renamed, where the shared property is the bridge (:class:`AnalogicalTwoHop`).
 """
 
 from typing import Literal
@@ -20,10 +20,10 @@ from inweights.worlds.world import Ids, Vocabulary, World
 class Analogy(Config, tag_field="kind", tag="analogy"):
     """Analogical tuples ``(a_i, b_i, c, d)`` (§2).
 
-    The similarity premise has two roles, so that a phase can take one without the other:
+    The similarity premise has two roles, so that a phase can train one without the other:
     ``category`` is ``(a, r1) → c`` and ``similarity`` is ``(b, r1) → c``. ``attribution`` is
-    ``(a, r2) → d``, and the query ``(b, r2) → d`` is a ``conclusion``. So the curricula of §4 and
-    §5 are:
+    ``(a, r2) → d``, and the query ``(b, r2) → d`` is a ``conclusion``. The curricula of §4 and §5
+    are therefore:
 
     - joint: ``{"category": ρ, "similarity": ρ, "attribution": 1}`` in one phase;
     - SA: ``category, similarity``, then ``attribution``;
@@ -31,13 +31,13 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
 
     Attributes:
         n: Number of tuples, at least 2.
-        categories: Number of labels ``c``, and of labels ``d`` a relation; ``n`` if left out. Where
-            there are fewer, several tuples share a label of each kind: tuples of one category must
-            agree on ``d``, or no conclusion would follow.
+        categories: Number of labels ``c``, and of labels ``d``, for each relation; by default
+            ``n``. With fewer, several tuples share a label ``c``, and with it a label ``d``, or no
+            conclusion would follow.
         similarity_relations: Number of relations ``r1``: properties that ``a`` and ``b`` share.
-        attribution_relations: Number of relations ``r2``: properties that only ``a`` is given.
-        maps: ``ordered``: tuple ``i`` has category ``i mod categories``. ``permutation``:
-            categories of the same sizes are dealt to the tuples by the seed.
+        attribution_relations: Number of relations ``r2``: properties stated of ``a`` only.
+        maps: ``ordered``: tuple ``i`` has category ``i mod categories``. ``permutation``: the seed
+            assigns categories of the same sizes to tuples.
 
     Raises:
         ConfigError: There are fewer than 2 tuples, or fewer than categories, or no relation.
@@ -97,11 +97,11 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
         d, r2 = words["attribute"].reshape(further, -1), words["attribution_relation"]
         a, b = words["source"], words["target"]
         facts = {
-            "category": _said(a, r1, c[:, category]),
-            "similarity": _said(b, r1, c[:, category]),
-            "attribution": _said(a, r2, d[:, category]),
+            "category": _matrices(a, r1, c[:, category]),
+            "similarity": _matrices(b, r1, c[:, category]),
+            "attribution": _matrices(a, r2, d[:, category]),
         }
-        queries = {"conclusion": _said(b, r2, d[:, category])}
+        queries = {"conclusion": _matrices(b, r2, d[:, category])}
         why = "the entity is in no attribution that is trained"
         return World.of(self, seed, words, facts, queries, why)
 
@@ -109,19 +109,19 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
 class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
     """Two hops as an analogy (§6): ``(a, r1) → b``, ``(b, r2) → c``, and is ``(a, r2) → c``?
 
-    The identity ``(b, r1) → b`` says that ``a`` and ``b`` share the property ``b``. It is the world
-    :class:`Analogy` with its two entities called ``b`` and ``a``, and its label ``c`` called ``b``.
-    Unlike the family of :class:`~inweights.worlds.TwoHop`, a query names the second relation alone;
-    its role is therefore ``conclusion``, not ``composition``. Roles of facts: ``first_hop``,
+    The identity ``(b, r1) → b`` states that ``a`` and ``b`` share the property ``b``. It is the
+    world :class:`Analogy` with its two entities called ``b`` and ``a``, and its label ``c`` called
+    ``b``. Unlike :class:`~inweights.worlds.TwoHop`, a query has the second relation only; its role
+    is therefore ``conclusion``, not ``composition``. Roles of facts: ``first_hop``,
     ``second_hop``, ``identity``.
 
     Attributes:
         n: Number of chains, at least 2.
-        identity: Whether identities are trained, or for which fraction of the bridges; drawn by the
-            seed.
+        identity: Whether identities are trained, or the fraction of the bridges, drawn by the seed,
+            that have one.
         own_relation: Whether an identity has a relation of its own, ``(b, r0) → b``.
-        maps: ``ordered``: chain ``i`` is ``a_i, b_i, c_i``. ``permutation``: bridges and objects
-            are dealt by the seed.
+        maps: ``ordered``: chain ``i`` is ``a_i, b_i, c_i``. ``permutation``: the seed assigns
+            bridges and objects.
 
     Raises:
         ConfigError: There are fewer than 2 chains, or the fraction is not from 0 to 1.
@@ -163,26 +163,29 @@ class AnalogicalTwoHop(Config, tag_field="kind", tag="analogical-two-hop"):
             b, c = rng.permutation(b), rng.permutation(c)
         r0 = words["identity_relation"] if self.own_relation else r1
         facts = {
-            "first_hop": _said(a, r1, b[None]),
-            "second_hop": _said(b, r2, c[None]),
-            "identity": _said(b[given], r0, b[None, given]),
+            "first_hop": _matrices(a, r1, b[None]),
+            "second_hop": _matrices(b, r2, c[None]),
+            "identity": _matrices(b[given], r0, b[None, given]),
         }
-        queries = {"conclusion": _said(a, r2, c[None])}
+        queries = {"conclusion": _matrices(a, r2, c[None])}
         why = "the subject is in no second hop that is trained"
         return World.of(self, seed, words, facts, queries, why)
 
 
-def _said(entities: Ids, relations: Ids, answers: Ids) -> tuple[Ids, Ids]:
-    """Prompts ``[E·J, 2]`` and answers ``[E·J, 1]`` of ``E`` entities under ``J`` relations.
+def _matrices(entities: Ids, relations: Ids, answers: Ids) -> tuple[Ids, Ids]:
+    """Return prompts ``[E·J, 2]`` and answers ``[E·J, 1]`` of ``E`` entities and ``J`` relations.
 
-    ``answers`` has shape ``[J, E]``; relation after relation.
+    ``answers`` has shape ``[J, E]``; rows come relation after relation.
     """
     columns = [np.tile(entities, len(relations)), np.repeat(relations, len(entities))]
     return np.stack(columns, axis=1), answers.reshape(-1, 1)
 
 
 def _of_relations(stem: str, count: int, relations: int) -> list[str]:
-    """Names of labels, each relation with labels of its own."""
+    """Return names of labels, where each relation has labels of its own."""
     if relations == 1:
         return numbered(stem, count)
-    return [name for j in range(relations) for name in numbered(f"{stem}{j + 1}_", count)]
+    names = []
+    for j in range(relations):
+        names += numbered(f"{stem}{j + 1}_", count)
+    return names

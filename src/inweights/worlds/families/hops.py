@@ -1,4 +1,7 @@
-"""Chains of any number of hops through levels of entities."""
+"""Chains of any number of hops through levels of entities: the config :class:`Hops`.
+
+It generalises the two-hop world of :class:`~inweights.worlds.TwoHop` to longer chains.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,22 +16,26 @@ from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
 
 class Hops(Config, tag_field="kind", tag="hops"):
-    """``n`` chains of ``hops`` facts; queries ask for the end of two, three, … hops.
+    """``n`` chains of ``hops`` facts; queries are the ends of two, three, … hops.
 
-    At two hops it is the two-hop world of complexity one. With several relations a level each of
-    them is a bijection of its own onto the next level, so that chains share entities and facts:
-    there are ``n · relations^k`` chains of ``k`` hops.
+    With two hops it is the two-hop world of complexity one. With several relations between levels,
+    each of them is a bijection of its own onto the next level, so that chains share entities and
+    facts: there are ``n · relations^k`` chains of ``k`` hops.
 
     Attributes:
-        n: Entities of a level, at least 2: with one relation a level, the number of chains.
-        hops: Facts of a chain, at least 2.
-        identity: Whether identities of the entities in between are trained, or for which fraction.
-            Or levels: ``bridge`` (the second entity of a chain), ``second bridge``, ``third
-            bridge``, ….
-        relations: From a level to the next.
-        trained: Share of the chains that are facts, below 1; the others are asked.
-        shortest: Hops of the shortest chains of which that share is trained, at least 2.
-        longest: Hops of the longest ones; :attr:`hops` if left out.
+        n: Number of entities of a level, at least 2; with one relation between levels, the number
+            of chains.
+        hops: Number of facts of a chain, at least 2.
+        identity: Whether identities of the entities in between are trained, or the fraction of them
+            that have one. Or the levels whose entities have one: ``bridge`` (the second entity of a
+            chain), ``second bridge``, ``third bridge``, ….
+        relations: Number of relations from a level to the next.
+        trained: Share of the chains that are facts, below 1; the others are queries.
+        shortest: Number of hops of the shortest chains of which that share is trained, at least 2.
+        longest: Number of hops of the longest of them; by default :attr:`hops`.
+
+    Raises:
+        ConfigError: A number is out of range, or a level is unknown.
 
     Example:
         >>> world = Hops(n=4, hops=3).build()
@@ -70,21 +77,19 @@ class Hops(Config, tag_field="kind", tag="hops"):
 
     @property
     def bridges(self) -> tuple[str, ...]:
-        """Names of the levels in between, from the start of a chain."""
+        """Names of the levels between the ends of a chain, from its start."""
         return bridge_levels(self.hops - 1)
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; which entities follow each other, and the fractions, follow the seed."""
+        """Make the world; the seed decides which entities follow each other, and the fractions."""
         n, hops, several = self.n, self.hops, self.relations
         chains = sum(several**k for k in range(2, min(hops, MOST) + 1))
         statements = n * (2 * hops * several + chains)
         check_world("hops", tokens=n * (hops + 1), statements=statements, length=3 + hops / 2)
         rng = Streams(seed).numpy(WORLD, "hops")
-        levels = {f"level_{k + 1}": numbered(f"e{k + 1}_", n) for k in range(hops + 1)}
-        names = numbered("r", hops)
-        if several > 1:
-            names = [one for name in names for one in numbered(f"{name}_", several)]
-        vocabulary = Vocabulary({**levels, "relation": names})
+        groups = {f"level_{k + 1}": numbered(f"e{k + 1}_", n) for k in range(hops + 1)}
+        groups["relation"] = _relation_names(hops, several)
+        vocabulary = Vocabulary(groups)
         relations = vocabulary["relation"].reshape(hops, several)
         # Entities of each level in the order of the chains by first relations; steps [several, n]
         # lead from places in one level to places in the next.
@@ -93,20 +98,14 @@ class Hops(Config, tag_field="kind", tag="hops"):
             ends = np.stack([rng.permutation(vocabulary[f"level_{k + 2}"]) for _ in relations[k]])
             path.append(ends[0])
             steps.append(np.argsort(ends[0])[ends - ends.min()])
-        bridges = self._chosen(np.stack(path[1:-1], axis=1), rng)[:, None]
-        edges = [
-            (np.column_stack([np.tile(path[k], several), np.repeat(relations[k], n)]), step.ravel())
-            for k, step in enumerate(steps)
-        ]
-        facts = Statements.build(
-            {
-                "edge": (
-                    np.concatenate([prompts for prompts, _ in edges]),
-                    np.concatenate([path[k + 1][to] for k, (_, to) in enumerate(edges)])[:, None],
-                ),
-                "identity": (bridges, bridges),
-            }
-        )
+        bridges = self._with_identity(np.stack(path[1:-1], axis=1), rng)[:, None]
+        prompts, answers = [], []
+        for k, step in enumerate(steps):
+            starts = np.tile(path[k], several)
+            prompts.append(np.column_stack([starts, np.repeat(relations[k], n)]))
+            answers.append(path[k + 1][step.ravel()])
+        edges = np.concatenate(prompts), np.concatenate(answers)[:, None]
+        facts = Statements.build({"edge": edges, "identity": (bridges, bridges)})
         trained, queries = self._chains(_walks(path, steps, relations), rng)
         why = f"no chain of {'so many' if self.trained else 'two'} facts is trained"
         return World.of(self, seed, vocabulary, facts.joined(trained), queries, why)
@@ -114,25 +113,24 @@ class Hops(Config, tag_field="kind", tag="hops"):
     def _chains(
         self, walks: Iterator[tuple[Ids, Ids]], rng: np.random.Generator
     ) -> tuple[Statements, Statements]:
-        """Chains that are trained, and those that are asked; walks of one hop are no chains."""
+        """Return chains that are facts, and chains that are queries; one hop is not a chain."""
         facts = queries = Statements.build({})
         for depth, (prompts, answers) in enumerate(walks, start=1):
             if depth == 1:
                 continue
-            told = self.shortest <= depth <= (self.longest or self.hops)
+            in_range = self.shortest <= depth <= (self.longest or self.hops)
+            some_trained = in_range and self.trained > 0
             seen = np.zeros(len(prompts), dtype=bool)
-            if told and self.trained:
+            if some_trained:
                 seen[rng.permutation(len(prompts))[: round(self.trained * len(prompts))]] = True
             as_fact, as_query = ("two_hop", "composition") if depth == 2 else ("chain", "chain")
-            new = not (told and self.trained)
             facts = facts.joined(Statements.build({as_fact: (prompts[seen], answers[seen])}))
-            queries = queries.joined(
-                Statements.build({as_query: (prompts[~seen], answers[~seen])}, new)
-            )
+            unseen = {as_query: (prompts[~seen], answers[~seen])}
+            queries = queries.joined(Statements.build(unseen, not some_trained))
         return facts, queries
 
-    def _chosen(self, between: Ids, rng: np.random.Generator) -> Ids:
-        """Entities in between, ``[n, hops - 1]``, that get an identity; sorted."""
+    def _with_identity(self, between: Ids, rng: np.random.Generator) -> Ids:
+        """Return the entities in between, of ``[n, hops - 1]``, that get an identity; sorted."""
         if isinstance(self.identity, tuple):
             levels = [self.bridges.index(level) for level in dict.fromkeys(self.identity)]
             return np.sort(between[:, levels].ravel())
@@ -141,11 +139,19 @@ class Hops(Config, tag_field="kind", tag="hops"):
         return middle[np.sort(chosen)]
 
 
+def _relation_names(hops: int, several: int) -> list[str]:
+    """Return names of the relations, level by level."""
+    names = numbered("r", hops)
+    if several == 1:
+        return names
+    return [one for name in names for one in numbered(f"{name}_", several)]
+
+
 def _walks(path: Sequence[Ids], steps: Sequence[Ids], relations: Ids) -> Iterator[tuple[Ids, Ids]]:
-    """All chains from the first level on, of one hop, of two, …: prompts and answers."""
-    asked, here = path[0][:, None], np.arange(len(path[0]))
+    """Yield prompts and answers of all chains from the first level on, of one hop, of two, …."""
+    prompts, here = path[0][:, None], np.arange(len(path[0]))
     for k, step in enumerate(steps):
-        told = np.tile(relations[k], len(asked))[:, None]
-        asked = np.hstack([np.repeat(asked, len(step), axis=0), told])
+        last = np.tile(relations[k], len(prompts))[:, None]
+        prompts = np.hstack([np.repeat(prompts, len(step), axis=0), last])
         here = step[:, here].T.ravel()
-        yield asked, path[k + 1][here][:, None]
+        yield prompts, path[k + 1][here][:, None]

@@ -1,9 +1,9 @@
-"""Facts of some members of a group, queried for the others: implication and hallucination.
+"""Facts about some members of a group, queried for the others: implication and hallucination.
 
-All members of a group share a value; of some of them a second fact is told. A model concludes it
-of the others, which is right where the one implies the other, and a hallucination where it does
-not: the facts do not tell which. (*Generalization or Hallucination? Understanding Out-of-Context
-Reasoning in Transformers*, arXiv 2506.10887.)
+All members of a group share a value, and a second fact is stated of some of them. A model concludes
+it for the others. That is right where the one implies the other, and a hallucination where it does
+not; the facts are the same in both cases. (*Generalization or Hallucination? Understanding
+Out-of-Context Reasoning in Transformers*, arXiv 2506.10887.) :class:`Implication` is the config.
 """
 
 from typing import Literal
@@ -23,13 +23,16 @@ class Implication(Config, tag_field="kind", tag="implication"):
 
     Attributes:
         groups: Number of groups, at least 2.
-        members: Members of each group.
-        told: Of how many members of each group the second value is told, the group's own.
-        denied: Of how many more something else is told: counter-examples.
-        counter: What that is: ``other``, the value of the next group, or ``unknown``, a token of
-            its own, the same for all.
-        related: Whether the first value implies the second: the queries have the role
+        members: Number of members of each group.
+        told: Number of members of each group with a fact that states the group's second value.
+        denied: Number of further members with a fact that states another value: counter-examples.
+        counter: The value of counter-examples: ``other``, that of the next group, or ``unknown``, a
+            token that is the same for all.
+        related: Whether the first value implies the second: the queries then have the role
             ``implication``, else ``unstated``. The facts are the same.
+
+    Raises:
+        ConfigError: There are too few groups or members.
 
     Example:
         >>> world = Implication(groups=3, members=4, told=2, denied=1).build()
@@ -55,7 +58,7 @@ class Implication(Config, tag_field="kind", tag="implication"):
             )
 
     def build(self, seed: int = 0) -> World:
-        """Build the world; groups and their values follow the seed."""
+        """Make the world; the seed decides the groups and their values."""
         groups, members = self.groups, self.members
         people = groups * members
         check_world("implication", tokens=people + 2 * groups, statements=2 * people)
@@ -74,27 +77,23 @@ class Implication(Config, tag_field="kind", tag="implication"):
         other = np.roll(own, 1)
         if len(vocabulary["unknown"]):
             other = np.full(groups, int(vocabulary["unknown"][0]))
-        ends = np.cumsum([0, self.told, self.denied, members - self.told - self.denied])
-
-        def say(part: int, answers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            return _statements(grouped[:, ends[part] : ends[part + 1]], attribute, answers)
-
-        queries = say(2, own)
-        order = np.argsort(queries[0][:, 0])
-        role = "implication" if self.related else "unstated"
+        stated, denied, queried = np.split(grouped, [self.told, self.told + self.denied], axis=1)
         facts = {
             "similarity": _statements(grouped, shared, vocabulary["value"]),
-            "attribution": say(0, own),
-            "counter_example": say(1, other),
+            "attribution": _statements(stated, attribute, own),
+            "counter_example": _statements(denied, attribute, other),
         }
-        asked = {role: (queries[0][order], queries[1][order])}
+        prompts, answers = _statements(queried, attribute, own)
+        order = np.argsort(prompts[:, 0])
+        role = "implication" if self.related else "unstated"
+        queries = {role: (prompts[order], answers[order])}
         why = "no such fact of this member is trained"
-        return World.of(self, seed, vocabulary, facts, asked, why)
+        return World.of(self, seed, vocabulary, facts, queries, why)
 
 
 def _statements(
     people: np.ndarray, relation: int, answers: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Prompts and answers of members ``[G, m]``, one answer a group."""
+    """Return prompts and answers of members ``[G, m]``, with one answer for each group."""
     prompts = np.stack([people.ravel(), np.full(people.size, relation)], axis=1)
     return prompts, np.repeat(answers, people.shape[1])[:, None]

@@ -1,9 +1,9 @@
-"""The path-star task in context: a fresh graph in every prompt (Geometric Memory, App. A).
+"""The path-star task in context: a new graph in every prompt (Geometric Memory, App. A).
 
-The task of Bachmann and Nagarajan (The pitfalls of next-token prediction, 2024), to hold the
-in-weights task against: here nothing can be memorised, and a model that is trained to say the next
-token learns to follow an edge from the node that it was just given, which leaves it without a clue
-at the one token that takes planning, the first node of the arm.
+The task of Bachmann and Nagarajan (The pitfalls of next-token prediction, 2024), to compare with
+the in-weights task. Nothing can be memorised here, and a model that is trained on next tokens
+learns to follow an edge from the node before. So it does not learn the one token that takes
+planning, the first node of the arm. :class:`InContextStar` is the config.
 """
 
 import numpy as np
@@ -17,21 +17,21 @@ from inweights.worlds.world import Ids, Vocabulary, World
 
 
 class InContextStar(Config, tag_field="kind", tag="in-context-star"):
-    """Path-star graphs in prompts: edges, root, goal; the answer is the path.
+    """Path-star graphs in prompts: a prompt has edges, root and goal, and the answer is the path.
 
     A prompt is ``u v u v … <query> root goal <answer>``: the edges away from the root in random
     order, over random labels. The goal is the leaf of a random arm, and the answer the path from
     the root to it. Facts and queries are different graphs, both with role ``path``. The token
-    ``<blank>`` occurs nowhere: it is there for training that is teacherless
+    ``<blank>`` occurs in no statement; teacherless training uses it
     (:class:`~inweights.training.Phase`).
 
     Attributes:
-        arms: Arms of every graph, ``d``.
-        nodes: Nodes on a path, root and goal included.
-        labels: Labels that nodes are named with; at least as many as a graph has nodes.
+        arms: Number of arms ``d`` of every graph.
+        nodes: Number of nodes on a path, root and goal included.
+        labels: Number of labels for nodes; at least as many as a graph has nodes.
         trained: Number of facts.
         asked: Number of queries.
-        reverse: Whether the path is said from the goal to the root, which needs no planning.
+        reverse: Whether the answer goes from the goal to the root, which needs no planning.
 
     Raises:
         ConfigError: A count is too small.
@@ -61,11 +61,15 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
 
     @property
     def size(self) -> int:
-        """Nodes of a graph."""
+        """Number of nodes of a graph."""
         return 1 + self.arms * (self.nodes - 1)
 
     def build(self, seed: int = 0) -> World:
-        """Make the world; graphs, their order and goals depend on the seed."""
+        """Make the world; graphs, their order and their goals depend on the seed.
+
+        Raises:
+            ConfigError: There are too few labels for so many different graphs.
+        """
         wanted = self.trained + self.asked
         length = self.labels + 6 * self.size + self.nodes
         check_world("in-context-star", tokens=self.labels, statements=wanted, length=length)
@@ -78,7 +82,7 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         return World.of(self, seed, vocabulary, facts, queries, why, out_of_distribution=False)
 
     def _graphs(self, rng: np.random.Generator, words: Vocabulary) -> tuple[Ids, Ids]:
-        """Prompts ``[M, T]`` and answers ``[M, nodes]``, all different as graphs and goals."""
+        """Return prompts ``[M, T]`` and answers ``[M, nodes]``, no two with one graph and goal."""
         skeleton = np.zeros((self.arms, self.nodes), dtype=np.int64)
         skeleton[:, 1:] = 1 + np.arange(self.size - 1).reshape(self.arms, -1)
         pairs = np.stack([skeleton[:, :-1].ravel(), skeleton[:, 1:].ravel()], axis=1)
@@ -98,13 +102,15 @@ class InContextStar(Config, tag_field="kind", tag="in-context-star"):
         found = found[:wanted]
         order = rng.random((wanted, len(pairs))).argsort(1)
         edges = found[:, pairs][np.arange(wanted)[:, None], order].reshape(wanted, -1)
-        mark = [np.full(wanted, words.id(name)) for name in ("<query>", "<answer>")]
+        query_mark = np.full(wanted, words.id("<query>"))
+        answer_mark = np.full(wanted, words.id("<answer>"))
         answers = found[:, skeleton[0]]
-        prompts = np.column_stack([edges, mark[0], answers[:, 0], answers[:, -1], mark[1]])
+        root, goal = answers[:, 0], answers[:, -1]
+        prompts = np.column_stack([edges, query_mark, root, goal, answer_mark])
         return prompts, answers[:, ::-1] if self.reverse else answers
 
     def _canonical(self, labels: Ids) -> Ids:
-        """The same row for the same graph and goal: arms but the first, by their first node."""
+        """Return equal rows for equal graphs and goals: other arms are sorted by first node."""
         arms = labels[:, 1:].reshape(len(labels), self.arms, -1)
         rest = arms[:, 1:]
         rest = rest[np.arange(len(labels))[:, None], rest[:, :, 0].argsort(1)]

@@ -1,8 +1,8 @@
 """Path-stars from files: edges, training paths and held-out paths.
 
-The syntax is that of the paper's data sets: a line ``u=v`` for an edge, ``leaf=root,…,leaf`` for a
-path. What is told and asked is that of :class:`~inweights.worlds.PathStar`, so that whatever trains
-and judges one takes the other.
+:func:`read_path_star` reads them in the syntax of the paper's data sets: a line ``u=v`` for an
+edge, ``leaf=root,…,leaf`` for a path. :class:`OwnPathStar` states the same facts and queries as
+:class:`~inweights.worlds.PathStar`, so that curricula and probes for one take the other.
 """
 
 from itertools import pairwise
@@ -14,29 +14,35 @@ import numpy as np
 from inweights.config import Config
 from inweights.errors import ConfigError, DataError
 from inweights.seeds import WORLD, Streams
-from inweights.worlds.families.path_star import check_task, told_edges, told_paths, words_of
+from inweights.worlds.families.path_star import (
+    check_task,
+    edge_statements,
+    path_statements,
+    task_vocabulary,
+)
 from inweights.worlds.readers.edge_lists import read_edges, read_paths
-from inweights.worlds.world import Ids, World
+from inweights.worlds.world import Ids, Vocabulary, World
 
 
 class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
     """The path task on a given graph with a root; :func:`read_path_star` reads one from files.
 
     Roles, prompts and answers are those of :class:`~inweights.worlds.PathStar`. The paths are part
-    of the settings, so that a world stays what it is when a file changes.
+    of the settings, so that the world does not change when a file does.
 
     Attributes:
         paths: Paths from the root to a leaf, as labels; all of one length, at least 3 nodes.
-        held_out: Paths that are queries. Without, a share of :attr:`paths` is, by seed.
-        links: Pairs of labels, in whichever direction they were written; those of the paths if
-            left out.
-        train: Share of :attr:`paths` that train where :attr:`held_out` is empty.
-        pauses: Tokens between leaf and answer.
-        task_tokens: Whether a first token says which task it is.
-        edges: Which directions are trained; ``listed``: those in which :attr:`links` has them.
-        reverse: Whether the path is said from the leaf to the root.
-        answer: ``path``, or ``first``: the root and the hardest token.
-        moved: Whether there are also the edges of the same graph over other nodes.
+        held_out: Paths that are queries. Empty: the seed draws a share of :attr:`paths`.
+        links: Edges as pairs of labels, in the direction in which they were written. Empty: the
+            steps of all paths.
+        train: Share of :attr:`paths` that is trained where :attr:`held_out` is empty.
+        pauses: Number of tokens ``<pause>`` between leaf and answer.
+        task_tokens: Whether a first token marks the task, ``<edge>`` or ``<path>``.
+        edges: Directions that are trained; ``listed``: those in which :attr:`links` has them.
+        reverse: Whether the answer goes from the leaf to the root.
+        answer: ``path``, or ``first``: only the root and the hardest token.
+        moved: Whether there are also facts of the same graph over other nodes, with roles
+            ``moved_edge`` and ``moved_reverse_edge``.
 
     Raises:
         ConfigError: There is no path, or options contradict each other.
@@ -73,28 +79,32 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
         """
         lines = [*self.paths, *self.held_out]
         self._check(lines)
-        links = [(u, v) for u, v in self.links] or [p for line in lines for p in pairwise(line)]
-        names = list(dict.fromkeys(label for pair in (*lines, *links) for label in pair))
-        words = words_of(self, names)
+        links = [(u, v) for u, v in self.links]
+        if not links:
+            links = [pair for line in lines for pair in pairwise(line)]
+        names = list(dict.fromkeys(label for labels in (*lines, *links) for label in labels))
+        words = task_vocabulary(self, names)
         place = {name: i for i, name in enumerate(names)}
         there, back = _directed(links, lines, place)
         streams = Streams(seed)
-        facts = self._told(words, there, back, np.arange(len(names)), "")
+        facts = self._edge_facts(words, there, back, np.arange(len(names)), "")
         if self.moved:
             other = streams.numpy(WORLD, "path-star", "moved").permutation(len(names))
-            facts |= self._told(words, there, back, other, "moved_")
+            facts |= self._edge_facts(words, there, back, other, "moved_")
         trained = np.arange(len(lines)) < len(self.paths)
         if not self.held_out:
             count = min(max(1, round(self.train * len(lines))), len(lines) - 1)
             order = streams.numpy(WORLD, "path-star", "split").permutation(len(lines))
             trained[order[count:]] = False
-        ids = np.array([[place[label] for label in line] for line in lines])
-        facts["path"] = told_paths(self, words, ids[trained])
-        queries = told_paths(self, words, ids[~trained])
+        places = np.array([place[label] for line in lines for label in line])
+        ids = places.reshape(len(lines), -1)
+        facts["path"] = path_statements(self, words, ids[trained])
+        queries = path_statements(self, words, ids[~trained])
         why = "no path to this leaf is trained, only edges"
         return World.of(self, seed, words, facts, {"path": queries}, why)
 
     def _check(self, lines: list[list[str]]) -> None:
+        """Refuse paths that do not form one star, or that need other edges than the given ones."""
         if len(lines) < 2 or not self.paths:
             raise DataError(
                 "a path-star needs a path to train on and one to hold out, got "
@@ -117,12 +127,11 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
         leaves = [line[-1] for line in lines]
         if len(set(leaves)) < len(leaves):
             double = next(leaf for leaf in leaves if leaves.count(leaf) > 1)
-            both = double in {p[-1] for p in self.paths} & {p[-1] for p in self.held_out}
-            raise DataError(
-                f"there are two paths to the leaf '{double}'"
-                + (", one to train and one held out" if both else "")
-                + "; keep one"
-            )
+            trained = {path[-1] for path in self.paths}
+            held_out = {path[-1] for path in self.held_out}
+            both = double in trained and double in held_out
+            kinds = ", one to train and one held out" if both else ""
+            raise DataError(f"there are two paths to the leaf '{double}'{kinds}; keep one")
         known = {frozenset(link) for link in self.links}
         for line in lines if known else ():
             for u, v in pairwise(line):
@@ -132,18 +141,18 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
                         f"the {len(self.links):,} links"
                     )
 
-    def _told(
-        self, words: Any, there: Ids, back: Ids, ids: Ids, name: str
+    def _edge_facts(
+        self, words: Vocabulary, there: Ids, back: Ids, ids: Ids, name: str
     ) -> dict[str, tuple[Ids, Ids]]:
-        """Facts of the edges over nodes ``ids``, by role."""
+        """Return the facts of edges over nodes ``ids``, by role; role names begin with ``name``."""
         if self.edges != "listed":
             every = np.unique(np.concatenate([there, back]), axis=0)
-            return told_edges(self, words, ids[every], name)
-        roles = {
-            role: told_edges(self, words, ids[pairs], name)[role]
-            for role, pairs in ((f"{name}edge", there), (f"{name}reverse_edge", back))
-        }
-        return {role: facts for role, facts in roles.items() if len(facts[0])}
+            return edge_statements(self, words, ids[every], name)
+        facts = {}
+        for role, pairs in ((f"{name}edge", there), (f"{name}reverse_edge", back)):
+            if len(pairs):
+                facts[role] = edge_statements(self, words, ids[pairs], name)[role]
+        return facts
 
 
 def read_path_star(
@@ -156,14 +165,17 @@ def read_path_star(
     r"""Read a path-star from files in the syntax of the paper's data sets.
 
     Args:
-        paths: File of paths to train, ``leaf=root,…,leaf`` a line; lines ``u=v`` are edges.
-        held_out: The same of paths to hold out; left out, a share of the others is, by seed.
-        edge_file: File of edges (``u=v``, ``.csv`` or ``.graphml``), in one direction or both. Left
-            out, edges are what the other files say: their lines ``u=v``, and the steps of paths.
+        paths: File of paths to train, one ``leaf=root,…,leaf`` per line; lines ``u=v`` are edges.
+        held_out: File of paths to hold out. By default the seed draws a share of the others.
+        edge_file: File of edges (``u=v``, ``.csv`` or ``.graphml``), in one direction or both. By
+            default edges are the lines ``u=v`` of the other files, or else the steps of paths.
         settings: Further settings of :class:`OwnPathStar`, such as ``pauses=5``.
 
+    Returns:
+        The config, which builds the world.
+
     Raises:
-        DataError: A file is missing or broken: says the line.
+        DataError: A file is missing or damaged; the message states the line.
         ConfigError: A setting does not fit.
 
     Example:
@@ -174,13 +186,17 @@ def read_path_star(
         1
     """
     trained = read_paths(paths)
-    asked = read_paths(held_out) if held_out is not None else None
-    links = [*trained.links, *(asked.links if asked else ())]
+    links = list(trained.links)
+    queried: list[list[str]] = []
+    if held_out is not None:
+        found = read_paths(held_out)
+        links += found.links
+        queried = [list(line) for line in found.paths]
     if edge_file is not None:
         links = [*read_edges(edge_file).links]
     return OwnPathStar(
         paths=[list(line) for line in trained.paths],
-        held_out=[list(line) for line in (asked.paths if asked else ())],
+        held_out=queried,
         links=[list(link) for link in dict.fromkeys(links)],
         **settings,
     )
@@ -189,14 +205,14 @@ def read_path_star(
 def _directed(
     links: list[tuple[str, str]], lines: list[list[str]], place: dict[str, int]
 ) -> tuple[Ids, Ids]:
-    """Links as pairs away from the root, ``[E, 2]`` each: written so, and written towards it."""
+    """Return links as pairs away from the root, ``[E, 2]``: those written so, and the others."""
     depth = {label: d for line in lines for d, label in enumerate(line)}
     neighbours: dict[str, list[str]] = {}
     for u, v in links:
         neighbours.setdefault(u, []).append(v)
         neighbours.setdefault(v, []).append(u)
     front = list(depth)
-    while front:  # what no path names is as far from the root as its edges say
+    while front:  # nodes on no path get their distance from the edges
         new = [(v, depth[u] + 1) for u in front for v in neighbours.get(u, ()) if v not in depth]
         depth.update(new)
         front = [v for v, _ in new]
@@ -210,4 +226,5 @@ def _directed(
 
 
 def _pairs(found: list[tuple[int, int]]) -> Ids:
+    """Return pairs as an array ``[E, 2]``, also if there are none."""
     return np.array(found, dtype=np.int64).reshape(-1, 2)

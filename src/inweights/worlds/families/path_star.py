@@ -1,8 +1,9 @@
 """Paths through a star or a tree, to be found in the weights (Geometric Memory §2, C.2, D).
 
-The graph is told edge by edge, and some of its root-to-leaf paths as a task: given a leaf, say the
-path from the root. Who has only memorised edges and trained paths knows nothing of the other
-leaves; who has learnt a geometry finds their paths.
+The facts are the edges of the graph and some of its root-to-leaf paths: given a leaf, the answer is
+the path from the root. A model that only memorised edges and trained paths does not know the paths
+to the other leaves; one that learnt a geometry finds them. :class:`PathStar` is the config; the
+functions make statements of edges and paths for :class:`~inweights.worlds.OwnPathStar`, too.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from inweights.worlds.world import Ids, Vocabulary, World
 
 
 class _Task(Protocol):
-    """How edges and paths are told, whatever the graph."""
+    """The settings by which edges and paths become statements, for any graph."""
 
     @property
     def train(self) -> float: ...
@@ -39,35 +40,36 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
     """The in-weights path-star task, and with ``branches`` above 1 the tree-star.
 
     Facts: ``u → v`` for every edge away from the root (role ``edge``) and towards it
-    (``reverse_edge``), and ``leaf <pause>… → root … leaf`` (``path``) for the leaves that train.
-    Queries: the same for the other leaves. With task tokens, ``<edge>`` and ``<path>`` come first.
+    (``reverse_edge``), and ``leaf <pause>… → root … leaf`` (``path``) for the trained leaves.
+    Queries: the paths to the other leaves. With task tokens, a prompt begins with ``<edge>`` or
+    ``<path>``.
 
-    The first target, the root, is the same for all. The *hardest* token is the second one, the
-    first node of the arm; every later one follows from an edge.
+    The first answer token, the root, is the same for all. The *hardest* token is the second one,
+    the first node of the arm; every later one follows from an edge.
 
     Attributes:
-        arms: Children of the root, ``d``.
-        nodes: Nodes on a path, root and leaf included, ``p``.
-        branches: Children of every inner node below the root; 1 is the path-star.
-        train: Share of the leaves (or arms) whose paths are trained; at least one is, one is not.
-        split: Whether single leaves are held out, or all leaves of an arm (``arm``; C.2). The same
-            for a path-star.
-        pauses: Tokens between leaf and answer, in which nothing is asked (D.2).
-        task_tokens: Whether a first token says which task it is.
-        edges: Which directions are trained (D.1).
-        reverse: Whether the path is said from the leaf to the root (D.1).
-        answer: ``path``, or ``first``: no more than the root and the hardest token is said, so
-            that with the loss at the last place nothing but that token is taught (§2.2).
+        arms: Number of children of the root, ``d``.
+        nodes: Number of nodes on a path, root and leaf included, ``p``.
+        branches: Number of children of every inner node below the root; 1 is the path-star.
+        train: Share of the leaves (or arms) whose paths are trained, at least one and not all.
+        split: Whether single leaves are held out (``leaf``), or all leaves of an arm (``arm``;
+            C.2). The same for a path-star.
+        pauses: Number of tokens ``<pause>`` between leaf and answer, which are not predicted (D.2).
+        task_tokens: Whether a first token marks the task.
+        edges: Directions that are trained (D.1).
+        reverse: Whether the answer goes from the leaf to the root (D.1).
+        answer: ``path``, or ``first``: only the root and the hardest token, so that with the loss
+            at the last place nothing but that token is trained (§2.2).
         moved: Whether there are also the edges of the same graph over nodes in another order, as
-            facts with roles ``moved_edge`` and ``moved_reverse_edge``. Who learns these, freezes
-            the embeddings and goes on with ``path`` has a geometry that belongs to other nodes: the
-            control which tells geometry from mere memory.
-        after_leaf: Whether a reverse path is said from the node after the leaf on. The leaf ends
-            the prompt; with edges towards the root alone it would be an answer that nothing trains.
+            facts with roles ``moved_edge`` and ``moved_reverse_edge``. A model that learns these,
+            freezes the embeddings and is then trained on ``path`` has a geometry that belongs to
+            other nodes: a control that separates geometry from memory.
+        after_leaf: Whether a reverse path starts after the leaf, which ends the prompt. With edges
+            towards the root alone, the leaf would be an answer that no fact trains.
 
     Raises:
-        ConfigError: A count is too small, neither pause nor task token tells a path's prompt from
-            an edge's, or options contradict each other.
+        ConfigError: A count is too small, the prompts of paths and edges would be the same, or
+            options contradict each other.
 
     Example:
         >>> world = PathStar(arms=4, nodes=3, pauses=1).build(seed=0)
@@ -123,22 +125,26 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         streams = Streams(seed)
         ids = streams.numpy(WORLD, "path-star", "labels").permutation(self.size)
         lines, pairs = (ids[part] for part in self._skeleton())
-        vocabulary = words_of(self, numbered("v", self.size))
+        vocabulary = task_vocabulary(self, numbered("v", self.size))
 
-        facts = told_edges(self, vocabulary, pairs, "")
+        facts = edge_statements(self, vocabulary, pairs, "")
         if self.moved:
             other = streams.numpy(WORLD, "path-star", "moved").permutation(self.size)
-            facts |= told_edges(self, vocabulary, other[pairs], "moved_")
+            facts |= edge_statements(self, vocabulary, other[pairs], "moved_")
         trained = self._trained(streams.numpy(WORLD, "path-star", "split"), len(lines))
-        said = slice(int(self.after_leaf), None)
-        told = [told_paths(self, vocabulary, lines[part]) for part in (trained, ~trained)]
-        facts["path"], queries = ((prompts, answers[:, said]) for prompts, answers in told)
+        facts["path"] = self._paths(vocabulary, lines[trained])
+        queries = self._paths(vocabulary, lines[~trained])
         where = "to this leaf" if self.split == "leaf" else "through this arm"
         why = f"no path {where} is trained, only edges"
         return World.of(self, seed, vocabulary, facts, {"path": queries}, why)
 
+    def _paths(self, vocabulary: Vocabulary, lines: Ids) -> tuple[Ids, Ids]:
+        """Return prompts and answers of paths, perhaps without the leaf in answers."""
+        prompts, answers = path_statements(self, vocabulary, lines)
+        return prompts, answers[:, int(self.after_leaf) :]
+
     def _skeleton(self) -> tuple[Ids, Ids]:
-        """Paths ``[leaves, p]`` and edges ``[N − 1, 2]``, nodes numbered from the root, 0."""
+        """Return paths ``[leaves, p]`` and edges ``[N − 1, 2]``; the root is node 0."""
         lines = np.zeros((1, 1), dtype=np.int64)
         pairs, count = [], 1
         for depth in range(self.nodes - 1):
@@ -149,7 +155,7 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         return lines, np.concatenate(pairs)
 
     def _trained(self, rng: np.random.Generator, leaves: int) -> np.ndarray:
-        """Which leaves train, ``[leaves]``; they come arm after arm."""
+        """Draw which leaves are trained, ``[leaves]``; they come arm after arm."""
         units = leaves if self.split == "leaf" else self.arms
         count = min(max(1, round(self.train * units)), units - 1)
         chosen = np.zeros(units, dtype=bool)
@@ -157,8 +163,17 @@ class PathStar(Config, tag_field="kind", tag="path-star"):
         return np.repeat(chosen, leaves // units)
 
 
-def told_edges(task: _Task, words: Vocabulary, pairs: Ids, name: str) -> dict[str, tuple[Ids, Ids]]:
-    """Facts of edges ``[E, 2]`` away from the root, by role, for a task."""
+def edge_statements(
+    task: _Task, words: Vocabulary, pairs: Ids, name: str
+) -> dict[str, tuple[Ids, Ids]]:
+    """Return prompts and answers of edges, by role.
+
+    Args:
+        task: Config with the directions and marks of the task.
+        words: Vocabulary of :func:`task_vocabulary`.
+        pairs: Nodes of each edge as token ids ``[E, 2]``, the one nearer to the root first.
+        name: Beginning of the names of roles: empty, or ``moved_``.
+    """
     mark = [words.id("<edge>")] if task.task_tokens else []
     facts = {}
     if task.edges != "backward":
@@ -168,19 +183,31 @@ def told_edges(task: _Task, words: Vocabulary, pairs: Ids, name: str) -> dict[st
     return facts
 
 
-def told_paths(task: _Task, words: Vocabulary, lines: Ids) -> tuple[Ids, Ids]:
-    """Prompts and answers of paths ``[leaves, p]`` from the root, for a task."""
+def path_statements(task: _Task, words: Vocabulary, lines: Ids) -> tuple[Ids, Ids]:
+    """Return prompts and answers of paths.
+
+    Args:
+        task: Config with the pauses, marks and direction of the task.
+        words: Vocabulary of :func:`task_vocabulary`.
+        lines: Paths from the root to a leaf as token ids, ``[leaves, p]``.
+    """
     mark = [words.id("<path>")] if task.task_tokens else []
-    asked = _after(mark, lines[:, -1:])
+    prompts = _after(mark, lines[:, -1:])
     if task.pauses:
-        asked = np.column_stack([asked, np.full((len(lines), task.pauses), words.id("<pause>"))])
+        pauses = np.full((len(lines), task.pauses), words.id("<pause>"))
+        prompts = np.column_stack([prompts, pauses])
     if task.answer == "first":
-        return asked, lines[:, :2]
-    return asked, lines[:, ::-1] if task.reverse else lines
+        return prompts, lines[:, :2]
+    return prompts, lines[:, ::-1] if task.reverse else lines
 
 
-def words_of(task: _Task, nodes: Sequence[str]) -> Vocabulary:
-    """Nodes, and the further tokens that a task needs."""
+def task_vocabulary(task: _Task, nodes: Sequence[str]) -> Vocabulary:
+    """Return the vocabulary of a task.
+
+    Args:
+        task: Config that decides which further tokens are needed.
+        nodes: Names of the nodes.
+    """
     groups = {"node": list(nodes)}
     if task.pauses:
         groups["pause"] = ["<pause>"]
@@ -190,7 +217,15 @@ def words_of(task: _Task, nodes: Sequence[str]) -> Vocabulary:
 
 
 def check_task(task: _Task, kind: str) -> None:
-    """Refuse a task whose options contradict each other."""
+    """Refuse a task whose options are out of range or contradict each other.
+
+    Args:
+        task: Config of the world.
+        kind: Name of the kind of world, for messages.
+
+    Raises:
+        ConfigError: An option does not fit.
+    """
     if task.pauses < 0:
         raise ConfigError(f"{kind}: pauses must be at least 0, got {task.pauses}")
     if not 0 < task.train < 1:
@@ -207,5 +242,7 @@ def check_task(task: _Task, kind: str) -> None:
 
 
 def _after(mark: list[int], columns: Ids) -> Ids:
-    """The columns, with ``mark`` before each row."""
-    return np.column_stack([np.tile(mark, (len(columns), 1)), columns]) if mark else columns
+    """Return the columns with the tokens of ``mark`` before each row."""
+    if not mark:
+        return columns
+    return np.column_stack([np.tile(mark, (len(columns), 1)), columns])

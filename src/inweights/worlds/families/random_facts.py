@@ -1,7 +1,7 @@
-"""Facts at random, as uneven as those that people have.
+"""Random facts with the irregularities of real knowledge: the config :class:`RandomFacts`.
 
-A few answers are popular, some entities have more facts than others, and relations cross, lead back
-or have several values.
+A few answers are frequent, some entities have more facts than others, and relations share answers,
+lead back or have several values. Predictions and measures are tested on such worlds.
 """
 
 from collections import Counter
@@ -22,24 +22,28 @@ Rows = list[tuple[int, int, int]]
 class RandomFacts(Config, tag_field="kind", tag="random-facts"):
     """Relations from each level of entities to the next, drawn at random.
 
-    All worlds of one config have as many facts and answers, so that they can train together. What
-    has more than one right answer is not asked.
+    All worlds of one config have the same number of facts and answers, so that they can train
+    together. Prompts with more than one right answer are not among the queries.
 
     Attributes:
         subjects: Number of entities of the first level.
-        bridges: Of each level between.
-        objects: Of the last level.
-        hops: Steps from the first level to the last, 2 to 8.
+        bridges: Number of entities of each level in between.
+        objects: Number of entities of the last level.
+        hops: Number of steps from the first level to the last, 2 to 8.
         relations: Number of relations from a level to the next.
-        told: Share of the entities of a level of which a relation is told.
-        popularity: Concentration of the Dirichlet distributions that say how often an entity is
-            told of, and how often it is the answer; each is so once at least. 0: all alike.
+        told: Share of the entities of a level that have a fact of each relation.
+        popularity: Concentration of the Dirichlet distributions of how often an entity has a fact,
+            and how often it is an answer; each is an answer at least once. 0: uniform.
         crossing: Whether relations of one level share all their answers, as *born in* and *works
-            in* do; else each has answers of its own.
-        pairs: Pairs of subjects that a symmetric relation joins, told from both ends.
-        several: Of how many entities of each level a relation has two values.
-        identity: Whether identities of bridges are facts, or for which fraction of them.
-        asked: Questions of each length, at most; drawn from those that there are.
+            in* do; otherwise each has answers of its own.
+        pairs: Number of pairs of subjects that a symmetric relation joins, with a fact for each
+            direction.
+        several: Number of entities of each level for which a relation has two values.
+        identity: Whether identities of bridges are facts, or the fraction of them that are.
+        asked: Largest number of queries of each length, drawn from all.
+
+    Raises:
+        ConfigError: A number is out of range.
 
     Example:
         >>> world = RandomFacts(popularity=0.7, told=0.75, identity=0.5).build(seed=3)
@@ -85,27 +89,36 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         return (self.subjects, *[self.bridges] * (self.hops - 1), self.objects)
 
     def build(self, seed: int = 0) -> World:
-        """Draw the world."""
+        """Make the world; the seed draws all its facts and queries."""
         most = self.relations * sum(self.levels) + 2 * self.pairs
         check_world("random-facts", tokens=sum(self.levels), statements=3 * most + 3 * self.asked)
         rng = Streams(seed).numpy(WORLD, "random-facts")
         levels = {f"level_{k + 1}": numbered("abcdefghi"[k], n) for k, n in enumerate(self.levels)}
         names = [name for k in range(self.hops) for name in numbered("rstuvwxy"[k], self.relations)]
-        vocabulary = Vocabulary({**levels, "relation": names + ["with"] * bool(self.pairs)})
+        if self.pairs:
+            names.append("with")
+        vocabulary = Vocabulary({**levels, "relation": names})
         entities = [vocabulary[f"level_{k + 1}"] for k in range(len(self.levels))]
         relations = vocabulary["relation"]
         rows: Rows = []
         for k in range(self.hops):
-            begins, ends = self._weights(rng, entities[k]), self._weights(rng, entities[k + 1])
+            weights = self._weights(rng, entities[k])
+            answer_weights = self._weights(rng, entities[k + 1])
             for j in range(self.relations):
                 own = slice(None) if self.crossing else slice(j, None, self.relations)
-                rows += self._drawn(
-                    rng, int(relations[k * self.relations + j]), entities[k], begins,
-                    entities[k + 1][own], ends[own], self.several if j == 0 else 0,
-                )  # fmt: skip
-        together = entities[0][: 2 * self.pairs].reshape(-1, 2).tolist()
-        rows += [(a, int(relations[-1]), b) for p in together for a, b in (p, p[::-1])]
-        bridges = np.sort(np.concatenate([*entities[1:-1], entities[0][: 2 * self.pairs]]))
+                subjects = self._draw_entities(rng, entities[k], weights)
+                answers, chances = entities[k + 1][own], answer_weights[own]
+                values = _draw_values(rng, len(subjects), answers, chances)
+                relation = int(relations[k * self.relations + j])
+                new = [(int(s), relation, int(v)) for s, v in zip(subjects, values, strict=True)]
+                rows += new
+                if j == 0:
+                    rows += _second_values(rng, new[: self.several], answers, chances)
+        paired = entities[0][: 2 * self.pairs]
+        for one, other in paired.reshape(-1, 2).tolist():
+            rows.append((one, int(relations[-1]), other))
+            rows.append((other, int(relations[-1]), one))
+        bridges = np.sort(np.concatenate([*entities[1:-1], paired]))
         some = rng.permutation(len(bridges))[: round(float(self.identity) * len(bridges))]
         column = bridges[np.sort(some)][:, None]
         table = np.array(rows)
@@ -114,42 +127,39 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         return World.of(self, seed, vocabulary, facts, self._queries(rng, rows), why)
 
     def _weights(self, rng: np.random.Generator, entities: Ids) -> np.ndarray:
-        """How likely each entity of a level is to be told of, or to be an answer."""
+        """Draw how likely each entity of a level is to have a fact, or to be an answer."""
         if not self.popularity:
             return np.ones(len(entities))
         return rng.dirichlet(np.full(len(entities), self.popularity)) + 1e-9
 
-    def _drawn(
-        self,
-        rng: np.random.Generator,
-        relation: int,
-        entities: Ids,
-        begins: np.ndarray,
-        answers: Ids,
-        ends: np.ndarray,
-        several: int,
-    ) -> Rows:
-        """Facts of one relation; every answer occurs, where there are facts enough."""
+    def _draw_entities(self, rng: np.random.Generator, entities: Ids, weights: np.ndarray) -> Ids:
+        """Draw the entities of a level that have a fact of one relation."""
         count = round(self.told * len(entities))
-        subjects = rng.choice(entities, count, replace=False, p=begins / begins.sum())
-        more = rng.choice(answers, max(0, count - len(answers)), p=ends / ends.sum())
-        values = rng.permutation(np.concatenate([rng.permutation(answers), more]))[:count]
-        rows = [(int(s), relation, int(v)) for s, v in zip(subjects, values, strict=True)]
-        for subject, _, value in rows[:several]:
-            chances = np.where(answers == value, 0.0, ends)
-            rows.append((subject, relation, int(rng.choice(answers, p=chances / chances.sum()))))
-        return rows
+        return rng.choice(entities, count, replace=False, p=weights / weights.sum())
 
     def _queries(self, rng: np.random.Generator, rows: Rows) -> dict[str, tuple[Ids, Ids]]:
-        """Some of the chains that end in one entity, and not where they began."""
-        deep = self.hops > 2
+        """Draw queries from the chains that end in one entity, and not where they began."""
+        kinds = ("composition", "chain") if self.hops > 2 else ("composition",)
         chosen = {}
-        for kind, (prompts, answers) in questions(
-            rows, ("composition", "chain") if deep else ("composition",)
-        ).items():
-            often = Counter(map(tuple, prompts.tolist()))
-            alone = np.array([often[tuple(p)] == 1 for p in prompts.tolist()], dtype=bool)
-            fair = np.flatnonzero(alone & (prompts[:, 0] != answers[:, 0]))
-            kept = np.sort(rng.permutation(fair)[: self.asked])
-            chosen[kind] = prompts[kept], answers[kept]
+        for kind, (prompts, answers) in questions(rows, kinds).items():
+            counts = Counter(map(tuple, prompts.tolist()))
+            single = np.array([counts[tuple(p)] == 1 for p in prompts.tolist()], dtype=bool)
+            usable = np.flatnonzero(single & (prompts[:, 0] != answers[:, 0]))
+            drawn = np.sort(rng.permutation(usable)[: self.asked])
+            chosen[kind] = prompts[drawn], answers[drawn]
         return chosen
+
+
+def _draw_values(rng: np.random.Generator, count: int, answers: Ids, weights: np.ndarray) -> Ids:
+    """Draw ``count`` values; every answer occurs, if there are so many."""
+    more = rng.choice(answers, max(0, count - len(answers)), p=weights / weights.sum())
+    return rng.permutation(np.concatenate([rng.permutation(answers), more]))[:count]
+
+
+def _second_values(rng: np.random.Generator, rows: Rows, answers: Ids, weights: np.ndarray) -> Rows:
+    """Return a further fact for each of some facts, with another value."""
+    further: Rows = []
+    for subject, relation, value in rows:
+        others = np.where(answers == value, 0.0, weights)
+        further.append((subject, relation, int(rng.choice(answers, p=others / others.sum()))))
+    return further

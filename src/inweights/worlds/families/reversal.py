@@ -1,8 +1,8 @@
 """Facts trained in one direction and queried in the other: the reversal curse.
 
-Told that ``a_i`` reaches ``b_i`` under ``r``, a model is asked what ``b_i`` reaches under the
-reverse relation. *Breaking the Reversal Curse via Identity Bridge* (arXiv 2602.02470) adds
-identities; ours adds a few reversals that are told.
+Trained on ``(a_i, forward) → b_i``, a model is queried for ``(b_i, reverse)``. *Breaking the
+Reversal Curse via Identity Bridge* (arXiv 2602.02470) adds identities; here some reversals may be
+facts as well. :class:`Reversal` is the config.
 """
 
 from typing import Literal
@@ -22,9 +22,12 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
 
     Attributes:
         n: Number of pairs, at least 2.
-        told: Of how many pairs the reversal is a fact; those of the others are queries.
-        identity: Which ends have identities ``a → a``.
-        phrased: Identities are asked with a relation of their own, ``(a, same) → a``.
+        told: Number of pairs whose reversal is a fact; the other reversals are queries.
+        identity: Ends of pairs that have identities ``a → a``.
+        phrased: Whether identities have a relation of their own, ``(a, same) → a``.
+
+    Raises:
+        ConfigError: There are too few pairs, or no reversal is left to query.
 
     Example:
         >>> world = Reversal(n=5, told=2, identity="both").build()
@@ -46,30 +49,33 @@ class Reversal(Config, tag_field="kind", tag="reversal"):
             )
 
     def build(self, seed: int = 0) -> World:
-        """Build the world; the pairs and which are trained in both directions follow the seed."""
+        """Make the world; the seed decides the pairs, and which are trained in both directions."""
         check_world("reversal", tokens=2 * self.n, statements=4 * self.n)
         rng = Streams(seed).numpy(WORLD, "reversal")
-        relations = ["forward", "reverse", *(["same"] if self.phrased else [])]
-        first, second = (numbered(stem, self.n) for stem in "ab")
-        vocabulary = Vocabulary({"first": first, "second": second, "relation": relations})
+        relations = ["forward", "reverse"]
+        if self.phrased:
+            relations.append("same")
+        groups = {"first": numbered("a", self.n), "second": numbered("b", self.n)}
+        vocabulary = Vocabulary({**groups, "relation": relations})
         a, b = vocabulary["first"], rng.permutation(vocabulary["second"])
-        told = np.zeros(self.n, dtype=bool)
-        told[rng.permutation(self.n)[: self.told]] = True
+        trained = np.zeros(self.n, dtype=bool)
+        trained[rng.permutation(self.n)[: self.told]] = True
         order = np.argsort(b)
-        a, b = a[order], b[order]  # queries in the order of what is asked about
+        a, b = a[order], b[order]  # queries are sorted by their first token
         forward, reverse, *same = vocabulary["relation"].tolist()
         ends = {"none": [], "first": [a], "second": [b], "both": [a, b]}[self.identity]
         own = np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *ends]))[:, None]
         marks = np.full((len(own), len(same)), same[0] if same else 0)
         facts = {
             "edge": (_with(a, forward), b[:, None]),
-            "turned": (_with(b[told], reverse), a[told][:, None]),
+            "turned": (_with(b[trained], reverse), a[trained][:, None]),
             "identity": (np.hstack([own, marks]), own),
         }
-        queries = {"reversal": (_with(b[~told], reverse), a[~told][:, None])}
+        queries = {"reversal": (_with(b[~trained], reverse), a[~trained][:, None])}
         why = "the reversal of this pair is not trained"
         return World.of(self, seed, vocabulary, facts, queries, why)
 
 
 def _with(entities: np.ndarray, relation: int) -> np.ndarray:
+    """Return a prompt for each entity: the entity, then the relation."""
     return np.stack([entities, np.full(len(entities), relation)], axis=1)

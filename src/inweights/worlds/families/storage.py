@@ -1,4 +1,7 @@
-"""A world as a folder of Parquet and JSON that also loads as a Hugging Face dataset."""
+"""A world as a folder of Parquet and JSON that also loads as a Hugging Face dataset.
+
+:func:`save_world` writes it, :func:`load_world` reads it back.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,9 +35,16 @@ _CARD = Path(__file__).with_name("storage.md").read_text(encoding="utf-8")
 
 
 def save_world(world: World, folder: str | Path) -> Path:
-    """Write ``world`` to ``folder``, whole or not at all.
+    """Write a world to a new folder, completely or not at all.
 
     The folder also loads with ``datasets.load_dataset(folder)``: splits ``facts`` and ``queries``.
+
+    Args:
+        world: The world.
+        folder: Path of a folder that does not exist.
+
+    Returns:
+        The folder.
 
     Raises:
         DataError: The folder exists already, or cannot be written.
@@ -79,7 +89,7 @@ def load_world(folder: str | Path) -> World:
 
 
 class _About(msgspec.Struct):
-    """What world.json says of a world."""
+    """Contents of ``world.json``."""
 
     name: str
     seed: int
@@ -91,13 +101,14 @@ class _About(msgspec.Struct):
 
 
 def _load(source: Path) -> World:
-    said = msgspec.json.decode(read_text(source / "world.json"))
-    if said["format"] not in _FORMATS:
+    """Read a folder whose files exist."""
+    written = msgspec.json.decode(read_text(source / "world.json"))
+    if written["format"] not in _FORMATS:
         raise DataError(
-            f"{source} has format {said['format']}; this version reads format "
+            f"{source} has format {written['format']}; this version reads format "
             f"{' or '.join(map(str, _FORMATS))}"
         )
-    about = msgspec.convert(said, _About)
+    about = msgspec.convert(written, _About)
     facts = read_parquet(source / "facts.parquet", _columns)
     return World(
         name=about.name,
@@ -111,11 +122,12 @@ def _load(source: Path) -> World:
 
 
 def _columns(there: Sequence[str]) -> Sequence[str]:
-    """What is read back; the texts are for people."""
+    """Return the columns that are read back; columns of text are for people."""
     return [name for name in there if not name.endswith("_text")]
 
 
 def _frame(part: Statements, vocabulary: Vocabulary) -> pl.DataFrame:
+    """Return statements as a table, in token ids and in words."""
     rows, ids = range(len(part)), pl.List(pl.Int64)
     prompts = [part.prompt(i).tolist() for i in rows]
     answers = [part.answer(i).tolist() for i in rows]
@@ -124,7 +136,8 @@ def _frame(part: Statements, vocabulary: Vocabulary) -> pl.DataFrame:
         found: list[list[int]] = [[] for _ in rows]
         for row, token in part.further.tolist():
             found[row].append(token)
-        texts = [[vocabulary.names[token] for token in tokens] for tokens in found]
+        names = vocabulary.names
+        texts = [list(map(names.__getitem__, tokens)) for tokens in found]
         further = {
             "further_answers": pl.Series(found, dtype=ids),
             "further_answers_text": pl.Series(texts, dtype=pl.List(pl.String)),
@@ -143,6 +156,8 @@ def _frame(part: Statements, vocabulary: Vocabulary) -> pl.DataFrame:
 
 
 def _statements(frame: pl.DataFrame, role_names: tuple[str, ...]) -> Statements:
+    """Read statements back from a table."""
+
     def flat(column: str) -> tuple[np.ndarray, np.ndarray]:
         ends = np.cumsum(frame[column].list.len().to_numpy().astype(np.int64), dtype=np.int64)
         return frame[column].explode().drop_nulls().to_numpy().astype(np.int64), ends

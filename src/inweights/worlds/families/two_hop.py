@@ -1,7 +1,7 @@
-"""The two-hop family of Identity Bridge (§3.1, §3.2, §4.1).
+"""The two-hop family of Identity Bridge (§3.1, §3.2, §4.1): the config :class:`TwoHop`.
 
-Subjects ``a_i`` reach bridges ``b_k`` through first relations ``r1_j``, and bridges reach objects
-``c_i`` through second relations ``r2_k``. A zero-hop identity ``b → b`` may be added.
+Subjects ``a_i`` lead to bridges ``b_k`` by first relations ``r1_j``, and bridges lead to objects
+``c_i`` by second relations ``r2_k``. A zero-hop identity ``b → b`` may be added.
 """
 
 from typing import Literal
@@ -15,7 +15,7 @@ from inweights.worlds.size import check_counts, check_fraction, check_world
 from inweights.worlds.vocabulary import numbered
 from inweights.worlds.world import Ids, Vocabulary, World
 
-#: Which hops of a query, the first and the second, are in no trained two-hop fact.
+#: Roles of queries, by whether their first and second hop are in no trained two-hop fact.
 _UNSEEN = {
     "composition": (False, False),
     "first_unseen": (True, False),
@@ -27,29 +27,33 @@ _UNSEEN = {
 class TwoHop(Config, tag_field="kind", tag="two-hop"):
     """Two-hop worlds: ``N`` subjects and objects, ``|R1|·N`` bridges.
 
-    Bridge ``k = jN + i`` (0-based; slice ``j``, place ``i``) is reached by ``(a_i, r1_j)`` and
-    reaches ``c_{(i + (j + s) mod C) mod N}`` under ``r2_s``. With the defaults this is the paper's
-    world (§4.1): a subject reaches exactly ``C`` objects. (Its printed map, ``⌊k/N⌋ + k mod N``,
-    collides or leaves the range when it is taken literally; this is the reading that works.)
+    Bridge ``k = jN + i`` (0-based; slice ``j``, place ``i``) is the answer to ``(a_i, r1_j)``, and
+    ``(b_k, r2_s)`` has the answer ``c_{(i + (j + s) mod C) mod N}``. With the defaults this is the
+    paper's world (§4.1): a subject leads to exactly ``C`` objects. (Taken literally, the printed
+    map ``⌊k/N⌋ + k mod N`` collides or leaves the range; this reading does not.)
 
     Attributes:
-        n: ``N``, at least 2.
-        complexity: ``C``, objects that a subject reaches, 1 to ``N``.
-        first_relations: ``|R1|``, the number of bridge slices; ``C`` if left out.
-        second_relations: ``|R2|``.
-        maps: ``shift``: the maps above. ``permutation``: the same structure under random
-            relabellings, different for each seed. ``sampled``: every hop is drawn on its own, with
+        n: Number ``N`` of subjects, and of objects, at least 2.
+        complexity: Number ``C`` of objects that a subject leads to, 1 to ``N``.
+        first_relations: Number ``|R1|`` of first relations, each with a slice of bridges; by
+            default ``C``.
+        second_relations: Number ``|R2|`` of second relations.
+        maps: ``shift``: the maps above. ``permutation``: the same structure with the entities
+            permuted, differently for each seed. ``sampled``: every hop is drawn on its own, with
             replacement, so that bridges and objects may be shared or unused.
-        identity: Whether identities are trained, or for which fraction of the bridges.
+        identity: Whether identities are trained, or the fraction of the bridges that have one.
         trained: Fraction of the two-hop facts that are trained, from 0 up to below 1; with
             :attr:`unseen`, of those whose hops may be seen.
-        bridges: Bridges of a slice, fewer than ``N`` so that several subjects share one; the maps
-            are then ``sampled``, once for all seeds, which only relabel the entities: so worlds of
-            several seeds have equally many statements of each role.
-        unseen: Fraction of the hops of each kind that no trained two-hop fact uses. Queries then
-            have four roles (:attr:`bridges` is required): ``composition`` (both hops are in
-            trained two-hop facts), ``first_unseen`` (only the second one is), ``second_unseen``
-            and ``both_unseen``.
+        bridges: Number of bridges of a slice, at most ``N``, so that several subjects share one. It
+            requires ``sampled`` maps, which are then drawn once for all seeds; a seed only permutes
+            the entities, so that all worlds have the same number of statements of each role.
+        unseen: Fraction of the hops of each kind that no trained two-hop fact uses; requires
+            :attr:`bridges`. Queries then have four roles: ``composition`` (both hops are in trained
+            two-hop facts), ``first_unseen`` (only the second hop is), ``second_unseen`` and
+            ``both_unseen``.
+
+    Raises:
+        ConfigError: A number is out of range, or settings contradict each other.
 
     Example:
         >>> world = TwoHop(n=10, complexity=2).build(seed=0)
@@ -112,7 +116,7 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
 
     @property
     def slices(self) -> int:
-        """Number of first relations, and of bridge slices, ``|R1|``."""
+        """Number of first relations, and of slices of bridges, ``|R1|``."""
         return self.complexity if self.first_relations is None else self.first_relations
 
     def build(self, seed: int = 0) -> World:
@@ -120,8 +124,10 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         rng = Streams(seed if self.bridges is None else 0).numpy(WORLD, "two-hop")
         n, slices = self.n, self.slices
         each = n if self.bridges is None else self.bridges
-        told = n * slices * (2 + 3 * self.second_relations)  # hops, compositions, identities
-        check_world("two-hop", tokens=n * (2 + slices) + self.second_relations, statements=told)
+        # Hops, compositions and identities.
+        statements = n * slices * (2 + 3 * self.second_relations)
+        tokens = n * (2 + slices) + self.second_relations
+        check_world("two-hop", tokens=tokens, statements=statements)
         groups = {
             "subject": numbered("a", n),
             "bridge": numbered("b", slices * each),
@@ -142,26 +148,23 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         k, s = np.tile(np.arange(len(b)), len(r2)), np.repeat(np.arange(len(r2)), len(b))
         second = np.stack([b[k], r2[s]], axis=1), c[to_object[s, k]][:, None]
 
-        i, j, s = (
-            x.ravel() for x in np.meshgrid(np.arange(n), np.arange(slices), np.arange(len(r2)))
-        )
+        axes = np.meshgrid(np.arange(n), np.arange(slices), np.arange(len(r2)))
+        i, j, s = (axis.ravel() for axis in axes)
         bridge = to_bridge[j, i]
         prompts = np.stack([a[i], r1[j], r2[s]], axis=1)
         answers = c[to_object[s, bridge]][:, None]
-        hops = np.stack([j * n + i, s * len(b) + bridge])  # which first and second hop each uses
+        hops = np.stack([j * n + i, s * len(b) + bridge])  # first and second hop of each
         seen = self._trained(rng, hops)
-        # §3.2: out of distribution if the bridge is in no two-hop fact of the training set.
-        ood = ~np.isin(bridge, bridge[seen])[~seen]
-        queries = {"composition": (prompts[~seen], answers[~seen])}
         if self.unseen:
-            queries = {}
-            missing = np.stack([~np.isin(hop, hop[seen]) for hop in hops])
-            for role, lacks in _UNSEEN.items():
-                chosen = ~seen & (missing == np.array(lacks)[:, None]).all(0)
-                queries[role] = prompts[chosen], answers[chosen]
-            ood = np.concatenate(
-                [np.full(len(part), role != "composition") for role, (part, _) in queries.items()]
+            queries = _queries_by_hops(prompts, answers, hops, seen)
+            outside = np.repeat(
+                [role != "composition" for role in queries],
+                [len(part) for part, _ in queries.values()],
             )
+        else:
+            queries = {"composition": (prompts[~seen], answers[~seen])}
+            # §3.2: out of distribution if the bridge is in no two-hop fact of the training set.
+            outside = ~np.isin(bridge, bridge[seen])[~seen]
         bridges = b[_choose(rng, len(b), float(self.identity))][:, None]
         facts = {
             "first_hop": first,
@@ -170,22 +173,22 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
             "identity": (bridges, bridges),
         }
         why = f"{'a hop' if self.unseen else 'the bridge'} is in no two-hop fact that is trained"
-        return World.of(self, seed, vocabulary, facts, queries, why, out_of_distribution=ood)
+        return World.of(self, seed, vocabulary, facts, queries, why, out_of_distribution=outside)
 
     def _trained(self, rng: np.random.Generator, hops: Ids) -> np.ndarray:
-        """Mask of the two-hop facts that are trained; ``hops`` ``[2, m]`` says which each uses."""
+        """Draw which two-hop facts are trained, as a mask; ``hops`` ``[2, m]`` are their hops."""
         if not self.unseen:
             return _choose(rng, hops.shape[1], self.trained)
-        may = np.ones(hops.shape[1], dtype=bool)
+        allowed = np.ones(hops.shape[1], dtype=bool)
         for hop in hops:
             known = np.unique(hop)
-            may &= ~np.isin(hop, known[_choose(rng, len(known), self.unseen)])
+            allowed &= ~np.isin(hop, known[_choose(rng, len(known), self.unseen)])
         seen = np.zeros(hops.shape[1], dtype=bool)
-        seen[np.flatnonzero(may)[_choose(rng, int(may.sum()), self.trained)]] = True
+        seen[np.flatnonzero(allowed)[_choose(rng, int(allowed.sum()), self.trained)]] = True
         return seen
 
     def _maps(self, rng: np.random.Generator) -> tuple[Ids, Ids]:
-        """Return bridge of (slice, subject), and object of (second relation, bridge)."""
+        """Return the bridge of (slice, subject), and the object of (second relation, bridge)."""
         n, slices, second = self.n, self.slices, self.second_relations
         if self.maps == "sampled":
             each = n if self.bridges is None else self.bridges
@@ -204,7 +207,20 @@ class TwoHop(Config, tag_field="kind", tag="two-hop"):
         return to_bridge, to_object
 
 
+def _queries_by_hops(
+    prompts: Ids, answers: Ids, hops: Ids, seen: np.ndarray
+) -> dict[str, tuple[Ids, Ids]]:
+    """Return the queries by which of their hops are in no trained two-hop fact."""
+    unseen = np.stack([~np.isin(hop, hop[seen]) for hop in hops])
+    queries = {}
+    for role, pattern in _UNSEEN.items():
+        chosen = ~seen & (unseen == np.array(pattern)[:, None]).all(0)
+        queries[role] = prompts[chosen], answers[chosen]
+    return queries
+
+
 def _relations(name: str, count: int) -> list[str]:
+    """Return names of relations, numbered where there are several."""
     return numbered(f"{name}_", count) if count > 1 else [name]
 
 

@@ -57,6 +57,12 @@ class EdgeList:
     paths: tuple[tuple[str, ...], ...] = ()
     remarks: tuple[Remark, ...] = field(default=(), compare=False)
 
+    @property
+    def lone(self) -> list[str]:
+        """Labels of the nodes without edges."""
+        linked = {label for link in self.links for label in link}
+        return [label for label in self.nodes if label not in linked]
+
     @classmethod
     def collect(
         cls,

@@ -1,0 +1,146 @@
+"""Built-in shapes of graphs, as edge lists with numbers from 0 as labels.
+
+:func:`built_in_graph` makes the :class:`~inweights.worlds.EdgeList` that a config of
+:class:`~inweights.worlds.Graph` names. Links have a written direction: away from the root, along
+the ring, to the right and down.
+"""
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Protocol
+
+import numpy as np
+
+from inweights.worlds.readers.edge_lists import EdgeList
+from inweights.worlds.size import check_world
+
+#: Shapes with a root, leaves and paths between them.
+ROOTED = ("path-star", "tree-star")
+
+
+class ShapeConfig(Protocol):
+    """The settings of a graph that decide its shape; see :class:`~inweights.worlds.Graph`."""
+
+    @property
+    def shape(self) -> str: ...
+    @property
+    def arms(self) -> int: ...
+    @property
+    def nodes(self) -> int: ...
+    @property
+    def branches(self) -> int: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def columns(self) -> int: ...
+    @property
+    def n(self) -> int: ...
+
+
+def built_in_graph(config: ShapeConfig) -> EdgeList:
+    """Return the graph of a built-in shape."""
+    if config.shape == "cycle":
+        return cycle(config.n)
+    if config.shape == "irregular":
+        return irregular()
+    if config.shape == "grid":
+        return grid(config.rows, config.columns)
+    if config.shape == "path-star":
+        return path_star(config.arms, config.nodes)
+    return tree_star(config.arms, config.nodes, config.branches)
+
+
+def check_memory_of(config: ShapeConfig) -> None:
+    """Refuse a built-in shape whose world does not fit into memory.
+
+    Raises:
+        ConfigError: It does not fit; the message states the memory needed and available.
+    """
+    nodes, path_tokens = 0, 0.0
+    if config.shape == "cycle":
+        nodes = config.n
+    elif config.shape == "grid":
+        nodes = 2 * config.rows * config.columns
+    elif config.shape in ROOTED:
+        b = config.branches if config.shape == "tree-star" else 1
+        leaves = config.arms * b ** (config.nodes - 2)
+        nodes = 1 + leaves * (config.nodes if b == 1 else 2)
+        path_tokens = leaves * config.nodes
+    # Links and labels are Python's own objects until they are arrays.
+    check_world("graph", tokens=5 * nodes, statements=2 * nodes + path_tokens)
+
+
+def cycle(nodes: int) -> EdgeList:
+    """Return a ring of ``nodes`` nodes."""
+    return _edge_list((i, (i + 1) % nodes) for i in range(nodes))
+
+
+def irregular() -> EdgeList:
+    """Return a graph of 16 nodes in two components (Geometric Memory C.3).
+
+    They are a ring of 12 nodes with two chords, and a complete graph of 4 nodes.
+    """
+    ring = [(i, (i + 1) % 12) for i in range(12)]
+    chords = [(1, 3), (5, 8)]
+    complete = [(i, j) for i in range(12, 16) for j in range(i + 1, 16)]
+    return _edge_list([*ring, *chords, *complete])
+
+
+def grid(rows: int, columns: int) -> EdgeList:
+    """Return a grid of ``rows × columns`` nodes.
+
+    Args:
+        rows: Number of rows.
+        columns: Number of columns; at least 2 where there is one row.
+    """
+    at = np.arange(rows * columns).reshape(rows, columns)
+    right = zip(at[:, :-1].ravel().tolist(), at[:, 1:].ravel().tolist(), strict=True)
+    down = zip(at[:-1].ravel().tolist(), at[1:].ravel().tolist(), strict=True)
+    return _edge_list([*right, *down])
+
+
+def path_star(arms: int, nodes: int) -> EdgeList:
+    """Return paths that share their root, node 0, with the path from the root to every leaf.
+
+    Args:
+        arms: Number of paths.
+        nodes: Number of nodes on a path, root and leaf included.
+    """
+    tail = nodes - 1
+    paths = [[0, *range(1 + tail * arm, 1 + tail * (arm + 1))] for arm in range(arms)]
+    links = [pair for path in paths for pair in pairwise(path)]
+    return _edge_list(links, paths)
+
+
+def tree_star(arms: int, nodes: int, branches: int) -> EdgeList:
+    """Return a tree with node 0 as its root, with the path from the root to every leaf.
+
+    Args:
+        arms: Number of children of the root.
+        nodes: Number of nodes on a path, root and leaf included.
+        branches: Number of children of every other inner node.
+    """
+    links: list[tuple[int, int]] = []
+    paths = [[0]]
+    count = 1
+    for depth in range(nodes - 1):
+        children = arms if depth == 0 else branches
+        longer = []
+        for path in paths:
+            for _ in range(children):
+                links.append((path[-1], count))
+                longer.append([*path, count])
+                count += 1
+        paths = longer
+    return _edge_list(links, paths)
+
+
+def _edge_list(links: Iterable[tuple[int, int]], paths: Iterable[list[int]] = ()) -> EdgeList:
+    """Return numbered links and paths as an edge list, with nodes in the order of their numbers."""
+    pairs = list(links)
+    count = max(max(pair) for pair in pairs) + 1
+    return EdgeList(
+        links=tuple((str(u), str(v)) for u, v in pairs),
+        nodes=tuple(str(i) for i in range(count)),
+        paths=tuple(tuple(map(str, path)) for path in paths),
+    )
