@@ -45,6 +45,24 @@ def test_logits_are_equal(tied: bool, positions: str) -> None:
 
 
 @torch.no_grad()
+def test_starts_on_the_scales_of_gpt2() -> None:
+    """Initial standard deviations, entry by entry, of a GPT-2 that transformers initialises."""
+    config = GPTConfig(layers=3, width=96, heads=3, context=32, depth_scaled=True)
+    ours = config.build(vocabulary=64, seeds=1)
+    theirs = transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(vocab_size=64, n_positions=32, n_embd=96, n_layer=3, n_head=3)
+    )
+    exported = dict(to_transformers(ours, 0).named_parameters())
+    for name, parameter in theirs.named_parameters():
+        if parameter.dim() > 1:
+            assert exported[name].std().item() == pytest.approx(parameter.std().item(), rel=0.12), (
+                name
+            )
+        else:
+            torch.testing.assert_close(exported[name], parameter)
+
+
+@torch.no_grad()
 def test_states_and_patterns_are_equal() -> None:
     model = gpt()
     states, patterns = model.hidden(TOKENS, at="all"), model.attention_patterns(TOKENS)

@@ -44,6 +44,22 @@ def test_positions_may_start_on_a_scale_of_their_own() -> None:
         GPTConfig(positions="none", position_std=1.0)
 
 
+def test_what_writes_into_the_stream_may_start_smaller_by_depth() -> None:
+    inits = [Init(), Init(std=0.5)]
+    settings: dict[str, Any] = {"layers": 3, "width": 8, "tied": False}
+    plain, scaled = (
+        GPTConfig(**settings, depth_scaled=scaled).build(vocabulary=9, seeds=[0, 1], inits=inits)
+        for scaled in (False, True)
+    )
+    others = dict(scaled.named_parameters())
+    written = {f"blocks.{i}.{name}.weight" for i in range(3) for name in ("out", "down")}
+    for name, parameter in plain.named_parameters():
+        shrunk = parameter / math.sqrt(6) if name in written else parameter
+        assert torch.equal(others[name], shrunk), name
+    bare = GPTConfig(**settings, attention="none", depth_scaled=True)
+    assert "blocks.0.out.weight" not in dict(bare.build(vocabulary=9, seeds=1).named_parameters())
+
+
 def plain(model: GPT, r: int, tokens: list[int], offset: int = 0) -> Tensor:
     """Logits ``[T, V]`` of replica ``r`` for one sequence."""
     config, weights = model.config, {n: p[r] for n, p in model.named_parameters()}

@@ -61,6 +61,8 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
             own; by default that of :attr:`init`.
         position_std: Initial standard deviation of learned position embeddings; by default that
             of :attr:`init`.
+        depth_scaled: Whether the last matrices of attention and MLP, which write into the residual
+            stream, start ``√(2L)`` times smaller than :attr:`init` says, as those of GPT-2 do.
         dropout: Probability with which an entry of what attention and MLP add to the residual
             stream is set to 0 while training.
         init: Initial scale of every weight matrix; biases start at 0.
@@ -73,8 +75,9 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
         "loops": 1,
         "inject": False,
         "memory": 0,
+        "depth_scaled": False,
     }
-    newer = ("loops", "inject", "memory")
+    newer = ("loops", "inject", "memory", "depth_scaled")
 
     layers: int = 8
     loops: int = 1
@@ -90,6 +93,7 @@ class GPTConfig(Config, tag_field="kind", tag="gpt"):
     norm: bool = True
     embedding_std: float | None = None
     position_std: float | None = None
+    depth_scaled: bool = False
     dropout: float = 0.0
     init: Init = Init()
 

@@ -192,10 +192,13 @@ class Block(nn.Module):
             self.qkv = Linear(replicas, width, 3 * width)
         elif config.attention == "uniform":
             self.qkv = Linear(replicas, width, width)
-        self.out = Linear(replicas, width, width) if config.attention != "none" else None
+        # What writes into the residual stream starts smaller (Radford et al. 2019, §2.3).
+        shrink = math.sqrt(2 * config.layers) if config.depth_scaled else 1.0
+        attends = config.attention != "none"
+        self.out = Linear(replicas, width, width, shrink=shrink) if attends else None
         self.norm2 = norm()
         self.up = Linear(replicas, width, 4 * width)
-        self.down = Linear(replicas, 4 * width, width)
+        self.down = Linear(replicas, 4 * width, width, shrink=shrink)
         self.drop1 = Dropout(config.dropout)
         self.drop2 = Dropout(config.dropout)
 

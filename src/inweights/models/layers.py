@@ -59,6 +59,7 @@ class Linear(Layer):
         inputs: Input width ``D``.
         outputs: Output width ``F``.
         bias: Whether ``b`` is added; it starts at 0.
+        shrink: Factor by which ``W`` starts smaller than the initial scale says.
 
     Example:
         >>> tuple(Linear(3, 4, 5).weight.shape)
@@ -66,13 +67,17 @@ class Linear(Layer):
     """
 
     @guarded
-    def __init__(self, replicas: int, inputs: int, outputs: int, *, bias: bool = True) -> None:
+    def __init__(
+        self, replicas: int, inputs: int, outputs: int, *, bias: bool = True, shrink: float = 1.0
+    ) -> None:
         super().__init__()
+        self.shrink = shrink
         self.weight = nn.Parameter(torch.empty(replicas, inputs, outputs))
         self.bias = nn.Parameter(torch.empty(replicas, outputs)) if bias else None
 
     def initialise(self, draw: Draw) -> None:
         draw("weight", self.weight, self.weight.shape[1])
+        self.weight.div_(self.shrink)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
