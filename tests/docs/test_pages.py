@@ -1,7 +1,9 @@
-"""Every Python program in our documentation runs, page by page, as it is printed."""
+"""Every Python program in our documentation runs, page by page, and prints what the page says."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import re
@@ -12,27 +14,23 @@ from subprocess import PIPE
 from types import ModuleType
 
 import pytest
+from tests.docs import printed
+from tests.docs.printed import blocks
 
 #: Studies of tests are too small to know their facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 
 ROOT = Path(__file__).parents[2]
-BLOCK = re.compile(
-    r"^```(?:python|\{code-cell\} python)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL
-)
 WRITTEN = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
-PAGES = sorted(page for page in WRITTEN if BLOCK.search(page.read_text("utf-8")))
+PAGES = sorted(page for page in WRITTEN if blocks(page.read_text("utf-8")))
 #: Its programs run between its commands; see below.
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 #: Their code runs here, and once more, with its outputs, where the site is made.
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.md"))
+#: Whether what programs print is written to the pages.
+WRITING = bool(os.environ.get("INWEIGHTS_WRITE"))
 #: Pages that train for seconds.
 LONG = ("atlas", "extend-recipe", "guide-models", "league", "own-model", "own-training", "sweep")
-
-
-def blocks(text: str) -> list[tuple[int, str]]:
-    """Return the lines above each Python block of a page, and its code."""
-    return [(text[: m.start("code")].count("\n"), m["code"]) for m in BLOCK.finditer(text)]
 
 
 def test_pages_are_found() -> None:
@@ -43,7 +41,31 @@ def test_pages_are_found() -> None:
 
 def test_blocks_are_found_with_their_lines() -> None:
     text = "# Page\n\n```python\na = 1\n```\n\n```sh\nls\n```\n\n```python\nb = 2\n```\n"
-    assert blocks(text) == [(3, "a = 1\n"), (11, "b = 2\n")]
+    assert [block[:3] for block in blocks(text)] == [(3, "a = 1\n", ""), (11, "b = 2\n", "")]
+
+
+def test_what_is_printed_is_written_below_its_program() -> None:
+    page = "A\n\n```python\nprint(1)\n```\n\nB\n\n```python\npass\n```\n"
+    whole = printed.with_outputs(page, ["1\n", ""])
+    assert whole == page.replace("\nB", "\n```text\n1\n```\n\nB")
+    assert printed.with_outputs(whole, ["1\n", ""]) == whole
+    assert blocks(whole)[0].printed == "1\n"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "agree"),
+    [
+        ("a 0.5 b", "a 0.52 b", True),
+        ("a 0.5 b", "a 0.7 b", False),
+        ("a=0.5", "b=0.5", False),
+        ("a", "a a", False),
+        ("1000", "1050", True),
+        ("1000", "1200", False),
+        ("│ 1 ┆ ab │\n└──┘", "│ 1  ┆  ab │\n└─────┘", True),
+    ],
+)
+def test_numbers_may_differ_a_little(one: str, other: str, agree: bool) -> None:
+    assert printed.same(one, other) is agree
 
 
 @pytest.mark.usefixtures("registries")
@@ -62,9 +84,17 @@ def test_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     # A module of its own, found by name, so that classes of the page can be inspected.
     module = ModuleType("page_" + page.stem.replace("-", "_"))
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    for above, code in blocks(page.read_text("utf-8")):
-        # With the lines above, a traceback names the page's own line.
-        exec(compile("\n" * above + code, str(page), "exec", dont_inherit=True), module.__dict__)
+    outputs = []
+    for block in blocks(page.read_text("utf-8")):
+        with contextlib.redirect_stdout(io.StringIO()) as output:
+            # With the lines above, a traceback names the page's own line.
+            code = compile("\n" * block.above + block.code, str(page), "exec", dont_inherit=True)
+            exec(code, module.__dict__)
+        outputs.append(output.getvalue())
+        if not (WRITING or page in NOTEBOOKS):  # the site shows what a notebook printed
+            assert printed.same(block.printed, outputs[-1]), outputs[-1]
+    if WRITING and page not in NOTEBOOKS:
+        printed.write(page, outputs)
 
 
 LANDING = re.findall(
@@ -100,6 +130,8 @@ def test_a_newcomer_arrives_in_three_commands(place: int, tmp_path: Path) -> Non
 def test_the_tutorial_runs_from_an_empty_folder(tmp_path: Path) -> None:
     """Its programs and commands, in their order, but the demonstration, which takes a minute."""
     text = TUTORIAL.read_text("utf-8")
+    programs = iter(blocks(text))
+    outputs = []
     found = re.findall(r"^```(python|sh)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     bin_ = Path(sys.executable).parent
     env = os.environ | {"PATH": f"{bin_}:{os.environ['PATH']}", "INWEIGHTS_RUNS": str(tmp_path)}
@@ -117,7 +149,10 @@ def test_the_tutorial_runs_from_an_empty_folder(tmp_path: Path) -> None:
                 session.stdin.write(json.dumps(code) + "\n")
                 session.stdin.flush()
                 ended = session.stdout.readline()
-                assert ended == "done\n", (code, (tmp_path / "errors").read_text())
+                assert ended, (code, (tmp_path / "errors").read_text())
+                outputs.append(json.loads(ended))
+                said = next(programs).printed
+                assert WRITING or printed.same(said, outputs[-1]), outputs[-1]
                 continue
             lines = [line for line in code.splitlines() if "demo" not in line]
             done = subprocess.run(
@@ -131,14 +166,17 @@ def test_the_tutorial_runs_from_an_empty_folder(tmp_path: Path) -> None:
             assert done.returncode == 0, f"{code}\n{done.stderr}"
         session.stdin.close()
         assert session.wait() == 0
+    if WRITING:
+        printed.write(TUTORIAL, outputs)
 
 
-#: Does what the lines of its standard input hold, in one session, as someone types it in.
+#: Does what the lines of its standard input hold, in one session, as someone types it in, and
+#: writes what each printed as a line of JSON.
 SESSION = """
 import contextlib, io, json, sys
 names = {"__name__": "__main__"}
 for line in sys.stdin:
-    with contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.redirect_stdout(io.StringIO()) as output:
         exec(compile(json.loads(line), "tutorial", "exec"), names)
-    print("done", flush=True)
+    print(json.dumps(output.getvalue()), flush=True)
 """
