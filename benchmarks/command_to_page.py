@@ -25,7 +25,7 @@ from inweights.runs import environment
 RECIPES = ("identity-bridge/fig3", "identity-bridge/fig2")
 #: What is counted as which part: module, and a function or method in it, as it is called.
 PARTS = {
-    "planning": ("experiments.engine.collect:asked_of", "experiments.engine.collect:tasks_of"),
+    "planning": ("experiments.engine.collect:expand_plan", "experiments.engine.collect:tasks_of"),
     "training": ("experiments.engine.task:train_block",),
     "measuring": ("experiments.engine.task:look", "experiments.engine.task:_derive"),
     "storing": ("experiments.engine.task:_share_out", "experiments.engine.collect:_assemble"),

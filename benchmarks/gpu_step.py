@@ -31,7 +31,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 import inweights as iw
-from inweights.experiments.engine.together import brief
+from inweights.experiments.engine.together import first_steps
 from inweights.models.base import Model
 from inweights.recipes import get_recipe
 from inweights.runs import environment
@@ -184,7 +184,7 @@ def star(replicas: int, *, captured: bool, scale: str = "paper", steps: int = 40
                 torch.cuda.synchronize()
             ends.append(time.perf_counter())
 
-    short = iw.Curriculum(phases=(brief(trial.learner.phases[0], steps),))
+    short = iw.Curriculum(phases=(first_steps(trial.learner.phases[0], steps),))
     iw.train(model, world, short, seeds=replicas, progress=clock, cuda_graph=captured)
     ms = 1e3 * (ends[2] - ends[1]) / (steps - steps // 2)
     row = {"how": "captured" if captured else "eager", "replicas": replicas, "ms": ms}

@@ -21,7 +21,7 @@ import polars as pl
 
 import inweights as iw
 from inweights.experiments import Measure, Plan
-from inweights.experiments.engine.plan import asked_of, tasks_of
+from inweights.experiments.engine.plan import expand_plan, tasks_of
 from inweights.experiments.grammar.axes import grid
 from inweights.models.base import Model
 from inweights.runs import environment
@@ -69,7 +69,7 @@ def planning() -> object:
     axes = {"model.width": range(8, 40), "learner.phases.0.optimizer.rate": [0.1, 0.2, 0.3, 0.4]}
     trials = grid(iw.TwoHop(n=6), iw.EmbMLPConfig(), iw.Curriculum(), axes)
     plan = Plan(trials=trials, measures=[Measure(name="accuracy", probe=iw.probes.accuracy)])
-    return tasks_of(asked_of(plan, range(8)), lambda *_: True)
+    return tasks_of(expand_plan(plan, range(8)), lambda *_: True)
 
 
 def loop() -> object:

@@ -18,9 +18,9 @@ from statistics import median
 from typing import Any
 
 from inweights.experiments.engine.outcome import seeds_to_judge
-from inweights.experiments.engine.plan import LearnTask, asked_of, tasks_of
-from inweights.experiments.engine.task import look
-from inweights.experiments.engine.together import blocks_of, brief, build_model
+from inweights.experiments.engine.plan import LearnTask, expand_plan, tasks_of
+from inweights.experiments.engine.task import measure_model
+from inweights.experiments.engine.together import blocks_of, build_model, first_steps
 from inweights.experiments.studies.cost import _seconds
 from inweights.recipes import get_recipe
 from inweights.runs import environment
@@ -46,7 +46,7 @@ def tried(task: LearnTask) -> tuple[float, dict[str, float]]:
     phases = task.learner.phases
     for block in blocks_of(task):
         model, stamps = build_model(block, "cpu"), [time.process_time()]
-        short = [brief(phase, min(phase.steps, STEPS)) for phase in phases]
+        short = [first_steps(phase, min(phase.steps, STEPS)) for phase in phases]
         train(
             model,
             block.worlds,
@@ -63,7 +63,7 @@ def tried(task: LearnTask) -> tuple[float, dict[str, float]]:
         for measure in block.measures:
             times = 1 + task.learner.steps // measure.every if measure.every else 1
             wanted = sum(measure.key in parts for parts in block.parts) / len(block.runs)
-            once = _seconds(partial(look, measure, block.worlds, model), time.process_time)
+            once = _seconds(partial(measure_model, measure, block.worlds, model), time.process_time)
             looking[measure.name] = looking.get(measure.name, 0.0) + wanted * times * once
     return training, looking
 
@@ -76,7 +76,7 @@ def watched(name: str) -> dict[str, Any]:
     """Minutes of training and of looking in a recipe at its scale ``cpu``."""
     recipe = get_recipe(name)
     settings, seeds, _ = recipe.resolve("cpu", seeds_to_judge(recipe, "cpu"))
-    work = asked_of(recipe.plan(settings), seeds, recipe.version)
+    work = expand_plan(recipe.plan(settings), seeds, recipe.version)
     training, looking = 0.0, dict[str, float]()
     for task in tasks_of(work, lambda *_: True):
         if isinstance(task, LearnTask) and isinstance(task.learner, Curriculum):

@@ -13,7 +13,7 @@ import inweights as iw
 from inweights.cli.entry import _warnings_in_a_line
 from inweights.errors import RunError
 from inweights.experiments import Stating, judge, share
-from inweights.experiments.grammar.score import diverged_runs, tell_divergence
+from inweights.experiments.grammar.score import diverged_runs, warn_of_divergence
 from inweights.models import EmbMLPConfig, Model
 from inweights.probes import accuracy
 from inweights.training import Curriculum, Optimizer, Phase
@@ -95,7 +95,7 @@ def test_a_loss_that_is_no_number_is_that_of_a_run_that_diverged(loss: float | N
 def test_what_helps_depends_on_when_it_diverged(step: int, advice: str) -> None:
     losses = pl.DataFrame({"seed": [0, 0], "loss": [1.0, math.nan], "step": [1 - step, step]})
     with pytest.warns(UserWarning, match=f"1 of 1 runs diverged.*{advice}.*The first: seed 0"):
-        tell_divergence({"losses": losses.with_columns(phase=pl.lit(""))})
+        warn_of_divergence({"losses": losses.with_columns(phase=pl.lit(""))})
 
 
 def test_a_run_without_a_label_diverges_too() -> None:
@@ -122,8 +122,8 @@ def test_a_probe_that_cannot_look_says_why(tmp_path) -> None:
 
 
 def test_what_is_finite_is_not_told() -> None:
-    tell_divergence({"losses": pl.DataFrame({"seed": [0], "loss": [1.0]})})
-    tell_divergence({"losses": pl.DataFrame({"step": [1.0]}), "other": pl.DataFrame()})
+    warn_of_divergence({"losses": pl.DataFrame({"seed": [0], "loss": [1.0]})})
+    warn_of_divergence({"losses": pl.DataFrame({"step": [1.0]}), "other": pl.DataFrame()})
 
 
 def test_the_command_line_tells_it_in_one_line() -> None:

@@ -18,8 +18,8 @@ from inweights.errors import ConfigError, DataError, FolderError, RunError
 from inweights.experiments.engine import plan, task, together
 from inweights.experiments.engine.collect import ExecutionOptions, collect
 from inweights.experiments.engine.engine import execute
-from inweights.experiments.engine.outcome import derived_again, refresh
-from inweights.experiments.engine.plan import LearnTask, asked_of, tasks_of
+from inweights.experiments.engine.outcome import derive_again, refresh
+from inweights.experiments.engine.plan import LearnTask, expand_plan, tasks_of
 from inweights.experiments.grammar.recipe import parse_seeds
 from inweights.recipes import get_recipe
 from inweights.runs import RunStore
@@ -115,7 +115,7 @@ def test_interrupted_run_resumes_and_ends_alike(tmp_path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        execute(DEMO, "smoke", store=store, effort=ExecutionOptions(progress=stop))
+        execute(DEMO, "smoke", store=store, execution=ExecutionOptions(progress=stop))
     (folder,) = store
     assert not folder.complete
     stamps = stored(tmp_path)
@@ -130,9 +130,11 @@ def test_interrupted_run_resumes_and_ends_alike(tmp_path) -> None:
 @pytest.mark.slow
 def test_processes_side_by_side_change_nothing(tmp_path) -> None:
     seen: list[tuple[int, int]] = []
-    effort = ExecutionOptions(jobs=2, progress=lambda done, total, what: seen.append((done, total)))
+    execution = ExecutionOptions(
+        jobs=2, progress=lambda done, total, what: seen.append((done, total))
+    )
     alone = execute(DEMO, "smoke", store=RunStore(tmp_path / "a"))
-    beside = execute(DEMO, "smoke", store=RunStore(tmp_path / "b"), effort=effort)
+    beside = execute(DEMO, "smoke", store=RunStore(tmp_path / "b"), execution=execution)
     assert same(alone.tables, beside.tables)
     assert seen[-1][0] == seen[-1][1]
 
@@ -159,7 +161,7 @@ def test_two_calls_of_one_plan_share_the_work(tmp_path, forks) -> None:
 def test_a_process_that_dies_is_begun_again_and_then_told(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("sys.executable", "/bin/false")
     with pytest.raises(RunError, match=r"3 processes that worked on it"):
-        execute(DEMO, "smoke", store=RunStore(tmp_path), effort=ExecutionOptions(jobs=2))
+        execute(DEMO, "smoke", store=RunStore(tmp_path), execution=ExecutionOptions(jobs=2))
 
 
 #: So many steps that no group of replicas ends before the last kill: 14 writes, one every 7 steps.
@@ -183,7 +185,9 @@ class Stalling(Checkpoint):
 def train_long(folder: str, writes: str = "-1") -> None:
     """What each of the killed processes does; it writes checkpoints often."""
     vars(task)["Checkpoint"] = partial(Stalling, every_steps=7, writes=int(writes))
-    execute(DEMO, "smoke", store=RunStore(folder), overrides=LONG, effort=ExecutionOptions(jobs=1))
+    execute(
+        DEMO, "smoke", store=RunStore(folder), overrides=LONG, execution=ExecutionOptions(jobs=1)
+    )
 
 
 @pytest.mark.slow
@@ -224,7 +228,11 @@ def test_a_damaged_checkpoint_starts_again_and_ends_alike(tmp_path, monkeypatch)
 
     with pytest.raises(KeyboardInterrupt):
         execute(
-            DEMO, "smoke", store=store, overrides=overrides, effort=ExecutionOptions(progress=stop)
+            DEMO,
+            "smoke",
+            store=store,
+            overrides=overrides,
+            execution=ExecutionOptions(progress=stop),
         )
     (state,) = tmp_path.glob("store/unfinished/*/state")
     data = bytearray(state.read_bytes())
@@ -300,7 +308,7 @@ def test_tables_are_derived_again_from_those_of_single_runs(tmp_path) -> None:
     assert again.tables[name].equals(first.tables[name])
     assert refresh(doubled, first.folder).tables[name].equals(first.tables[name])
     with pytest.raises(FolderError, match="derived from; run it again with --fresh"):
-        derived_again(replace(first, replaced={}))
+        derive_again(replace(first, replaced={}))
 
 
 def test_version_is_part_of_the_identity() -> None:
@@ -315,7 +323,7 @@ def test_no_world_and_no_model_is_built_to_plan_ten_thousand_trials(monkeypatch)
     for kind in {type(part) for trial in plan.trials for part in (trial.world, trial.model)}:
         monkeypatch.delattr(kind, "build")
     seeds = -(-10_000 // len(plan.trials))
-    work = asked_of(plan, range(seeds))
+    work = expand_plan(plan, range(seeds))
     tasks = tasks_of(work, lambda owner, part: True)
     assert len(work.runs) == seeds * len(plan.trials) >= 10_000
     assert sum(len(one.runs) for one in tasks if isinstance(one, LearnTask)) == len(work.runs)

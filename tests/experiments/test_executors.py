@@ -71,8 +71,8 @@ def drive(way: str, folder: str, words: str) -> None:
         say(json.dumps([done, total]))
 
     if way == "Leased":
-        effort = ExecutionOptions(progress=progress, observers=observers)
-        status = work(Planned(f"{folder}/plan", LEASE), effort)
+        execution = ExecutionOptions(progress=progress, observers=observers)
+        status = work(Planned(f"{folder}/plan", LEASE), execution)
         for why in status.failures.values():
             say(why.message)
         return
@@ -81,13 +81,13 @@ def drive(way: str, folder: str, words: str) -> None:
         "Processes": Processes(2),
         "Ray": Ray("", 2),
     }
-    effort = ExecutionOptions(
+    execution = ExecutionOptions(
         executor=ways.get(way), plugins=PLUGINS, progress=progress, observers=observers
     )
     with joined() if way == "Leader" else nullcontext(True) as first:
         if first:
             try:
-                collect(plan_of(words), range(SEEDS), Store(f"{folder}/store"), effort)
+                collect(plan_of(words), range(SEEDS), Store(f"{folder}/store"), execution)
             except RunError as error:
                 say(error)
 

@@ -19,7 +19,7 @@ from inweights.errors import ConfigError, RunError
 from inweights.experiments.engine import task
 from inweights.experiments.engine.collect import collect
 from inweights.experiments.engine.job import Job, to_wire
-from inweights.experiments.engine.plan import asked_of, tasks_of
+from inweights.experiments.engine.plan import expand_plan, tasks_of
 from inweights.runs.tables.store import Store
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +60,7 @@ def test_an_error_costs_its_own_task_alone_and_is_tried_again(tmp_path, capsys, 
 
 def test_a_machine_with_another_version_does_nothing(tmp_path) -> None:
     plan = DRAWS.plan(Draws())
-    (one,) = tasks_of(asked_of(plan, [0]), lambda *_: True)
+    (one,) = tasks_of(expand_plan(plan, [0]), lambda *_: True)
     job = Job(store=str(tmp_path), plugins=("tests.experiments.small",), version="0.0.1")
     line = msgspec.json.encode(to_wire(one)).decode()
     end = task.attempt_sent(job, line, print)

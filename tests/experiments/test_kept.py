@@ -78,7 +78,7 @@ def test_models_are_opened_with_their_worlds(tmp_path) -> None:
         own = iw.probes.accuracy(one.model, one.world)
         stored = table.filter(rate=one.labels["rate"], seed=one.seed)
         assert own["loss"].to_list() == pytest.approx(stored["loss"].to_list(), abs=1e-6)
-    assert repr(study.models(rate=1e-2, seed=1)) == "[KeptModel(rate=0.01, seed=1)]"
+    assert repr(study.models(rate=1e-2, seed=1)) == "[SavedModel(rate=0.01, seed=1)]"
     with pytest.raises(ConfigError, match="unknown label 'raet'; did you mean 'rate'"):
         study.models(raet=1)
 
@@ -151,14 +151,14 @@ def test_a_recipe_keeps_its_models(tmp_path, trained) -> None:
         plain.models()
     before = len(trained)
     keep = ExecutionOptions(keep_models=True)
-    kept = execute(demo, "smoke", seeds=1, store=store, effort=keep)
+    kept = execute(demo, "smoke", seeds=1, store=store, execution=keep)
     assert len(trained) > before
     assert kept.cached
     assert kept.models()[0].model.replicas == 1
     before = len(trained)
-    again = execute(demo, "smoke", seeds=1, store=store, effort=keep)
+    again = execute(demo, "smoke", seeds=1, store=store, execution=keep)
     assert len(trained) == before
-    fresh = execute(demo, "smoke", seeds=1, store=store, effort=ExecutionOptions(fresh=True))
+    fresh = execute(demo, "smoke", seeds=1, store=store, execution=ExecutionOptions(fresh=True))
     assert len(trained) > before
     assert len(fresh.models()) == len(again.models())  # what was kept is kept again
     for name, table in kept.tables.items():

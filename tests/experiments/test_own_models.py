@@ -16,7 +16,7 @@ from torch import nn
 import inweights as iw
 from inweights.cli import main
 from inweights.errors import ConfigError, InweightsError
-from inweights.experiments.engine.plan import asked_of
+from inweights.experiments.engine.plan import expand_plan
 from inweights.support.plugins import load_plugins
 from inweights.training import register_learner
 
@@ -70,7 +70,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 def key_of(model: iw.models.WrapConfig) -> str:
     trial = iw.Trial(labels={}, world=WORLD, model=model, learner=LEARNER)
-    work = asked_of(iw.Plan(trials=[trial], measures=[iw.probes.accuracy]), [0])
+    work = expand_plan(iw.Plan(trials=[trial], measures=[iw.probes.accuracy]), [0])
     return next(iter(work.runs))
 
 

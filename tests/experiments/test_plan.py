@@ -20,7 +20,7 @@ from inweights.errors import ConfigError
 from inweights.experiments import Computation, Measure, Plan, Trial
 from inweights.experiments.engine import together
 from inweights.experiments.engine.job import from_wire, sendable, to_wire
-from inweights.experiments.engine.plan import LearnTask, asked_of, tasks_of
+from inweights.experiments.engine.plan import LearnTask, expand_plan, tasks_of
 from inweights.experiments.engine.together import build_model
 from inweights.models import EmbMLPConfig, GPTConfig, Node2VecConfig
 from inweights.models.model_config import Init
@@ -43,9 +43,9 @@ def rated(rate: float) -> Curriculum:
 
 
 def test_what_differs_in_labels_alone_is_one_run() -> None:
-    work = asked_of(Plan(trials=[trial("a"), trial("b")], measures=[ACCURACY]), [0, 1])
+    work = expand_plan(Plan(trials=[trial("a"), trial("b")], measures=[ACCURACY]), [0, 1])
     assert len(work.runs) == 2
-    asked = [(one.labels["name"], one.seed) for one in work.asked if one.name == "accuracy"]
+    asked = [(one.labels["name"], one.seed) for one in work.requests if one.name == "accuracy"]
     assert sorted(asked) == [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
 
 
@@ -61,13 +61,13 @@ def test_what_differs_in_labels_alone_is_one_run() -> None:
     ],
 )
 def test_runs_train_together_where_scales_and_rates_alone_differ(changes, together) -> None:
-    work = asked_of(Plan(trials=[trial("a"), trial("b", **changes)], measures=[ACCURACY]), [0])
+    work = expand_plan(Plan(trials=[trial("a"), trial("b", **changes)], measures=[ACCURACY]), [0])
     assert len(work.runs) == 2
     assert len(tasks_of(work, EVERYTHING)) == 2 - together
 
 
 def four() -> LearnTask:
-    (task,) = tasks_of(asked_of(Plan(trials=[trial("a")]), range(4)), EVERYTHING)
+    (task,) = tasks_of(expand_plan(Plan(trials=[trial("a")]), range(4)), EVERYTHING)
     assert isinstance(task, LearnTask)
     return task
 
@@ -104,7 +104,7 @@ def test_groups_are_measured_on_a_gpu() -> None:
 
 def test_only_what_is_missing_is_a_task() -> None:
     looks = [ACCURACY, Measure(name="margins", probe=margins)]
-    work = asked_of(Plan(trials=[trial("a")], measures=looks), [0, 1])
+    work = expand_plan(Plan(trials=[trial("a")], measures=looks), [0, 1])
     _, second = work.runs
     part = looks[1].key
     (task,) = tasks_of(work, lambda owner, one: owner == second and one == part)
@@ -116,10 +116,10 @@ def test_only_what_is_missing_is_a_task() -> None:
 
 def test_the_first_seed_trains_with_the_others() -> None:
     film = Measure(name="film", probe=margins, every=5, first_seed=True)
-    work = asked_of(Plan(trials=[trial("a")], measures=[ACCURACY, film]), [4, 5, 6])
+    work = expand_plan(Plan(trials=[trial("a")], measures=[ACCURACY, film]), [4, 5, 6])
     (task,) = tasks_of(work, EVERYTHING)
     assert [len(parts) for parts in task.parts] == [3, 2, 2]
-    assert [one.seed for one in work.asked if one.name == "film"] == [4]
+    assert [one.seed for one in work.requests if one.name == "film"] == [4]
 
 
 def test_measures_go_by_what_they_do() -> None:
@@ -162,9 +162,9 @@ def counted(n: int, seed: int = 0) -> pl.DataFrame:
 def test_computations_are_made_once_or_for_each_seed() -> None:
     one = Computation(name="t", labels={"n": 1}, compute=counted, options={"n": 1})
     each = Computation(name="t", labels={"n": 2}, compute=counted, options={"n": 2}, seeded=True)
-    work = asked_of(Plan(computations=[one, each]), [7, 8])
-    assert [(a.labels["n"], a.seed) for a in work.asked] == [(1, 7), (2, 7), (2, 8)]
-    later = asked_of(Plan(computations=[one]), [9])
+    work = expand_plan(Plan(computations=[one, each]), [7, 8])
+    assert [(a.labels["n"], a.seed) for a in work.requests] == [(1, 7), (2, 7), (2, 8)]
+    later = expand_plan(Plan(computations=[one]), [9])
     assert set(later.computations) < set(work.computations), "no seed decides it"
 
 
@@ -185,7 +185,7 @@ def tasks() -> list[Any]:
             Computation(name="t", labels={"n": 2}, compute=counted, options={"n": 2}, seeded=True)
         ],
     )
-    return tasks_of(asked_of(plan, [0, 1]), EVERYTHING)
+    return tasks_of(expand_plan(plan, [0, 1]), EVERYTHING)
 
 
 @pytest.mark.parametrize("place", range(len(tasks())))
@@ -230,7 +230,7 @@ def test_what_no_other_process_can_find_stays_here() -> None:
     def own(model, worlds):
         return accuracy(model, worlds)
 
-    work = asked_of(Plan(trials=[trial("a")], measures=[Measure(name="own", probe=own)]), [0])
+    work = expand_plan(Plan(trials=[trial("a")], measures=[Measure(name="own", probe=own)]), [0])
     (one,) = tasks_of(work, EVERYTHING)
     assert not sendable(one)
 
@@ -239,6 +239,6 @@ def test_what_no_other_process_can_find_stays_here() -> None:
 def test_what_a_plugin_defines_is_found_however_it_is_named(monkeypatch, plugin: str) -> None:
     monkeypatch.setattr(counted, "__module__", "my_lab")
     computation = Computation(name="t", labels={}, compute=counted, options={"n": 1})
-    (task,) = tasks_of(asked_of(Plan(computations=[computation]), [0]), EVERYTHING)
+    (task,) = tasks_of(expand_plan(Plan(computations=[computation]), [0]), EVERYTHING)
     assert sendable(task, [plugin])
     assert not sendable(task, ["polars"])

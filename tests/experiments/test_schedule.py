@@ -6,13 +6,13 @@ import pytest
 from tests.experiments.small import DRAWS, TRAININGS
 
 from inweights.errors import ConfigError, RunError, WriteError
-from inweights.experiments.engine.plan import LearnTask, asked_of, tasks_of
+from inweights.experiments.engine.plan import LearnTask, expand_plan, tasks_of
 from inweights.experiments.engine.schedule import ATTEMPTS, End, Failure, Schedule, halves
 
 
 def tasks(recipe, seeds):
     plan = recipe.plan(recipe.scales["smoke"])
-    return tasks_of(asked_of(plan, range(seeds)), lambda *_: True)
+    return tasks_of(expand_plan(plan, range(seeds)), lambda *_: True)
 
 
 @pytest.fixture

@@ -57,8 +57,8 @@ def test_a_look_that_takes_longer_than_it_should_is_stopped(tmp_path, monkeypatc
     def later(*_: object) -> None:
         clock[0] += 100.0
 
-    effort = ExecutionOptions(progress=later)
-    done = settle(COIN, "cpu", store=RunStore(tmp_path), seconds=600, effort=effort)
+    execution = ExecutionOptions(progress=later)
+    done = settle(COIN, "cpu", store=RunStore(tmp_path), seconds=600, execution=execution)
     assert (done.seeds, done.left) == (4, done.before)
     assert "8 seeds took longer" in done.why
     done = settle(COIN, "cpu", store=RunStore(tmp_path), seconds=1000)

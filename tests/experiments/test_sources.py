@@ -21,8 +21,8 @@ from inweights.config import digest
 from inweights.errors import ConfigError, DataError
 from inweights.experiments import Computation, Measure, Outside, Paper, Plan, Trial
 from inweights.experiments.engine.job import from_wire, to_wire
-from inweights.experiments.engine.plan import LearnTask, asked_of, tasks_of
-from inweights.experiments.engine.task import work_on
+from inweights.experiments.engine.plan import LearnTask, expand_plan, tasks_of
+from inweights.experiments.engine.task import run_task
 from inweights.recipes import get_recipe
 from inweights.runs.tables.store import Store
 from inweights.support.content import fingerprint
@@ -279,7 +279,7 @@ def test_a_file_that_changes_during_the_work_is_an_error(tmp_path: Path) -> None
         labels={}, world=iw.Triples(path=path), model=iw.EmbMLPConfig(width=4),
         learner=iw.Curriculum(phases=(iw.Phase(steps=1),)),
     )  # fmt: skip
-    work = asked_of(Plan(trials=[trial], measures=[iw.probes.accuracy]), [0])
+    work = expand_plan(Plan(trials=[trial], measures=[iw.probes.accuracy]), [0])
     (task,) = tasks_of(work, lambda *_: True)
     assert isinstance(task, LearnTask)
     # Beside the library's raised versions.
@@ -289,7 +289,7 @@ def test_a_file_that_changes_during_the_work_is_an_error(tmp_path: Path) -> None
     store = Store(tmp_path / "store")
     for one in (task, sent):
         with pytest.raises(ConfigError, match="changed after this work was planned"):
-            work_on(one, store, "cpu", lambda _: None)
+            run_task(one, store, "cpu", lambda _: None)
     assert not store.listed()
 
 
@@ -316,7 +316,7 @@ def test_a_folder_of_a_model_counts_with_its_content(name: str, tmp_path: Path) 
     def keys() -> tuple[str, set[str]]:
         changes = [LANGUAGE[name].format(json.dumps(str(folder)))]
         settings, _, config = recipe.resolve("smoke", overrides=changes)
-        work = asked_of(recipe.plan(settings), [0])
+        work = expand_plan(recipe.plan(settings), [0])
         tasks = tasks_of(work, lambda *_: True)
         assert tasks
         raised = {f"inweights:{name}" for name in RAISED}  # name a folder, and no single task

@@ -13,7 +13,7 @@ import inweights as iw
 from inweights.errors import ConfigError
 from inweights.experiments import Measure
 from inweights.experiments.grammar.axes import grid
-from inweights.experiments.studies.sweep import sweep, worth
+from inweights.experiments.studies.sweep import sweep, useful_processes
 from inweights.support import progress
 from inweights.worlds.families.path_star import PathStar
 
@@ -147,9 +147,9 @@ def test_defaults_make_a_model_that_fits_the_largest_world(tmp_path) -> None:
 
 def test_work_that_is_short_is_done_in_one_process() -> None:
     plan = iw.Plan(trials=grid(WORLD, MODEL, SHORT, {}), measures=[iw.probes.accuracy])
-    assert worth(plan, 3, "cpu") == 1
-    assert worth(plan, 10**6, "cpu") >= 1
-    assert worth(plan, 10**6, "cuda") == 1
+    assert useful_processes(plan, 3, "cpu") == 1
+    assert useful_processes(plan, 10**6, "cpu") >= 1
+    assert useful_processes(plan, 10**6, "cuda") == 1
 
 
 def test_progress_is_a_line_in_a_log(monkeypatch, capsys) -> None:

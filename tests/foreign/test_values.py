@@ -31,7 +31,7 @@ from inweights.config.values import MAX_DEPTH, decode, encode, from_json, to_jso
 from inweights.errors import ConfigError
 from inweights.experiments import Measure, Outside
 from inweights.experiments.engine.job import from_wire, to_wire
-from inweights.experiments.engine.plan import ComputeTask, LearnTask, asked_of, tasks_of
+from inweights.experiments.engine.plan import ComputeTask, LearnTask, expand_plan, tasks_of
 from inweights.experiments.grammar.trial import Plan, Trial, computations_of
 from inweights.models.save import decode_model, encode_model
 from inweights.support.sources import plain_call
@@ -108,7 +108,7 @@ def _nothing_seen() -> None:
 def task_of(value: Any) -> ComputeTask:
     """The task of a study of one value."""
     plan = Plan(computations=computations_of(keep, [[("at", value, "label")]]))
-    (task,) = tasks_of(asked_of(plan, [0]), lambda owner, part: True)
+    (task,) = tasks_of(expand_plan(plan, [0]), lambda owner, part: True)
     assert isinstance(task, ComputeTask)
     return task
 
@@ -376,7 +376,7 @@ def test_a_file_that_an_option_names_counts(
                 phases=(iw.Phase(loss=partial(capped, cap=as_given(file)), steps=1),)
             ),
         )
-        work = asked_of(Plan(trials=[trial], measures=[measure]), [0])
+        work = expand_plan(Plan(trials=[trial], measures=[measure]), [0])
         (task,) = tasks_of(work, lambda owner, part: True)
         assert isinstance(task, LearnTask)
         assert any(str(file) in name for name in task.sources)

@@ -21,8 +21,8 @@ import numpy as np
 
 from inweights.actions import find
 from inweights.experiments.engine.outcome import seeds_to_judge
-from inweights.experiments.engine.plan import LearnTask, asked_of, tasks_of
-from inweights.experiments.engine.task import work_on
+from inweights.experiments.engine.plan import LearnTask, expand_plan, tasks_of
+from inweights.experiments.engine.task import run_task
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.experiments.studies.cost import forecast
 from inweights.recipes import get_recipe, is_built_in, recipe_names
@@ -63,7 +63,7 @@ def estimate(recipe: Recipe) -> Timing:
     with TemporaryDirectory() as folder, use_threads(1):
         store = Store(folder)
         ahead = forecast(plan, seeds, store, version=recipe.version, budget=SPENT)
-        tasks = tasks_of(asked_of(plan, seeds, recipe.version), lambda *_: True, "cpu")
+        tasks = tasks_of(expand_plan(plan, seeds, recipe.version), lambda *_: True, "cpu")
         others = [
             task
             for task in tasks
@@ -75,7 +75,7 @@ def estimate(recipe: Recipe) -> Timing:
             if took > SPENT:
                 break
             began = time.process_time()
-            work_on(task, store, "cpu", lambda _: None)
+            run_task(task, store, "cpu", lambda _: None)
             took += time.process_time() - began
             done += max(1, task.steps)
     share = sum(max(1, task.steps) for task in others) / max(1, done)

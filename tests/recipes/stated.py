@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from inweights.config import digest
-from inweights.experiments.engine.plan import asked_of
+from inweights.experiments.engine.plan import expand_plan
 from inweights.recipes import get_recipe, recipe_names
 
 RECORD = Path(__file__).with_name("stated.tsv")
@@ -41,8 +41,8 @@ def planned() -> str:
     lines = ["recipe\tversion\tplan"]
     for name in recipe_names():
         recipe = get_recipe(name)
-        work = asked_of(recipe.plan(recipe.scales["smoke"]), [0], recipe.version)
-        asked = digest([[one.name, *one.place, one.labels] for one in work.asked])
+        work = expand_plan(recipe.plan(recipe.scales["smoke"]), [0], recipe.version)
+        asked = digest([[one.name, *one.place, one.labels] for one in work.requests])
         lines.append(f"{name}\t{recipe.version}\t{asked}")
     return "\n".join(lines) + "\n"
 

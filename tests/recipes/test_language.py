@@ -9,7 +9,7 @@ import pytest
 
 from inweights.errors import ConfigError
 from inweights.experiments import Outside, Plan
-from inweights.experiments.engine.plan import asked_of as asked_of_plan
+from inweights.experiments.engine.plan import expand_plan
 from inweights.lm import FineTune, encode, load_model
 from inweights.recipes import get_recipe
 from inweights.recipes.shared.language.experiment import computations, tell_and_ask
@@ -132,7 +132,7 @@ def test_a_model_is_asked_once_before() -> None:
         ("@tiny", Facts(), 3),
     ):
         made = computations({}, lessons, asked=asked, model=model, tuning=SHORT)
-        work = asked_of_plan(Plan(computations=made), seeds=[0, 1, 2])
+        work = expand_plan(Plan(computations=made), seeds=[0, 1, 2])
         names = [task.computation.name for task in work.computations.values()]
         assert (names.count("before"), names.count("after")) == (times, 6)
 
@@ -142,7 +142,7 @@ def test_recipes_share_what_they_have_in_common() -> None:
     works = []
     for name in ("identity-bridge/fig1", "beyond/does-the-bridge-help"):
         recipe = get_recipe(name)
-        works.append(asked_of_plan(recipe.plan(recipe.scales["cpu"]), seeds=[100]))
+        works.append(expand_plan(recipe.plan(recipe.scales["cpu"]), seeds=[100]))
     one, other = (work.computations for work in works)
     common = [one[key].computation for key in one if key in other]
     assert [(c.name, dict(c.labels)) for c in common] == [

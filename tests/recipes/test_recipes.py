@@ -15,7 +15,7 @@ from inweights.errors import ConfigError
 from inweights.experiments import judge
 from inweights.experiments.engine.collect import collect
 from inweights.experiments.engine.outcome import judge_all
-from inweights.experiments.engine.plan import asked_of
+from inweights.experiments.engine.plan import expand_plan
 from inweights.experiments.grammar.recipe import split_ours
 from inweights.experiments.grammar.verdict import MIN_SEEDS
 from inweights.experiments.studies.settle import narrowed
@@ -79,12 +79,12 @@ def test_recipe_is_well_stated(name: str) -> None:
     assert [name for name in names if not any(is_ours(path, [name]) for path in paths)] == []
     for scale in recipe.scales:
         settings, seeds, config = recipe.resolve(scale)
-        work = asked_of(recipe.plan(settings), seeds[:1])
-        assert work.asked
+        work = expand_plan(recipe.plan(settings), seeds[:1])
+        assert work.requests
         assert config["seeds"][0] == recipe.first_seed
         # One name, one set of labels: else a table has holes where a label should be.
         labels: dict[str, set[frozenset[str]]] = {}
-        for one in work.asked:
+        for one in work.requests:
             labels.setdefault(one.name, set()).add(frozenset(one.labels))
         assert {name for name, sets in labels.items() if len(sets) > 1} <= {"losses"}
 

@@ -112,7 +112,9 @@ def test_what_is_said_of_a_plan(words, tmp_path, capsys, name) -> None:
 
 def test_plugins_are_remembered(tmp_path) -> None:
     store = RunStore(tmp_path)
-    made = execute(RECIPE, "smoke", store=store, effort=ExecutionOptions(plugins=("my_recipes",)))
+    made = execute(
+        RECIPE, "smoke", store=store, execution=ExecutionOptions(plugins=("my_recipes",))
+    )
     again = load(RECIPE, made.folder)
     assert again.plugins == made.plugins == ("my_recipes",)
     assert command_of(again) == "inweights run tests/tiny --scale smoke --plugin my_recipes"

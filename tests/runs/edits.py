@@ -125,7 +125,7 @@ def unsealed(here: Path) -> None:
 
 
 def kept(here: Path) -> None:
-    execute(KEPT, "smoke", store=RunStore(here), effort=ExecutionOptions(keep_models=True))
+    execute(KEPT, "smoke", store=RunStore(here), execution=ExecutionOptions(keep_models=True))
 
 
 def interrupted(here: Path) -> None:

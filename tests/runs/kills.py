@@ -106,7 +106,7 @@ def disturbed(recipe: Recipe, root: Path, what: str, start: str, k: int, how: st
                 recipe,
                 "smoke",
                 store=RunStore(root),
-                effort=ExecutionOptions(fresh=what == "fresh"),
+                execution=ExecutionOptions(fresh=what == "fresh"),
                 publish=late,
             )
     except InweightsError as error:
@@ -123,7 +123,7 @@ def resumed(recipe: Recipe, root: Path, what: str, start: str, reference: Path) 
         def refused(*args: object) -> None:
             raise AssertionError("work that was done is done again")
 
-        task.work_on = refused  # type: ignore[assignment]
+        task.run_task = refused  # type: ignore[assignment]
     assert what != "refresh" or folder.complete, "the complete run is not found"
     outcome = execute(recipe, "smoke", store=RunStore(root), publish=publish)
     folder.verify()

@@ -81,7 +81,9 @@ class Trial:
             if operation:
                 arm(operation, "kill")
 
-        execute(self.recipe, "smoke", store=RunStore(self.here), effort=self.effort, publish=last)
+        execute(
+            self.recipe, "smoke", store=RunStore(self.here), execution=self.effort, publish=last
+        )
 
     def again(self, reference: Path) -> None:
         """Let the run go on, and hold what it ends with against one that nothing disturbed."""

@@ -80,7 +80,7 @@ def test_a_run_that_is_a_link(run, store, tmp_path, fresh) -> None:
     real = linked(run.path, tmp_path / "disk")
     before = sorted(real.rglob("*"))
     with pytest.raises(FolderError, match="links among runs are not followed"):
-        make(store=store, effort=ExecutionOptions(fresh=fresh))
+        make(store=store, execution=ExecutionOptions(fresh=fresh))
     assert sorted(real.rglob("*")) == before
     assert next(iter(store)).state == "damaged"
 
@@ -128,7 +128,7 @@ def test_a_link_at_work(store, tmp_path, fresh) -> None:
     folder.work.parent.mkdir(parents=True)
     folder.work.symlink_to(disk)
     with pytest.raises(RunError, match="links among runs are not followed"):
-        make(store=store, effort=ExecutionOptions(fresh=fresh))
+        make(store=store, execution=ExecutionOptions(fresh=fresh))
     assert sorted(p.name for p in disk.iterdir()) == ["manifest.json", "precious"]
     assert [f.path for f in store] == []  # a link to no run is no run
 
@@ -244,9 +244,9 @@ def test_a_damaged_clock(store, content) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        make(store=store, effort=ExecutionOptions(executor=Stops()))
+        make(store=store, execution=ExecutionOptions(executor=Stops()))
     folder = store.folder(RECIPE.name, RECIPE.resolve("smoke")[2])
     (folder.work / "clock.json").write_bytes(content)
     began = time.perf_counter()
-    seconds = make(store=store, effort=ExecutionOptions(executor=SameProcess())).seconds
+    seconds = make(store=store, execution=ExecutionOptions(executor=SameProcess())).seconds
     assert 0 <= seconds <= time.perf_counter() - began

@@ -157,7 +157,7 @@ def use_runs(root: Path) -> Doing:
         fill,
         lambda: execute(RECIPE, "smoke", store=runs),
         lambda: refresh(RECIPE, mine()),
-        lambda: execute(RECIPE, "smoke", store=runs, effort=ExecutionOptions(fresh=True)),
+        lambda: execute(RECIPE, "smoke", store=runs, execution=ExecutionOptions(fresh=True)),
         lambda: mine().discard(),
     ]
 

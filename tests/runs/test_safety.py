@@ -91,7 +91,7 @@ def test_a_table_that_is_lost_before_it_is_read_is_an_error(store, monkeypatch, 
             damage(files(store)[0])
 
     with pytest.raises(FolderError, match="is missing or damaged; run the same command again"):
-        make(store=store, effort=ExecutionOptions(executor=Loses()))
+        make(store=store, execution=ExecutionOptions(executor=Loses()))
     assert not next(iter(store)).complete
 
 
@@ -123,7 +123,7 @@ def test_a_removed_folder_is_never_sealed(store, expected, what, moment) -> None
             target.unlink(missing_ok=True)
 
     told = (
-        {"effort": ExecutionOptions(progress=lose)}
+        {"execution": ExecutionOptions(progress=lose)}
         if moment == "between tables"
         else {"publish": lose}
     )
@@ -180,7 +180,7 @@ def test_a_second_run_waits_and_reads_the_first_one_back(store, expected) -> Non
 
     first = start("first", publish=hold)
     assert at_work.wait(60)
-    second = start("second", effort=ExecutionOptions(progress=told))
+    second = start("second", execution=ExecutionOptions(progress=told))
     assert waits.wait(60)
     assert not outcomes
     go_on.set()
@@ -257,7 +257,7 @@ def test_what_cannot_be_discarded_is_told_before_the_work(store, monkeypatch) ->
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "rmtree", denied)
         with pytest.raises(RunError, match="Permission denied"):
-            make(store=store, effort=ExecutionOptions(fresh=True, progress=stop))
+            make(store=store, execution=ExecutionOptions(fresh=True, progress=stop))
 
 
 def test_an_export_to_a_full_disk_leaves_no_half_of_a_file(store, tmp_path, monkeypatch) -> None:

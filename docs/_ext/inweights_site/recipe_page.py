@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from inweights.experiments.engine.outcome import figures_asked
+from inweights.experiments.engine.outcome import figures_of
 from inweights.experiments.grammar.claim import NO_TEXT, NO_WORDS, SIGNS, ClaimResult
 from inweights.experiments.grammar.differences import WHOSE, compare, table_of
 from inweights.experiments.grammar.recipe import split_ours
@@ -94,7 +94,7 @@ def bibtex(entries: Sequence[str]) -> Iterator[str]:
 
 def _figure(entry: Entry) -> Iterator[str]:
     path = picture(entry)
-    figures = figures_asked(entry.recipe, entry.claims)
+    figures = figures_of(entry.recipe, entry.claims)
     if path and figures:
         figure = figures[0]
         phone = picture(entry, "-phone")

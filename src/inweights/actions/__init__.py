@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from inweights.actions.finished import open_run as open_run
     from inweights.actions.finished import verdicts as verdicts
     from inweights.actions.installed import doctor as doctor
-    from inweights.actions.making import asked_for as asked_for
     from inweights.actions.making import costs as costs
     from inweights.actions.making import forecast as forecast
+    from inweights.actions.making import recipe_for as recipe_for
     from inweights.actions.making import run as run
     from inweights.actions.making import settle as settle
     from inweights.actions.results import board as board
@@ -39,4 +39,4 @@ if TYPE_CHECKING:
     from inweights.actions.zoo import load as load
     from inweights.recipes import recipes_like as recipes_like
 
-lazily(__name__)
+lazily(__name__, renamed={"asked_for": "recipe_for"})

@@ -42,7 +42,7 @@ def league(
     overrides: Sequence[str] | Mapping[str, Any] = (),
     runs: str | Path | None = None,
     into: str | Path | None = None,
-    **effort: Any,
+    **execution: Any,
 ) -> pl.DataFrame:
     """Run the league's recipe for a model, and return its rows beside the stored ones.
 
@@ -55,7 +55,7 @@ def league(
         overrides: Changes of the recipe's settings, such as ``{"rate": 1e-3}``.
         runs: Folder of all runs.
         into: Folder in which the entry is written, below its name; by default none is.
-        **effort: Further arguments of :func:`inweights.run`, such as ``seeds``.
+        **execution: Further arguments of :func:`inweights.run`, such as ``seeds``.
 
     Returns:
         A row for each model, ``identity`` (whether identity facts are trained), share
@@ -78,7 +78,7 @@ def league(
     """
     if model is None:
         return beside(None, scale, runs)
-    outcome = entered(model, name=name, scale=scale, overrides=overrides, runs=runs, **effort)
+    outcome = entered(model, name=name, scale=scale, overrides=overrides, runs=runs, **execution)
     if into is not None:
         submit(outcome, into)
     return beside(outcome, scale, runs)
@@ -111,7 +111,7 @@ def entered(
     name: str = "",
     scale: str = "cpu",
     overrides: Sequence[str] | Mapping[str, Any] = (),
-    **effort: Any,
+    **execution: Any,
 ) -> Outcome:
     """Run the league's recipe with one model alone.
 
@@ -120,7 +120,7 @@ def entered(
         name: What the table calls it; by default its own name.
         scale: ``smoke``, ``cpu`` or ``paper``.
         overrides: Changes of the recipe's settings.
-        **effort: Further arguments of :func:`inweights.run`.
+        **execution: Further arguments of :func:`inweights.run`.
 
     Raises:
         ConfigError: It is no model that can take part, its name is taken, or a setting does
@@ -144,7 +144,7 @@ def entered(
             f"mamba ({error})"
         ) from None
     changed = apply_overrides(alone, as_overrides(alone, overrides))
-    return run(_with(recipe, scale, changed), scale, **effort)
+    return run(_with(recipe, scale, changed), scale, **execution)
 
 
 def _with(recipe: Recipe, scale: str, settings: Any) -> Recipe:
@@ -195,12 +195,12 @@ def submit(outcome: Outcome, into: str | Path) -> list[Path]:
     return made
 
 
-def replay(entry: str | Path, **effort: Any) -> pl.DataFrame:
+def replay(entry: str | Path, **execution: Any) -> pl.DataFrame:
     """Train an entry again, and return its scores beside the new ones.
 
     Args:
         entry: Folder of the entry.
-        **effort: Further arguments of :func:`inweights.run`.
+        **execution: Further arguments of :func:`inweights.run`.
 
     Returns:
         A row for each model, ``identity``, ``trained``, ``hops`` and ``seed``: ``accuracy`` as
@@ -223,7 +223,7 @@ def replay(entry: str | Path, **effort: Any) -> pl.DataFrame:
     _, _, now = changed.resolve(scale, seeds)
     if others := differing(config.get("sources", {}), now.get("sources", {})):
         raise ConfigError(f"{', '.join(others)} changed since {place} was written")
-    again = scores_of(run(changed, scale, seeds=seeds, **effort))
+    again = scores_of(run(changed, scale, seeds=seeds, **execution))
     before = pl.read_csv(place / _SCORES, schema_overrides=dict(again.schema))
     keys = [*_ROW, "seed"]
     new = again.select(*keys, now="accuracy")

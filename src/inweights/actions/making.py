@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -98,7 +99,7 @@ def run(
     from inweights.experiments.engine.engine import execute
     from inweights.support.progress import shown
 
-    chosen = asked_for(recipe, scale, seeds, overrides)
+    chosen = recipe_for(recipe, scale, seeds, overrides)
     with shown(progress) as told:
         return execute(
             chosen,
@@ -106,12 +107,12 @@ def run(
             seeds=_enough(chosen, scale) if seeds is None else seeds,
             overrides=overrides,
             store=RunStore(runs),
-            effort=ExecutionOptions(jobs=jobs, store=store, progress=told, **how),
+            execution=ExecutionOptions(jobs=jobs, store=store, progress=told, **how),
             publish=add_page,
         )
 
 
-def asked_for(
+def recipe_for(
     recipe: str | Recipe,
     scale: str,
     seeds: int | Sequence[int] | None = None,
@@ -148,7 +149,7 @@ def forecast(
     seeds: int | Sequence[int] | None = None,
     overrides: Sequence[str] | Mapping[str, Any] = (),
     runs: str | Path | None = None,
-    **effort: Any,
+    **execution: Any,
 ) -> Forecast:
     """Estimate the cost of a run by timing a few steps; nothing is stored.
 
@@ -159,7 +160,7 @@ def forecast(
             claims take.
         overrides: Changes of settings: ``["n=10"]`` or ``{"n": 10}``.
         runs: Folder of all runs.
-        **effort: Fields of :class:`~inweights.experiments.engine.collect.ExecutionOptions`,
+        **execution: Fields of :class:`~inweights.experiments.engine.collect.ExecutionOptions`,
             such as ``jobs`` and ``device``.
 
     Raises:
@@ -169,8 +170,8 @@ def forecast(
     from inweights.experiments.engine.collect import ExecutionOptions
     from inweights.experiments.studies.cost import forecast as look_ahead
 
-    asked = ExecutionOptions(**effort)  # rejects what this machine lacks
-    chosen = asked_for(recipe, scale, seeds, overrides)
+    asked = ExecutionOptions(**execution)  # rejects what this machine lacks
+    chosen = recipe_for(recipe, scale, seeds, overrides)
     changes = chosen.changes(scale, overrides)
     asked_seeds = _enough(chosen, scale) if seeds is None else seeds
     settings, numbers, _ = chosen.resolve(scale, asked_seeds, changes)
@@ -211,6 +212,7 @@ def settle(
     minutes: float = 60.0,
     runs: str | Path | None = None,
     results: str | Path | None = None,
+    execution: ExecutionOptions | None = None,
     effort: ExecutionOptions | None = None,
 ) -> Iterator[Settled]:
     """Run more seeds for undecided claims, recipe by recipe, until they are decided.
@@ -225,7 +227,8 @@ def settle(
         results: Folder of results. With it, recipes with open claims in these results are run,
             and no seed again whose numbers are there; by default, recipes that have run on
             this disk.
-        effort: Who does the work; by default this process.
+        execution: Who does the work; by default this process.
+        effort: Former name of ``execution``.
 
     Yields:
         What more seeds gave, of each recipe with undecided claims.
@@ -235,6 +238,10 @@ def settle(
     """
     from inweights.experiments.studies.settle import settle as settle_one
 
+    if effort is not None:
+        text = "the argument 'effort' is called 'execution' since version 0.2"
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
+        execution = effort
     check_size("minutes", minutes, least=0, most=10**7)
     ends = time.monotonic() + 60 * minutes
     found: list[tuple[float, Recipe, Kept | None]] = []
@@ -249,9 +256,14 @@ def settle(
     for _, recipe, kept in sorted(found, key=lambda one: one[0]):
         left = ends - time.monotonic()
         yield settle_one(
-            recipe, scale, store=RunStore(runs), seconds=left, effort=effort, publish=add_page,
+            recipe,
+            scale,
+            store=RunStore(runs),
+            seconds=left,
+            execution=execution,
+            publish=add_page,
             kept=kept,
-        )  # fmt: skip
+        )
 
 
 def claim(table: pl.DataFrame, judged: Judged, says: str = "") -> ClaimResult:

@@ -21,10 +21,10 @@ from typing import TypeVar
 import msgspec
 
 from inweights.errors import ConfigError, FolderError, InweightsError
-from inweights.experiments.engine.collect import ExecutionOptions, choose_executor, tell_stored
+from inweights.experiments.engine.collect import ExecutionOptions, choose_executor, report_stored
 from inweights.experiments.engine.executors import Leased
 from inweights.experiments.engine.job import Job, check_sendable, from_wire, to_wire
-from inweights.experiments.engine.plan import LearnTask, Task, asked_of, tasks_of
+from inweights.experiments.engine.plan import LearnTask, Task, expand_plan, tasks_of
 from inweights.experiments.engine.schedule import Failure, Schedule
 from inweights.experiments.grammar.trial import Plan
 from inweights.runs.environment import version_of
@@ -275,7 +275,7 @@ def write_plan(
             f"it: {shlex.join(['inweights', 'work', place])}"
         )
     stored = Store(store or store_below(place)).listed()
-    work = asked_of(plan, seeds, version)
+    work = expand_plan(plan, seeds, version)
     tasks = tasks_of(work, lambda owner, part: (owner, part) not in stored)
     check_sendable(tasks)
     parts = range(0, len(tasks), PART)
@@ -291,13 +291,13 @@ def write_plan(
         version=version_of("inweights"),
         collect=tuple(collect),
         parts=len(parts),
-        labels=tuple(dict.fromkeys(key for one in work.asked for key in one.labels)),
+        labels=tuple(dict.fromkeys(key for one in work.requests for key in one.labels)),
     )
     files.write(ABOUT, msgspec.json.encode(about))  # last: a plan without it is none
     return Planned(place)
 
 
-def work(planned: Planned, effort: ExecutionOptions | None = None) -> Status:
+def work(planned: Planned, execution: ExecutionOptions | None = None) -> Status:
     """Do tasks of a plan beside any number of other workers, until nothing is left.
 
     Each worker begins at another place of the plan. Tasks that others hold are left to them at
@@ -305,7 +305,7 @@ def work(planned: Planned, effort: ExecutionOptions | None = None) -> Status:
 
     Args:
         planned: The plan.
-        effort: Who does the work on this machine; its observers are notified of what this
+        execution: Who does the work on this machine; its observers are notified of what this
             worker stores. By default this process.
 
     Returns:
@@ -314,20 +314,20 @@ def work(planned: Planned, effort: ExecutionOptions | None = None) -> Status:
     Raises:
         ConfigError: The library has another version than the one that wrote the plan.
     """
-    effort = effort or ExecutionOptions()
+    execution = execution or ExecutionOptions()
     planned.job.check_version()
-    job = msgspec.structs.replace(planned.job, device=effort.device, threads=effort.threads)
+    job = msgspec.structs.replace(planned.job, device=execution.device, threads=execution.threads)
     schedule = Schedule(
         (),
-        effort.tell,
+        execution.report,
         busy=job.lease / 10,
         free=planned.store.leases.free,
         more=_blocks(planned),
         on_failure=planned.set_aside,
     )
-    schedule.on_done = lambda task: tell_stored(task.asked, planned.store, effort)
-    with telling(effort.observers, {"name": planned.place, "labels": planned.about.labels}):
-        Leased(choose_executor("", effort.jobs, None), planned.store).run(job, schedule)
+    schedule.on_done = lambda task: report_stored(task.requests, planned.store, execution)
+    with telling(execution.observers, {"name": planned.place, "labels": planned.about.labels}):
+        Leased(choose_executor("", execution.jobs, None), planned.store).run(job, schedule)
     planned.store.tidy()
     return planned.status()
 

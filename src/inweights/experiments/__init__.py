@@ -11,7 +11,7 @@ from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
     from inweights.config.outside import Outside as Outside
-    from inweights.experiments.engine.collect import KeptModel as KeptModel
+    from inweights.experiments.engine.collect import SavedModel as SavedModel
     from inweights.experiments.grammar.axes import grid as grid
     from inweights.experiments.grammar.claim import VERDICTS as VERDICTS
     from inweights.experiments.grammar.claim import Claim as Claim
@@ -61,4 +61,4 @@ if TYPE_CHECKING:
     from inweights.training.learner import Optimum as Optimum
     from inweights.worlds.registry import WorldConfig as WorldConfig
 
-lazily(__name__)
+lazily(__name__, renamed={"KeptModel": "SavedModel"})

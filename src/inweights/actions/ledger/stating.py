@@ -20,7 +20,7 @@ from inweights.actions.ledger.lines import (
 )
 from inweights.config import digest
 from inweights.errors import ConfigError, check_names
-from inweights.experiments.engine.plan import asked_of
+from inweights.experiments.engine.plan import expand_plan
 from inweights.experiments.grammar.claim import Claim
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.experiments.grammar.verdict import printed_number
@@ -42,8 +42,8 @@ def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
         The hash of each claim, by its id.
     """
     settings, _, _ = recipe.resolve(scale, seeds=1)
-    work = asked_of(recipe.plan(settings), [0], recipe.version)
-    plan = digest([[one.name, *one.place, one.labels] for one in work.asked])
+    work = expand_plan(recipe.plan(settings), [0], recipe.version)
+    plan = digest([[one.name, *one.place, one.labels] for one in work.requests])
     return {
         claim.id: digest([_score(claim), recipe.seeds[scale], recipe.version, plan], 16)
         for claim in recipe.claims

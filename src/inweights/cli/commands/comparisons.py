@@ -151,12 +151,12 @@ def league(
         raise ConfigError("--replay takes its model from the entry: leave MODEL and --into out")
     plugins = [*common.plugin, *([file] if file else [])]
     load_plugins(plugins)
-    effort: dict[str, Any] = {**vars(how), "plugins": plugins}
-    effort["jobs"] = how.jobs or console.cores(how.device, scale)
+    execution: dict[str, Any] = {**vars(how), "plugins": plugins}
+    execution["jobs"] = how.jobs or console.cores(how.device, scale)
     outcome = None
     with console.progress() as progress:
         if replay is not None:
-            scores = entries.replay(replay, progress=progress, **effort)
+            scores = entries.replay(replay, progress=progress, **execution)
             return console.comparisons.replayed(replay, scores, json=common.json)
         if model:
             words = ["league", model, "--scale", scale, *(["--name", name] if name else [])]
@@ -168,7 +168,7 @@ def league(
                 overrides=choice.set,
                 progress=progress,
                 command=[*words, *base.choices(choice.seeds, choice.set, common.plugin)],
-                **effort,
+                **execution,
             )
     rows = entries.beside(outcome, scale, how.runs)
     written = entries.submit(outcome, into) if outcome is not None and into is not None else []

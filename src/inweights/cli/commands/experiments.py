@@ -158,11 +158,11 @@ def sweep(
         doing.fresh: Discard an earlier run of the same study.
     """
     from inweights.experiments.studies.study import open_study
-    from inweights.experiments.studies.sweep import worth
+    from inweights.experiments.studies.sweep import useful_processes
 
     recipe = open_study(file)
     settings, numbers, _ = recipe.resolve("cpu", choice.numbers, choice.set)
-    jobs = doing.jobs or worth(recipe.plan(settings), len(numbers), doing.device)
+    jobs = doing.jobs or useful_processes(recipe.plan(settings), len(numbers), doing.device)
     words = ["sweep", str(file), *base.choices(choice.seeds, choice.set, common.plugin)]
     outcome = outcome_of(
         recipe, "cpu", doing, common, jobs=jobs, command=words, seeds=numbers, overrides=choice.set

@@ -29,7 +29,7 @@ def plan(
     """
     from inweights.actions.plans import write_plan
 
-    chosen = actions.asked_for(recipe, scale, choice.numbers, choice.set)
+    chosen = actions.recipe_for(recipe, scale, choice.numbers, choice.set)
     changes = chosen.changes(scale, choice.set)
     settings, roots, _ = chosen.resolve(scale, choice.numbers, changes)
     made = chosen.plan(settings)
@@ -81,14 +81,14 @@ def work(
     if retry:
         planned.forgive()
     with console.progress() as progress:
-        effort = ExecutionOptions(
+        execution = ExecutionOptions(
             device=how.device,
             jobs=how.jobs or console.cores(how.device, "cpu"),
             threads=how.threads,
             progress=progress,
             observers=tuple(base.trackers(how.tracker, per=how.tracker_per)),
         )
-        done = do(planned, effort)
+        done = do(planned, execution)
     console.results.status(planned, done, json=json)
     return int(done.failed > 0)
 

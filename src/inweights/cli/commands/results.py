@@ -210,7 +210,7 @@ def _settle(
     from inweights.experiments.engine.collect import ExecutionOptions
 
     with console.progress() as progress:
-        effort = ExecutionOptions(
+        execution = ExecutionOptions(
             jobs=settling.jobs or console.cores("cpu", scale),
             plugins=plugins,
             progress=progress,
@@ -218,7 +218,12 @@ def _settle(
             store=settling.store,
         )
         more = actions.settle(
-            scale, only=only, minutes=settling.minutes, runs=runs, results=results, effort=effort
+            scale,
+            only=only,
+            minutes=settling.minutes,
+            runs=runs,
+            results=results,
+            execution=execution,
         )
         done = list(more)
     console.claims.settled(done)

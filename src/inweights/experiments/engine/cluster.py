@@ -27,7 +27,7 @@ import torch
 import torch.distributed as dist
 
 from inweights.errors import InweightsError, RunError
-from inweights.experiments.engine.executors import PAUSE, SameProcess, seldom
+from inweights.experiments.engine.executors import PAUSE, SameProcess, throttled
 from inweights.experiments.engine.job import Job, check_sendable, task_of, to_wire
 from inweights.experiments.engine.plan import LearnTask, Task
 from inweights.experiments.engine.schedule import End, Schedule
@@ -201,7 +201,7 @@ def _attempt(job: str, line: str, key: str, steps: str) -> str:
     def report(step: int) -> None:
         _internal_kv_put(key, str(step), namespace=steps)
 
-    end = attempt_sent(msgspec.json.decode(job, type=Job), line, seldom(report, _EVERY))
+    end = attempt_sent(msgspec.json.decode(job, type=Job), line, throttled(report, _EVERY))
     return msgspec.json.encode(end).decode()
 
 

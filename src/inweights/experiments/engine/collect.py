@@ -2,7 +2,7 @@
 
 :func:`collect` is what recipes (:mod:`~.engine`) and sweeps call: it finds the missing tasks,
 lets an executor do them, and joins their tables. :class:`ExecutionOptions` say who does the
-work; :func:`kept_models` opens models whose weights were stored.
+work; :func:`saved_models` opens models whose weights were stored.
 """
 
 from __future__ import annotations
@@ -22,10 +22,18 @@ from inweights.config import check_size, to_plain
 from inweights.errors import CautionWarning, ConfigError, DataError, FolderError, check_names
 from inweights.experiments.engine.executors import Executor, Processes, SameProcess
 from inweights.experiments.engine.job import Job, check_sendable, sendable
-from inweights.experiments.engine.plan import Asked, Run, Task, Work, asked_of, in_words, tasks_of
+from inweights.experiments.engine.plan import (
+    Run,
+    TableRequest,
+    Task,
+    Work,
+    expand_plan,
+    in_words,
+    tasks_of,
+)
 from inweights.experiments.engine.schedule import BUSY, Schedule
 from inweights.experiments.grammar.labels import is_label
-from inweights.experiments.grammar.score import Value, tell_divergence
+from inweights.experiments.grammar.score import Value, warn_of_divergence
 from inweights.experiments.grammar.trial import Plan, Trial
 from inweights.runs.tables.store import MODEL_PART, Store, store_below
 from inweights.support.limits import launched_by_torchrun
@@ -96,8 +104,14 @@ class ExecutionOptions:
         """
         return Store(self.store or store_below(runs))
 
-    def tell(self, done: int, total: int, what: str) -> None:
-        """Tell the observers and the progress how far the work is."""
+    def report(self, done: int, total: int, what: str) -> None:
+        """Report to observers and progress how far the work is.
+
+        Args:
+            done: Updates done.
+            total: All updates.
+            what: What is being done.
+        """
         for one in self.observers:
             one.step(Step(what, done, total=total))
         if self.progress:
@@ -154,7 +168,7 @@ def collect(
     plan: Plan,
     seeds: Sequence[int],
     store: Store,
-    effort: ExecutionOptions | None = None,
+    execution: ExecutionOptions | None = None,
     *,
     version: int = 1,
 ) -> dict[str, pl.DataFrame]:
@@ -166,7 +180,7 @@ def collect(
         plan: Trials, measures and computations.
         seeds: Root seeds; every trial is run once for each.
         store: Where the tables of single runs are.
-        effort: Who does the work; by default this process.
+        execution: Who does the work; by default this process.
         version: The recipe's version, part of the key of every run.
 
     Returns:
@@ -178,35 +192,35 @@ def collect(
         DataError: Runs of a function have different columns.
         RunError: Tasks failed; or another class of error, if all of them failed with that.
     """
-    effort = effort or ExecutionOptions()
-    work = asked_of(plan, seeds, version, keep_models=effort.keep_models)
-    if effort.fresh:
+    execution = execution or ExecutionOptions()
+    work = expand_plan(plan, seeds, version, keep_models=execution.keep_models)
+    if execution.fresh:
         for key, parts in work.parts.items():
             if store.has(key, MODEL_PART):
                 parts[MODEL_PART] = None  # made again, too
                 store.forget(key, MODEL_PART)
-        for one in work.asked:
+        for one in work.requests:
             store.forget(*one.place)
-    tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), effort.device)
+    tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), execution.device)
     made = {one for task in tasks for one in task.wanted}
-    tell_stored([one for one in work.asked if one.place not in made], store, effort)
-    _do(tasks, work, store, effort)
+    report_stored([one for one in work.requests if one.place not in made], store, execution)
+    _do(tasks, work, store, execution)
     uniform = {one.name for one in plan.computations if one.uniform}
-    tables = _assemble(work.asked, store, uniform)
-    tell_divergence(tables)
+    tables = _assemble(work.requests, store, uniform)
+    warn_of_divergence(tables)
     return tables
 
 
 @contextmanager
 def watched(
-    plan: Plan, seeds: Sequence[int], effort: ExecutionOptions, name: str, **about: Any
+    plan: Plan, seeds: Sequence[int], execution: ExecutionOptions, name: str, **about: Any
 ) -> Iterator[dict[str, pl.DataFrame]]:
     """Notify the observers of work on a plan: what it is, and how it ends.
 
     Args:
         plan: Trials, measures and computations.
         seeds: Root seeds.
-        effort: Has the observers.
+        execution: Has the observers.
         name: Name of the sweep or recipe.
         **about: Further settings that observers are given.
 
@@ -215,14 +229,14 @@ def watched(
     """
     settings: dict[str, Any] = {"name": name, "seeds": list(seeds), **about}
     settings["steps"] = len(seeds) * plan.steps
-    if effort.observers:
+    if execution.observers:
         named = [*(t.labels for t in plan.trials), *(c.labels for c in plan.computations)]
         settings["labels"] = [*dict.fromkeys(key for labels in named for key in labels)]
         parts = ("world", "model", "learner")
         settings["trials"] = [
             {**t.labels, **{part: _plain(getattr(t, part)) for part in parts}} for t in plan.trials
         ]
-    with telling(effort.observers, settings) as tables:
+    with telling(execution.observers, settings) as tables:
         yield tables
 
 
@@ -230,21 +244,21 @@ def _plain(config: Any) -> Any:
     return to_plain(config) if isinstance(config, msgspec.Struct) else repr(config)
 
 
-def tell_stored(asked: Sequence[Asked], store: Store, effort: ExecutionOptions) -> None:
+def report_stored(asked: Sequence[TableRequest], store: Store, execution: ExecutionOptions) -> None:
     """Show observers the tables of some runs, as they are in the store.
 
     Args:
         asked: Which tables.
         store: Where they are.
-        effort: Has the observers.
+        execution: Has the observers.
     """
-    if effort.observers and asked:
+    if execution.observers and asked:
         for name, table in _assemble(asked, store).items():
-            for one in effort.observers:
+            for one in execution.observers:
                 one.measured(name, table)
 
 
-def _do(tasks: Sequence[Task], work: Work, store: Store, effort: ExecutionOptions) -> None:
+def _do(tasks: Sequence[Task], work: Work, store: Store, execution: ExecutionOptions) -> None:
     """Have tasks done by an executor, and raise what failed."""
     if not tasks:
         store.tidy()  # whoever did the last of them may have been killed before it could
@@ -252,13 +266,13 @@ def _do(tasks: Sequence[Task], work: Work, store: Store, effort: ExecutionOption
 
     def show(task: Task) -> None:
         made = set(task.wanted)
-        tell_stored([one for one in work.asked if one.place in made], store, effort)
+        report_stored([one for one in work.requests if one.place in made], store, execution)
 
     job = Job(
         store=str(store.root),
-        device=effort.device,
-        threads=effort.threads,
-        plugins=tuple(effort.plugins),
+        device=execution.device,
+        threads=execution.threads,
+        plugins=tuple(execution.plugins),
         lease=store.lease,
     )
     total = sum(run.trial.learner.steps for run in work.runs.values())
@@ -266,19 +280,23 @@ def _do(tasks: Sequence[Task], work: Work, store: Store, effort: ExecutionOption
     before = total - sum(task.steps for task in tasks)
     # A lease only expires for who looks at it several times while it runs.
     busy = min(BUSY, job.lease / 10) if job.lease else BUSY
-    schedule = Schedule(tasks, effort.tell, before, busy=busy, free=job.open_store().leases.free)
-    schedule.on_done = show if effort.observers else None
-    executor = effort.executor or choose_executor(effort.on, effort.jobs, tasks, effort.plugins)
+    schedule = Schedule(
+        tasks, execution.report, before, busy=busy, free=job.open_store().leases.free
+    )
+    schedule.on_done = show if execution.observers else None
+    executor = execution.executor or choose_executor(
+        execution.on, execution.jobs, tasks, execution.plugins
+    )
     executor.run(job, schedule)
     store.tidy()
     schedule.finish()
 
 
 def _assemble(
-    asked: Sequence[Asked], store: Store, uniform: Collection[str] = ()
+    asked: Sequence[TableRequest], store: Store, uniform: Collection[str] = ()
 ) -> dict[str, pl.DataFrame]:
     """Join labels and seeds to the stored tables; rows are in the order of the plan."""
-    named: dict[str, list[Asked]] = {}
+    named: dict[str, list[TableRequest]] = {}
     for one in asked:
         named.setdefault(one.name, []).append(one)
     tables = {}
@@ -297,7 +315,7 @@ def _assemble(
     return tables
 
 
-def _check_alike(runs: Sequence[tuple[Asked, pl.DataFrame]]) -> None:
+def _check_alike(runs: Sequence[tuple[TableRequest, pl.DataFrame]]) -> None:
     """Refuse runs with other columns, or kinds of values, than the first one; warn of NaN."""
     name = runs[0][0].name
     found = [(in_words({**one.labels, "seed": one.seed}), table) for one, table in runs]
@@ -337,7 +355,7 @@ def kind_of(dtype: pl.DataType) -> str:
 
 
 @dataclass(frozen=True)
-class KeptModel:
+class SavedModel:
     """One trained model of a run, whose weights are read when they are needed.
 
     Attributes:
@@ -372,16 +390,16 @@ class KeptModel:
 
     def __repr__(self) -> str:
         about = [f"{name}={value!r}" for name, value in {**self.labels, "seed": self.seed}.items()]
-        return f"KeptModel({', '.join(about)})"
+        return f"SavedModel({', '.join(about)})"
 
 
-def kept_models(
+def saved_models(
     trials: Sequence[Trial],
     seeds: Sequence[int],
     store: Store,
     version: int = 1,
     where: Mapping[str, Value] | None = None,
-) -> list[KeptModel]:
+) -> list[SavedModel]:
     """Return the stored models of trials, in the order of trials, seed by seed.
 
     Args:
@@ -398,9 +416,9 @@ def kept_models(
     wanted = where or {}
     check_names("label", wanted, {"seed", *(name for trial in trials for name in trial.labels)})
     found = [
-        KeptModel(run, store)
+        SavedModel(run, store)
         for trial in trials
-        for run in asked_of(Plan(trials=[trial]), seeds, version).runs.values()
+        for run in expand_plan(Plan(trials=[trial]), seeds, version).runs.values()
         if all(is_label({**trial.labels, "seed": run.seed}[n], v) for n, v in wanted.items())
     ]
     lacking = sum(not store.has(kept.run.key, MODEL_PART) for kept in found)

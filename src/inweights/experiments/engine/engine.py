@@ -44,7 +44,7 @@ def execute(
     seeds: int | Sequence[int] | None = None,
     overrides: Sequence[str] | Mapping[str, Any] = (),
     store: RunStore | None = None,
-    effort: ExecutionOptions | None = None,
+    execution: ExecutionOptions | None = None,
     publish: Publish | None = None,
 ) -> Outcome:
     """Run a recipe, or read it back where the same config has run already.
@@ -57,7 +57,7 @@ def execute(
         seeds: Number of replicates, or root seeds; by default the recipe's own.
         overrides: Changes of settings: ``["n=10"]`` or ``{"n": 10}``.
         store: Where runs are; by default the folder of all runs.
-        effort: Who does the work; by default this process.
+        execution: Who does the work; by default this process.
         publish: Called with the run and its folder before the folder is complete, to add
             figures and a page; by default nothing is added.
 
@@ -69,37 +69,37 @@ def execute(
     """
     from inweights.experiments.engine.collect import ExecutionOptions, collect, watched
 
-    effort = effort or ExecutionOptions()
+    execution = execution or ExecutionOptions()
     store = store or RunStore()
     changes = recipe.changes(scale, overrides)
     with _fitting(recipe, changes):
         settings, chosen, config = recipe.resolve(scale, seeds, changes)
     folder = store.folder(recipe.name, config)
-    if folder.complete and not (folder.leftovers or effort.fresh or effort.keep_models):
-        return load(recipe, folder, effort.store)
+    if folder.complete and not (folder.leftovers or execution.fresh or execution.keep_models):
+        return load(recipe, folder, execution.store)
 
     _tell_changes(store, recipe.name, config)
-    _check_writable(store.root, effort.store)
+    _check_writable(store.root, execution.store)
 
-    told = _Remembering(effort.progress) if effort.progress else None
-    effort, waiting = (
-        replace(effort, progress=told),
+    told = _Remembering(execution.progress) if execution.progress else None
+    execution, waiting = (
+        replace(execution, progress=told),
         "waiting for another process that makes this run",
     )
     with folder.held(partial(told, 0, 1, waiting) if told else None):
-        if effort.fresh:
+        if execution.fresh:
             folder.discard()
         folder.recover()
-        if folder.complete and not effort.keep_models:
-            return load(recipe, folder, effort.store)
+        if folder.complete and not execution.keep_models:
+            return load(recipe, folder, execution.store)
         with _fitting(recipe, changes):
             plan = recipe.plan(settings)
         plan.check()
-        place = effort.open_store(store.root)
-        make = partial(collect, plan, chosen, place, effort, version=recipe.version)
+        place = execution.open_store(store.root)
+        make = partial(collect, plan, chosen, place, execution, version=recipe.version)
         if folder.complete:
             make()  # the weights, where they are not there
-            return load(recipe, folder, effort.store)
+            return load(recipe, folder, execution.store)
         about = {"settings": config["settings"]}
         blank = Outcome(
             recipe=recipe,
@@ -108,12 +108,14 @@ def execute(
             seconds=0.0,
             overrides=changes,
             folder=folder,
-            plugins=tuple(effort.plugins),
-            command=tuple(effort.command),
-            store=effort.store,
+            plugins=tuple(execution.plugins),
+            command=tuple(execution.command),
+            store=execution.store,
             **about,
         )
-        with watched(plan, chosen, effort, recipe.name, folder=str(folder.path), **about) as tables:
+        with watched(
+            plan, chosen, execution, recipe.name, folder=str(folder.path), **about
+        ) as tables:
             outcome = _fill(blank, make, publish, told)
             tables.update(outcome.tables)
         return outcome

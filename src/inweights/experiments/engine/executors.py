@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from inweights.experiments.engine.task import Joint
     from inweights.runs.tables.store import Store
 
-__all__ = ["PAUSE", "Executor", "Job", "Leased", "Processes", "SameProcess", "seldom"]
+__all__ = ["PAUSE", "Executor", "Job", "Leased", "Processes", "SameProcess", "throttled"]
 
 #: Seconds between two looks for a task where none waits.
 PAUSE = 0.1
@@ -104,15 +104,15 @@ class Processes:
             job: What all tasks have in common.
             schedule: Gives the tasks, and is told of progress and ends.
         """
-        crew = _Crew(job, schedule)
+        pool = _WorkerPool(job, schedule)
         try:
             while schedule.left:
-                while len(crew.busy) < self.jobs and (task := schedule.take()):
-                    crew.give(task)
+                while len(pool.busy) < self.jobs and (task := schedule.take()):
+                    pool.give(task)
                 with suppress(queue.Empty):
-                    crew.hear(*crew.lines.get(timeout=PAUSE))
+                    pool.hear(*pool.lines.get(timeout=PAUSE))
         finally:
-            for worker in (*crew.idle, *crew.busy):
+            for worker in (*pool.idle, *pool.busy):
                 _end(worker)
 
 
@@ -142,7 +142,7 @@ class Leased:
                 self.store.leases.give_back()
 
 
-class _Crew:
+class _WorkerPool:
     """The processes that try the tasks of a schedule, and the lines that they say."""
 
     def __init__(self, job: Job, schedule: Schedule) -> None:
@@ -223,7 +223,7 @@ def _say(to: IO[str] | None, value: Any) -> None:
     to.flush()
 
 
-def seldom(report: Callable[[int], None], seconds: float) -> Callable[[int], None]:
+def throttled(report: Callable[[int], None], seconds: float) -> Callable[[int], None]:
     """Return a report that passes on at most one call in so many seconds.
 
     Args:
@@ -251,7 +251,7 @@ def main() -> None:
     job = msgspec.json.decode(sys.stdin.readline(), type=Job)
     with suppress(KeyboardInterrupt, BrokenPipeError):  # the parent stops, or is gone
         for line in sys.stdin:
-            end = attempt_sent(job, line, seldom(lambda step: _say(answers, step), _EVERY))
+            end = attempt_sent(job, line, throttled(lambda step: _say(answers, step), _EVERY))
             _say(answers, end)
 
 

@@ -19,7 +19,7 @@ from inweights.errors import FolderError, InweightsError
 from inweights.experiments.grammar.claim import Claim, ClaimResult
 from inweights.experiments.grammar.differences import compare_plan, table_of
 from inweights.experiments.grammar.recipe import Recipe
-from inweights.experiments.grammar.score import Value, tell_divergence
+from inweights.experiments.grammar.score import Value, warn_of_divergence
 from inweights.experiments.grammar.verdict import first_seeds, judge, unjudged
 from inweights.runs import RunFolder, explained_writes, read_json, write_json, write_tables
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
@@ -28,7 +28,7 @@ from inweights.support.showing import Card, Carded
 if TYPE_CHECKING:
     import polars as pl
 
-    from inweights.experiments.engine.collect import KeptModel
+    from inweights.experiments.engine.collect import SavedModel
     from inweights.experiments.grammar.differences import DifferenceRow
     from inweights.experiments.grammar.figure import Figure
 
@@ -98,7 +98,7 @@ class Outcome(Carded, _About):
     @property
     def figures(self) -> tuple[Figure, ...]:
         """The recipe's figures, in question where their claims are not all reproduced."""
-        return figures_asked(self.recipe, self.claims)
+        return figures_of(self.recipe, self.claims)
 
     def with_cautions(self) -> Outcome:
         """Return the run with what a reader has to know of its numbers, in sentences."""
@@ -141,7 +141,7 @@ class Outcome(Carded, _About):
         picture = small[0].read_bytes() if small else b""
         return Card(f"{self.recipe.name}: {self.heading}", about, columns, rows, picture)
 
-    def models(self, **where: Value) -> list[KeptModel]:
+    def models(self, **where: Value) -> list[SavedModel]:
         """Return the trained models of a run that stored them.
 
         Args:
@@ -151,15 +151,15 @@ class Outcome(Carded, _About):
             ConfigError: A label is unknown.
             FolderError: The weights were not stored, or are damaged.
         """
-        from inweights.experiments.engine.collect import kept_models
+        from inweights.experiments.engine.collect import saved_models
         from inweights.runs.tables.store import Store, store_below
 
         trials = self.recipe.plan(self._settings).trials
         store = Store(self.store or store_below(self.folder.root))
-        return kept_models(trials, self.seeds, store, self.recipe.version, where)
+        return saved_models(trials, self.seeds, store, self.recipe.version, where)
 
 
-def figures_asked(recipe: Recipe, results: Sequence[ClaimResult]) -> tuple[Figure, ...]:
+def figures_of(recipe: Recipe, results: Sequence[ClaimResult]) -> tuple[Figure, ...]:
     """Return the figures of a recipe, in question where results leave them open.
 
     A figure's claims are those on the tables that it draws, or all where there is none.
@@ -214,7 +214,7 @@ def load(recipe: Recipe, folder: RunFolder, store: str = "") -> Outcome:
         FolderError: A file is missing or was changed, or the tables do not fit the claims.
     """
     outcome = _read(recipe, folder)
-    tell_divergence(outcome.tables)
+    warn_of_divergence(outcome.tables)
     with _as_stored(folder):
         claims = judge_all(recipe, outcome.tables, outcome.scale, seeds=outcome.seeds)
     return replace(outcome, claims=claims, store=store)
@@ -280,7 +280,7 @@ def refresh(recipe: Recipe, folder: RunFolder, publish: Publish | None = None) -
     with folder.held():
         folder.recover()
         old = _read(recipe, folder)
-        tables = derived_again(old)
+        tables = derive_again(old)
         claims = judge_all(recipe, tables, old.scale, seeds=old.seeds)
         new = replace(old, tables=tables, claims=claims).with_cautions()
         write_outcome(new, folder.reopen(), publish)
@@ -288,7 +288,7 @@ def refresh(recipe: Recipe, folder: RunFolder, publish: Publish | None = None) -
     return new
 
 
-def derived_again(old: Outcome) -> dict[str, pl.DataFrame]:
+def derive_again(old: Outcome) -> dict[str, pl.DataFrame]:
     """Return the tables of a run as they are derived from those of its single runs.
 
     Args:

@@ -58,7 +58,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Asked:
+class TableRequest:
     """A table of a run or computation that a plan needs."""
 
     name: str
@@ -84,7 +84,7 @@ class LearnTask:
     sources: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def stands_on(self) -> Any:
+    def dependencies(self) -> Any:
         """Everything that may name a file or have a source."""
         trials = {id(run.trial): run.trial for run in self.runs}.values()
         parts = [[trial.world, trial.model, trial.learner] for trial in trials]
@@ -102,11 +102,11 @@ class LearnTask:
         return [(run.key, part) for run, parts in both for part in parts]
 
     @property
-    def asked(self) -> list[Asked]:
+    def requests(self) -> list[TableRequest]:
         """Its tables, with the labels of its runs."""
         names = {LOSSES: LOSSES, **{m.key: m.name for m in self.measures}}
         return [
-            Asked(names[part], (run.key, part), run.trial.labels, run.seed)
+            TableRequest(names[part], (run.key, part), run.trial.labels, run.seed)
             for run, parts in zip(self.runs, self.parts, strict=True)
             for part in parts
             if part in names
@@ -181,7 +181,7 @@ class ComputeTask:
         return [(self.key, self.seed), *self.others]
 
     @property
-    def stands_on(self) -> Any:
+    def dependencies(self) -> Any:
         """Everything that may name a file or have a source."""
         return [self.computation.call]
 
@@ -191,10 +191,12 @@ class ComputeTask:
         return [(key, "table") for key, _ in self.members]
 
     @property
-    def asked(self) -> list[Asked]:
+    def requests(self) -> list[TableRequest]:
         """Its tables, with the labels of the computation."""
         one = self.computation
-        return [Asked(one.name, (key, "table"), one.labels, seed) for key, seed in self.members]
+        return [
+            TableRequest(one.name, (key, "table"), one.labels, seed) for key, seed in self.members
+        ]
 
     @property
     def title(self) -> str:
@@ -240,17 +242,17 @@ Parts = dict[str, Measure | None]
 class Work:
     """Everything that a plan asks for, and what makes it."""
 
-    asked: tuple[Asked, ...]
+    requests: tuple[TableRequest, ...]
     runs: Mapping[str, Run]
     parts: Mapping[str, Parts]
     computations: Mapping[str, ComputeTask]
 
 
-def asked_of(
+def expand_plan(
     plan: Plan, seeds: Sequence[int], version: int = 1, *, keep_models: bool = False
 ) -> Work:
     """Multiply a plan by its seeds; runs that differ in their labels only are one run."""
-    asked: list[Asked] = []
+    asked: list[TableRequest] = []
     runs: dict[str, Run] = {}
     wanted: dict[str, Parts] = {}
     content = _once(plain)
@@ -265,11 +267,11 @@ def asked_of(
                 parts[MODEL_PART] = None
             if isinstance(trial.learner, Curriculum):
                 parts[LOSSES] = None
-                asked.append(Asked(LOSSES, (key, LOSSES), trial.labels, seed))
+                asked.append(TableRequest(LOSSES, (key, LOSSES), trial.labels, seed))
             for measure in looks:
                 if not (place and measure.first_seed):
                     parts[measure.key] = measure
-                    asked.append(Asked(measure.name, (key, measure.key), trial.labels, seed))
+                    asked.append(TableRequest(measure.name, (key, measure.key), trial.labels, seed))
     computations: dict[str, ComputeTask] = {}
     for one in plan.computations:
         about = plain_call(one.compute, one.options)
@@ -277,7 +279,7 @@ def asked_of(
             # What no seed decides is one result, whichever seed its rows bear.
             key = digest([VERSION, version, *about, seed if one.seeded else None], _KEY)
             computations.setdefault(key, ComputeTask(key, one, seed))
-            asked.append(Asked(one.name, (key, "table"), one.labels, seed))
+            asked.append(TableRequest(one.name, (key, "table"), one.labels, seed))
     return Work(tuple(asked), runs, wanted, computations)
 
 
@@ -300,7 +302,7 @@ def tasks_of(work: Work, missing: Callable[[str, str], bool], device: str = "cpu
     shape = _once(lambda trial: [world(trial.world), _model_shape(trial.model), how(trial.learner)])
     computed = [task for key, task in work.computations.items() if missing(key, "table")]
     tasks: list[Task] = [
-        replace(task, sources=sources_of(task.stands_on)) for task in _together(computed)
+        replace(task, sources=sources_of(task.dependencies)) for task in _together(computed)
     ]
     groups: dict[str, list[tuple[Run, Parts]]] = {}
     for key, run in work.runs.items():
@@ -320,7 +322,7 @@ def tasks_of(work: Work, missing: Callable[[str, str], bool], device: str = "cpu
             parts = tuple(tuple(left) for _, left in block)
             runs = tuple(run for run, _ in block)
             task = LearnTask(runs, tuple(measures.values()), parts)
-            found = [planned(one) for several in task.stands_on for one in several]
+            found = [planned(one) for several in task.dependencies for one in several]
             tasks.append(replace(task, sources={k: v for one in found for k, v in one.items()}))
     return tasks
 

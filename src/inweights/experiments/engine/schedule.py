@@ -75,7 +75,7 @@ class End(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 @contextmanager
-def kept_log(level: int) -> Iterator[list[Line]]:
+def collected_log(level: int) -> Iterator[list[Line]]:
     """Collect what the library logs in this process, for the one that has sent the task.
 
     Args:

@@ -19,7 +19,7 @@ from inweights.config import digest, identity
 from inweights.errors import ConfigError, InweightsError, RunError
 from inweights.experiments.engine.job import Job, task_of
 from inweights.experiments.engine.plan import LOSSES, ComputeTask, LearnTask, Run, Task
-from inweights.experiments.engine.schedule import End, kept_log
+from inweights.experiments.engine.schedule import End, collected_log
 from inweights.experiments.engine.together import blocks_of, build_model, open_model, train_block
 from inweights.experiments.grammar.trial import Measure
 from inweights.models.base import Model
@@ -62,7 +62,7 @@ def attempt(
                 hold.check()
                 progress(step)
 
-            work_on(task, store, device, held, joint)
+            run_task(task, store, device, held, joint)
     except LostError:
         return End("busy")
     except InweightsError as error:
@@ -90,7 +90,7 @@ def attempt_sent(job: Job, line: str, progress: Progress) -> End:
         task = task_of(job, line)
     except InweightsError as error:
         return End("failed", type(error).__name__, str(error))
-    with use_threads(job.threads), kept_log(job.log) as lines:
+    with use_threads(job.threads), collected_log(job.log) as lines:
         end = attempt(task, job.open_store(), job.device, progress)
     return msgspec.structs.replace(end, log=tuple(lines))
 
@@ -101,7 +101,7 @@ def _is_memory(error: Exception) -> bool:
     return allocator or isinstance(error, MemoryError | torch.OutOfMemoryError)
 
 
-def work_on(
+def run_task(
     task: Task, store: Store, device: str, progress: Progress, joint: Joint | None = None
 ) -> None:
     """Run a task and store its tables; what another process stored just now is not made again.
@@ -163,7 +163,7 @@ def _staged(task: ComputeTask, progress: Progress, done: int, total: int, stage:
 def _check(task: Task) -> None:
     """Refuse a task whose files or code are not those that its keys were made of."""
     if task.sources:
-        check_sources(task.sources, task.stands_on)
+        check_sources(task.sources, task.dependencies)
 
 
 def _stored(task: Task, store: Store) -> bool:
@@ -181,7 +181,7 @@ def _train(
     for measure in block.measures:
         check_probe(measure.probe, model, block.worlds)
     often = [m for m in block.measures if m.every]
-    observers = [Observer(m.key, partial(_look_at_wanted, m, block), m.every) for m in often]
+    observers = [Observer(m.key, partial(_measure_wanted, m, block), m.every) for m in often]
     # The last part says what the columns of a checkpoint are: an earlier one had another order.
     key = digest([block.wanted, "matrices first, state as matrices"], 20)
     with store.unfinished(key, block.wanted) as (file, saved):
@@ -197,7 +197,7 @@ def _train(
                 shards=shards,
             )
         tables = {LOSSES: result.losses, **result.observed}
-        tables |= {m.key: _look_at_wanted(m, block, model) for m in block.measures if not m.every}
+        tables |= {m.key: _measure_wanted(m, block, model) for m in block.measures if not m.every}
         for replica, (run, parts) in enumerate(zip(block.runs, block.parts, strict=True)):
             if MODEL_PART in parts:
                 _store(store, run, MODEL_PART, encode_model(model, replica))
@@ -212,23 +212,23 @@ def _measure(block: LearnTask, store: Store, device: str) -> None:
         several = [(join_replicas(models), block)]
     for model, runs in several:
         model.to(device)
-        tables = {m.key: _look_at_wanted(m, runs, model) for m in runs.measures}
+        tables = {m.key: _measure_wanted(m, runs, model) for m in runs.measures}
         _share_out(tables, runs, store)
 
 
-def _look_at_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.DataFrame:
+def _measure_wanted(measure: Measure, block: LearnTask, model: Model) -> pl.DataFrame:
     """Measure the runs for which the measure is wanted."""
     rows = [row for row, parts in enumerate(block.parts) if measure.key in parts]
     if len(rows) < len(block.runs):
         with suppress(ConfigError):  # a model of one's own may have no config
             few = model.select(rows)
-            table = look(measure, block.part(rows).worlds, few)
+            table = measure_model(measure, block.part(rows).worlds, few)
             whose = pl.Series(rows, dtype=table["replica"].dtype)
             return table.with_columns(whose.gather(table["replica"]).alias("replica"))
-    return look(measure, block.worlds, model)
+    return measure_model(measure, block.worlds, model)
 
 
-def look(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFrame:
+def measure_model(measure: Measure, worlds: Sequence[World], model: Model) -> pl.DataFrame:
     """Measure a model.
 
     Args:

@@ -89,7 +89,7 @@ def train_block(
     return train(model, block.worlds, curricula or own, seeds=seeds, keep_diverged=True, **how)
 
 
-def brief(phase: Phase, steps: int) -> Phase:
+def first_steps(phase: Phase, steps: int) -> Phase:
     """Return the first steps of a phase, to be timed, without early stop or schedule.
 
     Args:
@@ -205,7 +205,7 @@ def _measured(block: LearnTask, device: str) -> tuple[float, float]:
         ends.append(time.perf_counter())
 
     learners: list[Any] = [run.trial.learner for run in block.runs]  # all are curricula
-    short = [Curriculum(phases=(brief(one.phases[0], 2 * STEPS),)) for one in learners]
+    short = [Curriculum(phases=(first_steps(one.phases[0], 2 * STEPS),)) for one in learners]
     train_block(build_model(block, device), block, short, progress=clock)
     taken = torch.cuda.max_memory_reserved(device) - before
     return taken, (ends[-1] - ends[STEPS - 1]) / STEPS

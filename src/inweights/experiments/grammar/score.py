@@ -336,7 +336,7 @@ def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> 
     return Numbers(cases, size=size)
 
 
-def tell_divergence(tables: Mapping[str, pl.DataFrame]) -> None:
+def warn_of_divergence(tables: Mapping[str, pl.DataFrame]) -> None:
     """Warn of runs whose loss became infinite or not a number: their other numbers mean nothing.
 
     Args:

@@ -21,7 +21,7 @@ import numpy as np
 
 from inweights.errors import InweightsError
 from inweights.experiments.engine.collect import ExecutionOptions
-from inweights.experiments.engine.plan import LearnTask, asked_of, tasks_of
+from inweights.experiments.engine.plan import LearnTask, expand_plan, tasks_of
 from inweights.experiments.grammar.trial import Plan
 from inweights.runs.tables.store import MODEL_PART, Store
 from inweights.support.progress import plural, roughly
@@ -102,7 +102,7 @@ def forecast(
     plan: Plan,
     seeds: Sequence[int],
     store: Store,
-    effort: ExecutionOptions | None = None,
+    execution: ExecutionOptions | None = None,
     *,
     version: int = 1,
     budget: float = BUDGET,
@@ -117,21 +117,21 @@ def forecast(
         plan: Trials, measures and computations.
         seeds: Root seeds.
         store: Where tables of single runs are.
-        effort: Who would do the work; by default this process.
+        execution: Who would do the work; by default this process.
         version: The recipe's version.
         budget: Processor seconds after which no further group is tried.
     """
-    effort = effort or ExecutionOptions()
-    device = effort.device
-    work = asked_of(plan, seeds, version, keep_models=effort.keep_models)
+    execution = execution or ExecutionOptions()
+    device = execution.device
+    work = expand_plan(plan, seeds, version, keep_models=execution.keep_models)
     tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), device)
     learning = [task for task in tasks if isinstance(task, LearnTask)]
     kept = [t for t in learning if all(store.has(run.key, MODEL_PART) for run in t.runs)]
     looks = [task for task in kept if task.only_measures]
     training = [task for task in learning if task not in looks]
     descents = [task for task in training if isinstance(task.learner, Curriculum)]
-    seconds, memory = _tried([task for task in descents if task.steps], effort, budget)
-    together = min(effort.jobs, max(1, len(descents)))
+    seconds, memory = _tried([task for task in descents if task.steps], execution, budget)
+    together = min(execution.jobs, max(1, len(descents)))
     made = len(work.runs) + len(work.computations)
     return Forecast(
         conditions=len(plan.trials) + len(plan.computations),
@@ -150,7 +150,7 @@ def forecast(
 
 
 def _tried(
-    descents: Sequence[LearnTask], effort: ExecutionOptions, budget: float
+    descents: Sequence[LearnTask], execution: ExecutionOptions, budget: float
 ) -> tuple[float, int]:
     """Return the seconds of some trainings together, and the bytes of one."""
     if not descents:
@@ -164,9 +164,9 @@ def _tried(
     for place in places:
         if len(tried) >= 2 and time.process_time() - began > max(budget, SHARE * seconds):
             break
-        if effort.progress:
-            effort.progress(len(tried), len(places), f"a few steps of {ordered[place].title}")
-        tried[place] = _try(ordered[place], sizes[id(ordered[place])][0], effort.device)
+        if execution.progress:
+            execution.progress(len(tried), len(places), f"a few steps of {ordered[place].title}")
+        tried[place] = _try(ordered[place], sizes[id(ordered[place])][0], execution.device)
         known = sorted(tried)
         each = [tried[at][0] / max(1, steps[at]) for at in known]
         seconds = float(np.interp(by_size, [by_size[at] for at in known], each) @ steps)
@@ -188,12 +188,12 @@ def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
     """
     import torch
 
-    from inweights.experiments.engine.task import look
+    from inweights.experiments.engine.task import measure_model
     from inweights.experiments.engine.together import (
         blocks_of,
-        brief,
         build_model,
         capacity,
+        first_steps,
         train_block,
     )
     from inweights.training.steps.machine import use_threads
@@ -204,7 +204,7 @@ def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
     whole = task.learner
     assert isinstance(whole, Curriculum)
     steps = STEPS if device == "cpu" else 3 * STEPS  # a GPU's first ones are not captured yet
-    short = [brief(phase, min(phase.steps, steps)) for phase in whole.phases]
+    short = [first_steps(phase, min(phase.steps, steps)) for phase in whole.phases]
     held: dict[int, int] = {}
     most = 0
     clock = time.thread_time if device == "cpu" else time.perf_counter
@@ -230,7 +230,7 @@ def _try(task: LearnTask, numbers: int, device: str) -> tuple[float, int]:
         for measure in task.measures:
             times = 1 + whole.steps // measure.every if measure.every else 1
             wanted = sum(measure.key in parts for parts in task.parts) / len(task.runs)
-            see = partial(look, measure, block.worlds, model)
+            see = partial(measure_model, measure, block.worlds, model)
             looking += wanted * times * _seconds(see, clock)
     taken = [later - earlier for earlier, later in pairwise(stamps)]
     seconds, first = looking, 0

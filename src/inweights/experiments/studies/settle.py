@@ -60,7 +60,7 @@ def settle(
     *,
     store: RunStore,
     seconds: float,
-    effort: ExecutionOptions | None = None,
+    execution: ExecutionOptions | None = None,
     publish: Publish | None = None,
     kept: Kept | None = None,
 ) -> Settled:
@@ -76,7 +76,7 @@ def settle(
         scale: The scale at which its claims are judged.
         store: Where runs are.
         seconds: Time for all of it.
-        effort: Who does the work; by default this process.
+        execution: Who does the work; by default this process.
         publish: Adds figures and a page to each run; by default nothing is added.
         kept: Where the numbers of earlier seeds are stored elsewhere than in runs on this
             disk, it judges the claims by those and these together. Then no earlier seed is run
@@ -87,20 +87,20 @@ def settle(
         RunError: A training failed.
     """
     started = time.monotonic()
-    effort = effort or ExecutionOptions()
+    execution = execution or ExecutionOptions()
 
     def heed(done: int, total: int, what: str) -> None:
         if time.monotonic() > started + seconds:
             raise _SpentError
-        if effort.progress:
-            effort.progress(done, total, what)
+        if execution.progress:
+            execution.progress(done, total, what)
 
-    timed = replace(effort, progress=heed)
+    timed = replace(execution, progress=heed)
     words = ("verify", recipe.name, "--scale", scale, "--settle")
     asked = replace(timed, command=words + (("--into", "results") if kept else ()))
     first, claims = recipe.first_seed, kept() if kept else ()
     seen = [first + _fewest(claims)] if kept else None
-    whole = execute(recipe, scale, seeds=seen, store=store, effort=effort, publish=publish)
+    whole = execute(recipe, scale, seeds=seen, store=store, execution=execution, publish=publish)
     judged = kept or (lambda: (standing(recipe, scale, store) or whole).claims)
     claims = claims or judged()
     before = left = _undecided(claims)
@@ -122,7 +122,7 @@ def settle(
                 break
             began = time.monotonic()
             chosen = range(first + (count if kept else 0), first + 2 * count)
-            look = execute(part, scale, seeds=chosen, store=store, effort=asked, publish=publish)
+            look = execute(part, scale, seeds=chosen, store=store, execution=asked, publish=publish)
         except _SpentError:
             why = f"{2 * count} seeds took longer; they go on where they were"
             break
@@ -147,7 +147,11 @@ def _fewest(claims: Iterable[ClaimResult]) -> int:
 
 
 def _part(
-    recipe: Recipe, whole: Outcome, left: tuple[str, ...], store: RunStore, effort: ExecutionOptions
+    recipe: Recipe,
+    whole: Outcome,
+    left: tuple[str, ...],
+    store: RunStore,
+    execution: ExecutionOptions,
 ) -> Recipe:
     """Return the recipe of the trials that undecided claims are about, if they are enough.
 
@@ -155,8 +159,8 @@ def _part(
     derived table draws on more than its labels tell, and all trials are run.
     """
     part = narrowed(recipe, [name.rpartition("/")[2] for name in left])
-    plan, place = part.plan(recipe.scales[whole.scale]), effort.open_store(store.root)
-    tables = collect(plan, whole.seeds, place, effort, version=recipe.version)
+    plan, place = part.plan(recipe.scales[whole.scale]), execution.open_store(store.root)
+    tables = collect(plan, whole.seeds, place, execution, version=recipe.version)
     try:
         alone = judge_all(part, recipe.derived(tables), whole.scale, seeds=whole.seeds)
     except (InweightsError, LookupError, ValueError, pl.exceptions.PolarsError):

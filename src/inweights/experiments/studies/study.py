@@ -152,7 +152,7 @@ class StudyFile(Config):
         return {name: table for name, table in tables.items() if table is not None}
 
     @property
-    def looks(self) -> list[MeasureEntry]:
+    def measure_entries(self) -> list[MeasureEntry]:
         """What is measured; a function is its own measure."""
         given = (self.function,) if self.function else self.measures
         return [MeasureEntry(probe=one) if isinstance(one, str) else one for one in given]
@@ -173,7 +173,7 @@ class StudyFile(Config):
         configs = {name: _part(name, values) for name, values in self.parts.items()}
         if isinstance(over, Mapping):
             over = {key: _values(key, values, configs) for key, values in over.items()}
-        measures = [look.measure for look in self.looks]
+        measures = [entry.measure for entry in self.measure_entries]
         return Study(
             **configs, over=over, seeds=self.seeds, measures=measures, controls=self.controls
         )
@@ -282,9 +282,9 @@ def _probe(name: str) -> Probe:
             raise ConfigError(f"there is no probe {name}; load its module with --plugin {module}")
         return found
     known = {one: getattr(probes, one) for one in probes.__all__}
-    looks: dict[str, Probe] = {one: p for one, p in known.items() if _takes_a_model(p)}
-    check_names("probe", [name], looks, hint="A probe of your own is module:function.")
-    return looks[name]
+    usable: dict[str, Probe] = {one: p for one, p in known.items() if _takes_a_model(p)}
+    check_names("probe", [name], usable, hint="A probe of your own is module:function.")
+    return usable[name]
 
 
 def _takes_a_model(function: Callable[..., Any]) -> bool:
@@ -306,9 +306,9 @@ def _figures(file: StudyFile) -> list[Figure]:
     """Return the figures of a file, or one of each measure where it names none."""
     drawn = "Mean over seeds, its 95% interval (from five seeds on), and single seeds as dots."
     captions: dict[str, str] = {}
-    for look in file.looks:
-        shown = shown_by(look.probe)
-        captions[look.table] = f"{shown.caption} {shown.null} {drawn}" if shown else drawn
+    for entry in file.measure_entries:
+        shown = shown_by(entry.probe)
+        captions[entry.table] = f"{shown.caption} {shown.null} {drawn}" if shown else drawn
     if not file.figures:
         return [
             auto(name, title=f"{name} by what was varied", caption=caption)

@@ -19,10 +19,10 @@ from inweights.errors import CautionWarning, ConfigError
 from inweights.experiments.engine.collect import (
     ExecutionKeywords,
     ExecutionOptions,
-    KeptModel,
+    SavedModel,
     collect,
-    kept_models,
     kind_of,
+    saved_models,
     watched,
 )
 from inweights.experiments.grammar import axes
@@ -101,10 +101,10 @@ class Study:
         over = axes.with_parts(several, self.over)
         world, model, learner = (given | first).values()
         if model is None and isinstance(learner, Curriculum | None):
-            model = sized(world, over)
+            model = default_model(world, over)
         elif model is None and isinstance(learner, Descent):
             model = Node2VecConfig()
-        return with_controls(learnt(world, model, learner, over), self.controls)
+        return with_controls(trials_of(world, model, learner, over), self.controls)
 
     @cached_property
     def plan(self) -> Plan:
@@ -159,9 +159,9 @@ class Study:
             RunError: A training failed.
         """
         with shown(progress) as told:
-            effort = replace(self._effort(jobs, how), progress=told)
-            with watched(self.plan, self._seeds, effort, "sweep") as left:
-                tables = collect(self.plan, self._seeds, self.store, effort)
+            execution = replace(self._effort(jobs, how), progress=told)
+            with watched(self.plan, self._seeds, execution, "sweep") as left:
+                tables = collect(self.plan, self._seeds, self.store, execution)
                 left.update(tables)
         for text in cautions(self.trials, tables):
             warnings.warn(text, CautionWarning, stacklevel=3)
@@ -183,10 +183,10 @@ class Study:
 
     def _effort(self, jobs: int, how: ExecutionKeywords) -> ExecutionOptions:
         """Return who does the work; by default as many processes as the plan is worth."""
-        worthy = worth(self.plan, len(self._seeds), how.get("device", "cpu"))
-        return ExecutionOptions(jobs=jobs or worthy, **how)
+        processes = useful_processes(self.plan, len(self._seeds), how.get("device", "cpu"))
+        return ExecutionOptions(jobs=jobs or processes, **how)
 
-    def models(self, **where: Value) -> list[KeptModel]:
+    def models(self, **where: Value) -> list[SavedModel]:
         """Return the models that a study stored (``keep_models=True``).
 
         Args:
@@ -196,7 +196,7 @@ class Study:
             ConfigError: A setting was not varied.
             FolderError: The weights were not stored, or are damaged.
         """
-        return kept_models(self.trials, self._seeds, self.store, where=where)
+        return saved_models(self.trials, self._seeds, self.store, where=where)
 
 
 def _side_by_side(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -306,7 +306,7 @@ def sweep(
     return study.run(jobs=jobs, progress=progress, **how)
 
 
-def learnt(world: Any, model: Any, learner: Learner | None, over: axes.Over) -> list[Trial]:
+def trials_of(world: Any, model: Any, learner: Learner | None, over: axes.Over) -> list[Trial]:
     """Return the trials of a grid; without a learner each has the named one of its model.
 
     So a rate follows the width where widths are varied. What is varied changes the named one.
@@ -334,7 +334,7 @@ def learnt(world: Any, model: Any, learner: Learner | None, over: axes.Over) -> 
     return [of_learner(named_for(t.world, t.model))[place] for place, t in trials]
 
 
-def sized(world: Any, over: axes.Over) -> GPTConfig:
+def default_model(world: Any, over: axes.Over) -> GPTConfig:
     """Return a GPT that fits the largest world of a study that gives no model.
 
     It is one model for all conditions, so that they differ in nothing else.
@@ -343,7 +343,7 @@ def sized(world: Any, over: axes.Over) -> GPTConfig:
         world: Config of the world.
         over: What is varied.
     """
-    first = learnt(world, GPTConfig(), None, over)
+    first = trials_of(world, GPTConfig(), None, over)
     worlds = [built.build(0) for built in {repr(t.world): t.world for t in first}.values()]
     tokens = max(len(one.vocabulary) for one in worlds)
     width = min(MAX_WIDTH, max(32, 1 << (tokens - 1).bit_length()))
@@ -358,7 +358,7 @@ def sized(world: Any, over: axes.Over) -> GPTConfig:
     return GPTConfig(layers=layers, width=width, context=context, tied=tied)
 
 
-def worth(plan: Plan, seeds: int, device: str) -> int:
+def useful_processes(plan: Plan, seeds: int, device: str) -> int:
     """Return how many processes a plan is worth, of as many as there are cores.
 
     Args:
