@@ -35,7 +35,7 @@ LONG = ("atlas", "extend-recipe", "guide-models", "league", "own-model", "own-tr
 
 def test_pages_are_found() -> None:
     names = {page.stem for page in PAGES}
-    extending = {f"extend-{noun}" for noun in ("world", "model", "probe", "recipe")}
+    extending = {f"extend-{noun}" for noun in ("world", "probe", "recipe")}
     assert {"README", *extending} <= names
 
 
