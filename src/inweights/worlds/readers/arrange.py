@@ -1,8 +1,8 @@
-"""Whether the first row of a table is a header, and which column is which.
+"""Header and columns of a table of facts or edges: :func:`arrange` decides which are which.
 
-:func:`arrange` decides for facts and for edges by what is there: words that headers use, cells
-that occur again, the shape of what stands below. What it cannot know it refuses, with the option
-that says it; what it guessed is a remark.
+It decides by the words of the first row, by cells that occur again, and by the form of the cells
+below. What it cannot decide it refuses, naming the option with which a user says it; what it
+guessed becomes a remark. Readers of text (``edge_lists``, ``knowledge/text``) call it.
 """
 
 import re
@@ -26,7 +26,7 @@ from inweights.worlds.readers.remark import Remark
 
 Rows = Sequence[tuple[int, list[str]]]
 
-#: Shapes that no header has.
+#: Forms of cells that a header does not have.
 _SHAPES = tuple(
     re.compile(pattern)
     for pattern in (
@@ -37,20 +37,20 @@ _SHAPES = tuple(
         r"\d+[.:]\S*",
     )
 )
-#: What Gephi writes in a column called type.
+#: Values that Gephi writes in a column called type.
 _DIRECTIONS = {"directed", "undirected", "mutual"}
-#: Cells that are shown of a row.
+#: Largest number of a row's cells that a message shows.
 _SHOWN = 8
 
 
 class Layout(NamedTuple):
-    """What a caller says about the columns of a table.
+    """What a caller states about the columns of a table.
 
     Attributes:
-        header: Whether the first row is a header; ``None`` to decide by what is there.
+        header: Whether the first row is a header; ``None``: decided by the rows.
         columns: Names or numbers (from 1) of the columns of subject, relation and object, or of
-            both ends of an edge; empty to decide by what is there.
-        wide: Whether every column is a relation of what the first column names.
+            both ends of an edge. Empty: decided by the rows.
+        wide: Whether the first column has subjects, and each further column is a relation.
     """
 
     header: bool | None = None
@@ -59,18 +59,22 @@ class Layout(NamedTuple):
 
 
 class UnclearHeaderError(DataError):
-    """The first row of a file may be a header or a row; :attr:`cells` are what it holds."""
+    """The first row of a file may be a header or a fact.
+
+    Attributes:
+        cells: Cells of that row.
+    """
 
     cells: tuple[str, ...] = ()
 
 
 class Arranged(NamedTuple):
-    """Which rows hold facts or edges, and in which columns.
+    """The rows of a table that hold facts or edges, and their columns.
 
     Attributes:
-        places: Column of each role.
+        places: Index of the column of each role.
         header: Cells of the header; empty where there is none.
-        rows: All other rows.
+        rows: All other rows, each with its line.
         remarks: What was assumed.
     """
 
@@ -81,7 +85,7 @@ class Arranged(NamedTuple):
 
 
 def parse_columns(text: str) -> tuple[str, ...]:
-    """Return names or numbers of columns that are written with commas between.
+    """Return names or numbers of columns from text that separates them by commas.
 
     Example:
         >>> parse_columns("head, tail,relation")
@@ -96,15 +100,15 @@ def arrange(
     """Decide on the header and the columns of a table.
 
     Args:
-        path: Named in errors.
-        rows: Lines and cells, the first row with them.
-        layout: What the caller says.
-        needed: :data:`.FACTS` or :data:`.EDGES`.
+        path: File that errors name.
+        rows: Line and cells of each row, the first one included.
+        layout: What the caller states.
+        needed: Roles of the needed columns: :data:`.FACTS` or :data:`.EDGES`.
 
     Raises:
         UnclearHeaderError: The first row may be a header or not.
-        DataError: No columns are known to be those that are needed.
-        ConfigError: A column that the caller names is not there.
+        DataError: The rows do not show which columns are the needed ones.
+        ConfigError: A column that the caller names does not exist.
     """
     if not rows:
         return Arranged(dict(zip(needed, range(len(needed)), strict=True)), (), rows, [])
@@ -138,7 +142,7 @@ def arrange(
 def _known_places(
     header: Sequence[str], rows: Rows, needed: Sequence[str]
 ) -> dict[str, int] | None:
-    """Places by the words of a header; a type that is a direction, as in Gephi, is no relation."""
+    """Return columns by the words of a header; a column of directions is not a relation."""
     found = places_of(header, needed)
     if found and "relation" in needed:
         place = found["relation"]
@@ -160,7 +164,7 @@ def _refuse_narrow(path: str | Path, rows: Rows, needed: Sequence[str]) -> None:
 def _is_header(
     path: str | Path, rows: Rows, given: bool | None, needed: Sequence[str]
 ) -> tuple[bool, str, bool]:
-    """Whether the first row is a header, why, and whether that is sure."""
+    """Return whether the first row is a header, why, and whether that is sure."""
     line, cells = rows[0]
     first = [cell.strip() for cell in cells]
     if given is not None:
@@ -198,6 +202,7 @@ def _is_header(
 def _unclear(
     path: str | Path, line: int, cells: Sequence[str], needed: Sequence[str]
 ) -> UnclearHeaderError:
+    """Return the error for a first row that may be a header."""
     wide = ", or --wide if each column is a relation of the first" if needed == FACTS else ""
     error = UnclearHeaderError(
         f"{path}, line {line}: {_listed(cells)} may be a header or {_called(needed)}; say "
@@ -208,20 +213,23 @@ def _unclear(
 
 
 def _called(needed: Sequence[str]) -> str:
+    """Return what a row is called in messages."""
     return "an edge" if tuple(needed) == EDGES else "a fact"
 
 
 def _listed(cells: Sequence[str]) -> str:
+    """List some cells for a message."""
     shown = ", ".join(" ".join(cell.split())[:40] for cell in cells[:_SHOWN])
     return f"'{shown}'" + (" …" if len(cells) > _SHOWN else "")
 
 
 def _shaped(cell: str) -> bool:
+    """Return whether a cell has a form that no header has."""
     return any(shape.fullmatch(cell.strip()) for shape in _SHAPES)
 
 
 def _occur_again(rows: Rows) -> list[bool]:
-    """Which cells of the first row occur in any other row."""
+    """Return which cells of the first row occur in another row."""
     first = [_plain(cell) for cell in rows[0][1]]
     there = dict.fromkeys(first, False)
     for _, cells in rows[1:]:
@@ -234,8 +242,8 @@ def _occur_again(rows: Rows) -> list[bool]:
 
 @lru_cache(maxsize=2**16)
 def _plain(cell: str) -> str:
-    """A cell as names are compared that may be written in two ways."""
-    if len(cell) > LONGEST:  # a text, which is no name in two spellings
+    """Return a cell without case, accents and separators, to compare spellings of a name."""
+    if len(cell) > LONGEST:  # a text, not a name
         return cell
     return re.sub(r"[\s_.'-]+", "", without_accents(cell))
 
@@ -243,7 +251,7 @@ def _plain(cell: str) -> str:
 def _chosen(
     columns: Sequence[str], header: Sequence[str], width: int, needed: Sequence[str]
 ) -> dict[str, int]:
-    """The columns that the caller names, by name or by number from 1."""
+    """Return the columns that the caller names, by name or by number from 1."""
     if len(columns) != len(needed):
         raise ConfigError(
             f"columns must name {len(needed)}: {', '.join(needed)}; got {', '.join(columns)}"
@@ -270,7 +278,7 @@ def _by_content(
     needed: Sequence[str],
     remarks: list[Remark],
 ) -> dict[str, int]:
-    """The columns by what they hold, where no header says it."""
+    """Return the columns by their cells, where no header names them."""
     found = order_of([cells for _, cells in rows], tuple(needed), named=bool(header))
     if found.why:
         remarks.append(Remark("order", (), found.why))

@@ -1,7 +1,7 @@
 """Facts from a database, by a query: SQLite from the standard library, others by SQLAlchemy.
 
-The query is the user's own, and only reads: SQLite is opened for reading, and refuses everything
-else; of others the transaction is rolled back.
+:func:`database_rows` runs the user's query, which can only read: SQLite is opened for reading and
+refuses all other actions; in other databases the transaction is rolled back.
 """
 
 import sqlite3
@@ -15,13 +15,13 @@ from inweights.support.extras import optional
 from inweights.support.limits import MAX_ROWS, check_file
 
 _SQLITE = "sqlite:///"
-#: What a query on SQLite may do: read.
+#: Actions that a query on SQLite may take: reading.
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
 _HINT = "give --query 'SELECT subject, relation, object FROM …'"
 
 
 def is_database(source: str) -> bool:
-    """Whether a source of facts is the address of a database.
+    """Return whether a source of facts is the address of a database.
 
     Example:
         >>> is_database("sqlite:///facts.db"), is_database("facts.csv")
@@ -31,13 +31,24 @@ def is_database(source: str) -> bool:
 
 
 def database_rows(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]:
-    """Return the columns of a query, and its rows."""
+    """Run a query and return the names of its columns, and its rows as they arrive.
+
+    Args:
+        source: Address of the database, such as ``sqlite:///facts.db``.
+        query: The query, in the database's dialect of SQL.
+
+    Raises:
+        ConfigError: There is no query, it returns no rows, the address has a password, or a driver
+            is missing.
+        DataError: The database is missing or reports an error; also while rows are read.
+    """
     if source.startswith(_SQLITE):
         return _sqlite(Path(source.removeprefix(_SQLITE)), query)
     return _other(source, query)
 
 
 def _sqlite(path: Path, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]:
+    """Run a query on a file of SQLite."""
     check_file(path, factor=0)
     with ExitStack() as stack:
         try:
@@ -54,27 +65,33 @@ def _sqlite(path: Path, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]
             raise ConfigError(f"the query gives no rows; {_HINT}")
         columns = [column[0] for column in cursor.description]
         rows = _fetched(cursor, str(path), sqlite3.Error, stack.pop_all().close)
-        next(rows)  # begun, so that it closes the database though nobody reads on
+        next(rows)  # starts the generator, so that it closes the database in any case
         return columns, rows
 
 
 def _only_reading(
     action: int, _one: str | None, name: str | None, _base: str | None, _trigger: str | None
 ) -> int:
+    """Answer SQLite whether an action of a query is allowed."""
     function = action == sqlite3.SQLITE_FUNCTION and name != "load_extension"
     return sqlite3.SQLITE_OK if action in _ALLOWED or function else sqlite3.SQLITE_DENY
 
 
 def _tables(base: sqlite3.Connection) -> str:
+    """List the tables of a database and their columns, for a message."""
     names = [row[0] for row in base.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    told = []
+    if not names:
+        return "no tables"
+    listed = []
     for name in names[:5]:
         columns = base.execute("SELECT name FROM pragma_table_info(?)", (name,))
-        told.append(f"{name} ({', '.join(column for (column,) in columns)})")
-    return f"the tables {'; '.join(told)}{' …' if len(names) > 5 else ''}" if told else "no tables"
+        listed.append(f"{name} ({', '.join(column for (column,) in columns)})")
+    more = " …" if len(names) > 5 else ""
+    return f"the tables {'; '.join(listed)}{more}"
 
 
 def _other(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]:
+    """Run a query on a database of another kind, by SQLAlchemy."""
     optional("sql", "a database other than sqlite:///FILE")
     from sqlalchemy import create_engine, text
     from sqlalchemy.engine import make_url
@@ -95,7 +112,7 @@ def _other(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]
             found = connection.execution_options(stream_results=True).execute(text(query))
             if not found.returns_rows:
                 raise ConfigError(f"the query gives no rows; {_HINT}")
-            close = stack.pop_all().close  # what was begun is rolled back
+            close = stack.pop_all().close  # closing rolls the transaction back
     except ArgumentError:
         raise DataError(
             f"'{source}' is not an address of a database, such as sqlite:///facts.db"
@@ -105,8 +122,8 @@ def _other(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]
             f"{address.drivername} requires its driver: pip install {error.name}"
         ) from (None)
     except SQLAlchemyError as error:
-        told = str(getattr(error, "orig", None) or error).splitlines()[0]
-        raise DataError(f"{source}: the database reports: {told}") from None
+        reported = str(getattr(error, "orig", None) or error).splitlines()[0]
+        raise DataError(f"{source}: the database reports: {reported}") from None
     rows = _fetched(found, source, SQLAlchemyError, close)
     next(rows)
     return list(found.keys()), rows
@@ -115,6 +132,7 @@ def _other(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]
 def _fetched(
     cursor: Any, source: str, error: type[Exception], close: Callable[[], None]
 ) -> Iterator[Sequence[Any]]:
+    """Yield an empty row, then the rows of a query; close the database at the end."""
     try:
         yield ()
         for number, row in enumerate(cursor):

@@ -1,7 +1,9 @@
-"""Edge lists as files: plain text ``u=v``, tables of two columns, and what ``networkx`` writes.
+"""Edge lists as files: plain text ``u=v``, tables of two columns, and formats of ``networkx``.
 
-The plain form has a line for each edge, ``u=v``, one for each lone node, ``u=``, and one for each
-path, ``leaf=root,…,leaf``. Empty lines and lines that start with ``#`` are skipped.
+:func:`read_edges` reads a file of any of these forms into an :class:`EdgeList`, :func:`from_graph`
+takes a graph in memory. The plain form has a line for each edge, ``u=v``, one for each node without
+edges, ``u=``, and one for each path, ``leaf=root,…,leaf``. Empty lines and lines that start with
+``#`` are skipped.
 """
 
 import re
@@ -26,9 +28,9 @@ from inweights.worlds.readers.linked import links_with_names
 from inweights.worlds.readers.remark import Remark
 from inweights.worlds.readers.table import read_cells, usual_width
 
-#: What networkx writes behind the two labels of an edge.
+#: Attributes that networkx writes after the two labels of an edge.
 _ATTRIBUTES = re.compile(r"[ \t,;]+\{.*\}\s*$")
-#: What is not read, and what reads it.
+#: Endings of files that are not read, and what reads them.
 _REFUSED = {
     ".dot": "networkx.nx_pydot.read_dot",
     ".gv": "networkx.nx_pydot.read_dot",
@@ -43,13 +45,13 @@ _LABELS = 'two labels \'u,v\', a label with a comma or a quote as "a, ""b"""'
 
 @dataclass(frozen=True)
 class EdgeList:
-    """What a file of edges says.
+    """The contents of a file of edges.
 
     Attributes:
-        links: Ordered pairs of labels; each is kept once, however often it was written.
+        links: Ordered pairs of labels, without repetitions.
         nodes: All labels, in the order in which they first occur; some may be in no link.
         paths: Whole paths, each a tuple of labels from its root to its leaf.
-        remarks: How the file was read; those that are not ``sure`` were guessed.
+        remarks: How the file was read; what is not ``sure`` was guessed.
     """
 
     links: tuple[tuple[str, str], ...]
@@ -71,7 +73,13 @@ class EdgeList:
         paths: Iterable[tuple[str, ...]] = (),
         remarks: Iterable[Remark] = (),
     ) -> Self:
-        """Drop what is there twice, and list the nodes.
+        """Make an edge list of links, without repetitions, and list its nodes.
+
+        Args:
+            links: Ordered pairs of labels.
+            lone: Labels of further nodes.
+            paths: Whole paths, from root to leaf.
+            remarks: How the file was read.
 
         Example:
             >>> EdgeList.collect([("b", "a"), ("b", "a"), ("a", "a")], ["z"]).nodes
@@ -84,33 +92,32 @@ class EdgeList:
 
 
 def own_graphs() -> dict[str, Path]:
-    """Return the built-in graphs by name: files of edges."""
-    return {
-        file.stem: file for file in sorted((Path(__file__).parents[1] / "graphs").glob("*.csv"))
-    }
+    """Return the files of edges of the built-in graphs, by name."""
+    folder = Path(__file__).parents[1] / "graphs"
+    return {file.stem: file for file in sorted(folder.glob("*.csv"))}
 
 
 def read_edges(path: str | Path, *, header: bool | None = None, columns: str = "") -> EdgeList:
     """Read a file of edges in one of many forms.
 
     Its ending decides: ``.graphml``, ``.gexf``, ``.gml``, ``.net``, ``.g6``, ``.s6``, ``.adjlist``
-    and ``.json`` (nodes and links) are what ``networkx`` writes. All else is text: lines ``u=v``,
-    or a table with two columns, by comma, tab, semicolon, bar or space. Weights and other
-    attributes are ignored, as are columns that a header calls something else. What had to be
-    guessed is in :attr:`EdgeList.remarks`.
+    and ``.json`` (nodes and links) are read as ``networkx`` writes them. Any other file is text:
+    lines ``u=v``, or a table with two columns, separated by comma, tab, semicolon, bar or space.
+    Weights and other attributes are ignored, as are columns to which a header gives other names.
+    What had to be guessed is in :attr:`EdgeList.remarks`.
 
     Args:
         path: The file.
-        header: Whether the first row of a table is a header; by default that is decided by its
-            words (``source,target``, ``from,to``, ``node1,node2``, …) and by what stands below, or
-            refused.
-        columns: The two columns with the ends of an edge, by name or by number from 1, with a comma
-            between; by default those that a header names, or the first two.
+        header: Whether the first row of a table is a header; by default decided by its words
+            (``source,target``, ``from,to``, ``node1,node2``, …) and by the rows below, and refused
+            where they do not show it.
+        columns: The two columns with the ends of an edge, by name or by number from 1, separated by
+            a comma; by default those that a header names, or the first two.
 
     Raises:
         UnclearHeaderError: The first row may be a header or an edge.
-        DataError: The file is missing or has no edge; or a line is broken: says which, and what
-            was expected.
+        DataError: The file is missing or has no edge, or a line is damaged; the message states the
+            line and what was expected.
     """
     file = Path(path)
     suffix = file.suffix.lower()
@@ -137,14 +144,18 @@ def read_edges(path: str | Path, *, header: bool | None = None, columns: str = "
 
 
 def _is_plain(text: str) -> bool:
-    """Whether text has the form ``u=v``: its first line that is no comment, or nothing."""
+    """Return whether text has lines ``u=v``, by its first line that is not a comment."""
     lines = (line.strip() for line in text.split("\n"))
     first = next((line for line in lines if line and not line.startswith("#")), "=")
     return "=" in first and "\t" not in first
 
 
 def read_paths(path: str | Path) -> EdgeList:
-    """Read plain text with paths; edges that are not listed are taken from the paths."""
+    """Read plain text with paths; the steps of paths are edges as well.
+
+    Raises:
+        DataError: The file is missing, has no paths, or has a damaged line.
+    """
     file = Path(path)
     edges = _plain(file, read_text(file), complete=False)
     if not edges.paths:
@@ -156,6 +167,7 @@ def read_paths(path: str | Path) -> EdgeList:
 
 
 def _plain(file: Path, text: str, *, complete: bool = True) -> EdgeList:
+    """Read lines ``u=v``; in a ``complete`` file, paths need edges that are listed."""
     links, lone, paths = [], [], {}
     for number, raw in enumerate(text.split("\n"), 1):
         line = raw.strip()
@@ -178,8 +190,10 @@ def _plain(file: Path, text: str, *, complete: bool = True) -> EdgeList:
                 f"{file}, line {number}: a path 'leaf=root,…,leaf' must contain each node once "
                 f"and end at its leaf '{left}', got '{line}'"
             )
+    if not complete:
+        return EdgeList.collect(links, lone, paths)
     known = {frozenset(link) for link in links}
-    for steps, number in paths.items() if complete else ():  # an edge may be written below its path
+    for steps, number in paths.items():
         for u, v in pairwise(steps):
             if frozenset((u, v)) not in known:
                 raise DataError(
@@ -190,7 +204,7 @@ def _plain(file: Path, text: str, *, complete: bool = True) -> EdgeList:
 
 
 def _table(file: Path, text: str, layout: Layout) -> EdgeList:
-    """Edges of a table: the two columns that a header names, or the first two."""
+    """Read the edges of a table: the two columns that a header names, or the first two."""
     remarks: list[Remark] = []
     table = read_cells(file, _without_attributes(text, remarks), least=2, expected=_LABELS)
     remarks += table.remarks
@@ -213,7 +227,7 @@ def _table(file: Path, text: str, layout: Layout) -> EdgeList:
 
 
 def _without_attributes(text: str, remarks: list[Remark]) -> str:
-    """Text without the attributes that networkx writes behind each edge, such as ``{}``."""
+    """Return text without the attributes that networkx writes after each edge, such as ``{}``."""
     lines = text.split("\n")
     written = [line for line in lines if line.strip() and not line.startswith("#")]
     if not written or not all(map(_ATTRIBUTES.search, written)):
@@ -225,6 +239,7 @@ def _without_attributes(text: str, remarks: list[Remark]) -> str:
 
 
 def _refuse_adjacency(file: Path, rows: list[tuple[int, list[str]]]) -> None:
+    """Refuse an adjacency list, whose lines have different numbers of labels."""
     if usual_width(rows) >= 2 or not rows:
         return
     words = [(line, " ".join(cells).split()) for line, cells in rows]
@@ -238,12 +253,12 @@ def _refuse_adjacency(file: Path, rows: list[tuple[int, list[str]]]) -> None:
 
 
 def _json(file: Path) -> EdgeList:
-    """Edges of JSON: nodes and links, or a list of pairs or of objects."""
+    """Read the edges of JSON: nodes and links, or a list of pairs or of objects."""
     found = read_json(file)
     if isinstance(found, Mapping) and "adjacency" in found:
         return from_graph(graph_of_adjacency(file, found))
     if isinstance(found, Mapping) and isinstance(found.get("elements"), Mapping):
-        found = found["elements"]  # as Cytoscape has it
+        found = found["elements"]  # the form of Cytoscape
     if isinstance(found, Mapping) and is_linked(found):
         return EdgeList.collect(*links_with_names(file, found))
     if isinstance(found, list):
@@ -252,6 +267,7 @@ def _json(file: Path) -> EdgeList:
 
 
 def _pairs(file: Path, found: list[Any]) -> Iterator[tuple[str, str]]:
+    """Yield the edges of a list of pairs or of objects."""
     if found and all(isinstance(pair, Mapping) for pair in found):
         yield from links_with_names(file, {"nodes": [], "links": found})[0]
         return
@@ -262,21 +278,26 @@ def _pairs(file: Path, found: list[Any]) -> Iterator[tuple[str, str]]:
 
 
 def _is_label(value: Any) -> bool:
+    """Return whether a value of JSON can be a label."""
     return isinstance(value, str | int | float) and not isinstance(value, bool)
 
 
 def from_graph(graph: Any) -> EdgeList:
-    """Take nodes and edges from a ``networkx`` graph of any kind.
+    """Return the nodes and edges of a ``networkx`` graph of any class.
 
     Labels become text. Parallel edges count once; weights and keys are ignored.
+
+    Raises:
+        DataError: The value is not a graph, two labels are the same as text, or there is no edge.
     """
     if not all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed")):
         raise DataError(f"expected a graph of networkx, got {type(graph).__name__}")
     labels = {node: str(node) for node in graph.nodes}
-    if len(set(labels.values())) < len(labels):
-        seen: set[str] = set()
-        double = next(n for n in labels.values() if n in seen or seen.add(n))  # type: ignore[func-returns-value]
-        raise DataError(f"two nodes of the graph have the name '{double}' as text; relabel them")
+    seen: set[str] = set()
+    for label in labels.values():
+        if label in seen:
+            raise DataError(f"two nodes of the graph have the name '{label}' as text; relabel them")
+        seen.add(label)
     edges = EdgeList.collect([(labels[u], labels[v]) for u, v in graph.edges()], labels.values())
     if not edges.links:
         raise DataError("the graph has no edge, so there is nothing to train on")

@@ -1,7 +1,8 @@
-"""Graphs in the files that other programs write, read by ``networkx``.
+"""Graphs in files of other programs, read by ``networkx``.
 
-GraphML, GEXF, GML, Pajek, graph6, sparse6, adjacency lists, and JSON of nodes and links. Their
-edges are a graph (:mod:`.edge_lists`), or facts where they have a relation (:mod:`.linked`).
+They are GraphML, GEXF, GML, Pajek, graph6, sparse6, adjacency lists, and JSON of nodes and links.
+:func:`read_graph` returns a networkx graph. Its edges become a graph (:mod:`.edge_lists`), or facts
+where they have a relation (:mod:`.linked`).
 """
 
 import json
@@ -14,7 +15,7 @@ from xml.parsers import expat
 from inweights.errors import DataError
 from inweights.support.limits import check_file, read_text
 
-#: Endings, what they are called, and the function of networkx.
+#: Endings of files, each with the name of the format and the function of networkx that reads it.
 FORMATS = {
     ".graphml": ("GraphML", "read_graphml"),
     ".gexf": ("GEXF", "read_gexf"),
@@ -30,14 +31,16 @@ FORMATS = {
     ".multiadjlist": ("a multiline adjacency list", "read_multiline_adjlist"),
     ".mladj": ("a multiline adjacency list", "read_multiline_adjlist"),
 }
-#: Those that can say what relates two nodes.
+#: Formats whose edges can have a relation.
 WITH_RELATIONS = (".graphml", ".gexf", ".gml")
 _XML = (".graphml", ".gexf")
 _LINKS = ("links", "edges", "relationships", "rels", "relations")
+#: Errors that networkx raises for damaged files, besides its own.
+_DAMAGE = (LookupError, ValueError, TypeError)
 
 
 def read_graph(file: Path) -> Any:
-    """Return the ``networkx`` graph of a file; its ending decides on the format.
+    """Read a graph as ``networkx`` represents it; the ending of the file decides on the format.
 
     Raises:
         DataError: The file is missing, too large, or not of this format.
@@ -51,26 +54,27 @@ def read_graph(file: Path) -> Any:
         refuse_entities(file)
     read: Callable[..., Any] = getattr(nx, function)
     options = {"label": _gml_label(file)} if suffix == ".gml" else {}
+    # The XML parser raises a SyntaxError; its message has line and column.
+    damage = (SyntaxError, nx.NetworkXException, AttributeError, RecursionError, *_DAMAGE)
     try:
         found = read(file, **options)
-    except (SyntaxError, nx.NetworkXException, LookupError, ValueError, TypeError,
-            AttributeError, RecursionError) as error:  # fmt: skip
-        # A SyntaxError is what the XML parser raises; its message has line and column.
+    except damage as error:
         raise DataError(f"{file} is not {_article(name)} file: {error}") from None
     return found[0] if isinstance(found, list) else found
 
 
 def _article(name: str) -> str:
+    """Return a name with its article."""
     return name if name.startswith(("a ", "an ")) else f"a {name}"
 
 
 def _gml_label(file: Path) -> str:
-    """The label of nodes where they have one, else their number."""
+    """Return the attribute that names nodes: the label where they have one, else the number."""
     return "label" if "label" in read_text(file) else "id"
 
 
 def is_linked(found: Mapping[str, Any]) -> bool:
-    """Whether an object holds a graph: nodes, and links between them.
+    """Return whether an object of JSON is a graph: nodes, and links between them.
 
     Example:
         >>> is_linked({"nodes": [{"id": 1}], "links": []}), is_linked({"data": []})
@@ -81,15 +85,15 @@ def is_linked(found: Mapping[str, Any]) -> bool:
 
 
 def links_of(found: Mapping[str, Any]) -> list[Any] | None:
-    """Return the links of such an object."""
+    """Return the links of an object of nodes and links; ``None`` if it has none."""
     return next((found[key] for key in _LINKS if isinstance(found.get(key), list)), None)
 
 
 def read_json(file: Path) -> Any:
-    """Return the value of a file of JSON.
+    """Read the value in a file of JSON.
 
     Raises:
-        DataError: It is none; names the line.
+        DataError: The file is missing or is not JSON; the message states the line.
     """
     try:
         return json.loads(read_text(file))
@@ -100,21 +104,25 @@ def read_json(file: Path) -> Any:
 
 
 def graph_of_adjacency(file: Path, found: Mapping[str, Any]) -> Any:
-    """Return the graph of JSON that ``networkx.adjacency_data`` made.
+    """Return the graph of an object that ``networkx.adjacency_data`` made.
+
+    Args:
+        file: File that errors name.
+        found: The object.
 
     Raises:
-        DataError: It is none.
+        DataError: The object is not of this form.
     """
     import networkx as nx
 
     try:
         return nx.adjacency_graph(dict(found))
-    except (nx.NetworkXException, LookupError, ValueError, TypeError, AttributeError) as error:
+    except (nx.NetworkXException, AttributeError, *_DAMAGE) as error:
         raise DataError(f"{file} is not adjacency data of networkx: {error!r:.200}") from None
 
 
 def refuse_entities(file: Path) -> None:
-    """Refuse XML with entities: one makes much of little, or names another file.
+    """Refuse XML with entities, which can expand to huge texts or name another file.
 
     Raises:
         DataError: An entity is declared.
@@ -125,5 +133,5 @@ def refuse_entities(file: Path) -> None:
 
     parser = expat.ParserCreate()
     parser.EntityDeclHandler = refuse
-    with file.open("rb") as opened, suppress(expat.ExpatError):  # networkx says where
+    with file.open("rb") as opened, suppress(expat.ExpatError):  # networkx reports damage
         parser.ParseFile(opened)

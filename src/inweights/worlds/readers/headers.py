@@ -1,7 +1,7 @@
-"""Which column of a table is the subject, the relation and the object, by the words of its header.
+"""Columns of subject, relation and object of a table, by the words of its header.
 
-One table of names, ``headers.toml``, serves facts (:data:`FACTS`) and edges (:data:`EDGES`).
-:func:`places_of` is what readers of both ask.
+:func:`places_of` finds them. One table of names, ``headers.toml``, serves facts (:data:`FACTS`) and
+edges (:data:`EDGES`).
 """
 
 import re
@@ -12,21 +12,23 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-#: The columns that a fact needs, in the order in which they are named; and those of an edge.
+#: Roles of the columns that a fact needs, in the order in which users name them.
 FACTS = ("subject", "relation", "object")
+#: Roles of the columns that an edge needs.
 EDGES = ("subject", "object")
 
-#: Characters of a cell that are looked at; no word of a header is longer.
+#: Number of characters of a cell that are compared; no word of a header is longer.
 LONGEST = 200
 
-#: What else a header may name, which is no part of a fact.
+#: Further columns that a header may name, which are not part of a fact.
 _BESIDE = ("stage", "weight", "number")
-#: Endings that tell two columns of one kind apart.
+#: Endings that distinguish two columns of one kind.
 _ENDS = (("1", "2"), ("a", "b"))
 
 
 @lru_cache(maxsize=1)
 def _table() -> Mapping[str, Any]:
+    """Read the words of headers."""
     text = Path(__file__).with_name("headers.toml").read_text(encoding="utf-8")
     found = tomllib.loads(text)
     found["relation"]["words"] = [*found["relation"]["clear"], *found["relation"]["words"]]
@@ -35,17 +37,12 @@ def _table() -> Mapping[str, Any]:
 
 @lru_cache(maxsize=1)
 def _known() -> Mapping[str, Mapping[str, int]]:
-    """Role → name without marks → rank, the best 0."""
-    return {
-        role: {
-            " ".join(_tokens(word)): rank for rank, word in reversed([*enumerate(part["words"])])
-        }
-        for role, part in _table().items()
-        if "words" in part
-    }
+    """Return the rank of every plain name of a role, by role; the best rank is 0."""
+    return {role: _ranks(part["words"]) for role, part in _table().items() if "words" in part}
 
 
 def _ranks(words: Sequence[str]) -> dict[str, int]:
+    """Return the first place of each word, by its plain form."""
     ranks: dict[str, int] = {}
     for rank, word in enumerate(words):
         ranks.setdefault(" ".join(_tokens(word)), rank)
@@ -53,7 +50,7 @@ def _ranks(words: Sequence[str]) -> dict[str, int]:
 
 
 def _tokens(name: str) -> list[str]:
-    """The words of a name: without accents, case, brackets and punctuation.
+    """Return the words of a name, without accents, case, brackets and punctuation.
 
     Example:
         >>> _tokens("propLabel"), _tokens("Node_1"), _tokens(":START_ID"), _tokens("Prädikat")
@@ -66,14 +63,15 @@ def _tokens(name: str) -> list[str]:
 
 
 def places_of(names: Sequence[str], needed: Sequence[str] = FACTS) -> dict[str, int] | None:
-    """Return where a header puts each column, or ``None`` if it is no header that is known.
+    """Return the index of each column by the words of a header.
 
     Args:
         names: Cells of a header, or keys of an object.
-        needed: :data:`FACTS` or :data:`EDGES`.
+        needed: Roles of the needed columns: :data:`FACTS` or :data:`EDGES`.
 
     Returns:
-        Places of the needed columns, and of ``stage``, ``weight`` and ``number`` where they are.
+        Indices of the needed columns, and of ``stage``, ``weight`` and ``number`` if they exist;
+        ``None`` where the names are not those of a known header.
 
     Example:
         >>> places_of(["id", "source", "target", "label"])
@@ -88,7 +86,7 @@ def places_of(names: Sequence[str], needed: Sequence[str] = FACTS) -> dict[str, 
         if not {"subject", "object"} <= found.keys():
             found[role] = place
     lacking = [role for role in needed if role not in found]
-    if len(lacking) == 1 and len(needed) > 2:  # two words say that the third is one, too
+    if len(lacking) == 1 and len(needed) > 2:  # the only column that is left is the third role
         words = [names[found[role]] for role in needed if role in found]
         left = [k for k in range(len(names)) if k not in found.values() and names[k].strip()]
         if len(left) == 1 and all(len(word.strip()) > 1 for word in words):
@@ -98,13 +96,13 @@ def places_of(names: Sequence[str], needed: Sequence[str] = FACTS) -> dict[str, 
 
 
 def without_accents(name: str) -> str:
-    """Return a name in small letters, without marks on them."""
+    """Return a name in lower case, without accents."""
     text = unicodedata.normalize("NFKD", name.casefold())
     return "".join(c for c in text if not unicodedata.combining(c))
 
 
 def found_roles(names: Sequence[str]) -> dict[str, int]:
-    """Return the roles that words of a header name, though some may be missing.
+    """Return the index of each column that words of a header name; some roles may be missing.
 
     Example:
         >>> found_roles(["subject", "prompt", "answer"])
@@ -114,13 +112,13 @@ def found_roles(names: Sequence[str]) -> dict[str, int]:
 
 
 def has_clear_word(names: Sequence[str]) -> bool:
-    """Whether a cell is a word for a relation and for nothing else, such as *predicate*."""
+    """Return whether a cell is a word that means only a relation, such as *predicate*."""
     clear = {" ".join(_tokens(word)) for word in _table()["relation"]["clear"]}
     return any(" ".join(_tokens(name)) in clear for name in names)
 
 
 def is_numbered(names: Sequence[str]) -> bool:
-    """Whether names only count columns: ``col1, col2, col3``, or ``0, 1, 2``.
+    """Return whether names only number columns: ``col1, col2, col3``, or ``0, 1, 2``.
 
     Example:
         >>> is_numbered(["V1", "V2", "V3"]), is_numbered(["0", "1", "2"]), is_numbered(["a1", "b2"])
@@ -136,19 +134,19 @@ def is_numbered(names: Sequence[str]) -> bool:
 
 
 def _by_words(names: Sequence[str]) -> dict[str, int]:
-    """The best column of each role; a column has one role."""
-    ranked = sorted(
-        (quality, place, role) for place, name in enumerate(names) for role, quality in _roles(name)
-    )
+    """Return the best column of each role; a column has one role."""
+    ranked: list[tuple[tuple[int, int], int, str]] = []
+    for place, name in enumerate(names):
+        ranked += [(quality, place, role) for role, quality in _roles(name)]
     found: dict[str, int] = {}
-    for _, place, role in ranked:
+    for _, place, role in sorted(ranked):
         if role not in found and place not in found.values():
             found[role] = place
     return found
 
 
 def _roles(name: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Roles that a name may have, with how good it is: manner and rank, lower is better."""
+    """Yield roles that a name may have, with the quality of the match: lower is better."""
     words = _tokens(name)
     known, beside = _known(), _table()["beside"]
     whole = " ".join(words)
@@ -169,7 +167,7 @@ def _roles(name: str) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def _by_endings(names: Sequence[str]) -> list[tuple[str, int]]:
-    """Subject and object where two columns of one kind are counted: ``person1, person2``."""
+    """Find subject and object in two numbered columns of one kind: ``person1, person2``."""
     words = [_tokens(name) for name in names]
     for first, second in _ENDS:
         for place, own in enumerate(words):

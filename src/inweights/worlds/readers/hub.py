@@ -1,4 +1,7 @@
-"""Facts from data sets of the Hugging Face hub, fetched only where that is allowed."""
+"""Facts from data sets of the Hugging Face hub, downloaded only where the user allows it.
+
+:func:`hub_rows` yields the rows of a data set; ``knowledge/files`` makes facts of them.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -9,7 +12,7 @@ from inweights.support.extras import optional
 
 
 def is_hub_name(source: str) -> bool:
-    """Whether a source may be a data set of the hub: an owner and a name.
+    """Return whether a source may be a data set of the hub: an owner and a name.
 
     Example:
         >>> is_hub_name("someone/facts"), is_hub_name("data/facts.csv"), is_hub_name("facts")
@@ -20,7 +23,16 @@ def is_hub_name(source: str) -> bool:
 
 
 def hub_rows(name: str, *, download: bool) -> Iterator[Mapping[str, Any]]:
-    """Yield all rows of all splits of a data set, as they come; its code is never run."""
+    """Yield all rows of all splits of a data set, as they arrive; its code is never run.
+
+    Args:
+        name: Owner and name of the data set.
+        download: Whether it may be downloaded.
+
+    Raises:
+        ConfigError: It may not be downloaded, or ``datasets`` is not installed.
+        DataError: The data set cannot be read.
+    """
     if not download:
         raise ConfigError(
             f"there is no file {name}; a data set of the Hugging Face hub is fetched with "
@@ -32,5 +44,5 @@ def hub_rows(name: str, *, download: bool) -> Iterator[Mapping[str, Any]]:
         for part in splits.values() if isinstance(splits, Mapping) else [splits]:
             yield from part
     except Exception as error:  # noqa: BLE001 - of the network, the hub and the formats
-        told = str(error).splitlines() or [type(error).__name__]
-        raise DataError(f"cannot read the data set {name}: {told[0][:200]}") from None
+        lines = str(error).splitlines() or [type(error).__name__]
+        raise DataError(f"cannot read the data set {name}: {lines[0][:200]}") from None

@@ -1,4 +1,7 @@
-"""Labels of ids from a second file, such as the names of ``Q142`` and ``P27``."""
+"""Labels of ids from a second file, such as the names of ``Q142`` and ``P27``.
+
+:func:`read_labels` reads them; ``knowledge/names`` puts them in place of the ids in facts.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,23 +10,23 @@ from typing import Any
 from inweights.errors import DataError
 from inweights.support.limits import read_text
 from inweights.worlds.readers.graph_files import read_json
-from inweights.worlds.readers.neo4j import node_name
+from inweights.worlds.readers.neo4j import distinct_names, node_name
 from inweights.worlds.readers.table import read_cells
 
 _IDS = ("id", "qid", "uri", "iri", "entity", "key", "code", "node", "item", "identifier", "mid")
 
 
 def read_labels(path: str | Path) -> dict[str, str]:
-    r"""Read a file of ids and labels: two columns, or JSON with ids for keys.
+    r"""Read a file of ids and labels: a table, or JSON with ids as keys.
 
-    A first row whose first cell is a word for ids (``id``, ``qid``, ``uri``, …) is a header; with
-    more than two columns the second role is that of ``label``, ``name`` or ``title``.
+    A first row with a word for ids (``id``, ``qid``, ``uri``, …) is a header; labels are then in
+    the column ``label``, ``name`` or ``title``, if there is one.
 
     Returns:
-        Label by id; of two ids with one label the second has its id added.
+        Label by id; where two ids have one label, the id is added to the second label.
 
     Raises:
-        DataError: The file is missing, or a row has no id and label.
+        DataError: The file is missing or has no labels, or a row has no id and label.
 
     Example:
         >>> import tempfile
@@ -36,14 +39,11 @@ def read_labels(path: str | Path) -> dict[str, str]:
     found = _from_json(file) if file.suffix.lower() == ".json" else _from_text(file)
     if not found:
         raise DataError(f"{file} contains no labels; expected lines 'id,label'")
-    taken: dict[str, str] = {}
-    return {
-        key: label if taken.setdefault(label, key) == key else f"{label} ({key})"
-        for key, label in found.items()
-    }
+    return distinct_names(found)
 
 
 def _from_text(file: Path) -> dict[str, str]:
+    """Read a table of ids and labels."""
     rows = read_cells(file, read_text(file), least=2).rows
     if not rows:
         return {}
@@ -64,6 +64,7 @@ def _from_text(file: Path) -> dict[str, str]:
 
 
 def _from_json(file: Path) -> dict[str, str]:
+    """Read JSON: an object with ids as keys, or a list of objects with an id each."""
     found = read_json(file)
     records = found.items() if isinstance(found, Mapping) else enumerate(found)
     labels: dict[str, str] = {}
@@ -75,6 +76,7 @@ def _from_json(file: Path) -> dict[str, str]:
 
 
 def _labelled(key: str, value: Any) -> tuple[str, str]:
+    """Return the id and the label of an entry."""
     if isinstance(value, Mapping):
         lower = {str(k).lower(): v for k, v in value.items()}
         own = next((str(lower[name]) for name in _IDS if name in lower), key)

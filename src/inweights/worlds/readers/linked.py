@@ -1,7 +1,8 @@
-"""Facts from graphs whose edges say what relates two nodes: GraphML, GEXF, GML, nodes and links.
+"""Facts from graphs whose edges have a relation: GraphML, GEXF, GML, and JSON of nodes and links.
 
-A node is called by its name, title or label, else by its number; the relation is the edge's label,
-type or relation, whichever word of :mod:`.headers` comes first.
+A node's name is its name, title or label, else its number; the relation is the edge's label, type
+or relation, whichever word of :mod:`.headers` comes first. :func:`graph_facts` reads files,
+:func:`linked_facts` objects of JSON.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +12,7 @@ from typing import Any
 from inweights.errors import DataError
 from inweights.worlds.readers.graph_files import FORMATS, links_of, read_graph
 from inweights.worlds.readers.headers import EDGES, found_roles, places_of
-from inweights.worlds.readers.neo4j import node_name
+from inweights.worlds.readers.neo4j import distinct_names, node_name
 from inweights.worlds.readers.published import Fact
 from inweights.worlds.readers.remark import Remark
 
@@ -19,11 +20,15 @@ from inweights.worlds.readers.remark import Remark
 def graph_facts(path: Path, remarks: list[Remark]) -> Iterator[tuple[int, Fact]]:
     """Yield the edges of a GraphML, GEXF or GML file as facts, numbered in their order.
 
+    Args:
+        path: The file.
+        remarks: Remarks on how it was read are appended to this list.
+
     Raises:
-        DataError: The file is broken, or an edge says no relation.
+        DataError: The file is damaged, or an edge has no relation.
     """
     graph = read_graph(path)
-    names = _unlike(
+    names = distinct_names(
         {node: node_name(_lower(data), str(node)) for node, data in graph.nodes.items()}
     )
     links = [(u, v, data) for u, v, data in graph.edges(data=True)]
@@ -35,7 +40,12 @@ def graph_facts(path: Path, remarks: list[Remark]) -> Iterator[tuple[int, Fact]]
 def linked_facts(
     path: str | Path, found: Mapping[str, Any], remarks: list[Remark]
 ) -> Iterator[tuple[int, Fact]]:
-    """Yield the links of a JSON object of nodes and links as facts.
+    """Yield the links of a JSON object of nodes and links as facts, numbered in their order.
+
+    Args:
+        path: File that errors name.
+        found: The object.
+        remarks: Remarks on how it was read are appended to this list.
 
     Raises:
         DataError: A link lacks an end or a relation.
@@ -49,7 +59,18 @@ def linked_facts(
 def links_with_names(
     path: str | Path, found: Mapping[str, Any]
 ) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return both ends of each link of a JSON object of nodes and links, and all nodes, by name."""
+    """Return the links of a JSON object of nodes and links, by names of nodes.
+
+    Args:
+        path: File that errors name.
+        found: The object.
+
+    Returns:
+        Names of both ends of each link, and names of all nodes.
+
+    Raises:
+        DataError: A link lacks an end.
+    """
     names, links = _read(path, found)
     ends = [(names.get(u, str(u)), names.get(v, str(v))) for u, v, _ in links]
     return ends, list(names.values())
@@ -58,12 +79,13 @@ def links_with_names(
 def _read(
     path: str | Path, found: Mapping[str, Any]
 ) -> tuple[dict[Any, str], list[tuple[Any, Any, Mapping[str, Any]]]]:
+    """Return the name of every node by its id, and the ends and attributes of every link."""
     nodes: dict[Any, str] = {}
     for place, node in enumerate(found["nodes"]):
         data = _lower(_flat(node)) if isinstance(node, Mapping) else {"id": node}
         key = _key(data.get("id", data.get("key", place)))
         nodes[key] = node_name(data, str(key))
-    names = _unlike(nodes)
+    names = distinct_names(nodes)
     links: list[tuple[Any, Any, Mapping[str, Any]]] = []
     for number, link in enumerate(links_of(found) or (), start=1):
         data = _flat(link) if isinstance(link, Mapping) else {}
@@ -83,14 +105,14 @@ def _facts(
     links: Iterable[tuple[Any, Any, Mapping[str, Any]]],
     remarks: list[Remark],
 ) -> Iterator[tuple[int, Fact]]:
+    """Yield links as facts; the attribute that is their relation becomes a remark."""
     read = set()
     for number, (u, v, data) in enumerate(links, start=1):
         texts = {k: x for k, x in data.items() if isinstance(x, str) and x.strip()}
         place = found_roles(list(texts)).get("relation")
         if place is None:
-            place = next(
-                (k for k, key in enumerate(texts) if key.lower() in ("name", "title")), None
-            )
+            named = [k for k, key in enumerate(texts) if key.lower() in ("name", "title")]
+            place = named[0] if named else None
         if place is None:
             keys = ", ".join(map(str, data)) or "none"
             raise DataError(
@@ -99,38 +121,31 @@ def _facts(
             )
         key = list(texts)[place]
         read.add(key)
-        yield (
-            number,
-            Fact((names.get(u, str(u)), " ".join(texts[key].split()), names.get(v, str(v)))),
-        )
+        relation = " ".join(texts[key].split())
+        yield number, Fact((names.get(u, str(u)), relation, names.get(v, str(v))))
     if read:
         said = f"the relation is what edges have as {', '.join(sorted(map(str, read)))}"
         remarks.append(Remark("order", (), said, sure=len(read) == 1))
 
 
 def _flat(record: Mapping[str, Any]) -> dict[str, Any]:
-    """An object with what stands in ``data`` or ``properties`` beside its own keys."""
-    inner = [record[key] for key in ("properties", "data") if isinstance(record.get(key), Mapping)]
-    flat = {str(key): value for part in inner for key, value in part.items()}
+    """Return an object with the entries of its ``data`` and ``properties`` among its own."""
+    flat: dict[str, Any] = {}
+    for key in ("properties", "data"):
+        inner = record.get(key)
+        if isinstance(inner, Mapping):
+            flat |= {str(k): v for k, v in inner.items()}
     own = {str(k): v for k, v in record.items() if k not in ("properties", "data")}
     return {**flat, **own}
 
 
 def _lower(record: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return an object with keys in lower case."""
     return {str(key).lower(): value for key, value in record.items()}
 
 
 def _key(value: Any) -> Any:
-    """What a node is known by: of an object its id."""
+    """Return the value by which a link names a node; of an object, its id."""
     if isinstance(value, Mapping):
         value = value.get("id", value.get("name"))
     return value if isinstance(value, str | int | float) else str(value)
-
-
-def _unlike(names: Mapping[Any, str]) -> dict[Any, str]:
-    """Names of nodes; of several with one name all but the first have their number added."""
-    taken: dict[str, Any] = {}
-    return {
-        key: name if taken.setdefault(name, key) == key else f"{name} ({key})"
-        for key, name in names.items()
-    }

@@ -1,6 +1,8 @@
 """Facts from exports of Neo4j: CSV and JSON lines as ``apoc.export`` writes them.
 
-Nodes and relationships stand in one file; a fact is a relationship between the names of two nodes.
+Nodes and relationships are in one file; a fact is a relationship between the names of two nodes.
+:func:`export_facts` reads CSV, :func:`export_record_facts` JSON. How nodes are named
+(:func:`node_name`, :func:`distinct_names`) is the same in other readers of graphs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,12 +14,12 @@ from inweights.worlds.readers.published import Fact
 from inweights.worlds.readers.remark import Remark
 
 _ENDS = ("_start", "_type", "_end")
-#: Properties that say what a node is called, the best first.
+#: Properties that name a node, the best first.
 NAMES = ("name", "title", "label", "displayname", "full_name", "fullname", "id")
 
 
 def is_export(names: Sequence[str]) -> bool:
-    """Whether columns are those of ``apoc.export.csv``: nodes and relationships in one file.
+    """Return whether columns are those of ``apoc.export.csv``: nodes and relationships together.
 
     Example:
         >>> is_export(["_id", "_labels", "name", "_start", "_end", "_type"]), is_export(["name"])
@@ -29,7 +31,16 @@ def is_export(names: Sequence[str]) -> bool:
 def export_facts(
     path: str | Path, rows: Sequence[tuple[int, Sequence[str]]], remarks: list[Remark]
 ) -> Iterator[tuple[int, Fact]]:
-    """Yield the relationships of ``apoc.export.csv``, with the names of their nodes."""
+    """Yield the relationships of ``apoc.export.csv`` as facts between names, with their lines.
+
+    Args:
+        path: File that errors name.
+        rows: Line and cells of each row, the header first.
+        remarks: Remarks on how the file was read are appended to this list.
+
+    Raises:
+        DataError: There are no relationships, or one lacks its type or an end.
+    """
     header = [cell.strip() for cell in rows[0][1]]
     lower = [name.lower() for name in header]
     nodes: dict[str, str] = {}
@@ -44,7 +55,7 @@ def export_facts(
 
 
 def is_export_record(record: Any) -> bool:
-    """Whether a record is a line of ``apoc.export.json``: a node or a relationship."""
+    """Return whether a record is a line of ``apoc.export.json``: a node or a relationship."""
     if not isinstance(record, Mapping):
         return False
     node = record.get("type") == "node" and "id" in record
@@ -55,35 +66,67 @@ def is_export_record(record: Any) -> bool:
 def export_record_facts(
     path: str | Path, records: Sequence[tuple[int, Mapping[str, Any]]], remarks: list[Remark]
 ) -> Iterator[tuple[int, Fact]]:
-    """Yield the relationships of ``apoc.export.json``, with the names of their nodes."""
+    """Yield the relationships of ``apoc.export.json`` as facts between names, with their lines.
+
+    Args:
+        path: File that errors name.
+        records: Line and object of each record.
+        remarks: Remarks on how the file was read are appended to this list.
+
+    Raises:
+        DataError: There are no relationships, or one lacks its type or an end.
+    """
     nodes: dict[str, str] = {}
     links: list[tuple[int, str, str, str]] = []
     for number, record in records:
         if record.get("type") == "node":
             nodes[str(record["id"])] = node_name(_properties(record), str(record["id"]))
             continue
-        ends = [record["start"], record["end"]]
-        for end in ends:
-            found = node_name(_properties(end), "")
+        start, end = record["start"], record["end"]
+        for node in (start, end):
+            found = node_name(_properties(node), "")
             if found:
-                nodes.setdefault(str(end.get("id")), found)
-        links.append((number, str(ends[0].get("id")), str(record.get("label", "")),
-                      str(ends[1].get("id"))))  # fmt: skip
+                nodes.setdefault(str(node.get("id")), found)
+        kind = str(record.get("label", ""))
+        links.append((number, str(start.get("id")), kind, str(end.get("id"))))
     yield from _linked(path, nodes, links, remarks)
 
 
 def _properties(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the properties of a node, with keys in lower case."""
     found = record.get("properties")
-    return {str(k).lower(): v for k, v in found.items()} if isinstance(found, Mapping) else {}
+    if not isinstance(found, Mapping):
+        return {}
+    return {str(k).lower(): v for k, v in found.items()}
 
 
 def node_name(properties: Mapping[str, Any], otherwise: str) -> str:
-    """Return what a node is called by its properties; ``otherwise`` where none says it."""
+    """Return the name of a node.
+
+    Args:
+        properties: Its properties, with keys in lower case.
+        otherwise: Name of a node whose properties do not name it.
+    """
     for key in NAMES:
         value = properties.get(key)
         if isinstance(value, str | int | float) and str(value).strip():
             return " ".join(str(value).split())
     return otherwise
+
+
+def distinct_names(names: Mapping[Any, str]) -> dict[Any, str]:
+    """Return names that are all different: repeated ones get the key of their node added.
+
+    Example:
+        >>> distinct_names({1: "Springfield", 2: "Springfield"})
+        {1: 'Springfield', 2: 'Springfield (2)'}
+    """
+    taken: dict[str, Any] = {}
+    found = {}
+    for key, name in names.items():
+        first = taken.setdefault(name, key)
+        found[key] = name if first == key else f"{name} ({key})"
+    return found
 
 
 def _linked(
@@ -92,6 +135,7 @@ def _linked(
     links: Sequence[tuple[int, str, str, str]],
     remarks: list[Remark],
 ) -> Iterator[tuple[int, Fact]]:
+    """Yield links between nodes as facts between their names."""
     if not links:
         raise DataError(
             f"{path} is an export of Neo4j with {len(nodes)} nodes and no relationship; export both"

@@ -1,4 +1,7 @@
-"""A folder that is written whole or not at all."""
+"""A folder that is written completely or not at all: the context manager :func:`new_folder`.
+
+Stored worlds, models and data sets are written with it.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,12 @@ _PREFIX, _LOCK = ".new-", "lock"
 
 @contextmanager
 def new_folder(target: str | Path) -> Iterator[Path]:
-    """Give a folder to fill, which becomes ``target`` when the block ends well."""
-    from filelock import FileLock  # what only reads a world does without
+    """Give an empty folder to fill, which becomes ``target`` if the block ends without an error.
+
+    Raises:
+        DataError: ``target`` exists already, or cannot be written.
+    """
+    from filelock import FileLock  # not needed to read a world
 
     target = Path(target)
     work: Path | None = None
@@ -35,7 +42,7 @@ def new_folder(target: str | Path) -> Iterator[Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
         _clear_left(target.parent)
         home = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=target.parent))
-        work = home / "whole"  # its rights are those of any folder that the user makes
+        work = home / "whole"  # unlike the temporary folder, with the usual permissions
         lock = FileLock(home / _LOCK, timeout=0)
         lock.acquire()
         work.mkdir()
@@ -51,13 +58,13 @@ def new_folder(target: str | Path) -> Iterator[Path]:
 
 
 def _write_errors() -> tuple[type[Exception], ...]:
-    """What a full disk may raise; the error of weights only where weights are used at all."""
+    """Return the errors of a full disk; those of weights only if their library is loaded."""
     tables, weights = (OSError, pl.exceptions.PolarsError), sys.modules.get("safetensors")
     return (*tables, weights.SafetensorError) if weights else tables
 
 
 def _clear_left(parent: Path) -> None:
-    """Remove what killed processes left: a running one holds the lock of its folder."""
+    """Remove folders of killed processes; a running process holds the lock of its folder."""
     from filelock import FileLock
 
     for left in parent.glob(f"{_PREFIX}*"):
@@ -67,6 +74,6 @@ def _clear_left(parent: Path) -> None:
 
 
 def reason(error: Exception) -> str:
-    """Return in a few words why something cannot be read or written."""
+    """Return the reason of an error in a few words: the first line of its message."""
     lines = str(getattr(error, "strerror", None) or error).splitlines()
     return lines[0] if lines else type(error).__name__

@@ -1,7 +1,8 @@
-"""The order of columns by what they hold, where no header names them.
+"""The order of columns by their values, where no header names them: :func:`order_of`.
 
-The relation of a table of facts has few values, which are no names of things; the weight of an edge
-is a number. Where columns do not show it, the usual order stands: subject, relation, object.
+The relation of a table of facts has few values, which are not names of things; the weight of an
+edge is a number. Where columns do not show it, the usual order is assumed: subject, relation,
+object.
 """
 
 import re
@@ -12,17 +13,24 @@ from inweights.support.progress import plural
 from inweights.worlds.readers.headers import EDGES
 
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)*(e[+-]?\d+)?", re.IGNORECASE)
-#: Rows from which on the number of values of a column says something.
+#: Smallest number of rows at which the number of values of a column is evidence.
 _ENOUGH = 4
-#: Share of the rows that a column of relations has as values, at most, where another column must
-#: be one; and of one that is none, at least.
-_FEW, _MANY = 0.34, 0.5
-#: Rows that are looked at.
+#: Largest number of values of a column that may be the relation in place of another, over rows.
+_FEW = 0.34
+#: Smallest number of values of a column that is not a relation, over rows.
+_MANY = 0.5
+#: Number of rows that are read.
 _SAMPLE = 100_000
 
 
 class Order(NamedTuple):
-    """Places of the needed columns, why these, or why none can be told."""
+    """Order of the needed columns.
+
+    Attributes:
+        places: Index of each needed column.
+        why: Reason for another order than the usual one, or for what was assumed; may be empty.
+        refused: Reason why the columns cannot be decided; empty if they can.
+    """
 
     places: tuple[int, ...]
     why: str = ""
@@ -30,13 +38,14 @@ class Order(NamedTuple):
 
 
 def order_of(rows: Sequence[Sequence[str]], needed: tuple[str, ...], *, named: bool) -> Order:
-    """Return the order of columns.
+    """Return the order of columns by their values.
 
     Args:
         rows: Cells of each row, without a header.
-        needed: Subject, relation and object; or subject and object, for edges.
-        named: Whether there is a header, of other words: a table with relations for its columns
-            is then refused.
+        needed: Roles of the columns: subject, relation and object; or subject and object, for
+            edges.
+        named: Whether there is a header with other words. A table whose columns seem to be
+            relations is then refused.
 
     Example:
         >>> facts = ("subject", "relation", "object")
@@ -47,15 +56,21 @@ def order_of(rows: Sequence[Sequence[str]], needed: tuple[str, ...], *, named: b
     usual = tuple(range(len(needed)))
     widths = {len(row) for row in rows}
     if len(widths) != 1:
-        return Order(usual)  # each row that is too short or too long is named as it is read
+        return Order(usual)  # rows that are too short or too long are reported when they are read
     width = widths.pop()
-    columns = [[row[k].strip() for row in rows[:_SAMPLE]] for k in range(width)]
+    columns = [_column(rows, k) for k in range(width)]
     if needed == EDGES:
         return _edges(columns, usual)
     return _facts(columns, usual, named=named)
 
 
+def _column(rows: Sequence[Sequence[str]], place: int) -> list[str]:
+    """Return the values of a column."""
+    return [row[place].strip() for row in rows[:_SAMPLE]]
+
+
 def _edges(columns: Sequence[Sequence[str]], usual: tuple[int, ...]) -> Order:
+    """Return the order of columns of edges."""
     numbers = [all(map(_NUMBER.fullmatch, column)) for column in columns]
     if len(columns) == 3 and numbers[2]:
         return Order(usual, "the third column, of numbers, is a weight and is not read")
@@ -71,6 +86,7 @@ def _edges(columns: Sequence[Sequence[str]], usual: tuple[int, ...]) -> Order:
 
 
 def _facts(columns: Sequence[Sequence[str]], usual: tuple[int, ...], *, named: bool) -> Order:
+    """Return the order of columns of facts."""
     if len(columns) < 3:
         return Order(
             usual,
@@ -87,9 +103,15 @@ def _facts(columns: Sequence[Sequence[str]], usual: tuple[int, ...], *, named: b
             f"use {wide}--columns with three names or numbers, such as --columns 1,3,2 "
             '(in Python columns="1,3,2")',
         )
-    kinds = [set(column) for column in columns]
+    return _three_columns(columns, usual, named=named)
+
+
+def _three_columns(
+    columns: Sequence[Sequence[str]], usual: tuple[int, ...], *, named: bool
+) -> Order:
+    """Return the order of three columns of facts."""
     count = len(columns[0])
-    first, second, third = kinds
+    first, second, third = (set(column) for column in columns)
     numbers = [all(map(_NUMBER.fullmatch, column)) for column in columns]
     if numbers[2] and first & second and not numbers[0]:
         return Order(

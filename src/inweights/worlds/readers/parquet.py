@@ -1,6 +1,7 @@
-"""Parquet and Arrow files that others wrote: what they hold is counted before it is read.
+"""Reading Parquet and Arrow files from others, after estimating how much memory they need.
 
 A few kilobytes may hold millions of equal rows, or one long text a million times.
+:func:`read_parquet` therefore counts rows and bytes first.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,11 +19,19 @@ _CELL = 24
 def read_parquet(
     path: Path, columns: Callable[[Sequence[str]], Sequence[str]] | None = None
 ) -> pl.DataFrame:
-    """Read a Parquet file, or the stream of Arrow batches that ends in ``.arrow``."""
+    """Read a Parquet file, or a stream of Arrow batches if the file ends in ``.arrow``.
+
+    Args:
+        path: The file.
+        columns: Chooses some of the names of its columns; by default all are read.
+
+    Raises:
+        DataError: The file is missing, damaged, has too many rows or would need too much memory.
+    """
     arrow = path.suffix.lower() == ".arrow"
     check_file(path)
     try:
-        if arrow:  # is not compressed beyond its size, as a rule
+        if arrow:  # usually not compressed, so that the size of the file suffices
             table = pl.read_ipc_stream(path)
             return table.select(columns(table.columns)) if columns else table
         lazy = pl.scan_parquet(path, glob=False, hive_partitioning=False)
@@ -45,13 +54,13 @@ def read_parquet(
 
 
 def _content(name: str, kind: pl.DataType) -> pl.Expr:
-    """Bytes in the cells of a column; of what is nested more deeply, how many it has."""
+    """Return the bytes in the cells of a column; deeper nesting counts by its number of entries."""
     column = pl.col(name)
     if kind == pl.String:
         return column.str.len_bytes().cast(pl.Float64).sum()
     if isinstance(kind, pl.List):
-        inner = column.list.eval(pl.element().str.len_bytes()).list.sum() if (
-            kind.inner == pl.String
-        ) else 0  # fmt: skip
-        return (8 * column.list.len().cast(pl.Float64) + inner).sum()
+        size = 8 * column.list.len().cast(pl.Float64)
+        if kind.inner == pl.String:
+            size = size + column.list.eval(pl.element().str.len_bytes()).list.sum()
+        return size.sum()
     return pl.lit(0.0)

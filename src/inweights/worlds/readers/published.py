@@ -1,9 +1,10 @@
 """Published sets of facts: TwoHopFact, SOCRATES, MQuAKE and CounterFact, by their columns.
 
 TwoHopFact (Yang et al., arXiv:2402.16837) and SOCRATES (arXiv:2411.16679) are CSV files with a
-chain ``e1 → e2 → e3`` a row; MQuAKE (Zhong et al., arXiv:2305.14795) is a JSON list of chains of
-two to four facts, before and after an edit. The columns are those of the repositories
-``google-deepmind/latent-multi-hop-reasoning`` and ``princeton-nlp/MQuAKE``.
+chain ``e1 → e2 → e3`` in each row; MQuAKE (Zhong et al., arXiv:2305.14795) is a JSON list of chains
+of two to four facts, before and after an edit. The columns are those of the repositories
+``google-deepmind/latent-multi-hop-reasoning`` and ``princeton-nlp/MQuAKE``. A function for each set
+says whether a record is of it, another returns its facts; ``knowledge/records`` calls them.
 """
 
 import ast
@@ -19,12 +20,18 @@ _RELATION = ("category", "template_id")
 
 #: Columns with other names of an entity, the fullest first; SOCRATES has ``minimal_aliases``.
 _ALIASES = ("aliases", "minimal_aliases")
-#: Characters of a cell of aliases, at most; the longest of the published sets has a fiftieth.
+#: Largest number of characters of a cell of aliases; published sets have a fiftieth of it.
 _CELL = 1_000_000
 
 
 class Fact(NamedTuple):
-    """A triple of a published set, with what the set says about it."""
+    """A fact from a file, with what the file says about it.
+
+    Attributes:
+        triple: Subject, relation and object.
+        template: Sentence with ``{subject}`` and ``{object}`` in place of names; may be empty.
+        aliases: Other names of the object.
+    """
 
     triple: tuple[str, str, str]
     template: str = ""
@@ -32,7 +39,7 @@ class Fact(NamedTuple):
 
 
 def is_two_hop(columns: Mapping[str, Any] | list[str]) -> bool:
-    """Whether columns are those of TwoHopFact and SOCRATES.
+    """Return whether columns are those of TwoHopFact and SOCRATES.
 
     Example:
         >>> is_two_hop(["uid", "e1.value", "e2.value", "e3.value"]), is_two_hop(["subject"])
@@ -44,39 +51,58 @@ def is_two_hop(columns: Mapping[str, Any] | list[str]) -> bool:
 def two_hop_facts(row: Mapping[str, str], where: str) -> tuple[Fact, Fact]:
     """Return both facts of a row of TwoHopFact or SOCRATES.
 
-    Read are ``e1.value``, ``e2.value``, ``e3.value``, ``r1.category``, ``r2.category`` (or
-    ``r1.template_id``, ``r2.template_id`` where a file has no categories), and where they are
-    there ``r1(e1).prompt``, ``r2(e2).prompt``, ``e2.aliases`` and ``e3.aliases`` (else their
+    The columns that are read are ``e1.value``, ``e2.value``, ``e3.value``, ``r1.category``,
+    ``r2.category`` (or ``r1.template_id``, ``r2.template_id`` in a file without categories), and if
+    they exist ``r1(e1).prompt``, ``r2(e2).prompt``, ``e2.aliases`` and ``e3.aliases`` (or their
     ``minimal_aliases``).
+
+    Args:
+        row: Cells by column.
+        where: File and line, which errors name.
+
+    Raises:
+        DataError: An entity or a relation has no name.
     """
     names = [row[column].strip() for column in _ENTITIES]
     if not all(names):
         raise DataError(f"{where}: e1.value, e2.value and e3.value must not be blank: {names}")
-    facts = []
-    for hop, (subject, thing) in enumerate(((names[0], names[1]), (names[1], names[2])), start=1):
-        relation = next((row[key] for k in _RELATION if row.get(key := f"r{hop}.{k}")), "")
-        if not relation.strip():
-            raise DataError(f"{where}: the relation has no name; expected a column r{hop}.category")
-        prompt = row.get(f"r{hop}(e{hop}).prompt", "")
-        known = (row.get(f"e{hop + 1}.{key}", "") for key in _ALIASES)
-        aliases = _aliases(next(filter(None, known), ""), thing)
-        facts.append(Fact((subject, relation.strip(), thing), _template(prompt, subject), aliases))
-    return facts[0], facts[1]
+    first, second, third = names
+    return _hop(row, 1, first, second, where), _hop(row, 2, second, third, where)
+
+
+def _hop(row: Mapping[str, str], hop: int, subject: str, thing: str, where: str) -> Fact:
+    """Return the first or second fact of a row of TwoHopFact or SOCRATES."""
+    relations = [row.get(f"r{hop}.{key}", "") for key in _RELATION]
+    relation = next(filter(None, relations), "")
+    if not relation.strip():
+        raise DataError(f"{where}: the relation has no name; expected a column r{hop}.category")
+    prompt = row.get(f"r{hop}(e{hop}).prompt", "")
+    cells = [row.get(f"e{hop + 1}.{key}", "") for key in _ALIASES]
+    aliases = _aliases(next(filter(None, cells), ""), thing)
+    return Fact((subject, relation.strip(), thing), _template(prompt, subject), aliases)
 
 
 def is_mquake(record: Any) -> bool:
-    """Whether a record is a case of MQuAKE: it holds ``orig``, or ``orig_triples_labeled``."""
-    return isinstance(record, Mapping) and (
-        isinstance(record.get("orig"), Mapping) or "orig_triples_labeled" in record
-    )
+    """Return whether a record is a case of MQuAKE: it has ``orig`` or ``orig_triples_labeled``."""
+    if not isinstance(record, Mapping):
+        return False
+    return isinstance(record.get("orig"), Mapping) or "orig_triples_labeled" in record
 
 
 def mquake_facts(record: Mapping[str, Any], where: str, *, edited: bool = False) -> list[Fact]:
     """Return the facts of a case of MQuAKE, before or after its edit.
 
-    Read are ``triples_labeled`` (``new_triples_labeled``) of ``orig``, or at the top with the
-    prefix ``orig_``, as in the flat copies of the set; ``cloze`` and ``answer_alias`` of
-    ``single_hops`` (``new_single_hops``).
+    The keys that are read are ``triples_labeled`` (``new_triples_labeled``) of ``orig``, or at the
+    top with the prefix ``orig_``, as in the flat copies of the set; ``cloze`` and ``answer_alias``
+    of ``single_hops`` (``new_single_hops``).
+
+    Args:
+        record: The case.
+        where: File and case, which errors name.
+        edited: Whether to read the facts after the edit.
+
+    Raises:
+        DataError: There are no facts, or one is not a triple of names.
     """
     key = "new_triples_labeled" if edited else "triples_labeled"
     nested = record.get("orig")
@@ -101,15 +127,23 @@ def mquake_facts(record: Mapping[str, Any], where: str, *, edited: bool = False)
 
 
 def is_counterfact(record: Any) -> bool:
-    """Whether a record is a case of CounterFact: it holds a ``requested_rewrite``."""
+    """Return whether a record is a case of CounterFact: it has a ``requested_rewrite``."""
     return isinstance(record, Mapping) and isinstance(record.get("requested_rewrite"), Mapping)
 
 
 def counterfact_fact(record: Mapping[str, Any], where: str, *, edited: bool = False) -> Fact:
     """Return the fact of a case of CounterFact, before or after its edit.
 
-    Read are ``subject``, ``relation_id`` (the number of a property of Wikidata), ``prompt``, and
-    ``str`` of ``target_true``, or ``target_new`` with ``edited``.
+    The keys that are read are ``subject``, ``relation_id`` (the number of a property of Wikidata),
+    ``prompt``, and ``str`` of ``target_true``, or of ``target_new`` with ``edited``.
+
+    Args:
+        record: The case.
+        where: File and case, which errors name.
+        edited: Whether to read the fact after the edit.
+
+    Raises:
+        DataError: A part of the fact is missing.
     """
     found = record["requested_rewrite"]
     target = found.get("target_new" if edited else "target_true")
@@ -127,19 +161,20 @@ def counterfact_fact(record: Mapping[str, Any], where: str, *, edited: bool = Fa
 
 
 def _written(value: Any) -> bool:
+    """Return whether a value is a text that is not blank."""
     return isinstance(value, str) and bool(value.strip())
 
 
 def _template(prompt: str, subject: str) -> str:
-    """A prompt as a template, where it names its subject once and holds no braces."""
+    """Return a prompt as a template; empty unless it names its subject once, without braces."""
     if prompt.count(subject) != 1 or set("{}") & set(prompt):
         return ""
     return f"{prompt.strip().replace(subject, '{subject}')} {{object}}."
 
 
-@lru_cache(maxsize=2**14)  # an entity's cell stands in many rows, and is slow to parse
+@lru_cache(maxsize=2**14)  # an entity's cell is in many rows, and is slow to parse
 def _aliases(cell: str, name: str) -> tuple[str, ...]:
-    """Names from a cell that holds a Python tuple of tuples of names."""
+    """Return the names in a cell that holds a Python tuple of tuples of names."""
     if len(cell) > _CELL:
         return ()
     try:
@@ -148,5 +183,7 @@ def _aliases(cell: str, name: str) -> tuple[str, ...]:
         return ()  # names in a form that the set does not document are left out, not guessed
     if not isinstance(groups, list | tuple):
         return ()
-    flat = [a for g in groups for a in (g if isinstance(g, list | tuple) else (g,))]
+    flat: list[Any] = []
+    for group in groups:
+        flat += group if isinstance(group, list | tuple) else (group,)
     return tuple(dict.fromkeys(a for a in flat if _written(a) and a != name))

@@ -1,4 +1,7 @@
-"""Facts from RDF: Turtle, N-Triples, TriG, N-Quads, JSON-LD, by ``rdflib``; nothing is fetched."""
+"""Facts from RDF: Turtle, N-Triples, TriG, N-Quads, JSON-LD, by ``rdflib``.
+
+:func:`rdf_facts` yields the triples of a file between names. Nothing is fetched from addresses.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ from inweights.support.extras import optional
 from inweights.support.limits import check_file, read_text
 from inweights.worlds.readers.published import Fact
 
-#: Suffixes and what rdflib calls them. XML is not read: its entities make much of little.
+#: Endings of files, and rdflib's names of the formats. XML is not read: its entities can expand to
+#: huge texts.
 FORMATS = {
     ".ttl": "turtle",
     ".nt": "nt",
@@ -32,13 +36,13 @@ _CALLED = {
     "nquads": "N-Quads",
     "json-ld": "JSON-LD",
 }
-#: A context that stands for itself: its terms are the ends of its addresses.
+#: Addresses of the context of schema.org, whose terms are the ends of its addresses.
 _SCHEMA = re.compile(r"https?://(www\.)?schema\.org/?(docs/jsonldcontext\.json)?")
-#: Those with several graphs in one file.
+#: Formats with several graphs in one file.
 _NAMED = ("trig", "nquads")
-#: Bytes of memory that a byte of the file takes: 14 were measured on N-Triples; Turtle is denser.
+#: Bytes of memory for each byte of the file: 14 were measured for N-Triples; Turtle is denser.
 _MEMORY = 40
-#: Properties that say what a thing is called, the best first.
+#: Properties that name a thing, the best first.
 _NAMES = (
     "http://www.w3.org/2000/01/rdf-schema#label",
     "http://www.w3.org/2004/02/skos/core#prefLabel",
@@ -51,68 +55,89 @@ _LANGUAGES = ("en", None)
 
 
 def rdf_facts(path: Path, kind: str = "") -> Iterator[tuple[int, Fact]]:
-    """Yield every triple between names, numbered in the order of the file.
+    """Yield every triple between names as a fact, numbered in the order of the file.
 
-    What a thing is called (``rdfs:label``, ``skos:prefLabel``, ``foaf:name``, ``schema:name``; in
-    English, or without a language) is its name, else the end of its address; of two with one name
-    the second is called by its whole address. Blank nodes have no name, and their triples are left
-    out. Named graphs are read as one.
+    The name of a thing is that of ``rdfs:label``, ``skos:prefLabel``, ``foaf:name`` or
+    ``schema:name`` in English or without a language, else the end of its address; where two things
+    have one name, the second is named by its whole address. Triples with blank nodes, which have no
+    name, are left out. Named graphs are read as one.
 
     Args:
         path: The file.
-        kind: What rdflib calls its format; by default what its ending says.
+        kind: Format as rdflib names it; by default that of the file's ending.
+
+    Raises:
+        ConfigError: ``rdflib`` is not installed.
+        DataError: The file is missing, too large or damaged, or takes a context from an address.
     """
     optional("rdf", f"reading {path}")
     from rdflib import BNode, Literal
 
     check_file(path, factor=_MEMORY)
-    found = _parsed(path, kind or FORMATS[path.suffix.lower()])
-    names: dict[str, str] = {}
-    best: dict[str, tuple[int, int]] = {}
-    others: defaultdict[str, list[str]] = defaultdict(list)
-    told: list[tuple[Any, Any, Any]] = []
-    for s, r, o in dict.fromkeys(found):
+    names = _Names()
+    triples: list[tuple[Any, Any, Any]] = []
+    for s, r, o in dict.fromkeys(_parsed(path, kind or FORMATS[path.suffix.lower()])):
         if isinstance(s, BNode) or isinstance(o, BNode):
             continue
         if isinstance(o, Literal) and str(r) in (*_NAMES, _ALSO):
-            if o.language not in _LANGUAGES or not str(o).strip():
-                continue
-            if str(r) == _ALSO:
-                others[str(s)].append(str(o))
-                continue
-            rank = (_NAMES.index(str(r)), _LANGUAGES.index(o.language))
-            if rank < best.get(str(s), (len(_NAMES), 0)):
-                best[str(s)], names[str(s)] = rank, " ".join(str(o).split())
+            names.add(str(s), str(r), o)
         else:
-            told.append((s, r, o))
-    called: dict[str, str] = {}
-    taken: dict[str, str] = {}
-
-    def name(address: Any) -> str:
-        key = str(address)
-        if key not in called:
-            short = names.get(key) or _end(key)
-            called[key] = short if taken.setdefault(short, key) == key else key
-        return called[key]
-
-    for number, (s, r, o) in enumerate(told, start=1):
+            triples.append((s, r, o))
+    for number, (s, r, o) in enumerate(triples, start=1):
         if isinstance(o, Literal):
             text = str(o)
             if text.strip() and o.language in _LANGUAGES:
-                yield number, Fact((name(s), name(r), text))
+                yield number, Fact((names.of(s), names.of(r), text))
         else:
-            yield number, Fact((name(s), name(r), name(o)), aliases=tuple(others.get(str(o), ())))
+            triple = (names.of(s), names.of(r), names.of(o))
+            yield number, Fact(triple, aliases=names.others(o))
+
+
+class _Names:
+    """Names of things by their address, collected from literals of a file."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._ranks: dict[str, tuple[int, int]] = {}
+        self._others: defaultdict[str, list[str]] = defaultdict(list)
+        self._chosen: dict[str, str] = {}
+        self._taken: dict[str, str] = {}
+
+    def add(self, address: str, relation: str, literal: Any) -> None:
+        """Take a literal as a name, or as another name, of a thing."""
+        if literal.language not in _LANGUAGES or not str(literal).strip():
+            return
+        if relation == _ALSO:
+            self._others[address].append(str(literal))
+            return
+        rank = (_NAMES.index(relation), _LANGUAGES.index(literal.language))
+        if rank < self._ranks.get(address, (len(_NAMES), 0)):
+            self._ranks[address] = rank
+            self._names[address] = " ".join(str(literal).split())
+
+    def of(self, address: Any) -> str:
+        """Return the name of a thing; no two things get the same one."""
+        key = str(address)
+        if key not in self._chosen:
+            short = self._names.get(key) or _end(key)
+            first = self._taken.setdefault(short, key)
+            self._chosen[key] = short if first == key else key
+        return self._chosen[key]
+
+    def others(self, address: Any) -> tuple[str, ...]:
+        """Return further names of a thing."""
+        return tuple(self._others.get(str(address), ()))
 
 
 def _parsed(path: Path, kind: str) -> list[tuple[Any, Any, Any]]:
-    """All triples of a file, in its order."""
+    """Return all triples of a file, in its order."""
     from rdflib import Dataset, Graph
     from rdflib.plugins.stores.memory import Memory
 
     found: list[tuple[Any, Any, Any]] = []
 
     class Listed(Memory):
-        """Keeps the triples as they come; rdflib's own store has them in no order."""
+        """A store that lists triples in the order of the file, which rdflib's own does not."""
 
         def add(self, triple: Any, context: Any, quoted: bool = False) -> None:
             found.append(triple)
@@ -121,10 +146,10 @@ def _parsed(path: Path, kind: str) -> list[tuple[Any, Any, Any]]:
     text = read_text(path)
     if kind == "json-ld":
         text = _without_remote_contexts(path, text)
-    logger = logging.getLogger("rdflib.term")  # prints what looks odd to it
+    logger = logging.getLogger("rdflib.term")  # prints warnings about single terms
     before, logger.disabled = logger.disabled, True
     try:
-        with warnings.catch_warnings():  # rdflib calls what it deprecates itself
+        with warnings.catch_warnings():  # rdflib calls functions that it deprecates itself
             warnings.simplefilter("ignore", DeprecationWarning)
             graph = Dataset(store=Listed()) if kind in _NAMED else Graph(store=Listed())
             graph.parse(data=text, format=kind)
@@ -139,7 +164,7 @@ def _parsed(path: Path, kind: str) -> list[tuple[Any, Any, Any]]:
 
 
 def _without_remote_contexts(path: Path, text: str) -> str:
-    """JSON-LD whose contexts all stand in the file; that of schema.org is known by heart."""
+    """Return JSON-LD with all contexts in the text; only that of schema.org is replaced."""
     try:
         return json.dumps(_local(path, json.loads(text)))
     except json.JSONDecodeError as error:
@@ -149,6 +174,7 @@ def _without_remote_contexts(path: Path, text: str) -> str:
 
 
 def _local(path: Path, value: Any, *, context: bool = False) -> Any:
+    """Return a value of JSON-LD without contexts from addresses, or refuse it."""
     if isinstance(value, str) and context:
         if _SCHEMA.fullmatch(value):
             return {"@vocab": "http://schema.org/"}
@@ -170,6 +196,6 @@ def _local(path: Path, value: Any, *, context: bool = False) -> Any:
 
 
 def _end(address: str) -> str:
-    """The last part of an address, read as words."""
+    """Return the last part of an address as words."""
     end = re.split(r"[/#:]", address.rstrip("/#"))[-1]
     return " ".join(unquote(end).replace("_", " ").split()) or address

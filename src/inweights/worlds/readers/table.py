@@ -1,4 +1,4 @@
-"""Delimited text as rows of cells: the delimiter is found, comments and rulers are left out.
+"""Delimited text as rows of cells: the delimiter is detected, comments and rulers are left out.
 
 :func:`read_cells` serves facts and edges. What it assumed is a :class:`.Remark`.
 """
@@ -15,9 +15,9 @@ from typing import NamedTuple
 from inweights.errors import DataError
 from inweights.worlds.readers.remark import Remark
 
-#: Delimiters, and what they are called.
+#: Delimiters and their names.
 DELIMITERS = {"\t": "tab", ";": "semicolon", "|": "bar", ",": "comma", " ": "space"}
-#: Lines that the delimiter is found by.
+#: Number of lines by which the delimiter is detected.
 _SAMPLE = 50
 _SPACED = re.compile(r'\s*"[^"]*"\s*[,;|]\s+"')
 _RULER = re.compile(r"[\s:=+-]*-[\s:=+-]*")
@@ -27,8 +27,8 @@ class Cells(NamedTuple):
     """Rows of a file.
 
     Attributes:
-        rows: The line where each begins, and its cells.
-        delimiter: What stands between cells.
+        rows: Line where each row begins, and its cells.
+        delimiter: Character between cells.
         remarks: What was assumed.
     """
 
@@ -38,19 +38,19 @@ class Cells(NamedTuple):
 
 
 def read_cells(path: Path, text: str, *, least: int, expected: str = "") -> Cells:
-    """Return all rows of delimited text that are not empty.
+    """Split delimited text into rows and cells; blank rows are left out.
 
     Lines that begin with ``#`` are comments where they have another number of cells than most
-    others; a ruler ``---|---`` of a table in Markdown is left out.
+    rows; the ruler ``---|---`` of a table in Markdown is left out.
 
     Args:
-        path: Named in errors.
+        path: File that errors name.
         text: Content of the file.
-        least: Cells that a row needs, at least: 3 of a fact, 2 of an edge.
-        expected: What a broken row should be, for the message.
+        least: Smallest number of cells of a row: 3 for a fact, 2 for an edge.
+        expected: What a row should be, for the message about a damaged one.
 
     Raises:
-        DataError: A quoted cell does not end; names the line.
+        DataError: A quoted cell does not end; the message states the line.
     """
     delimiter = delimiter_of(text, least)
     remarks: list[Remark] = []
@@ -61,11 +61,8 @@ def read_cells(path: Path, text: str, *, least: int, expected: str = "") -> Cell
         numbered = enumerate((line.split() for line in text.split("\n")), start=1)
         rows = [(number, cells) for number, cells in numbered if cells]
     else:
-        rows = [
-            (number, cells)
-            for number, cells in _parsed(path, text, delimiter, expected)
-            if any(cell.strip() for cell in cells)
-        ]
+        parsed = _parsed(path, text, delimiter, expected)
+        rows = [(number, cells) for number, cells in parsed if "".join(cells).strip()]
     if delimiter == "|":
         rows = _without_bars(rows)
     width = usual_width(rows)
@@ -76,13 +73,17 @@ def read_cells(path: Path, text: str, *, least: int, expected: str = "") -> Cell
 
 
 def usual_width(rows: Sequence[tuple[int, list[str]]]) -> int:
-    """Return how many cells most rows have."""
+    """Return the number of cells that most rows have."""
     counts = Counter(len(cells) for _, cells in rows)
     return max(counts, key=lambda width: (counts[width], width), default=0)
 
 
 def delimiter_of(text: str, least: int) -> str:
-    r"""Return the delimiter that cuts most of the first lines into equally many cells.
+    r"""Return the delimiter that splits most of the first lines into the same number of cells.
+
+    Args:
+        text: Content of the file.
+        least: Smallest number of cells of a row.
 
     Example:
         >>> delimiter_of("a;b,c;d\ne;f;g", 3), delimiter_of("a b c\nd e f", 3)
@@ -108,16 +109,18 @@ def delimiter_of(text: str, least: int) -> str:
 
 
 def _sample(lines: Sequence[str], delimiter: str) -> list[list[str]]:
+    """Return the first rows of some lines, split by a delimiter."""
     try:
         return list(islice(csv.reader(lines, delimiter=delimiter), _SAMPLE))
-    except csv.Error:  # a cell that is too long, for one
+    except csv.Error:  # such as a cell that is too long
         return [line.split(delimiter) for line in lines[:_SAMPLE]]
 
 
 def _parsed(
     path: Path, text: str, delimiter: str, expected: str
 ) -> Iterator[tuple[int, list[str]]]:
-    # A space before an opening quote is no part of the cell, where all cells are so.
+    """Yield the rows of text with quoted cells, each with the line where it begins."""
+    # A space before an opening quote is not part of the cell, if all cells begin so.
     spaced = all(map(_SPACED.match, islice(filter(str.strip, text.split("\n")), _SAMPLE)))
     reader = csv.reader(
         io.StringIO(text, newline=""), delimiter=delimiter, strict=True, skipinitialspace=spaced
@@ -137,8 +140,8 @@ def _parsed(
 
 
 def _next(reader: Iterator[list[str]], most: int) -> list[str]:
-    """The next row, with cells of any length: published sets list all aliases in one."""
-    before = csv.field_size_limit(most)  # a global, so that it is put back at once
+    """Return the next row, with cells of any length: published sets list all aliases in one."""
+    before = csv.field_size_limit(most)  # a global limit, which is reset at once
     try:
         return next(reader)
     finally:
@@ -146,16 +149,16 @@ def _next(reader: Iterator[list[str]], most: int) -> list[str]:
 
 
 def _without_bars(rows: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
-    """Rows of a table in Markdown, without its outer bars and the ruler below its header."""
+    """Return the rows of a table in Markdown without its outer bars, and without its ruler."""
     if all(cells[0].strip() == "" == cells[-1].strip() for _, cells in rows):
         rows = [(number, cells[1:-1]) for number, cells in rows]
-    return [row for row in rows if not all(_RULER.fullmatch(cell) for cell in row[1])]
+    return [(number, cells) for number, cells in rows if not all(map(_RULER.fullmatch, cells))]
 
 
 def _without_comments(
     rows: list[tuple[int, list[str]]], width: int
 ) -> tuple[list[tuple[int, list[str]]], list[int]]:
-    """Rows that are no comments, and the lines of the others."""
+    """Return the rows that are not comments, and the lines of the others."""
     skipped = [
         number
         for number, cells in rows

@@ -1,9 +1,9 @@
 """Facts from Wikidata: a dump or a part of one, read item by item.
 
-The format is that of Wikidata's JSON dumps: one array with an item a line (as ``.json``,
-``.json.gz`` or ``.json.bz2``), the same without the array, and ``{"entities": {…}}``, which
-``Special:EntityData`` gives. A file is read twice: once for its statements, and once for the names
-of what these are about.
+:func:`wikidata_facts` yields them. The format is that of Wikidata's JSON dumps: one array with an
+item in each line (as ``.json``, ``.json.gz`` or ``.json.bz2``), the same without the array, and
+``{"entities": {…}}``, which ``Special:EntityData`` returns. A file is read twice: once for its
+statements, and once for the names of items.
 """
 
 import bz2
@@ -17,24 +17,33 @@ import msgspec
 
 from inweights.errors import DataError
 from inweights.support.limits import MAX_ROWS, check_file, written
+from inweights.worlds.readers.neo4j import distinct_names
 from inweights.worlds.readers.published import Fact
 
-#: Bytes of a line, at most: the largest items have some megabytes.
+#: Largest number of bytes of a line; the largest items have some megabytes.
 LINE = 64 * 2**20
-#: Languages of names, the best first; ``mul`` is Wikidata's own for all.
+#: Languages of names, the best first; ``mul`` is Wikidata's code for all languages.
 LANGUAGES = ("en", "mul")
 _BEGIN = re.compile(
     rb'\s*\[?\s*\{\s*"(?:type"\s*:\s*"(?:item|property)"|id"\s*:\s*"[QP]\d|entities"\s*:|pageid"\s*:)'
 )
-#: What is no fact about the world but a place to look it up.
-_POINTERS = {"external-id", "commonsMedia", "url", "tabular-data", "geo-shape", "math",
-             "musical-notation", "globe-coordinate"}  # fmt: skip
-#: Precision of a time: days, months, years, and what is coarser.
+#: Types of values that refer to another source and are not facts.
+_POINTERS = {
+    "external-id",
+    "commonsMedia",
+    "url",
+    "tabular-data",
+    "geo-shape",
+    "math",
+    "musical-notation",
+    "globe-coordinate",
+}
+#: Wikidata's codes for the precision of a time; smaller numbers are coarser.
 _DAY, _MONTH, _YEAR = 11, 10, 9
 
 
 def is_wikidata(path: Path) -> bool:
-    """Whether a file begins as one of Wikidata does."""
+    """Return whether a file begins as one of Wikidata does."""
     try:
         with _open(path) as file:
             return bool(_BEGIN.match(file.read(4096)))
@@ -43,12 +52,16 @@ def is_wikidata(path: Path) -> bool:
 
 
 def wikidata_facts(path: Path) -> Iterator[tuple[int, Fact]]:
-    """Yield the best statement of each property of each item, in order, with its item's line.
+    """Yield the statements of all items as facts, in order, with the line of their item.
 
-    Of the statements of a property those of the best rank are read; dates are written as far as
+    Of a property's statements only those of the best rank are read. Dates are written as far as
     they are known (``1952-03-11``, ``1952-03``, ``1952``), amounts without their unit. Identifiers,
-    links, media and places on a map are left out. Names are labels in English; what has none here
-    goes by its number, and of two with one label the second has its number added.
+    links, media and coordinates are left out. Names are labels in English; an item without one is
+    named by its number, and where two have one label, the number is added to the second.
+
+    Raises:
+        DataError: The file cannot be read, is damaged or has too many statements; the message
+            states the line.
     """
     triples: list[tuple[int, str, str, str, bool]] = []
     for line, item in _items(path):
@@ -64,10 +77,11 @@ def wikidata_facts(path: Path) -> Iterator[tuple[int, Fact]]:
     labels: dict[str, str] = {}
     others: dict[str, tuple[str, ...]] = {}
     for _, item in _items(path):
-        if (key := item["id"]) in ids:
+        key = item["id"]
+        if key in ids:
             labels[key] = _label(item) or key
             others[key] = _aliases(item)
-    names = _unlike(labels)
+    names = distinct_names(labels)
     for line, s, r, value, is_item in triples:
         thing = names.get(value, value) if is_item else value
         aliases = others.get(value, ()) if is_item else ()
@@ -75,12 +89,14 @@ def wikidata_facts(path: Path) -> Iterator[tuple[int, Fact]]:
 
 
 def _open(path: Path) -> IO[bytes]:
-    check_file(path, factor=0)  # it is no pipe
+    """Open a file, compressed or not."""
+    check_file(path, factor=0)  # refuses what is not a regular file
     opener = {".gz": gzip.open, ".bz2": bz2.open}.get(path.suffix.lower(), open)
     return opener(path, "rb")  # type: ignore[operator]
 
 
 def _items(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the items of a file, each with its line."""
     number = 0
     try:
         with _open(path) as file:
@@ -106,6 +122,7 @@ def _items(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def _decoded(text: bytes, where: str) -> Mapping[str, Any]:
+    """Return the JSON object in a line."""
     try:
         found = msgspec.json.decode(text)
     except (ValueError, RecursionError) as error:  # of JSON, or of UTF-8
@@ -116,7 +133,7 @@ def _decoded(text: bytes, where: str) -> Mapping[str, Any]:
 
 
 def _statements(item: Mapping[str, Any], where: str) -> Iterator[tuple[str, str, bool]]:
-    """Property, value, and whether that is an item, of the best rank of each property."""
+    """Yield property, value, and whether it is an item, of each property's best statements."""
     try:
         claims = item.get("claims") or {}
         for relation, given in claims.items() if isinstance(claims, Mapping) else ():
@@ -134,15 +151,13 @@ def _statements(item: Mapping[str, Any], where: str) -> Iterator[tuple[str, str,
 
 
 def _value(given: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return a value as text, empty where it is not read, and whether it is an item."""
     value = given["value"]
     match given["type"]:
         case "wikibase-entityid":
             return str(value.get("id") or f"Q{int(value['numeric-id'])}"), True
         case "time":
-            year, month, day = re.fullmatch(r"([+-]\d+)-(\d\d)-(\d\d)T.*", value["time"]).groups()  # type: ignore[union-attr]
-            told = [str(int(year)), month, day]
-            parts = {_DAY: 3, _MONTH: 2}.get(value["precision"], 1)
-            return "-".join(told[:parts]) if value["precision"] >= _YEAR else "", False
+            return _date(value["time"], value["precision"]), False
         case "quantity":
             return str(value["amount"]).removeprefix("+"), False
         case "monolingualtext":
@@ -152,7 +167,17 @@ def _value(given: Mapping[str, Any]) -> tuple[str, bool]:
     return "", False
 
 
+def _date(time: str, precision: int) -> str:
+    """Return a time as far as it is known: ``1952-03-11``, ``1952-03`` or ``1952``, or nothing."""
+    year, month, day = re.fullmatch(r"([+-]\d+)-(\d\d)-(\d\d)T.*", time).groups()  # type: ignore[union-attr]
+    if precision < _YEAR:
+        return ""
+    known = {_DAY: 3, _MONTH: 2}.get(precision, 1)
+    return "-".join([str(int(year)), month, day][:known])
+
+
 def _label(item: Mapping[str, Any]) -> str:
+    """Return the name of an item, empty if it has none in our languages."""
     labels = item.get("labels")
     if not isinstance(labels, Mapping):
         return ""
@@ -164,18 +189,10 @@ def _label(item: Mapping[str, Any]) -> str:
 
 
 def _aliases(item: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return further English names of an item."""
     known = item.get("aliases")
     listed = known.get(LANGUAGES[0]) if isinstance(known, Mapping) else ()
     if not isinstance(listed, list):
         return ()
     found = [a.get("value") for a in listed if isinstance(a, Mapping)]
     return tuple(name for name in found if isinstance(name, str))
-
-
-def _unlike(labels: Mapping[str, str]) -> dict[str, str]:
-    """Names by number; of several with one label all but the first have their number added."""
-    taken: dict[str, str] = {}
-    return {
-        key: label if taken.setdefault(label, key) == key else f"{label} ({key})"
-        for key, label in labels.items()
-    }
