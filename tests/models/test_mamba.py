@@ -24,6 +24,21 @@ class TestMamba(ModelCase):
     config = MambaConfig(layers=2, width=16, state=4, init=Init(std=0.1))
 
 
+#: What the code of Geometric Memory has in place of the paper of Mamba (models/mamba.py).
+AUTHORS: dict[str, Any] = {
+    "residual": False,
+    "norm": "layer",
+    "final_norm": False,
+    "convolution": "uniform",
+    "first_steps": "equal",
+}
+
+
+class TestMambaOfGeometricMemory(ModelCase):
+    rates = RATES
+    config = MambaConfig(layers=2, width=16, state=4, init=Init(std=0.1), **AUTHORS)
+
+
 class TestMambaUntied(ModelCase):
     rates = RATES
     config = MambaConfig(
@@ -98,6 +113,84 @@ def test_without_residual_a_block_is_all_there_is() -> None:
     torch.testing.assert_close(model.states(batch)["block.0"], update + states["embedding"])
 
 
+class PlainGeometricMemory(nn.Module):
+    """What models/mamba.py and models/base_model.py compute, with the mixer of transformers."""
+
+    def __init__(self, layers: int, width: int, tokens: int) -> None:
+        super().__init__()
+        modeling = pytest.importorskip(
+            "transformers.models.mamba.modeling_mamba", reason="needs inweights[hf]"
+        )
+        config = modeling.MambaConfig(
+            hidden_size=width, state_size=4, conv_kernel=4, expand=2, num_hidden_layers=layers
+        )
+        self.embed = nn.Embedding(tokens, width)
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(layers))
+        self.mixers = nn.ModuleList(modeling.MambaMixer(config, i) for i in range(layers))
+
+    def start_as_authors_do(self) -> None:
+        """Draw every linear map and the embedding anew; convolutions keep PyTorch's start."""
+        for module in self.modules():
+            if isinstance(module, nn.Linear | nn.Embedding):
+                nn.init.normal_(module.weight, std=0.02)
+            if isinstance(module, nn.Linear) and module.bias is not None:
+                nn.init.zeros_(module.bias)
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        x = self.embed(tokens)
+        for norm, mixer in zip(self.norms, self.mixers, strict=True):
+            x = mixer(norm(x))
+        return x @ self.embed.weight.T
+
+
+def named_alike(ours: Mamba, plain: PlainGeometricMemory, r: int) -> list[tuple[Any, Any]]:
+    """Parameters of replica ``r`` with their counterparts, in the layout of the latter."""
+    pairs: list[tuple[Any, Any]] = [(ours.tokens.weight[r], plain.embed.weight)]
+    block: Any
+    for block, norm, mixer in zip(ours.blocks, plain.norms, plain.mixers, strict=True):
+        mix = block.mix
+        pairs += [
+            (block.norm.weight[r], norm.weight),
+            (block.norm.bias[r], norm.bias),
+            (block.enter.weight[r].T, mixer.in_proj.weight),
+            (block.leave.weight[r].T, mixer.out_proj.weight),
+            (mix.convolution[r].unsqueeze(1), mixer.conv1d.weight),
+            (mix.shift[r], mixer.conv1d.bias),
+            (mix.select.weight[r].T, mixer.x_proj.weight),
+            (mix.steps.weight[r].T, mixer.dt_proj.weight),
+            (mix.steps.bias[r], mixer.dt_proj.bias),
+            (mix.log_decay[r], mixer.A_log),
+            (mix.skip[r], mixer.D),
+        ]
+    return pairs
+
+
+@torch.no_grad()
+def test_equals_the_authors_of_geometric_memory() -> None:
+    ours = MambaConfig(layers=2, width=32, state=4, **AUTHORS).build(vocabulary=13, seeds=[0, 1])
+    fill(ours)
+    plain = PlainGeometricMemory(2, 32, 13).eval()
+    for r in (0, 1):
+        for mine, theirs in named_alike(ours, plain, r):
+            theirs.copy_(mine)
+        tokens = torch.randint(13, (4, 7), generator=torch.Generator().manual_seed(r))
+        torch.testing.assert_close(ours(tokens)[r], plain(tokens), atol=1e-4, rtol=1e-4)
+
+
+@torch.no_grad()
+def test_starts_as_the_authors_of_geometric_memory() -> None:
+    """Mean, spread and largest entry of every parameter at the start."""
+    ours = MambaConfig(layers=1, width=128, state=4, **AUTHORS).build(vocabulary=99, seeds=1)
+    plain = PlainGeometricMemory(1, 128, 99)
+    plain.start_as_authors_do()
+    for mine, theirs in named_alike(ours, plain, 0):
+        assert mine.shape == theirs.shape
+        spread = theirs.std().item()
+        assert mine.std().item() == pytest.approx(spread, rel=0.1)
+        assert mine.mean().item() == pytest.approx(theirs.mean().item(), abs=0.2 * spread)
+        assert mine.abs().max().item() == pytest.approx(theirs.abs().max().item(), rel=0.35)
+
+
 @torch.no_grad()
 def test_groups_of_lengths_do_not_mix() -> None:
     model = MambaConfig(layers=2, width=16, state=4).build(vocabulary=9, seeds=[0, 1])
@@ -109,7 +202,8 @@ def test_groups_of_lengths_do_not_mix() -> None:
 
 
 def test_first_steps_lie_between_their_bounds() -> None:
-    first = nn.functional.softplus(Mixer._first_steps(64, torch.zeros(1)))
+    biases = Mixer(MambaConfig(width=32), 1)._first_steps(64, torch.zeros(1))
+    first = nn.functional.softplus(torch.as_tensor(biases))
     assert first.min() == pytest.approx(1e-3, rel=1e-3)
     assert first.max() == pytest.approx(1e-1, rel=1e-3)
 

@@ -212,7 +212,11 @@ class Node2VecConfig(Config, tag_field="kind", tag="node2vec"):
 
 
 class MambaConfig(Config, tag_field="kind", tag="mamba"):
-    """Settings of a :class:`Mamba`; the defaults are those of Geometric Memory (B.3).
+    """Settings of a :class:`Mamba`.
+
+    Sizes are those of Geometric Memory (B.3), and blocks are those of the paper of Mamba. What the
+    code of Geometric Memory has instead is ``residual=False, norm="layer", final_norm=False,
+    convolution="uniform", first_steps="equal"``.
 
     Attributes:
         layers: Number ``L`` of blocks.
@@ -224,8 +228,17 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
             up.
         tied: Whether the head is the token embedding.
         residual: Whether blocks add to their input.
-        init: Initial scale of matrices; ``A``, ``D`` and the step sizes start as in the paper.
+        norm: What normalises the input of a block: ``rms``, by its root mean square, or ``layer``.
+        final_norm: Whether the last block's state is normalised before the head.
+        convolution: How the short convolution starts: ``init``, as matrices do; ``uniform``,
+            weights and biases within ``±1/√kernel``, PyTorch's own start.
+        first_steps: Step sizes ``Δ`` at the start: ``spread`` from .001 to .1, or ``equal``, all
+            .69, which is what biases of 0 give.
+        init: Initial scale of matrices; ``A`` and ``D`` start as in the paper of Mamba.
     """
+
+    later = {"norm": "rms", "final_norm": True, "convolution": "init", "first_steps": "spread"}
+    newer = ("norm", "final_norm", "convolution", "first_steps")
 
     layers: int = 12
     width: int = 384
@@ -235,6 +248,10 @@ class MambaConfig(Config, tag_field="kind", tag="mamba"):
     rank: int | None = None
     tied: bool = True
     residual: bool = True
+    norm: Literal["rms", "layer"] = "rms"
+    final_norm: bool = True
+    convolution: Literal["init", "uniform"] = "init"
+    first_steps: Literal["spread", "equal"] = "spread"
     init: Init = Init()
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -22,8 +23,25 @@ from inweights.seeds import INITIALISATION, Streams
 from inweights.support.border import guarded
 from inweights.worlds.arrays import Float, Int
 
-Draw = Callable[[str, nn.Parameter, int], None]
 Elementwise = Callable[[Tensor], Tensor]
+
+
+class Draw(Protocol):
+    """What fills a parameter with normal numbers, its own for each replica."""
+
+    def __call__(
+        self, name: str, parameter: nn.Parameter, fan_in: int, *, std: float | None = None
+    ) -> None:
+        """Fill a parameter in place.
+
+        Args:
+            name: Name of the parameter within its layer, which decides its random numbers.
+            parameter: What is filled, with a leading replica axis.
+            fan_in: Input width, from which each replica's scale follows.
+            std: Standard deviation of every replica in place of that scale.
+        """
+        ...
+
 
 # Without this setting MKL rounds a product by the place of its factors in memory, so that a replica
 # would differ alone and among others. It costs nothing measurable, and MKL reads it at the first
@@ -42,7 +60,7 @@ class Layer(nn.Module):
 
         Args:
             draw: ``draw(name, parameter, fan_in)`` fills a parameter with normal numbers, whose
-                scale follows from the input width ``fan_in``.
+                scale follows from the input width ``fan_in``, unless ``std=`` says it.
         """
         raise NotImplementedError
 
@@ -233,10 +251,18 @@ def initialise(model: nn.Module, seeds: Sequence[int], inits: Sequence[Init]) ->
         if not isinstance(module, Layer) or any(t.is_meta for t in numbers):
             continue  # on the device `meta` parameters are counted, but have no values
 
-        def draw(name: str, parameter: nn.Parameter, fan_in: int, path: str = path) -> None:
+        def draw(
+            name: str,
+            parameter: nn.Parameter,
+            fan_in: int,
+            *,
+            std: float | None = None,
+            path: str = path,
+        ) -> None:
             for row, seed, init in zip(parameter, seeds, inits, strict=True):
                 generator = Streams(seed).torch(INITIALISATION, path, name)
-                row.copy_(torch.randn(row.shape, generator=generator) * init.sigma(fan_in))
+                scale = init.sigma(fan_in) if std is None else std
+                row.copy_(torch.randn(row.shape, generator=generator) * scale)
 
         with torch.no_grad():
             module.initialise(draw)

@@ -21,7 +21,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from inweights.models.base import Model
-from inweights.models.layers import Draw, Embedding, Layer, Linear, in_whole_blocks
+from inweights.models.layers import (
+    Draw,
+    Embedding,
+    Layer,
+    LayerNorm,
+    Linear,
+    in_whole_blocks,
+)
 from inweights.models.packing import Packed
 from inweights.worlds.arrays import Float
 
@@ -55,7 +62,7 @@ class Mamba(Model):
         self.config = config
         self.tokens = Embedding(replicas, vocabulary, config.width)
         self.blocks = nn.ModuleList(Block(config, replicas) for _ in range(config.layers))
-        self.norm = RMSNorm(replicas, config.width)
+        self.norm = _norm(config, replicas) if config.final_norm else nn.Identity()
         self.head = None if config.tied else Linear(replicas, config.width, vocabulary, bias=False)
 
     @property
@@ -95,6 +102,11 @@ class RMSNorm(Layer):
         return F.rms_norm(x, x.shape[-1:], eps=1e-5) * self.weight.unsqueeze(1)
 
 
+def _norm(config: MambaConfig, replicas: int) -> RMSNorm | LayerNorm:
+    kind = RMSNorm if config.norm == "rms" else LayerNorm
+    return kind(replicas, config.width)
+
+
 class Block(nn.Module):
     """One block: norm, stream and gate, mixing over time, and back to the width.
 
@@ -107,7 +119,7 @@ class Block(nn.Module):
         super().__init__()
         inner = config.expand * config.width
         self.residual = config.residual
-        self.norm = RMSNorm(replicas, config.width)
+        self.norm = _norm(config, replicas)
         self.enter = Linear(replicas, config.width, 2 * inner, bias=False)
         self.mix = Mixer(config, replicas)
         self.leave = Linear(replicas, inner, config.width, bias=False)
@@ -136,6 +148,7 @@ class Mixer(Layer):
     def __init__(self, config: MambaConfig, replicas: int) -> None:
         super().__init__()
         inner = config.expand * config.width
+        self.config = config
         self.state = config.state
         self.rank = config.steps_rank
         self.convolution = nn.Parameter(torch.empty(replicas, inner, config.kernel))
@@ -146,8 +159,14 @@ class Mixer(Layer):
         self.skip = nn.Parameter(torch.empty(replicas, inner))
 
     def initialise(self, draw: Draw) -> None:
-        draw("convolution", self.convolution, self.convolution.shape[-1])
-        nn.init.zeros_(self.shift)
+        kernel = self.config.kernel
+        if self.config.convolution == "init":
+            draw("convolution", self.convolution, kernel)
+            nn.init.zeros_(self.shift)
+        else:
+            for name, parameter in (("convolution", self.convolution), ("shift", self.shift)):
+                draw(name, parameter, kernel, std=1.0)
+                _spread_evenly(parameter, bound=kernel**-0.5)
         nn.init.ones_(self.skip)
         # S4D-real: A = -1, …, -N in every channel.
         self.log_decay.copy_(torch.arange(1, self.state + 1).log().expand_as(self.log_decay))
@@ -181,9 +200,15 @@ class Mixer(Layer):
             total = total + delayed * weight[..., kernel - 1 - back]
         return total + self.shift.unsqueeze(1).unsqueeze(1)
 
-    @staticmethod
-    def _first_steps(inner: int, like: Tensor) -> Tensor:
-        """Return the inverse of softplus of the initial step sizes, ``[E]``."""
+    def _first_steps(self, inner: int, like: Tensor) -> Tensor | float:
+        """Return the inverse of softplus of the initial step sizes, ``[E]``, or 0 for all."""
+        if self.config.first_steps == "equal":
+            return 0.0
         low, high = (math.log(end) for end in STEPS)
         first = torch.linspace(low, high, inner, device=like.device, dtype=like.dtype).exp()
         return first + torch.log(-torch.expm1(-first))
+
+
+def _spread_evenly(normal: nn.Parameter, *, bound: float) -> None:
+    """Turn standard normal numbers into uniform ones within ``±bound``, in place."""
+    normal.div_(math.sqrt(2)).erf_().mul_(bound)
