@@ -71,9 +71,10 @@ def measure(command: str, path: Path, folder: Path) -> dict[str, Any]:
     began = time.perf_counter()
     with (folder / "said").open("w") as said:
         process = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-m", "inweights", *words, "--json"], stdout=subprocess.DEVNULL,
+            [sys.executable, "-m", "inweights", *words, "--json"],
+            stdout=subprocess.DEVNULL,
             stderr=said,
-        )  # fmt: skip
+        )
         _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     subprocess.run(["rm", "-rf", str(folder / "out")], check=True)  # noqa: S603, S607
@@ -115,8 +116,11 @@ def main() -> None:
                 results[f"{name}: {command}"] = found
                 if not given.json:
                     row = f"{name:20}{command:10}{found['seconds']:9.1f}{found['processor']:11.1f}"
-                    print(f"{row}{found['GiB']:7.2f}{'yes' if found['within'] else 'NO':>8}",
-                          found.get("said", ""), flush=True)  # fmt: skip
+                    print(
+                        f"{row}{found['GiB']:7.2f}{'yes' if found['within'] else 'NO':>8}",
+                        found.get("said", ""),
+                        flush=True,
+                    )
     if given.json:
         print(json.dumps({"environment": environment(), "cases": results}, indent=2))
 

@@ -65,9 +65,12 @@ def misspelt(name: str, how: str, rng: np.random.Generator) -> str:
     if how == "accent":
         return name.translate(str.maketrans("aeouø", "áéöúo"))
     letter = str(rng.choice([c for c in "abdeiklmnorstuvw" if c != name[k]]))
-    changed = {"replace": name[:k] + letter + name[k + 1 :], "drop": name[:k] + name[k + 1 :],
-               "double": name[:k] + name[k] + name[k:],
-               "swap": name[:k] + name[k + 1] + name[k] + name[k + 2 :]}  # fmt: skip
+    changed = {
+        "replace": name[:k] + letter + name[k + 1 :],
+        "drop": name[:k] + name[k + 1 :],
+        "double": name[:k] + name[k] + name[k:],
+        "swap": name[:k] + name[k + 1] + name[k] + name[k + 2 :],
+    }
     return changed[how]
 
 
@@ -78,11 +81,20 @@ def planted(rng: np.random.Generator) -> tuple[list[Row], set[tuple[str, ...]]]:
     names = {name for s, _, o in rows for name in (s, o)}
     used = Counter(name for s, _, o in rows for name in (s, o))
     for how in rng.choice(ERRORS, 12).tolist():
-        relation = {"symmetric": "neighbour", "inverse": "manages", "second value": "works in",
-                    "blank": "born in"}.get(how)  # fmt: skip
-        places = [i for i, row in enumerate(rows)
-                  if i not in touched and row[1] != "born on" and relation in (None, row[1])
-                  and (how != "initial" or row[1] == "reports to")]  # fmt: skip
+        relation = {
+            "symmetric": "neighbour",
+            "inverse": "manages",
+            "second value": "works in",
+            "blank": "born in",
+        }.get(how)
+        places = [
+            i
+            for i, row in enumerate(rows)
+            if i not in touched
+            and row[1] != "born on"
+            and relation in (None, row[1])
+            and (how != "initial" or row[1] == "reports to")
+        ]
         i = int(rng.choice(places))
         s, r, o = rows[i]
         if how in ("symmetric", "inverse"):
@@ -143,13 +155,18 @@ def measured(*, files: int = 20, seed: int = 0, tell: bool = False) -> dict[str,
         for number in range(seed, seed + files):
             rows, errors = planted(np.random.default_rng(number))
             said = found(rows, Path(place))
-            for what, those in (("found", errors & said), ("missed", errors - said),
-                                ("wrong", said - errors)):  # fmt: skip
+            for what, those in (
+                ("found", errors & said),
+                ("missed", errors - said),
+                ("wrong", said - errors),
+            ):
                 counts.update((error[0], what) for error in those)
                 if tell and what != "found" and those:
                     print(number, what, sorted(those))
-    total = {what: sum(n for (_, w), n in counts.items() if w == what)
-             for what in ("found", "missed", "wrong")}  # fmt: skip
+    total = {
+        what: sum(n for (_, w), n in counts.items() if w == what)
+        for what in ("found", "missed", "wrong")
+    }
     return {
         "files": files,
         **total,

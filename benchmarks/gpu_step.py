@@ -227,8 +227,13 @@ def main() -> None:
                 row |= speed(config, world, phase, rates, given.replicas)
             rows.append(row)
             if not given.json:
-                print("  ".join(f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}"
-                                for k, v in row.items()), flush=True)  # fmt: skip
+                print(
+                    "  ".join(
+                        f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}"
+                        for k, v in row.items()
+                    ),
+                    flush=True,
+                )
     ways = [(how, n) for how in (False, True) for n in (1, 2, 4)] if gpu else []
     stars = [star(n, captured=how) for how, n in ways]
     if given.json:

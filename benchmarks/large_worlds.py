@@ -46,14 +46,22 @@ CASES: dict[str, tuple[Any, dict[str, Any], Any, str]] = {
     "templates": (probes.templates, {"rows": "first_hop"}, EmbMLPConfig(width=WIDTH), "two-hop"),
     "stepwise": (probes.stepwise, {}, EmbMLPConfig(width=WIDTH), "two-hop"),
     "activation_patching": (
-        probes.activation_patching, {"layers": ["block.0"]}, GPTConfig(layers=2, width=WIDTH),
+        probes.activation_patching,
+        {"layers": ["block.0"]},
+        GPTConfig(layers=2, width=WIDTH),
         "two-hop",
     ),
     "bridge_projection": (
-        probes.bridge_projection, {"method": "pca"}, GPTConfig(layers=2, width=WIDTH), "two-hop",
+        probes.bridge_projection,
+        {"method": "pca"},
+        GPTConfig(layers=2, width=WIDTH),
+        "two-hop",
     ),
     "resemblance": (
-        probes.resemblance, {}, OneLayerConfig(width=WIDTH, embedding="gaussian"), "analogy",
+        probes.resemblance,
+        {},
+        OneLayerConfig(width=WIDTH, embedding="gaussian"),
+        "analogy",
     ),
     "label_cosines": (label_cosines, {}, EmbMLPConfig(width=WIDTH), "labels"),
     "path_accuracy": (probes.path_accuracy, {}, GPTConfig(layers=2, width=WIDTH), "path-star"),
@@ -70,7 +78,7 @@ CASES: dict[str, tuple[Any, dict[str, Any], Any, str]] = {
     "agreement": (probes.agreement, {}, Node2VecConfig(width=WIDTH), "grid"),
     "snapshot": (probes.snapshot, {}, Node2VecConfig(width=WIDTH), "grid"),
     "cosines": (probes.cosines, {}, Node2VecConfig(width=WIDTH), "grid"),
-}  # fmt: skip
+}
 #: Probes whose time is held against the model's own passes over all statements.
 LOGITS: dict[str, tuple[Part, ...]] = {
     "accuracy": ("facts", "queries"),

@@ -148,8 +148,11 @@ def test_lone_nodes_come_back_in_their_places() -> None:
     plan = recipe.plan(Settings(graphs=(), own={"odd": graph}))
     (listed,) = plan.computations
     assert listed.compute(**listed.options).rows() == [
-        ("b", "a"), ("a", "c"), ("z", None), ("y", None),
-    ]  # fmt: skip
+        ("b", "a"),
+        ("a", "c"),
+        ("z", None),
+        ("y", None),
+    ]
 
 
 def test_an_embedding_is_shown_whatever_the_order_of_its_rows(runs, capsys, tmp_path: Path) -> None:

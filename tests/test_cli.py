@@ -292,10 +292,18 @@ def test_strict_fails_when_a_claim_does(runs, capsys, monkeypatch) -> None:
     from inweights.experiments import ClaimResult, Target
 
     failed = ClaimResult(
-        id="a/b/c", text="It works.", place="", source="ours", published=None,
-        target=Target(least=1.0), measured=0.0, low=0.0, high=0.0, replicates=5,
+        id="a/b/c",
+        text="It works.",
+        place="",
+        source="ours",
+        published=None,
+        target=Target(least=1.0),
+        measured=0.0,
+        low=0.0,
+        high=0.0,
+        replicates=5,
         verdict="not reproduced",
-    )  # fmt: skip
+    )
     monkeypatch.setattr(actions, "verdicts", lambda scale, **_: (failed,))
     assert call(capsys, "verify")[0] == 0
     assert call(capsys, "verify", "--strict")[0] == 1
@@ -311,8 +319,10 @@ def test_other_signals_stop_a_command_as_ctrl_c_does(capsys, monkeypatch, signal
 
     monkeypatch.setattr("inweights.worlds.open_world", stopped)
     assert call(capsys, "world", "two-hop") == (
-        1, "", "inweights: interrupted; repeat the command: what is stored is not computed again\n"
-    )  # fmt: skip
+        1,
+        "",
+        "inweights: interrupted; repeat the command: what is stored is not computed again\n",
+    )
     assert signal.getsignal(number) is signal.SIG_DFL
     before = signal.signal(number, signal.SIG_IGN)  # as nohup does
     try:

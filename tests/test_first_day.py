@@ -119,8 +119,11 @@ def test_new_writes_what_works(tmp_path) -> None:
     tests = [actions.new(kind, f"my-{kind}", tmp_path)[1] for kind in kinds]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-rp", "-p", "no:cacheprovider", *map(str, tests)],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout
     for kind, test in zip(kinds, tests, strict=True):
         assert re.search(rf"^PASSED .*{test.name}::", done.stdout, re.MULTILINE)

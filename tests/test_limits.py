@@ -203,8 +203,10 @@ def test_a_hub_that_all_facts_pass_through(capsys) -> None:
 
 def test_a_model_that_does_not_fit_is_counted_and_not_made() -> None:
     trial = Trial(
-        labels={}, world=TwoHop(n=3), model=GPTConfig(width=8192, layers=48, heads=8),
+        labels={},
+        world=TwoHop(n=3),
+        model=GPTConfig(width=8192, layers=48, heads=8),
         learner=Curriculum(),
-    )  # fmt: skip
+    )
     with pytest.raises(ConfigError, match=r"training a model of 38,\d+,\d+,\d+ parameters takes"):
         capacity(Run("key", trial, 0))

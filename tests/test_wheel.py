@@ -52,8 +52,12 @@ def run(installed: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "INWEIGHTS_RUNS")}
     return subprocess.run(
         [installed / "empty" / "bin" / "inweights", *words],
-        cwd=installed, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=installed,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def test_wheel_has_no_tests_and_all_assets(installed: Path) -> None:
@@ -73,9 +77,12 @@ def test_pages_run_where_nothing_else_is(installed: Path, page: str, tmp_path: P
     kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "INWEIGHTS_RUNS")}
     done = subprocess.run(
         [installed / "empty" / "bin" / "python", "page.py"],
-        cwd=tmp_path, env=kept | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True,
+        cwd=tmp_path,
+        env=kept | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
         check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
 
 

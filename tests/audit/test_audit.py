@@ -32,11 +32,16 @@ def test_compositions_are_counted(tmp_path: Path) -> None:
     """Ann reaches two countries through her two homes: complexity 2."""
     made = audit(
         facts(
-            tmp_path, "ann,home,rome", "ann,work,oslo", "bob,home,rome", "rome,in,italy",
-            "oslo,in,norway", "ann,from,italy",
+            tmp_path,
+            "ann,home,rome",
+            "ann,work,oslo",
+            "bob,home,rome",
+            "rome,in,italy",
+            "oslo,in,norway",
+            "ann,from,italy",
         ),
         forecast=False,
-    )  # fmt: skip
+    )
     rows = {(r["first"], r["second"]): r for r in made.compositions.iter_rows(named=True)}
     assert set(rows) == {("home", "in"), ("work", "in")}
     home = rows["home", "in"]
@@ -49,15 +54,24 @@ def test_compositions_are_counted(tmp_path: Path) -> None:
     ]
     assert made.listed == 1.0
     assert made.entity_positions == {
-        "subject only": 2, "object only": 2, "both": 2, "literal": 0,
-    }  # fmt: skip
+        "subject only": 2,
+        "object only": 2,
+        "both": 2,
+        "literal": 0,
+    }
 
 
 def test_identities_are_noticed(tmp_path: Path) -> None:
     made = audit(
-        facts(tmp_path, "ann,home,rome", "rome,in,italy", "rome,is,rome", "bob,home,oslo",
-              "oslo,in,norway"),
-    )  # fmt: skip
+        facts(
+            tmp_path,
+            "ann,home,rome",
+            "rome,in,italy",
+            "rome,is,rome",
+            "bob,home,oslo",
+            "oslo,in,norway",
+        ),
+    )
     told = dict(made.bridges.select("entity", "identity").rows())
     assert told == {"rome": True, "oslo": False}
     assert made.compositions["chains"].to_list() == [2]  # not through the loop
@@ -72,11 +86,15 @@ def test_identities_are_noticed(tmp_path: Path) -> None:
 def test_transfers_and_their_order(tmp_path: Path) -> None:
     made = audit(
         facts(
-            tmp_path, "ann,eats,nuts,2", "bob,eats,nuts,2", "cid,eats,nuts,1", "ann,sings,songs,1",
+            tmp_path,
+            "ann,eats,nuts,2",
+            "bob,eats,nuts,2",
+            "cid,eats,nuts,1",
+            "ann,sings,songs,1",
             header="subject,relation,object,stage",
         ),
         forecast=False,
-    )  # fmt: skip
+    )
     row = made.transfers.row(0, named=True)
     assert (row["shared"], row["attribute"], row["pairs"]) == ("eats", "sings", 2)
     assert row["late"] == 2  # that ann eats nuts is learnt after that she sings
@@ -86,12 +104,18 @@ def test_transfers_and_their_order(tmp_path: Path) -> None:
 def test_shortcuts(tmp_path: Path) -> None:
     made = audit(
         facts(
-            tmp_path, "a,in,asia", "b,in,asia", "c,in,africa", "new york,state,york",
-            "k,symbol,potassium", "zn,sign,zinn", "ann,short for,annette",
+            tmp_path,
+            "a,in,asia",
+            "b,in,asia",
+            "c,in,africa",
+            "new york,state,york",
+            "k,symbol,potassium",
+            "zn,sign,zinn",
+            "ann,short for,annette",
             "oslo city,called,slo",
         ),
         forecast=False,
-    )  # fmt: skip
+    )
     rows = {r["relation"]: r for r in made.relations.iter_rows(named=True)}
     assert (rows["in"]["most_common"], rows["in"]["share"]) == ("asia", pytest.approx(2 / 3))
     named = dict(made.name_overlap.rows())

@@ -306,8 +306,9 @@ def test_own_words(tmp_path: Path) -> None:
     )
     made = augment(PEOPLE, wording=Wording.read(path), strategies=["paraphrases"], wordings=2)
     assert made.train["text"][:2].to_list() == [
-        "Mozart was born in Salzburg.", "The birthplace of Mozart is Salzburg.",
-    ]  # fmt: skip
+        "Mozart was born in Salzburg.",
+        "The birthplace of Mozart is Salzburg.",
+    ]
     assert made.questions["prompt"][0] == "The country of the birthplace of Mozart is"
     assert made.plain == ("country", "currency")
 

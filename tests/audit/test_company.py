@@ -61,8 +61,17 @@ def run(capsys: pytest.CaptureFixture[str], *words: object) -> Any:
 @pytest.mark.slow
 def test_five_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = list(dict.fromkeys(company()))
-    made = run(capsys, "audit", folder / "facts.csv", "--fix", folder / "mended",
-               "--seconds", 2, "--page", folder / "audit.html")  # fmt: skip
+    made = run(
+        capsys,
+        "audit",
+        folder / "facts.csv",
+        "--fix",
+        folder / "mended",
+        "--seconds",
+        2,
+        "--page",
+        folder / "audit.html",
+    )
     chains = [(a, r, b, s, c) for a, r, b in rows for b2, s, c in rows if b == b2]
     by_pair = Counter((r, s) for _, r, _, s, _ in chains)
     assert {(c["first"], c["second"]): c["chains"] for c in made["compositions"]} == by_pair
@@ -94,10 +103,11 @@ def test_five_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     mended = folder / "mended" / "facts.csv"
     left = set(pl.read_csv(mended).rows())
     assert {row for row in rows if row not in left} == {
-        ("Malmö Hub", "opened on", "2010-05-10"), ("Malmö Hub", "opened on", "2031-01-01"),
+        ("Malmö Hub", "opened on", "2010-05-10"),
+        ("Malmö Hub", "opened on", "2031-01-01"),
         ("Malmo hub", "motto", 'Say "yes"; kindly'),
         *((a, r, b) for a, r, b in rows if (a, r) == ("Olga O'Brien", "works at")),
-    }  # fmt: skip
+    }
     forecast = run(capsys, "predict", mended, "--seconds", 8, "--gap", 0.1, "--no-advice")
     asked = {q["prompt"] for q in forecast["queries"] if q["role"] == "composition"}
     assert asked == {f"{a} {r} {s}" for a, r, b in left for b2, s, _ in left if b == b2}
@@ -116,9 +126,22 @@ def test_five_commands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
         assert right & set(q["candidates"]) == {q["answer"]}
     few = folder / "few.parquet"
     questions.sample(20, seed=1).write_parquet(few)
-    tuned = run(capsys, "finetune", "@tiny", folder / "data", "--out", folder / "tuned",
-                "--set", "epochs=1", "--set", "method=full", "--set", "batch_tokens=4096",
-                "--set", "replay=0.05")  # fmt: skip
+    tuned = run(
+        capsys,
+        "finetune",
+        "@tiny",
+        folder / "data",
+        "--out",
+        folder / "tuned",
+        "--set",
+        "epochs=1",
+        "--set",
+        "method=full",
+        "--set",
+        "batch_tokens=4096",
+        "--set",
+        "replay=0.05",
+    )
     assert tuned["stages"]
     found = run(capsys, "evaluate", folder / "tuned", few, "--no-words")
     assert sum(row["questions"] for row in found["summary"] if "questions" in row)

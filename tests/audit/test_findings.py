@@ -62,14 +62,22 @@ def test_the_outlook_adds_up(tmp_path: Path) -> None:
         ([*PLACES, "rome,was,n/a"], "", "act", "1 placeholder in place of a name"),
         ([*PLACES, "ann,home,rome"], "", "note", "1 fact stated again"),
         ([*PLACES, "ROME,river,tiber"], "", "act", "1 set of names that may mean the same entity"),
-        (["a,eats,nuts,2", "b,eats,nuts,2", "a,sings,songs,1"],
-         "subject,relation,object,stage", "act", "Analogies in the wrong order"),
-        (["a,r,x", "a,r,y", "x,s,u", "y,s,v"], "", "note",
-         "1 pair of relations with several answers per subject"),
+        (
+            ["a,eats,nuts,2", "b,eats,nuts,2", "a,sings,songs,1"],
+            "subject,relation,object,stage",
+            "act",
+            "Analogies in the wrong order",
+        ),
+        (
+            ["a,r,x", "a,r,y", "x,s,u", "y,s,v"],
+            "",
+            "note",
+            "1 pair of relations with several answers per subject",
+        ),
         ([*(f"p{i},in,asia" for i in range(6)), "asia,part,earth"], "", "note", "1 shortcut"),
         (["a,r,a", "x,s,a", "a,t,z"], "", "good", "Every bridge has its identity statement"),
     ],
-)  # fmt: skip
+)
 def test_what_is_found(
     tmp_path: Path, rows: list[str], header: str, level: str, title: str
 ) -> None:

@@ -70,10 +70,15 @@ def test_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with (out / "changes.csv").open(encoding="utf-8", newline="") as file:
         changes = [(row["line"], row["change"], row["after"]) for row in csv.DictReader(file)]
     assert changes == [
-        ("1", "set apart", ""), ("2", "set apart", ""), ("6", "renamed", "Malmö Hub"),
-        ("9", "left out", ""), ("11", "set apart", ""), ("14", "renamed", "Malmö Hub"),
-        ("15", "renamed", "works in"), ("16", "left out", ""),
-    ]  # fmt: skip
+        ("1", "set apart", ""),
+        ("2", "set apart", ""),
+        ("6", "renamed", "Malmö Hub"),
+        ("9", "left out", ""),
+        ("11", "set apart", ""),
+        ("14", "renamed", "Malmö Hub"),
+        ("15", "renamed", "works in"),
+        ("16", "left out", ""),
+    ]
     assert main(["audit", str(path), "--no-forecast", "--fix", str(out)]) == 2  # nothing replaced
     assert "exists already" in capsys.readouterr().err
 

@@ -14,8 +14,9 @@ from inweights.worlds import read_knowledge
 
 #: Chains of two facts come first in the file, and those of three first among the parts.
 SHORT = [row for i in range(3) for row in (f"a{i},home,b{i}", f"b{i},in,c{i}")]
-LONG = [row for i in range(2) for row in (f"d{i},led by,e{i}", f"e{i},born in,f{i}",
-                                          f"f{i},near,g{i}")]  # fmt: skip
+LONG = [
+    row for i in range(2) for row in (f"d{i},led by,e{i}", f"e{i},born in,f{i}", f"f{i},near,g{i}")
+]
 
 
 @pytest.fixture

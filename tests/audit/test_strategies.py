@@ -64,9 +64,14 @@ def test_what_is_asked_is_told_only_where_it_says_so(
     """Read off the texts alone: in one sentence what is asked about, and after it the answer."""
     text = [f"Once {' saw '.join(met)} all was well" for met in replayed]
     made = augment(
-        knowledge(rows), strategies=names, hops=hops, hold_out=hold_out, seed=seed, most=30,
+        knowledge(rows),
+        strategies=names,
+        hops=hops,
+        hold_out=hold_out,
+        seed=seed,
+        most=30,
         replay=text if "replay" in names else None,
-    )  # fmt: skip
+    )
     told: dict[tuple[str, str], set[str]] = {}
     for row in made.train.iter_rows(named=True):
         for sentence in sentences(row):
@@ -207,8 +212,10 @@ def test_replayed_text(tmp_path: Path) -> None:
     folder = write_augmented(made, tmp_path / "data")
     assert pl.read_parquet(folder / "train_chat.parquet").height == 90  # no question asks for it
     assert {p.stem for p in (folder / "lm_eval").glob("*.yaml")} == {
-        "composition", "composition_told", "reversal",
-    }  # fmt: skip
+        "composition",
+        "composition_told",
+        "reversal",
+    }
     for text, match in (("", "contains no text"), (None, "text.txt")):
         if text is None:
             file.unlink()

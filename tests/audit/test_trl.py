@@ -56,13 +56,24 @@ def test_two_steps_of_the_sft_trainer(tmp_path: Path) -> None:
         chat_template=CHAT,
     )
     shape = transformers.LlamaConfig(
-        vocab_size=len(tokenizer), hidden_size=16, intermediate_size=32, num_hidden_layers=1,
-        num_attention_heads=2, pad_token_id=2, eos_token_id=1,
-    )  # fmt: skip
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        pad_token_id=2,
+        eos_token_id=1,
+    )
     settings = trl.SFTConfig(
-        output_dir=str(tmp_path / "run"), max_steps=2, per_device_train_batch_size=4,
-        report_to=[], use_cpu=True, bf16=False, save_strategy="no", disable_tqdm=True,
-    )  # fmt: skip
+        output_dir=str(tmp_path / "run"),
+        max_steps=2,
+        per_device_train_batch_size=4,
+        report_to=[],
+        use_cpu=True,
+        bf16=False,
+        save_strategy="no",
+        disable_tqdm=True,
+    )
     learnt = {}
     for form, rows in data.items():
         trainer = trl.SFTTrainer(

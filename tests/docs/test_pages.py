@@ -119,9 +119,13 @@ def test_a_newcomer_arrives_in_three_commands(place: int, tmp_path: Path) -> Non
     environment = {k: v for k, v in os.environ.items() if k != "INWEIGHTS_RUNS"} | path
     for command in commands:
         done = subprocess.run(
-            ["bash", "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True,
+            ["bash", "-c", command],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
             check=False,
-        )  # fmt: skip
+        )
         assert done.returncode == 0, (command, done.stderr)
         assert done.stdout or command.startswith("printf")
 

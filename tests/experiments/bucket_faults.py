@@ -144,9 +144,10 @@ def plans() -> Plan:
     """Twelve trainings and four draws."""
     trained = TRAININGS.plan(Trainings(kinds=3, steps=20))
     return Plan(
-        trials=trained.trials, measures=trained.measures,
+        trials=trained.trials,
+        measures=trained.measures,
         computations=DRAWS.plan(Draws()).computations,
-    )  # fmt: skip
+    )
 
 
 def bucket(port: int) -> str:
@@ -220,9 +221,11 @@ def main(faults: str, seed: str = "0", *hows: str) -> None:
         os.environ.pop(name, None)
     os.environ |= {
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{proxy.server_address[1]}",
-        "AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1",
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_REGION": "us-east-1",
         "AWS_EC2_METADATA_DISABLED": "true",
-    }  # fmt: skip
+    }
     alone = collect(plans(), range(SEEDS), Store(tempfile.mkdtemp()))
     for how in hows or (*HOW, "away"):
         vars(files)["PATIENCE"] = AWAY if how == "away" else 600.0

@@ -50,8 +50,12 @@ def drive(place: str, tickets: str) -> None:
     from inweights.experiments.engine import schedule
 
     vars(schedule)["ATTEMPTS"] = 1000
-    collect(waiting(tickets), range(SEEDS), Store(place, lease=LEASE),
-            ExecutionOptions(on="ray", plugins=PLUGINS))  # fmt: skip
+    collect(
+        waiting(tickets),
+        range(SEEDS),
+        Store(place, lease=LEASE),
+        ExecutionOptions(on="ray", plugins=PLUGINS),
+    )
 
 
 class Trial:
@@ -158,11 +162,15 @@ def check(store: Store, here: Path) -> None:
 def environment(home: str) -> None:
     """Ray stays on 127.0.0.1, and keeps what it writes in a folder that is thrown away."""
     os.environ |= {
-        "HOME": home, "RAY_TMPDIR": home, "RAY_USAGE_STATS_ENABLED": "0",
-        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "OMP_NUM_THREADS": "1",
+        "HOME": home,
+        "RAY_TMPDIR": home,
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+        "OMP_NUM_THREADS": "1",
         "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
-        "RAY_health_check_initial_delay_ms": "0", "RAY_health_check_period_ms": "500",
-    }  # fmt: skip
+        "RAY_health_check_initial_delay_ms": "0",
+        "RAY_health_check_period_ms": "500",
+    }
     os.environ.pop("RAY_ADDRESS", None)
 
 

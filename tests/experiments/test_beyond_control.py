@@ -58,10 +58,14 @@ def test_what_cannot_be_compared_says_so() -> None:
 
 def test_a_page_states_what_exceeds_the_controls(tmp_path) -> None:
     rows = iw.sweep(
-        iw.TwoHop(n=3), iw.GPTConfig(layers=1, width=16, context=8),
-        iw.Curriculum(phases=(iw.Phase(steps=2),)), seeds=1, runs=tmp_path, progress=False,
+        iw.TwoHop(n=3),
+        iw.GPTConfig(layers=1, width=16, context=8),
+        iw.Curriculum(phases=(iw.Phase(steps=2),)),
+        seeds=1,
+        runs=tmp_path,
+        progress=False,
         controls=["untrained"],
-    )  # fmt: skip
+    )
     told = controls_section({"accuracy": rows})
     assert "Beyond control" in told
     assert "untrained" in told

@@ -24,13 +24,23 @@ SHORT = iw.Curriculum(phases=(iw.Phase(steps=3),))
 
 def test_each_condition_is_there_once_more(tmp_path: Path) -> None:
     table = iw.sweep(
-        iw.TwoHop(n=3), MODEL, SHORT, over={"world.n": [3, 4]}, seeds=2, runs=tmp_path,
-        controls=["untrained", "shuffled", "no-bridge", "frozen"], progress=False,
-    )  # fmt: skip
+        iw.TwoHop(n=3),
+        MODEL,
+        SHORT,
+        over={"world.n": [3, 4]},
+        seeds=2,
+        runs=tmp_path,
+        controls=["untrained", "shuffled", "no-bridge", "frozen"],
+        progress=False,
+    )
     assert table.columns[:3] == ["n", "control", "seed"]
     assert table["control"].unique(maintain_order=True).to_list() == [
-        "none", "untrained", "shuffled", "no-bridge", "frozen",
-    ]  # fmt: skip
+        "none",
+        "untrained",
+        "shuffled",
+        "no-bridge",
+        "frozen",
+    ]
     roles = table.filter(control="no-bridge")["role"].unique().to_list()
     assert "identity" not in roles
 
@@ -42,9 +52,15 @@ def test_untrained_is_the_start(tmp_path: Path) -> None:
         iw.experiments.Measure(name="way", probe=iw.probes.accuracy, every=2),
     ]
     table = iw.sweep(
-        iw.TwoHop(n=3), MODEL, SHORT, seeds=1, runs=tmp_path, measures=measures,
-        controls=["untrained"], progress=False,
-    ).filter(control="untrained")  # fmt: skip
+        iw.TwoHop(n=3),
+        MODEL,
+        SHORT,
+        seeds=1,
+        runs=tmp_path,
+        measures=measures,
+        controls=["untrained"],
+        progress=False,
+    ).filter(control="untrained")
     world = iw.TwoHop(n=3).build()
     fresh = iw.probes.accuracy(MODEL.build(vocabulary=len(world.vocabulary), seeds=[0]), world)
     losses = fresh["loss"].to_list()

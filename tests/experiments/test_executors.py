@@ -119,8 +119,11 @@ class ExecutorCase:
 
     def begin(self, words: str, workers: int = 1) -> list[Child]:
         """Start the processes that a user, or the tool of this way, starts."""
-        return [self.forks.start("tests.experiments.test_executors:drive", self.executor.__name__,
-                                 self.folder, words)]  # fmt: skip
+        return [
+            self.forks.start(
+                "tests.experiments.test_executors:drive", self.executor.__name__, self.folder, words
+            )
+        ]
 
     def stored(self) -> dict[Path, int]:
         return {path: path.stat().st_mtime_ns for path in self.folder.glob("store/*/*/*.parquet")}

@@ -124,9 +124,15 @@ def test_processes_do_what_this_one_does(mine: ModuleType, tmp_path: Path) -> No
     study = iw.Study(WORLD, iw.wrap(mine.make), LEARNER, **about, runs=tmp_path / "one")
     one = study.run(jobs=1, progress=False, keep_models=True)
     two = iw.sweep(
-        WORLD, iw.wrap(mine.make), LEARNER, **about, runs=tmp_path / "two", jobs=2,
-        plugins=["mine_models"], progress=False,
-    )  # fmt: skip
+        WORLD,
+        iw.wrap(mine.make),
+        LEARNER,
+        **about,
+        runs=tmp_path / "two",
+        jobs=2,
+        plugins=["mine_models"],
+        progress=False,
+    )
     assert one.equals(two)
     kept = study.models(width=6, seed=1)[0]
     assert kept.model.get_parameter("tokens.weight").shape[2] == 6

@@ -151,9 +151,12 @@ def test_an_edit_is_another_run_folder(folder: Folder, edit: str) -> None:
         mine = folder.load()
         trial = Trial(labels={}, world=iw.TwoHop(n=3), learner=iw.Curriculum())
         recipe = Paper("mine", "My lab").recipe(
-            "one", title="One", scales={"cpu": mine.World()}, seeds=1,
+            "one",
+            title="One",
+            scales={"cpu": mine.World()},
+            seeds=1,
             plan=lambda settings: Plan(trials=[trial], measures=[mine.probe]),
-        )  # fmt: skip
+        )
         return recipe.resolve("cpu")[2]
 
     before = config()
@@ -219,10 +222,13 @@ def graph(path: Path, nodes: int) -> str:
 def test_an_edited_file_is_trained_anew(write, config, tmp_path: Path) -> None:
     def swept() -> int:
         table = iw.sweep(
-            config(write(tmp_path / "f.csv", size)), iw.EmbMLPConfig(width=4), seeds=1,
-            learner=iw.Curriculum(phases=(iw.Phase(steps=2),)), runs=tmp_path / "runs",
+            config(write(tmp_path / "f.csv", size)),
+            iw.EmbMLPConfig(width=4),
+            seeds=1,
+            learner=iw.Curriculum(phases=(iw.Phase(steps=2),)),
+            runs=tmp_path / "runs",
             progress=False,
-        )  # fmt: skip
+        )
         return int(table.filter(part="facts")["statements"].sum())
 
     size = 3
@@ -262,10 +268,15 @@ def test_one_table_never_mixes_two_versions(
 
     def swept(seeds: int) -> list[float]:
         table = iw.sweep(
-            iw.TwoHop(n=3), iw.EmbMLPConfig(width=4), seeds=seeds, measures=[folder.load().probe],
-            learner=iw.Curriculum(phases=(iw.Phase(steps=1),)), runs=folder.path / "runs", jobs=1,
+            iw.TwoHop(n=3),
+            iw.EmbMLPConfig(width=4),
+            seeds=seeds,
+            measures=[folder.load().probe],
+            learner=iw.Curriculum(phases=(iw.Phase(steps=1),)),
+            runs=folder.path / "runs",
+            jobs=1,
             progress=False,
-        )  # fmt: skip
+        )
         return table["value"].to_list()
 
     assert swept(1) == [7.5]
@@ -276,9 +287,11 @@ def test_one_table_never_mixes_two_versions(
 def test_a_file_that_changes_during_the_work_is_an_error(tmp_path: Path) -> None:
     path = facts(tmp_path / "f.csv", 3)
     trial = Trial(
-        labels={}, world=iw.Triples(path=path), model=iw.EmbMLPConfig(width=4),
+        labels={},
+        world=iw.Triples(path=path),
+        model=iw.EmbMLPConfig(width=4),
         learner=iw.Curriculum(phases=(iw.Phase(steps=1),)),
-    )  # fmt: skip
+    )
     work = expand_plan(Plan(trials=[trial], measures=[iw.probes.accuracy]), [0])
     (task,) = tasks_of(work, lambda *_: True)
     assert isinstance(task, LearnTask)

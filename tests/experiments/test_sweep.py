@@ -40,9 +40,14 @@ def test_a_sweep_is_one_tidy_table(tmp_path) -> None:
     assert groups["len"].n_unique() == 1
     stamps = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*.parquet")}
     more = sweep(
-        WORLD, MODEL, SHORT, over={"world.n": [4]}, seeds=(1, 9),
-        measures=[iw.probes.accuracy, iw.probes.margins], runs=tmp_path,
-    )  # fmt: skip
+        WORLD,
+        MODEL,
+        SHORT,
+        over={"world.n": [4]},
+        seeds=(1, 9),
+        measures=[iw.probes.accuracy, iw.probes.margins],
+        runs=tmp_path,
+    )
     assert set(more["measure"]) == {"accuracy", "margins"}
     assert {p: p.stat().st_mtime_ns for p in stamps} == stamps
     kept = table.filter(pl.col("n") == 4, pl.col("rate") == 1e-3, pl.col("seed") == 1)

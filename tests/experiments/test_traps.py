@@ -21,9 +21,13 @@ def test_patching_alone_does_not_show_a_bridge(tmp_path: Path) -> None:
     """Influence is as large without a bridge; what a state carries is not."""
     table = iw.sweep(
         iw.TwoHop(n=6, complexity=2, first_relations=1, second_relations=2),
-        iw.GPTConfig(layers=4, width=32, tied=False), seeds=12, runs=tmp_path, progress=False,
-        measures=[iw.probes.activation_patching, iw.probes.carries], controls=["no-bridge"],
-    )  # fmt: skip
+        iw.GPTConfig(layers=4, width=32, tied=False),
+        seeds=12,
+        runs=tmp_path,
+        progress=False,
+        measures=[iw.probes.activation_patching, iw.probes.carries],
+        controls=["no-bridge"],
+    )
     effects = table.filter(
         measure="activation_patching", role="composition", layer="block.2", position=2
     )
@@ -51,9 +55,14 @@ def test_a_default_that_decides_warns(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
 def test_a_constant_of_the_graph_is_not_drawn_as_a_result(tmp_path: Path) -> None:
     table = iw.sweep(
-        iw.worlds.Graph(), iw.models.TinyNNConfig(width=8), iw.learners.edges(steps=2), seeds=2,
-        runs=tmp_path, progress=False, measures=[iw.probes.spectral_energy],
-    )  # fmt: skip
+        iw.worlds.Graph(),
+        iw.models.TinyNNConfig(width=8),
+        iw.learners.edges(steps=2),
+        seeds=2,
+        runs=tmp_path,
+        progress=False,
+        measures=[iw.probes.spectral_energy],
+    )
     assert Auto(table).draw().axes[0].get_ylabel() == "share of the energy"
     with pytest.raises(DataError, match="does not know which column to draw; give y"):
         Auto(table.drop("cumulative")).draw()

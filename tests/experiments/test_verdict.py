@@ -193,8 +193,9 @@ def test_a_substitute_is_consistent_at_most() -> None:
         claim = state("c", "It works.", judged, protocol="substitute")
         assert judge(claim, {"t": TABLE}).verdict == verdict
         assert judge(state("c", "It works.", judged, protocol="scaled"), {"t": TABLE}).verdict in (
-            "reproduced", "not reproduced",
-        )  # fmt: skip
+            "reproduced",
+            "not reproduced",
+        )
 
 
 def test_targets_at_the_bound_are_refused() -> None:

@@ -76,14 +76,18 @@ def test_a_header_in_other_words_is_no_fact(capsys, name: str) -> None:
         ("newline_in_header.csv", EIGHT),
         ("triples_list.json", EIGHT),
         ("source_target.csv", TWO),
-        ("neo4j_import.csv", [("ana", "WORKS_FOR", "nordwerk"),
-                              ("nordwerk", "BASED_IN", "bergen")]),
+        (
+            "neo4j_import.csv",
+            [("ana", "WORKS_FOR", "nordwerk"), ("nordwerk", "BASED_IN", "bergen")],
+        ),
         ("apoc_all.csv", [(s, r.upper(), o) for s, r, o in TWO]),
-        ("wikidata_sparql.csv", [("Ana Ruiz", "employer", "Nordwerk"),
-                                 ("Nordwerk", "headquarters", "Bergen")]),
+        (
+            "wikidata_sparql.csv",
+            [("Ana Ruiz", "employer", "Nordwerk"), ("Nordwerk", "headquarters", "Bergen")],
+        ),
         ("counterfact.json", [("Danielle D.", "P103", "French")]),
     ],
-)  # fmt: skip
+)
 def test_what_is_read_are_the_facts(capsys, name: str, expected: list[Any]) -> None:
     assert facts_of(read_knowledge(DATA / name)) == expected
     assert audited(capsys, name)["facts"] == len(expected)
@@ -210,8 +214,14 @@ def test_the_misspelt_name_of_a_company(capsys) -> None:
 def test_only_what_is_sure_is_fixed() -> None:
     dates = mend(read_knowledge(DATA / "date_formats.csv"))
     assert dates.facts["object"].to_list() == [
-        "2019-04-01", "01/04/2019", "2019-04-01", "2019-04-01", "2019-04-01", "43556", "2019-02-30",
-    ]  # fmt: skip
+        "2019-04-01",
+        "01/04/2019",
+        "2019-04-01",
+        "2019-04-01",
+        "2019-04-01",
+        "43556",
+        "2019-02-30",
+    ]
     left = dates.changes.filter(change="to decide")
     assert left["line"].to_list() == [3, 7, 8]
     cells = mend(read_knowledge(DATA / "multi_cell.csv"))

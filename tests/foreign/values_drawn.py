@@ -27,9 +27,35 @@ _zones = st.none() | st.sampled_from(
 )
 #: Few of each, so that equal ones, and those that only look alike, are drawn often.
 _alike = st.sampled_from(
-    [0, 1, 2, True, False, None, 0.0, -0.0, 1.0, "1", "1.0", "true", "null", "None", "", "nan",
-     float("inf"), float("-inf"), float("nan"), b"", b"1", 1 + 0j, 2**70, -(2**64), "$tuple", "$"]
-)  # fmt: skip
+    [
+        0,
+        1,
+        2,
+        True,
+        False,
+        None,
+        0.0,
+        -0.0,
+        1.0,
+        "1",
+        "1.0",
+        "true",
+        "null",
+        "None",
+        "",
+        "nan",
+        float("inf"),
+        float("-inf"),
+        float("nan"),
+        b"",
+        b"1",
+        1 + 0j,
+        2**70,
+        -(2**64),
+        "$tuple",
+        "$",
+    ]
+)
 _texts = st.text(st.characters(), max_size=4)  # lone surrogates, too
 _arrays = hnp.arrays(
     st.sampled_from(["f4", "f8", ">f8", "i1", "i8", "?", "c8", "U2"]),

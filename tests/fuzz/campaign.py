@@ -40,8 +40,17 @@ def command_cases(root: Path, seed: int, count: int) -> Iterator[Case]:
     pool = sorted({word for words in known for word in words} | set(NUMBERS))
     pool += [p.relative_to(root).as_posix() for p in sorted(root.rglob("*"))][:200]
     pool += [
-        "/dev/null", "/dev/zero", "/", "", "-", "--", "--help", "--debug", "--max-memory", "a" * 300
-    ]  # fmt: skip
+        "/dev/null",
+        "/dev/zero",
+        "/",
+        "",
+        "-",
+        "--",
+        "--help",
+        "--debug",
+        "--max-memory",
+        "a" * 300,
+    ]
     for number in range(count):
         rng = random.Random(f"command {seed} {number}")
         words = mutated_command(rng, rng.choice(known), pool)
@@ -120,8 +129,12 @@ class Campaign:
         if forked(lambda: samples.make(self.root)):
             raise SystemExit("the samples cannot be made")
         self.places = [Place(self.root, home / f"place{i}") for i in range(jobs)]
-        self.shows = [words for name, r in samples.files(self.root) for words in r
-                      if name.startswith("runs/") and "--json" in words]  # fmt: skip
+        self.shows = [
+            words
+            for name, r in samples.files(self.root)
+            for words in r
+            if name.startswith("runs/") and "--json" in words
+        ]
         self.found: list[dict[str, Any]] = []
         self.codes: Counter[str] = Counter()
         self.slowest = self.largest = 0.0

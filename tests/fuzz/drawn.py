@@ -23,18 +23,42 @@ PLAIN = tuple(f"ent{i:02}" for i in range(40))
 RELATIONS = tuple(f"rel{i:02}" for i in range(12))
 #: Names that mean something to an audit, and those that are hard to write into a file.
 ODD = (
-    "São Paulo", "Sao Paulo", "sao_paulo", "1980", "1,200.50", "1981-02-03", "12 %", "n/a", "-",
-    "Ann", "Annapolis", "U.S.", "US", 'a "b", c', "a; b", "O'Neil", "日本", "Ž\u030c", "a=b",
-    "{subject}", "<b>&amp;</b>", "back\\slash", "#5", "None of these", "x" * 60,
-)  # fmt: skip
+    "São Paulo",
+    "Sao Paulo",
+    "sao_paulo",
+    "1980",
+    "1,200.50",
+    "1981-02-03",
+    "12 %",
+    "n/a",
+    "-",
+    "Ann",
+    "Annapolis",
+    "U.S.",
+    "US",
+    'a "b", c',
+    "a; b",
+    "O'Neil",
+    "日本",
+    "Ž\u030c",
+    "a=b",
+    "{subject}",
+    "<b>&amp;</b>",
+    "back\\slash",
+    "#5",
+    "None of these",
+    "x" * 60,
+)
 FORMATS = ("csv", "tsv", "jsonl", "parquet")
 
 
 @st.composite
 def fact_sets(
-    draw: st.DrawFn, names: Sequence[str] = PLAIN[:20], relations: Sequence[str] = RELATIONS[:6],
+    draw: st.DrawFn,
+    names: Sequence[str] = PLAIN[:20],
+    relations: Sequence[str] = RELATIONS[:6],
     most: int = 14,
-) -> Facts:  # fmt: skip
+) -> Facts:
     """A few entities and relations, so that facts meet, repeat, turn back and contradict."""
     few = draw(st.lists(st.sampled_from(names), min_size=3, max_size=9, unique=True))
     kinds = draw(st.lists(st.sampled_from(relations), min_size=1, max_size=4, unique=True))
@@ -91,8 +115,15 @@ def studies(*optimizers: str) -> st.SearchStrategy[dict[str, Any]]:
         {"kind": st.just("emb-mlp"), "width": st.sampled_from([4, 8])},
         optional={"init": st.fixed_dictionaries({"std": st.sampled_from([0.01, 0.5])})},
     )
-    gpt = st.fixed_dictionaries({"kind": st.just("gpt"), "width": st.just(8), "heads": st.just(2),
-                                 "layers": st.integers(1, 2), "context": st.just(8)})  # fmt: skip
+    gpt = st.fixed_dictionaries(
+        {
+            "kind": st.just("gpt"),
+            "width": st.just(8),
+            "heads": st.just(2),
+            "layers": st.integers(1, 2),
+            "context": st.just(8),
+        }
+    )
     optimizer = st.fixed_dictionaries(
         {"kind": st.sampled_from(optimizers), "rate": st.sampled_from([1e-3, 0.1])},
         optional={"weight_decay": st.sampled_from([0.0, 0.1])},

@@ -34,9 +34,14 @@ def _called(study: dict[str, Any], **more: Any) -> iw.Study:
     )
     measures = [getattr(iw.probes, name) for name in study["measures"]]
     return iw.Study(
-        parts["world"], parts["model"], Curriculum(phases=phases), over=study["over"],
-        seeds=study["seeds"], measures=measures, **more,
-    )  # fmt: skip
+        parts["world"],
+        parts["model"],
+        Curriculum(phases=phases),
+        over=study["over"],
+        seeds=study["seeds"],
+        measures=measures,
+        **more,
+    )
 
 
 def study_file(here: Path, case: dict[str, Any]) -> None:

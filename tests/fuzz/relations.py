@@ -62,10 +62,13 @@ class Relation:
                     self._one(Path(place), case)
 
             checked = settings(
-                max_examples=count, database=None, deadline=None, report_multiple_bugs=False,
+                max_examples=count,
+                database=None,
+                deadline=None,
+                report_multiple_bugs=False,
                 phases=[Phase.generate, *([Phase.shrink] if shrink else [])],
                 suppress_health_check=list(HealthCheck),
-            )(seed(root)(given(self.strategy)(one)))  # fmt: skip
+            )(seed(root)(given(self.strategy)(one)))
             try:
                 checked()
             except Exception as error:  # noqa: BLE001
@@ -100,14 +103,13 @@ def relations() -> dict[str, Relation]:
         "audit-moved": Relation(
             "audit: order and repetition of rows", 300, drawn.moved(odd), holds.audit_moved
         ),
-        "audit-renamed": Relation(
-            "audit: other names", 200, drawn.renamed(), holds.audit_renamed
-        ),
+        "audit-renamed": Relation("audit: other names", 200, drawn.renamed(), holds.audit_renamed),
         "predict-renamed": Relation(
             "predict: other names, another order", 300, drawn.renamed(), holds.predict_renamed
         ),
         "predict-beside": Relation(
-            "predict, audit: facts of something else beside", 200,
+            "predict, audit: facts of something else beside",
+            200,
             st.tuples(
                 drawn.fact_sets(most=8),
                 drawn.fact_sets(drawn.PLAIN[20:], drawn.RELATIONS[6:], most=8),
@@ -115,29 +117,39 @@ def relations() -> dict[str, Relation]:
             holds.predict_beside,
         ),
         "augment": Relation(
-            "augment: rows follow from the file, and audit clean", 300,
-            st.tuples(drawn.fact_sets(), holds_written.augmentations()), holds_written.augment_true,
+            "augment: rows follow from the file, and audit clean",
+            300,
+            st.tuples(drawn.fact_sets(), holds_written.augmentations()),
+            holds_written.augment_true,
         ),
         "facts-written": Relation(
-            "facts, worlds: written, read", 200, st.tuples(odd, formats, formats),
+            "facts, worlds: written, read",
+            200,
+            st.tuples(odd, formats, formats),
             holds_written.facts_written,
         ),
         "tables-exported": Relation(
             "export: written, read", 100, holds_written.tables(), holds_written.tables_exported
         ),
         "graph-moved": Relation(
-            "atlas: order and names of nodes and edges", 200, drawn.graphs(),
+            "atlas: order and names of nodes and edges",
+            200,
+            drawn.graphs(),
             holds_written.graph_moved,
         ),
         "study-file": Relation(
-            "study: a file and the call", 150, drawn.studies("sgd", "adamw"),
+            "study: a file and the call",
+            150,
+            drawn.studies("sgd", "adamw"),
             holds_trained.study_file,
         ),
         "sweep-direct": Relation(
-            "sweep: training and measuring by hand", 50, drawn.studies("sgd", "adamw"),
+            "sweep: training and measuring by hand",
+            50,
+            drawn.studies("sgd", "adamw"),
             holds_trained.sweep_direct,
         ),
-    }  # fmt: skip
+    }
 
 
 def main() -> int:

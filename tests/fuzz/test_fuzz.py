@@ -27,12 +27,35 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 #: Text that is near what the readers know, so that most of it gets past the first line.
 NEAR = st.lists(
     st.sampled_from(
-        ["a", "b", "subject", "relation", "object", "stage", ",", ";", "\t", "=", '"', "\n", "\r",
-         "#", " ", "1", "-1", "é", "\u2028", "\ufeff", "\x00", '{"s":"a","r":"b","o":"c"}',
-         "[", "{"]
+        [
+            "a",
+            "b",
+            "subject",
+            "relation",
+            "object",
+            "stage",
+            ",",
+            ";",
+            "\t",
+            "=",
+            '"',
+            "\n",
+            "\r",
+            "#",
+            " ",
+            "1",
+            "-1",
+            "é",
+            "\u2028",
+            "\ufeff",
+            "\x00",
+            '{"s":"a","r":"b","o":"c"}',
+            "[",
+            "{",
+        ]
     ),
     max_size=30,
-).map("".join)  # fmt: skip
+).map("".join)
 
 
 def read_or_refused(read: Callable[[], T]) -> T | None:

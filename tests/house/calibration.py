@@ -91,9 +91,11 @@ def errors_of(queries: pl.DataFrame, effects: Mapping[str, Effects]) -> Effects:
     found = {}
     for model, own in effects.items():
         rows = queries.filter(model=model)
-        off = rows.with_columns(said=pl.Series(said(rows, own))).group_by("seed").agg(
-            (pl.col("said").mean() - pl.col("share").mean()).abs()
-        )  # fmt: skip
+        off = (
+            rows.with_columns(said=pl.Series(said(rows, own)))
+            .group_by("seed")
+            .agg((pl.col("said").mean() - pl.col("share").mean()).abs())
+        )
         found[model] = round(float(np.quantile(off["said"].to_numpy(), 0.9, method="higher")), 4)
     return found
 
@@ -113,10 +115,15 @@ def held_out(known: Calibration, queries: pl.DataFrame) -> str:
     by = ["model", "predictor"]
     families = scores.group_by("family", *by, maintain_order=True).agg(means)
     whole = scores.group_by(by, maintain_order=True).agg(means, family=pl.lit("mean"))
-    bins = in_fifths(rows).group_by("model", "bin").agg(
-        ((pl.col("probability", "share") * pl.col("queries")).sum() / pl.col("queries").sum())
-        .round(2)
-    )  # fmt: skip
+    bins = (
+        in_fifths(rows)
+        .group_by("model", "bin")
+        .agg(
+            (
+                (pl.col("probability", "share") * pl.col("queries")).sum() / pl.col("queries").sum()
+            ).round(2)
+        )
+    )
     tables = (pl.concat([families, whole.select(families.columns)]), bins.sort("model", "bin"))
     return "\n".join(table.write_csv() for table in tables)
 

@@ -260,30 +260,43 @@ OTHERS: Mapping[str, tuple[Callable[..., pl.DataFrame], Any, Any, float]] = {
     "path_accuracy": (probes.path_accuracy, GPT, STAR, FORWARD),
     "arm_cosines": (probes.arm_cosines, GPT, STAR, FORWARD),
     "bridge_projection": (
-        partial(probes.bridge_projection, method="pca"), GPT, TWO_HOP, FORWARD,
+        partial(probes.bridge_projection, method="pca"),
+        GPT,
+        TWO_HOP,
+        FORWARD,
     ),
     "edits": (probes.edits, GPT, TWO_HOP, 10 * CONDITION),
     "after_edits": (partial(probes.after_edits, edit=Edit(count=2)), GPT, TWO_HOP, FORWARD),
     "carries": (
-        probes.carries, GPT,
-        TwoHop(n=5, complexity=2, first_relations=1, second_relations=2), FORWARD,
+        probes.carries,
+        GPT,
+        TwoHop(n=5, complexity=2, first_relations=1, second_relations=2),
+        FORWARD,
     ),
     "resemblance": (probes.resemblance, GPT, Analogy(n=5), FORWARD),
     "label_cosines": (
-        label_cosines, DeepLinearConfig(width=32, layers=2, init=Init(std=0.3)),
-        Analogy(n=9, categories=3), FORWARD,
+        label_cosines,
+        DeepLinearConfig(width=32, layers=2, init=Init(std=0.3)),
+        Analogy(n=9, categories=3),
+        FORWARD,
     ),
     "off_descent": (
-        partial(off_descent, rate=0.01, steps=5), N2V, Graph(shape="cycle", n=9), FORWARD,
+        partial(off_descent, rate=0.01, steps=5),
+        N2V,
+        Graph(shape="cycle", n=9),
+        FORWARD,
     ),
     "geometric_margin": (probes.geometric_margin, MODELS["tiny-nn"], GRID, FORWARD),
     "edge_margin": (probes.edge_margin, MODELS["tiny-nn"], GRID, FORWARD),
     "navigation": (probes.navigation, GPT, PathStar(arms=10, nodes=4), FORWARD),
     "without_self_edges": (
-        partial(without_self_edges, inner=probes.hop_correlation), N2V, GRID, FORWARD,
+        partial(without_self_edges, inner=probes.hop_correlation),
+        N2V,
+        GRID,
+        FORWARD,
     ),
     "both_ways": (partial(both_ways, inner=probes.hop_correlation), N2V, GRID, FORWARD),
-}  # fmt: skip
+}
 
 
 def items() -> dict[str, Item]:

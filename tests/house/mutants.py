@@ -129,9 +129,14 @@ def first_failure(tree: Path, *words: str, patience: float) -> str:
     env = {"PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
     try:
         done = subprocess.run(
-            [*command, *words], cwd=tree, env=os.environ | env, capture_output=True, text=True,
-            timeout=patience, check=False,
-        )  # fmt: skip
+            [*command, *words],
+            cwd=tree,
+            env=os.environ | env,
+            capture_output=True,
+            text=True,
+            timeout=patience,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         return "takes too long"
     failed = re.search(r"^(?:FAILED|ERROR) (\S+\.py[^\s[]*)", done.stdout, re.MULTILINE)

@@ -82,8 +82,9 @@ def test_defaults_are_the_recorded_ones() -> None:
     gone, new = Counter(recorded) - Counter(found), Counter(found) - Counter(recorded)
     assert not [*gone, *new], "\n".join(
         ["make records writes what is new, and CHANGELOG.md says what changed for users"]
-        + [f"recorded: {row}" for row in gone] + [f"now:      {row}" for row in new]
-    )  # fmt: skip
+        + [f"recorded: {row}" for row in gone]
+        + [f"now:      {row}" for row in new]
+    )
 
 
 def test_public_defaults_and_fields_are_found() -> None:

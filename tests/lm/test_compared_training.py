@@ -173,12 +173,18 @@ def test_cautions_name_what_was_not_learnt_and_what_was_lost(facts: Path) -> Non
     own = settings(facts)
     rows = [
         (way, kind, name, value)
-        for way, known, perplexity in (("untrained", 0.1, 20.0), ("retrieval", 0.5, 20.0),
-                                       ("facts", 0.95, 21.0), ("entities", 0.6, 25.0),
-                                       ("mixture", 1.0, 40.0))
-        for kind, name, value in (("accuracy", "facts", known),
-                                  ("language", "perplexity", perplexity))
-    ]  # fmt: skip
+        for way, known, perplexity in (
+            ("untrained", 0.1, 20.0),
+            ("retrieval", 0.5, 20.0),
+            ("facts", 0.95, 21.0),
+            ("entities", 0.6, 25.0),
+            ("mixture", 1.0, 40.0),
+        )
+        for kind, name, value in (
+            ("accuracy", "facts", known),
+            ("language", "perplexity", perplexity),
+        )
+    ]
     table = pl.DataFrame(rows, schema=("way", "kind", "name", "value"), orient="row")
     recipe = training_recipe("training/facts", own)
     assert recipe.cautions

@@ -57,8 +57,10 @@ def test_augment_prints_the_cost_and_stays_below_a_limit(tmp_path, capsys) -> No
     config = FineTune(method="full", epochs=12, batch_tokens=128)
     done = finetune(load_model("@tiny"), read_examples(tmp_path / "few"), config)
     assert 2500 < done.tokens <= 3000
-    rows, tokens, _, updates = (int(cell.replace(",", "")) for cell in re.findall(
-        r"on this machine (\S+) (\S+) (\S+) (\S+)", out)[0])  # fmt: skip
+    rows, tokens, _, updates = (
+        int(cell.replace(",", ""))
+        for cell in re.findall(r"on this machine (\S+) (\S+) (\S+) (\S+)", out)[0]
+    )
     assert (12 * tokens, updates) == (done.tokens, done.losses.height)
     assert rows == len(read_examples(tmp_path / "few"))
     assert main(["augment", str(facts), "--out", str(tmp_path / "no"), "--for", "1min"]) == 2

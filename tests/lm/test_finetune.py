@@ -122,9 +122,12 @@ def test_preparation_and_updates_are_told_apart(tmp_path) -> None:
     """So that a display estimates the time that is left from updates alone."""
     told: list[tuple[int, int, str]] = []
     done = finetune_to(
-        tmp_path / "out", "@tiny", FACTS, structs.replace(FULL, replay=1.0),
+        tmp_path / "out",
+        "@tiny",
+        FACTS,
+        structs.replace(FULL, replay=1.0),
         progress=lambda *report: told.append(report),
-    )  # fmt: skip
+    )
     writing = [what for *_, what in told if not what.startswith("stage")]
     assert set(writing) == {"generating text"}
     shares = [done / total for done, total, _ in told[: len(writing)]]

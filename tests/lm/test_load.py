@@ -40,10 +40,17 @@ def written(path: Path) -> LlamaForCausalLM:
     """Write a random Llama as llama.cpp does, and return it."""
     gguf = pytest.importorskip("gguf", reason="pip install gguf lifts this")
     config = LlamaConfig(
-        vocab_size=TOKENS, hidden_size=32, intermediate_size=64, num_hidden_layers=2,
-        num_attention_heads=2, num_key_value_heads=2, max_position_embeddings=64,
-        tie_word_embeddings=True, bos_token_id=TOKENS - 1, eos_token_id=TOKENS - 1,
-    )  # fmt: skip
+        vocab_size=TOKENS,
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        max_position_embeddings=64,
+        tie_word_embeddings=True,
+        bos_token_id=TOKENS - 1,
+        eos_token_id=TOKENS - 1,
+    )
     with torch.random.fork_rng(devices=[]):
         model = LlamaForCausalLM(config).eval()
     draws = torch.Generator().manual_seed(0)

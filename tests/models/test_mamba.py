@@ -64,10 +64,18 @@ def test_equals_transformers() -> None:
     fill(ours)
     theirs = transformers.MambaForCausalLM(
         transformers.MambaConfig(
-            vocab_size=13, hidden_size=32, state_size=8, num_hidden_layers=3, conv_kernel=4,
-            expand=2, time_step_rank=5, use_conv_bias=True, use_bias=False, residual_in_fp32=False,
+            vocab_size=13,
+            hidden_size=32,
+            state_size=8,
+            num_hidden_layers=3,
+            conv_kernel=4,
+            expand=2,
+            time_step_rank=5,
+            use_conv_bias=True,
+            use_bias=False,
+            residual_in_fp32=False,
         )
-    ).eval()  # fmt: skip
+    ).eval()
     for r in (0, 1):
         theirs.backbone.embeddings.weight.copy_(ours.tokens.weight[r])
         theirs.backbone.norm_f.weight.copy_(ours.norm.weight[r])

@@ -102,8 +102,10 @@ def test_a_map_beats_its_shuffled_names_and_noise_does_not() -> None:
 
 def test_the_best_of_many_is_judged_among_the_best_of_many() -> None:
     many = Embedding(NODES, np.random.default_rng(5).normal(size=(40, 13, 6))).on(STAR)
-    alone, together = (named_geometry(many, STAR, together=t, draws=50).filter(measure="spearman")
-                       for t in (False, True))  # fmt: skip
+    alone, together = (
+        named_geometry(many, STAR, together=t, draws=50).filter(measure="spearman")
+        for t in (False, True)
+    )
     assert alone["p"].to_numpy().min() < 0.05 < together["p"].to_numpy().min()
     assert (together["p"] >= alone["p"]).all()
     assert alone.drop("p").equals(together.drop("p"))
@@ -114,8 +116,10 @@ def test_all_files_say_the_same(tmp_path: Path) -> None:
     (tmp_path / "names.txt").write_text("\n".join(NODES))
     np.save(tmp_path / "a.npy", one.vectors)
     save_file({"w": one.vectors}, tmp_path / "a.safetensors", {"names": json.dumps(NODES)})
-    rows = [f"{n} " + " ".join(map(repr, map(float, v)))
-            for n, v in zip(NODES, one.vectors, strict=True)]  # fmt: skip
+    rows = [
+        f"{n} " + " ".join(map(repr, map(float, v)))
+        for n, v in zip(NODES, one.vectors, strict=True)
+    ]
     (tmp_path / "a.vec").write_text("\n".join([f"{len(NODES)} 6", *rows]))
     (tmp_path / "glove.txt").write_text("\n".join(rows))
     for file, names in (

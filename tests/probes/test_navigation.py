@@ -128,8 +128,10 @@ def test_the_root_is_told_apart_among_both_directions() -> None:
     table[root, pairs[1][~inner, 0]] = 0.0  # of the root every other node is said
     found = stepwise(answering(world, table), world, roles=["edge", "reverse_edge"], apart=True)
     assert found.select("role", "hub").rows() == [
-        ("edge", False), ("edge", True), ("reverse_edge", False)
-    ]  # fmt: skip
+        ("edge", False),
+        ("edge", True),
+        ("reverse_edge", False),
+    ]
     assert found["recall"].to_list() == [1.0, 0.0, 1.0]
     assert found.filter(hub=True)["statements"].item() == 10 == (~inner).sum()
 

@@ -70,8 +70,15 @@ def metered(name: str, *given: Any) -> tuple[Meter, float]:
 
 @pytest.fixture
 def in_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("training.scoring", "probes.states", "probes.needs", "probes.inside",
-                 "probes.memory", "probes.templates", "probes.geometry.cosines"):  # fmt: skip
+    for name in (
+        "training.scoring",
+        "probes.states",
+        "probes.needs",
+        "probes.inside",
+        "probes.memory",
+        "probes.templates",
+        "probes.geometry.cosines",
+    ):
         monkeypatch.setattr(sys.modules[f"inweights.{name}"], "MAX_LOGITS", 2**13)
     monkeypatch.setattr(states, "MAX_POSITIONS", 2**9)
     monkeypatch.setattr(needs, "_POSITIONS", 2**9)
@@ -135,6 +142,10 @@ def test_too_much_is_refused_with_both_numbers() -> None:
     model, world = small_and_model("accuracy", 64, 3)
     with at_most("100kB"), pytest.raises(ConfigError) as caught:
         accuracy(model, world)
-    for part in ("probe 'accuracy' of 194 candidates and 3 replicas takes about", "limit is 100 kB",
-                 "look at fewer replicas", "--max-memory"):  # fmt: skip
+    for part in (
+        "probe 'accuracy' of 194 candidates and 3 replicas takes about",
+        "limit is 100 kB",
+        "look at fewer replicas",
+        "--max-memory",
+    ):
         assert part in str(caught.value)

@@ -50,9 +50,7 @@ def test_the_closed_form_by_hand(rho: float) -> None:
     n, share = 6, rho / (2 * rho + 1)
     start = 4 / (0.3 * 50 * 7 / (2 * n)) ** 2
     table = foretold(Analogy(n=n), JOINT, model=MODEL, course="joint", rho=rho, **SETTINGS)
-    expected = share**2 / math.sqrt(
-        (share**2 * (1 + 1 / rho**2) + start) * (share**2 + start)
-    )  # fmt: skip
+    expected = share**2 / math.sqrt((share**2 * (1 + 1 / rho**2) + start) * (share**2 + start))
     assert table["closed_form"].to_list() == pytest.approx([expected], rel=1e-12)
     assert table["from_facts"][0] == pytest.approx(by_hand(n, JOINT, start / (2 * n) ** 2))
 

@@ -46,8 +46,9 @@ def test_every_probe_that_a_study_can_name_declares_what_it_measures() -> None:
 
 def _takes_models_and_worlds(probe: Any) -> bool:
     return inspect.isfunction(probe) and [*inspect.signature(probe).parameters][:2] == [
-        "model", "worlds",
-    ]  # fmt: skip
+        "model",
+        "worlds",
+    ]
 
 
 @pytest.mark.parametrize("name", PROBES)

@@ -123,9 +123,14 @@ def test_predicted_composition() -> None:
         table("part role accuracy", ("facts", "a", 0.9), ("facts", "b", 0.8), ("queries", "c", 0)),
     )
     found = predicted_composition.derive(
-        {"predicted": predicted, "softly": softly, "tried": tried, "trained": trained,
-         "accuracy": accuracy}
-    )  # fmt: skip
+        {
+            "predicted": predicted,
+            "softly": softly,
+            "tried": tried,
+            "trained": trained,
+            "accuracy": accuracy,
+        }
+    )
     by = pl.col("forecaster")
     program = found["by_world"].filter(by == "program (2)")
     assert values(program, "world kind hit expected error") == [
@@ -161,8 +166,10 @@ def test_predicted_composition() -> None:
         ("short training above soft program", 1.0, 0.0),
     ]
     assert set(found["map"]["cell"]) == {
-        "permuted, C = 1, 1.0", "permuted, C = 1, 0.5", "shared answers, 0.5"
-    }  # fmt: skip
+        "permuted, C = 1, 1.0",
+        "permuted, C = 1, 0.5",
+        "shared answers, 0.5",
+    }
     assert found["reliability"]["queries"].sum() == 6
     assert values(found["memorised"], "world accuracy fair") == [
         ("permuted, C = 1", 0.8, True),

@@ -15,9 +15,14 @@ from inweights.recipes.geometric_memory.common import CODE, FROZEN, GPT, PLAIN
 
 def test_claims_are_judged_under_one_condition_and_the_ends_of_all_are_kept() -> None:
     course = table(
-        "condition step spearman", (CODE, 0, 0.0), (CODE, 9, -0.5), (PLAIN, 9, -0.2),
-        graph="grid", architecture=GPT, seed=3,
-    )  # fmt: skip
+        "condition step spearman",
+        (CODE, 0, 0.0),
+        (CODE, 9, -0.5),
+        (PLAIN, 9, -0.2),
+        graph="grid",
+        architecture=GPT,
+        seed=3,
+    )
     shared = pl.concat([course.drop("condition").head(1), course], how="diagonal")
     made = derived.judged(
         {"correlation": course, "shared": shared, "plain": course.drop("condition")}
@@ -39,10 +44,15 @@ def test_fig5_ends_and_best_steps() -> None:
     """TinyGPT is best on the way, at step 10 of 20; the list at its start, of 5 steps."""
     course = table(
         "architecture step spearman recall",
-        (GPT, 0, -0.1, 0.0), (GPT, 10, -0.9, 0.5), (GPT, 20, -0.6, 1.0),
-        (FROZEN, 0, -0.2, 0.0), (FROZEN, 5, 0.4, 0.75),
-        graph="grid", seed=3, null_low=-0.3,
-    )  # fmt: skip
+        (GPT, 0, -0.1, 0.0),
+        (GPT, 10, -0.9, 0.5),
+        (GPT, 20, -0.6, 1.0),
+        (FROZEN, 0, -0.2, 0.0),
+        (FROZEN, 5, 0.4, 0.75),
+        graph="grid",
+        seed=3,
+        null_low=-0.3,
+    )
     pairs = ((0, 1.0), (1, 0.8), (1, 0.6), (2, 0.5), (2, 0.1), (3, -0.2), (None, 0.9))
     made = fig5.derive(
         {

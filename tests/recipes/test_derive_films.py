@@ -56,8 +56,10 @@ def test_pictures_of_films() -> None:
     assert close(rows(made["films"], "spearman", architecture=NODE2VEC, step=0), (-1.0,))
     assert rows(made["graphs"], "graph nodes") == [("path", ["a", "b", "c"])]
     assert rows(made["correlation"], "architecture size") == [
-        (FROZEN, 0.1), (GPT, 0.2), (NODE2VEC, 0.9),
-    ]  # fmt: skip
+        (FROZEN, 0.1),
+        (GPT, 0.2),
+        (NODE2VEC, 0.9),
+    ]
     assert rows(made["stored"], "architecture edges") == [(NODE2VEC, 0.8), (GPT, 0.6)]
 
 

@@ -61,8 +61,11 @@ def test_before_is_joined_by_question_seed_and_labels() -> None:
     both = both_times(before, after, ["world"])
     # Of v one seed was asked: it stands for both.
     assert both.select("world", "seed", "probability_before", "probability_after").rows() == [
-        ("u", 0, 0.1, 0.5), ("u", 1, 0.2, 0.6), ("v", 0, 0.3, 0.7), ("v", 1, 0.3, 0.8)
-    ]  # fmt: skip
+        ("u", 0, 0.1, 0.5),
+        ("u", 1, 0.2, 0.6),
+        ("v", 0, 0.3, 0.7),
+        ("v", 1, 0.3, 0.8),
+    ]
 
 
 def test_sets_are_those_of_the_direct_composition() -> None:
@@ -78,8 +81,10 @@ def test_sets_are_those_of_the_direct_composition() -> None:
     both = both_times(before, after, ["w"])
     skips = both.filter(pl.col("role") == "skip", pl.col("condition") == "k")
     assert skips.select("chain", "set", "distribution").rows() == [
-        ("a", "D_correct", "out"), ("b", "D_partial", "in"), ("c", "D_incorrect", "out")
-    ]  # fmt: skip
+        ("a", "D_correct", "out"),
+        ("b", "D_partial", "in"),
+        ("c", "D_incorrect", "out"),
+    ]
     assert set(both.filter(pl.col("condition") == "l")["set"].drop_nulls()) == {"D_incorrect"}
     layer = both.filter(pl.col("kind") == "layer")
     assert layer["distribution"].null_count() == layer["set"].null_count() == 2
@@ -126,8 +131,10 @@ def test_figure_1() -> None:
     shown = tables["shown"]
     assert set(shown["what"]) == {"composition", "thought"} < set(accuracy["what"])
     assert sorted(shown.filter(pl.col("seed") == 1)["asked"]) == [
-        "directly", "directly, trained", "step by step"
-    ]  # fmt: skip
+        "directly",
+        "directly, trained",
+        "step by step",
+    ]
     assert only(shown, **of, asked="directly, trained")["accuracy"] == 1.0
 
 
@@ -169,8 +176,10 @@ def test_figure_8() -> None:
     assert (row["accuracy"], row["gain"]) == pytest.approx((0.0, -1 / 3))
     shown = tables["shown"].filter(pl.col("condition") == "one-hop")
     assert shown["set"].unique(maintain_order=True).to_list() == [
-        "D_correct", "D_partial", "D_incorrect"
-    ]  # fmt: skip
+        "D_correct",
+        "D_partial",
+        "D_incorrect",
+    ]
     assert only(shown, set="D_partial", what="probability")["value"] == pytest.approx(0.2)
     shares = shown.filter(pl.col("what") == "share among candidates")
     assert shares["value"].to_list() == pytest.approx([0.3, 0.2, -0.1])
@@ -247,10 +256,16 @@ def test_table_2() -> None:
     tables = table2.derive({"answers": answers})
     row = only(tables["table"], condition="joint", seed=0)
     assert row == {
-        "condition": "joint", "seed": 0, "success": 0.5, "recall": 1.0,
-        "chance": 0.25, "similarity": 0.7, "other": 0.3,
-        "contrast": pytest.approx(0.4), "gain": 0.25,
-    }  # fmt: skip
+        "condition": "joint",
+        "seed": 0,
+        "success": 0.5,
+        "recall": 1.0,
+        "chance": 0.25,
+        "similarity": 0.7,
+        "other": 0.3,
+        "contrast": pytest.approx(0.4),
+        "gain": 0.25,
+    }
     row = only(tables["table"], condition="zero-shot")
     assert (row["success"], row["gain"]) == (0.0, -0.25)
     shown = tables["shown"].filter(pl.col("condition") == "joint").sort("column")

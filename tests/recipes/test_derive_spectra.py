@@ -16,9 +16,15 @@ def test_fig7_counts_dimensions_beyond_chance() -> None:
 
     def energies(first: float, second: float, **labels: Any) -> pl.DataFrame:
         return table(
-            "space size energy", (0, 2, first), (1, 2, second),
-            graph="cycle", null_mean=0.2, null_high=0.3, seed=3, **labels,
-        )  # fmt: skip
+            "space size energy",
+            (0, 2, first),
+            (1, 2, second),
+            graph="cycle",
+            null_mean=0.2,
+            null_high=0.3,
+            seed=3,
+            **labels,
+        )
 
     made = fig7.derive(
         {
@@ -49,14 +55,25 @@ def test_fig7_counts_dimensions_beyond_chance() -> None:
     assert rows(made["swept"], values) == swept
     assert rows(made["wide"], values) == [("width", "17", 0.8)]
     assert rows(made["dimensions"], "value dimensions extra") == [
-        ("2", 4.0, 2.0), ("8", 2.0, 0.0), ("17", 4.0, 2.0), ("0.02", 2.0, 0.0), ("1.0", 2.0, 0.0),
-        (NODE2VEC, 2.0, 0.0), (GPT, 0.0, -2.0), (fig7.PLAIN_GPT, 2.0, 0.0),
-    ]  # fmt: skip
+        ("2", 4.0, 2.0),
+        ("8", 2.0, 0.0),
+        ("17", 4.0, 2.0),
+        ("0.02", 2.0, 0.0),
+        ("1.0", 2.0, 0.0),
+        (NODE2VEC, 2.0, 0.0),
+        (GPT, 0.0, -2.0),
+        (fig7.PLAIN_GPT, 2.0, 0.0),
+    ]
     assert rows(made["spectra"], "value number energy") == [
-        (NODE2VEC, 1, 0.9), (NODE2VEC, 2, 0.1), (GPT, 1, 0.3), (GPT, 2, 0.35),
-        (fig7.PLAIN_GPT, 1, 0.5), (fig7.PLAIN_GPT, 2, 0.35),
-        ("random vectors", 1, 0.2), ("random vectors", 2, 0.2),
-    ]  # fmt: skip
+        (NODE2VEC, 1, 0.9),
+        (NODE2VEC, 2, 0.1),
+        (GPT, 1, 0.3),
+        (GPT, 2, 0.35),
+        (fig7.PLAIN_GPT, 1, 0.5),
+        (fig7.PLAIN_GPT, 2, 0.35),
+        ("random vectors", 1, 0.2),
+        ("random vectors", 2, 0.2),
+    ]
 
 
 def test_fig8_ends_extremes_and_the_longer_run() -> None:
@@ -91,11 +108,15 @@ def test_fig8_ends_extremes_and_the_longer_run() -> None:
     assert rows(made["extremes"], "outside_c outside_v", graph="grid") == [(0.5, 0.7)]
     assert rows(made["curves"], "step name") == [(5, "degenerate"), (5, "space 1"), (5, "space 5")]
     assert rows(made["shares"], "matrix step share", graph="grid") == [
-        ("outside_c", 10, 0.5), ("outside_c", 30, 0.1),
-        ("outside_s", 10, 0.6), ("outside_s", 30, 0.3),
-        ("outside_v", 10, 0.7), ("outside_v", 30, 0.45),
-        ("outside_random", 10, 0.8), ("outside_random", 30, 0.8),
-    ]  # fmt: skip
+        ("outside_c", 10, 0.5),
+        ("outside_c", 30, 0.1),
+        ("outside_s", 10, 0.6),
+        ("outside_s", 30, 0.3),
+        ("outside_v", 10, 0.7),
+        ("outside_v", 30, 0.45),
+        ("outside_random", 10, 0.8),
+        ("outside_random", 30, 0.8),
+    ]
     assert rows(made["rest"], "graph ratio") == [(name, 12.0) for name in both]
     grown = ("grid", 0.3, 0.25)
     assert close(rows(made["longer"], "graph share growth"), ("cycle", 0.0, 0.0), grown)
@@ -115,7 +136,9 @@ def test_fig9_is_held_beside_random_vectors() -> None:
             ),
             "energy": table(
                 "model self_edges space energy",
-                (fig9.TIED, False, 0, 0.9), (fig9.UNTIED, False, 0, 0.4), (NN, True, 4, 0.3),
+                (fig9.TIED, False, 0, 0.9),
+                (fig9.UNTIED, False, 0, 0.4),
+                (NN, True, 4, 0.3),
                 graph="grid",
             ),
             "margin": table(
@@ -133,7 +156,7 @@ def test_fig9_is_held_beside_random_vectors() -> None:
             ),
             "recall": table("model recall", (fig9.TIED, 0.1), (fig9.UNTIED, 0.9), (NN, 1.0)),
         }
-    )  # fmt: skip
+    )
     assert close(
         rows(made["zigzags"], f"{kept} excess bottom_excess"),
         (fig9.TIED, "without", -0.49, -0.08),
@@ -155,8 +178,9 @@ def test_fig9_is_held_beside_random_vectors() -> None:
     first = (BF16, False, "min", 0.2)
     assert rows(made["cycle_margins"], judged) == [first, (CODE, True, "max", -0.1)]
     assert rows(made["least"], f"loops {judged}") == [
-        ("without", *first), ("without", BF16, False, "min", 0.0),
-    ]  # fmt: skip
+        ("without", *first),
+        ("without", BF16, False, "min", 0.0),
+    ]
     assert rows(made["cycle_own"], "p") == [(0.05,)]
     assert rows(made["stored"], "model") == [(fig9.UNTIED,), (NN,)]
 

@@ -85,8 +85,11 @@ def test_fig6_margins_soon_and_at_the_end(figure6) -> None:
     assert rows(figure6["end"], kept, condition=CODE) == [("late", 200, 7.0, 1.0)]
     usual, slow = "β₂ = .999, the default", "β₂ = .9995"
     assert rows(figure6["margins"], "moment margin", **judged) == [
-        (usual, 0.5), (usual, -0.3), (slow, 0.0), (slow, 0.6),
-    ]  # fmt: skip
+        (usual, 0.5),
+        (usual, -0.3),
+        (slow, 0.0),
+        (slow, 0.6),
+    ]
 
 
 def test_fig6_curves_show_twenty_steps(figure6) -> None:
@@ -100,6 +103,10 @@ def test_fig6_curves_show_twenty_steps(figure6) -> None:
         "energy in the top eigenspaces, free": [0.0, 0.2, 0.3, 0.5],
     }
     assert sorted(rows(figure6["gpt_curves"], "series step value")) == [
-        ("geometry", 0, 0.0), ("geometry", 5, 0.8), ("geometry", 10, 0.6),
-        ("recall", 0, 0.1), ("recall", 5, 0.6), ("recall", 10, 1.0),
-    ]  # fmt: skip
+        ("geometry", 0, 0.0),
+        ("geometry", 5, 0.8),
+        ("geometry", 10, 0.6),
+        ("recall", 0, 0.1),
+        ("recall", 5, 0.6),
+        ("recall", 10, 1.0),
+    ]

@@ -173,8 +173,12 @@ def test_contrast_and_spread_of_blocks() -> None:
 
 
 def test_groups_are_kept_apart() -> None:
-    two = pl.concat([TEMPLATES, TEMPLATES.with_columns(pl.lit(1).cast(pl.Int64).alias("seed"),
-                                                       value=-pl.col("value"))])  # fmt: skip
+    two = pl.concat(
+        [
+            TEMPLATES,
+            TEMPLATES.with_columns(pl.lit(1).cast(pl.Int64).alias("seed"), value=-pl.col("value")),
+        ]
+    )
     for function, column in ((blocks, "contrast"), (own_peaks, "own")):
         first, second = (
             function(two, ["seed"]).filter(seed=seed)[column].to_list() for seed in (0, 1)

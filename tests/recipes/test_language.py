@@ -155,15 +155,27 @@ def made_up(hits: dict[str, list[bool]]) -> pl.DataFrame:
     """Compositions of two conditions: before .1 and wrong .01, after ten times of both."""
     rows = [
         {
-            "condition": name, "seed": 0, "id": str(i), "kind": "question", "role": "composition",
-            "distribution": "out", "set": "all", "hit_before": False, "hit_after": hit,
-            "chance": 0.5, "reciprocal_after": 1.0, "probability_before": 0.01, "share_before": 0.5,
-            "others_before": 0.5, "probability_after": 0.1, "share_after": 0.5,
+            "condition": name,
+            "seed": 0,
+            "id": str(i),
+            "kind": "question",
+            "role": "composition",
+            "distribution": "out",
+            "set": "all",
+            "hit_before": False,
+            "hit_after": hit,
+            "chance": 0.5,
+            "reciprocal_after": 1.0,
+            "probability_before": 0.01,
+            "share_before": 0.5,
+            "others_before": 0.5,
+            "probability_after": 0.1,
+            "share_after": 0.5,
             "others_after": 0.5,
         }
         for name, found in hits.items()
         for i, hit in enumerate(found)
-    ]  # fmt: skip
+    ]
     return pl.DataFrame(rows)
 
 
@@ -177,8 +189,9 @@ def test_accuracy_is_judged_beside_chance() -> None:
     found = made_up({"control": [False] * 6, "identity": [True] * 6})
     table = accuracies(found, ("condition",))
     assert dict(zip(table["condition"], table["excess"], strict=True)) == {
-        "control": -0.5, "identity": 0.5
-    }  # fmt: skip
+        "control": -0.5,
+        "identity": 0.5,
+    }
 
 
 def test_the_bridge_helps_refuses_conditions_that_there_are_not() -> None:

@@ -391,9 +391,12 @@ def content(**changes: Any) -> Any:
         "folder": RunFolder(Path("runs"), f"{name}/3f9a1c0d77e2", {}),
         "claims": tuple(claims()),
         "tables": tables(),
-        "settings": {"complexities": [1, 2, 3], "world": {"bridges": 20, "relations": 2},
-                     "training": {"optimizer": {"kind": "adamw", "rate": 1e-3}, "steps": 4000}},
+        "settings": {
+            "complexities": [1, 2, 3],
+            "world": {"bridges": 20, "relations": 2},
+            "training": {"optimizer": {"kind": "adamw", "rate": 1e-3}, "steps": 4000},
+        },
         "environment": {"python": "3.11.9", "torch": "2.9.0", "machine": {"cpu": "2 cores"}},
-    }  # fmt: skip
+    }
     recipe = Recipe(**about, plan=lambda settings: settings)
     return PageContent(outcome=Outcome(recipe=recipe, **{**run, **changes}), **page)

@@ -215,11 +215,16 @@ def test_labels_on_a_phone_do_not_touch():
     rows = [(seed, f"p{k}", x, 0.5) for seed in (0, 1) for k in range(2) for x in range(1, 13)]
     table = pl.DataFrame(rows, schema=["seed", "panel", "x", "y"], orient="row")
     wide = made_up.figure("a", "lines", ("t",), x="x", y="y", facet="panel")
-    cells = [(f"{group}{k}", group, c) for group, n in (("first", 1), ("second", 1), ("third", 20))
-             for k in range(n) for c in range(20)]  # fmt: skip
+    cells = [
+        (f"{group}{k}", group, c)
+        for group, n in (("first", 1), ("second", 1), ("third", 20))
+        for k in range(n)
+        for c in range(20)
+    ]
     matrix = pl.DataFrame(cells, schema=["row", "group", "column"], orient="row")
-    low = made_up.figure("b", "heatmaps", ("t",), row="row", column="column", value="v",
-                         row_group="group")  # fmt: skip
+    low = made_up.figure(
+        "b", "heatmaps", ("t",), row="row", column="column", value="v", row_group="group"
+    )
     for figure, data in ((wide, table), (low, matrix.with_columns(v=1.0))):
         picture = draw_for_phone(figure, {"t": data})
         for axes in picture.axes:

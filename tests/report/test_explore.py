@@ -116,9 +116,13 @@ class TestEqualToPython:
             for prompt, answer in zip(prompts.tolist(), answers.tolist(), strict=True)
         ]
         options = {
-            "width": 16, "tokens": len(world.vocabulary), "outputs": len(candidates), "std": 1,
-            "seed": 0, "start": start,
-        }  # fmt: skip
+            "width": 16,
+            "tokens": len(world.vocabulary),
+            "outputs": len(candidates),
+            "std": 1,
+            "seed": 0,
+            "start": start,
+        }
         got = page.evaluate(BRIDGE, [options, facts, 2.0, STEPS])
         with torch.no_grad():
             expected = model.templates().numpy()[0]

@@ -124,8 +124,10 @@ def test_controls_are_grey_bands() -> None:
     """They are neither lines nor panels, and named in the legend."""
     rows = [
         {"n": n, "control": control, "seed": seed, "accuracy": (control == "none") / 2 + seed / 20}
-        for n in (4, 8) for control in ("none", "untrained", "shuffled") for seed in range(6)
-    ]  # fmt: skip
+        for n in (4, 8)
+        for control in ("none", "untrained", "shuffled")
+        for seed in range(6)
+    ]
     for table in (pl.DataFrame(rows), pl.DataFrame(rows).with_columns(n=pl.format("w{}", "n"))):
         picture = plot("auto", table)
         (axes,) = [axes for axes in picture.axes if axes.get_visible()]

@@ -51,10 +51,15 @@ stating = PAPER.stating("undecided", "nowhere")
 identity = share("accuracy", "accuracy", role="identity")
 #: One claim that four seeds leave open, so that more are added.
 RECIPE = PAPER.recipe(
-    "undecided", title="Undecided", place="nowhere", summary="Trains a little.",
-    scales={"cpu": Trainings(kinds=1, steps=5, rate=2.0)}, seeds={"cpu": 4}, plan=trainings,
+    "undecided",
+    title="Undecided",
+    place="nowhere",
+    summary="Trains a little.",
+    scales={"cpu": Trainings(kinds=1, steps=5, rate=2.0)},
+    seeds={"cpu": 4},
+    plan=trainings,
     claims=(stating("some", "Most are right.", identity >= 0.85),),
-)  # fmt: skip
+)
 PLANNED = recipe("tests/planned", Trainings(kinds=3, steps=20), trainings, 2)
 
 
@@ -109,16 +114,22 @@ def _of_files(function: Any) -> bool:
 
 
 def run(
-    words: list[str], here: Path, at: int = 0, files: bool = False,
-    act: Callable[[], None] = kill, log: Path | None = None,
-) -> None:  # fmt: skip
+    words: list[str],
+    here: Path,
+    at: int = 0,
+    files: bool = False,
+    act: Callable[[], None] = kill,
+    log: Path | None = None,
+) -> None:
     """Run a command in a place; say how many calls it made, or where the fault fell."""
     prepare()
     here.mkdir(parents=True, exist_ok=True)
     os.chdir(here)
     # What it reads lies in its place: a home may be closed to whom the command becomes.
-    os.environ |= {name: str(here / name.partition("_")[2].lower())
-                   for name in ("INWEIGHTS_RUNS", "INWEIGHTS_RESULTS")}  # fmt: skip
+    os.environ |= {
+        name: str(here / name.partition("_")[2].lower())
+        for name in ("INWEIGHTS_RUNS", "INWEIGHTS_RESULTS")
+    }
     with (here / "out").open("w") as out, (here / "err").open("w") as err:
         os.dup2(out.fileno(), 1)
         os.dup2(err.fileno(), 2)

@@ -181,10 +181,11 @@ SUBJECTS = {
     "stored tables": Subject(unsealed, "store/??/*/*", ran),
     "kept weights": Subject(kept, "store/??/*/model-*", weights),
     "a checkpoint": Subject(interrupted, "store/unfinished/*/*", partial(ran, recipe_=TRAINED)),
-    "a folder at work": Subject(interrupted, "tests/trainings/*.work/*",
-                                partial(ran, recipe_=TRAINED)),
+    "a folder at work": Subject(
+        interrupted, "tests/trainings/*.work/*", partial(ran, recipe_=TRAINED)
+    ),
     "a fine-tuning's state": Subject(halted, "model.state", tuned),
-}  # fmt: skip
+}
 
 
 def fingerprint(found: dict[str, Any]) -> str:

@@ -26,8 +26,11 @@ def test_a_disk_that_fails_while_a_command_works(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, program, tmp_path, "1", "1"],
-        env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("1 times") == 6  # read-only, full and gone, during two commands
 

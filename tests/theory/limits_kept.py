@@ -142,8 +142,10 @@ def main(*given: str) -> None:
                 under, whole = map(float, told.read_text(encoding="ascii").split())
                 times = under / limit if under > limit + LEAST else 1.0
                 worst = max(worst, times)
-                sys.stdout.write(f"{limit:5.1f} s  {under:6.2f} s  {under / limit:5.2f} times  "
-                                 f"(all of it {whole:6.2f} s)  {name}\n")  # fmt: skip
+                sys.stdout.write(
+                    f"{limit:5.1f} s  {under:6.2f} s  {under / limit:5.2f} times  "
+                    f"(all of it {whole:6.2f} s)  {name}\n"
+                )
                 sys.stdout.flush()
     sys.stdout.write(f"{worst:.2f} times at most\n")
     assert worst <= TIMES

@@ -190,10 +190,13 @@ def test_a_fit_finds_what_decides() -> None:
             drawn = rng.uniform(0.9, 1.0, features.height) * features["identity"].to_numpy()
             rows += [
                 features.with_columns(
-                    family=pl.lit(family), seed=pl.lit(seed), model=pl.lit(model),
+                    family=pl.lit(family),
+                    seed=pl.lit(seed),
+                    model=pl.lit(model),
                     share=pl.Series(drawn),
-                ) for model in MODELS
-            ]  # fmt: skip
+                )
+                for model in MODELS
+            ]
     worlds = pl.DataFrame(
         {"family": list("aabbcc"), "seed": [0, 1] * 3, **dict.fromkeys(PROPERTIES, 0.5)}
     )

@@ -201,9 +201,11 @@ def test_steps_23_to_25_by_symbols() -> None:
     gamma = d1 * alpha / b1
     for sign, kept in ((1, True), (-1, False)):
         now = {
-            a1: a1 - alpha * step, a2: a2 + sign * alpha * step / n,
-            c1: c1 - gamma * step, c2: c2 + sign * gamma * step / n,
-        }  # fmt: skip
+            a1: a1 - alpha * step,
+            a2: a2 + sign * alpha * step / n,
+            c1: c1 - gamma * step,
+            c2: c2 + sign * gamma * step / n,
+        }
 
         def change(form: sp.Expr, now: dict[sp.Symbol, sp.Expr] = now) -> sp.Expr:
             return sp.simplify(sp.diff(form.subs(now, simultaneous=True), step).subs(step, 0))

@@ -35,10 +35,12 @@ def test_only_the_untied_head_grows_negative_directions() -> None:
     values, basis = np.linalg.eigh(a)
     smooth, rough = basis[:, np.isclose(values, 1)], basis[:, np.isclose(values, -2)]
     energy = {
-        tied: [np.trace(part.T @ gram(a, tied=tied, time=2.0) @ part) / part.shape[1]
-               for part in (smooth, rough)]
+        tied: [
+            np.trace(part.T @ gram(a, tied=tied, time=2.0) @ part) / part.shape[1]
+            for part in (smooth, rough)
+        ]
         for tied in (True, False)
-    }  # fmt: skip
+    }
     assert energy[True][0] / energy[True][1] == pytest.approx(np.exp(4 * 1.5))
     assert energy[False][0] / energy[False][1] == pytest.approx(np.cosh(2) / np.cosh(4))
 

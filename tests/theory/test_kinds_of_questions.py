@@ -33,9 +33,12 @@ def kinds(seed: int) -> World:
         members = int(rng.integers(3, 6))
         example = int(rng.integers(1, members - 1))
         return Implication(
-            groups=int(rng.integers(2, 4)), members=members, told=example,
-            denied=int(rng.integers(0, members - example)), counter=("other", "unknown")[seed % 2],
-        ).build(seed)  # fmt: skip
+            groups=int(rng.integers(2, 4)),
+            members=members,
+            told=example,
+            denied=int(rng.integers(0, members - example)),
+            counter=("other", "unknown")[seed % 2],
+        ).build(seed)
     return Hops(n=3, hops=int(rng.integers(2, 4)), identity=float(rng.random())).build(seed)
 
 

@@ -41,9 +41,12 @@ def sampled(seed: int) -> World:
     n = int(rng.integers(2 + complexity, 55 // (complexity + 2)))
     kind: Any = ("sampled", "permutation")[seed % 2]
     kind_world = TwoHop(
-        n=n, complexity=complexity, maps=kind, identity=float(rng.choice([0.0, 0.3, 0.7, 1.0])),
+        n=n,
+        complexity=complexity,
+        maps=kind,
+        identity=float(rng.choice([0.0, 0.3, 0.7, 1.0])),
         trained=float(rng.choice([0.0, 0.2])),
-    )  # fmt: skip
+    )
     made = kind_world.build(seed=seed)
     assert len(made.vocabulary) <= 60
     return made
@@ -182,9 +185,14 @@ def test_vocabulary_order_does_not_matter() -> None:
 
     def turned(s: Statements) -> Statements:
         return Statements(
-            order[s.prompts], s.prompt_ends, order[s.answers], s.answer_ends, s.roles,
-            s.role_names, s.out_of_distribution,
-        )  # fmt: skip
+            order[s.prompts],
+            s.prompt_ends,
+            order[s.answers],
+            s.answer_ends,
+            s.roles,
+            s.role_names,
+            s.out_of_distribution,
+        )
 
     other = World("turned", Vocabulary({"all": names}), turned(made.facts), turned(made.queries))
     one, two = solve(made, gap=1e-5), solve(other, gap=1e-5)

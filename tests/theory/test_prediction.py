@@ -87,9 +87,14 @@ def test_no_queries() -> None:
 def test_several_answers_to_one_question() -> None:
     """``a`` reaches both ``x`` and ``y``: one question about it has two right answers."""
     made = world(
-        ("a r", "b"), ("b s", "x"), ("b s", "y"), ("b", "b"), ("z r", "z"), ("z s", "z"),
+        ("a r", "b"),
+        ("b s", "x"),
+        ("b s", "y"),
+        ("b", "b"),
+        ("z r", "z"),
+        ("z s", "z"),
         queries=(("a r s", "x"), ("a r s", "y")),
-    )  # fmt: skip
+    )
     forecast = predict(made, answers="several")
     (query,) = forecast.queries.iter_rows(named=True)
     assert (query["answer"], query["right_answers"], query["chance"]) == ("x", 2, 2 / 4)

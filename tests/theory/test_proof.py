@@ -62,11 +62,13 @@ def pretend(monkeypatch: pytest.MonkeyPatch, first: int) -> dict[str, Any]:
     made = {
         name: SimpleNamespace(
             parameters=point(first + seed),
-            optimum=2.0 + seed, gap=0.1 * (seed + 1), kkt=0.3 + seed,
+            optimum=2.0 + seed,
+            gap=0.1 * (seed + 1),
+            kkt=0.3 + seed,
             multipliers=dict.fromkeys(names, 3.0 + seed) | dict.fromkeys(crossed, 0.5 + seed),
         )
         for seed, name in enumerate(("best", "reduced", "paper", "up", "down", "path"))
-    }  # fmt: skip
+    }
 
     def solver(n: int, **asked: Any) -> Any:
         tilt = asked.get("tilt")

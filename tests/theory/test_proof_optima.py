@@ -57,8 +57,18 @@ def test_theorem_1_by_another_solver(n: int) -> None:
 def test_steps_of_theorem_1(n: int) -> None:
     """(13) is ``-1 - 2f = 1``; the last of Assumption 4 does not hold: ``t = 0``, ``a2`` falls."""
     found = values(proof.with_identity(n))
-    for name in ("gap", "kkt", "lemma 1", "lemma 3", "(12) a1", "(12) g2", "(19)", "prop 2",
-                 "closed form", "assumption 4 t"):  # fmt: skip
+    for name in (
+        "gap",
+        "kkt",
+        "lemma 1",
+        "lemma 3",
+        "(12) a1",
+        "(12) g2",
+        "(19)",
+        "prop 2",
+        "closed form",
+        "assumption 4 t",
+    ):
         assert found[name] == pytest.approx(0, abs=1e-6), name
     assert found["(13)"] == pytest.approx(1)
     assert found["assumption 4 a2"] < 0.75 / n

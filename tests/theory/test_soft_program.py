@@ -26,9 +26,11 @@ def sampled(seed: int) -> Program:
         ]
         return Program.of(world(*rows), "any")
     made = TwoHop(
-        n=int(rng.integers(2, 6)), first_relations=int(rng.integers(1, 3)), maps="sampled",
+        n=int(rng.integers(2, 6)),
+        first_relations=int(rng.integers(1, 3)),
+        maps="sampled",
         identity=float(rng.choice([0.0, 0.5, 1.0])),
-    )  # fmt: skip
+    )
     return Program.of(made.build(seed), "any")
 
 
@@ -70,10 +72,13 @@ def test_optimum_is_that_of_cvxpy(seed: int) -> None:
     program, decay = sampled(seed), DECAYS[seed % 4]
     w = cp.Variable(program.shape)
     logits = program.counts.toarray() @ w
-    loss = sum(
-        program.stated[m].sum() * cp.log_sum_exp(logits[m]) - program.stated[m] @ logits[m]
-        for m in range(len(program.stated))
-    ) / program.stated.sum()  # fmt: skip
+    loss = (
+        sum(
+            program.stated[m].sum() * cp.log_sum_exp(logits[m]) - program.stated[m] @ logits[m]
+            for m in range(len(program.stated))
+        )
+        / program.stated.sum()
+    )
     best = solved(cp.Problem(cp.Minimize(loss + decay * cp.normNuc(w))))
     ours = solve_soft(program, decay, gap=1e-5)
     assert ours.optimum == pytest.approx(best, rel=2e-5)

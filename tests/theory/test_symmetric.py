@@ -149,11 +149,15 @@ def test_a_tilt_finds_the_corners_of_a_set_of_optima() -> None:
     """The paper's problem (36) is flat in b1: anything above -1 is as good."""
     ends = [
         solve_symmetric(
-            10, identity=False, complete=False, zero_sum=True,
-            tilt=Parameters(b1=sign * 1e-4, c1=sign * 1e-4), gap=1e-6,
+            10,
+            identity=False,
+            complete=False,
+            zero_sum=True,
+            tilt=Parameters(b1=sign * 1e-4, c1=sign * 1e-4),
+            gap=1e-6,
         ).parameters.b1
         for sign in (1, -1)
-    ]  # fmt: skip
+    ]
     assert ends[0] < -0.9
     assert ends[1] > -0.2
 

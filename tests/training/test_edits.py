@@ -81,9 +81,11 @@ def test_new_answers_hold_and_are_unlearnt_by_the_old_facts(edit: Edit) -> None:
     assert after_edits(model, HOPS[0], edit=edit).select("holds", "restored").row(0) == (0.0, 1.0)
 
 
-@given(seed=st.integers(0, 2**63 - 1), count=st.integers(1, 7), role=st.sampled_from(
-    ["first_hop", "second_hop"]
-))  # fmt: skip
+@given(
+    seed=st.integers(0, 2**63 - 1),
+    count=st.integers(1, 7),
+    role=st.sampled_from(["first_hop", "second_hop"]),
+)
 def test_more_edits_include_fewer_and_each_prompt_is_edited_once(
     seed: int, count: int, role: Any
 ) -> None:

@@ -144,8 +144,13 @@ def test_a_step_makes_the_cpu_wait_for_nothing(captured: bool) -> None:
 
     try:
         train(
-            model, WORLD, CURRICULA["full batch"], seeds=3, every=100, progress=guard,
+            model,
+            WORLD,
+            CURRICULA["full batch"],
+            seeds=3,
+            every=100,
+            progress=guard,
             cuda_graph=captured,
-        )  # fmt: skip
+        )
     finally:
         torch.cuda.set_sync_debug_mode("default")

@@ -78,9 +78,15 @@ def cut_off(folder: Path, name: str, **more: Any) -> Checkpoint:
 
     with pytest.raises(CutOffError):
         train(
-            build(), WORLD, CURRICULUM, seeds=SEEDS, every=1, progress=stop,
-            checkpoint=checkpoint(), **more,
-        )  # fmt: skip
+            build(),
+            WORLD,
+            CURRICULUM,
+            seeds=SEEDS,
+            every=1,
+            progress=stop,
+            checkpoint=checkpoint(),
+            **more,
+        )
     return checkpoint()
 
 

@@ -143,9 +143,12 @@ def test_a_failure_is_told() -> None:
     for function in (fails, half):  # of the second one a run is stored, and told of
         with pytest.raises(iw.InweightsError, match=r"no 0\.5"):
             iw.sweep(
-                function, over={"rate": [0.5]}, seeds=2, progress=False,
+                function,
+                over={"rate": [0.5]},
+                seeds=2,
+                progress=False,
                 observers=[iw.Tracker("recorder", per="sweep")],
-            )  # fmt: skip
+            )
     assert [(run.name, run.ended) for run in Recorder.runs] == [("sweep", True)] * 2
 
 

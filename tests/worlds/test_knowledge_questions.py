@@ -36,8 +36,9 @@ def test_reversals_need_two_that_are_told(tmp_path: Path) -> None:
     """Children and parents: two pairs both ways, two one way."""
     both = ("a,child,b", "b,parent,a", "c,child,d", "d,parent,c")
     assert asked(tmp_path, "reversal", *both, "e,child,f", "h,parent,g") == {
-        "f parent → e", "g child → h",
-    }  # fmt: skip
+        "f parent → e",
+        "g child → h",
+    }
     assert asked(tmp_path, "reversal", *both[:2], "e,child,f") == set()
     spouses = ("a,spouse,b", "b,spouse,a", "c,spouse,d")
     assert asked(tmp_path, "reversal", *spouses) == {"d spouse → c"}

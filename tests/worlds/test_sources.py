@@ -39,22 +39,30 @@ def entity(key: str) -> dict[str, str]:
 
 
 DUMP = [
-    item("Q42", "Douglas Adams", {
-        "P19": [claim("wikibase-entityid", entity("Q350"))],
-        "P569": [claim("time", {"time": "+1952-03-11T00:00:00Z", "precision": 11})],
-        "P570": [claim("time", {"time": "+2001-05-00T00:00:00Z", "precision": 10}, "preferred"),
-                 claim("time", {"time": "+2002-00-00T00:00:00Z", "precision": 9})],
-        "P2048": [claim("quantity", {"amount": "+1.96", "unit": "1"})],
-        "P18": [claim("string", "face.jpg", datatype="commonsMedia")],
-        "P26": [{"mainsnak": {"snaktype": "novalue"}, "rank": "normal"}],
-        "P551": [claim("wikibase-entityid", entity("Q7")),
-                 claim("wikibase-entityid", entity("Q8"), "deprecated")],
-    }),
+    item(
+        "Q42",
+        "Douglas Adams",
+        {
+            "P19": [claim("wikibase-entityid", entity("Q350"))],
+            "P569": [claim("time", {"time": "+1952-03-11T00:00:00Z", "precision": 11})],
+            "P570": [
+                claim("time", {"time": "+2001-05-00T00:00:00Z", "precision": 10}, "preferred"),
+                claim("time", {"time": "+2002-00-00T00:00:00Z", "precision": 9}),
+            ],
+            "P2048": [claim("quantity", {"amount": "+1.96", "unit": "1"})],
+            "P18": [claim("string", "face.jpg", datatype="commonsMedia")],
+            "P26": [{"mainsnak": {"snaktype": "novalue"}, "rank": "normal"}],
+            "P551": [
+                claim("wikibase-entityid", entity("Q7")),
+                claim("wikibase-entityid", entity("Q8"), "deprecated"),
+            ],
+        },
+    ),
     item("Q350", "Cambridge", aliases={"en": [{"language": "en", "value": "Cantab"}]}),
     item("Q7", "Cambridge"),
     item("P19", "place of birth"),
     item("P569", "born"),
-]  # fmt: skip
+]
 FACTS = [
     ("Douglas Adams", "place of birth", "Cambridge"),
     ("Douglas Adams", "born", "1952-03-11"),
@@ -156,8 +164,9 @@ def base(tmp_path: Path) -> str:
 def test_a_query(base: str) -> None:
     query = "SELECT town AS object, 'lives in' AS relation, name AS subject FROM people"
     assert told(read_knowledge(base, query=query)) == [
-        ("Ann", "lives in", "Rome"), ("Bob", "lives in", "Oslo"),
-    ]  # fmt: skip
+        ("Ann", "lives in", "Rome"),
+        ("Bob", "lives in", "Oslo"),
+    ]
     world = Triples(path=base, query="SELECT name, 'in', town FROM people").build()
     assert len(world.facts) == 2
 
