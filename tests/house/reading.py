@@ -153,7 +153,7 @@ def places_of_chained_conditionals() -> list[str]:
 
 
 def places_of_skipped_formatting() -> list[str]:
-    """Return where ```` or ``# fmt: off`` keeps the formatter out of code.
+    """Return where ``# fmt: skip`` or ``# fmt: off`` keeps the formatter out of code.
 
     A literal that holds nothing but numbers, texts and names is a table, and may be laid out by
     hand.
