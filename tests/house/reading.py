@@ -49,8 +49,12 @@ class Function(NamedTuple):
 
     @property
     def lines(self) -> int:
-        """Lines from ``def`` to the last of its body."""
-        return (self.node.end_lineno or 0) - self.node.lineno + 1
+        """Lines from ``def`` to the last of its body; a docstring is no burden, and is left out."""
+        total = (self.node.end_lineno or 0) - self.node.lineno + 1
+        if ast.get_docstring(self.node, clean=False) is None:
+            return total
+        first = self.node.body[0]
+        return total - ((first.end_lineno or 0) - first.lineno + 1)
 
 
 @cache

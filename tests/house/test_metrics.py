@@ -58,6 +58,11 @@ def test_tokens_are_counted_without_docstrings_and_comments() -> None:
     assert reading.tokens_a_line() == pytest.approx(whole / 10)
 
 
+def test_a_docstring_does_not_make_a_function_long() -> None:
+    lines = {one.node.name: one.lines for one in reading.functions()}
+    assert lines == {"f": 3, "g": 2, "_hidden": 2}
+
+
 def test_a_bar_is_met_on_its_own_side() -> None:
     most, least = (
         metrics.Bar(2, lambda: ["a", "b", "c"]),
