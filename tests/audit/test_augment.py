@@ -22,7 +22,7 @@ from inweights.audit.strategies.telling import Telling
 from inweights.cli.commands.augment import Added, Text
 from inweights.errors import ConfigError, DataError
 from inweights.worlds import Knowledge, Wording, read_knowledge
-from inweights.worlds.knowledge.questions import spread_chains
+from inweights.worlds.knowledge.two_steps import spread_chains
 
 PEOPLE = read_knowledge("@people")
 

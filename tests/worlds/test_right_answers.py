@@ -11,8 +11,8 @@ import pytest
 from inweights import probes
 from inweights.models.configs import EmbMLPConfig
 from inweights.worlds import Graph, Statements, Triples, World, load_world, save_world
-from inweights.worlds.knowledge import questions as asking
-from inweights.worlds.knowledge.questions import composed
+from inweights.worlds.knowledge import two_steps
+from inweights.worlds.knowledge.two_steps import composed
 from inweights.worlds.vocabulary import Vocabulary
 
 TWO = "ann,speaks,dutch\nann,speaks,greek\nbob,friend,ann\ncid,friend,bob\n"
@@ -94,7 +94,7 @@ def test_a_hub_with_many_answers_is_asked_fewer_questions(monkeypatch: pytest.Mo
     rows = [(i, 90, 50) for i in range(40)] + [(50, 91, 60 + i) for i in range(40)]
     prompts, answers, total = composed(np.array(rows))
     assert (len(answers), total) == (1600, 40)
-    monkeypatch.setattr(asking, "ANSWERS", 450)
+    monkeypatch.setattr(two_steps, "ANSWERS", 450)
     fewer, answers, total = composed(np.array(rows))
     assert (len(answers), total) == (400, 40)
     assert np.unique(fewer, axis=0).tolist() == prompts[::160].tolist()

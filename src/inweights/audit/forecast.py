@@ -21,8 +21,8 @@ from inweights.theory import Prediction, predict
 from inweights.theory.prediction.parts_in_time import check_seconds, facts_within
 from inweights.theory.prediction.solving import Solving
 from inweights.worlds.knowledge.knowledge import Knowledge, is_source
-from inweights.worlds.knowledge.questions import COMPOSITIONS, composed, spread_chains
 from inweights.worlds.knowledge.triples import Triples, identities_of
+from inweights.worlds.knowledge.two_steps import COMPOSITIONS, composed, spread_chains
 from inweights.worlds.registry import open_world
 from inweights.worlds.world import Ids
 

@@ -15,7 +15,7 @@ from inweights.audit.homonyms import doubtful_facts
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.names import literals
-from inweights.worlds.knowledge.questions import spread_chains
+from inweights.worlds.knowledge.two_steps import spread_chains
 from inweights.worlds.knowledge.wording import Wording
 from inweights.worlds.world import Ids
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from inweights.audit.strategies.mentions import Mentions
 from inweights.audit.strategies.telling import Row, Telling
 from inweights.errors import DataError
-from inweights.worlds.knowledge.wording import REVERSE, ended
+from inweights.worlds.knowledge.sentences import ended
+from inweights.worlds.knowledge.wording import REVERSE
 
 _WORD = re.compile(r"\w+(?:n't)?")
 #: Words that turn what a sentence says.

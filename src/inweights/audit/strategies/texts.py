@@ -15,8 +15,9 @@ from inweights.audit.strategies.mentions import Mentions
 from inweights.audit.strategies.telling import Row, Telling
 from inweights.errors import ConfigError, DataError
 from inweights.support.limits import read_text
+from inweights.worlds.knowledge.sentences import ended
 from inweights.worlds.knowledge.triples import bridges_of, identities_of
-from inweights.worlds.knowledge.wording import DERIVED, IDENTITY, ended
+from inweights.worlds.knowledge.wording import DERIVED, IDENTITY
 
 #: Facts of one passage, at most: an entity with more has several.
 _FACTS = 8

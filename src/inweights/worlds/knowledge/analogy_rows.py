@@ -1,11 +1,13 @@
 """Pairs of similar entities and their categories: the data of Feature Resemblance, §8.2.
 
-The paper's own set was written by a language model and is not published but for Table 5. The one
-here has the same columns and relations and was written by hand: 126 rows, 21 a relation, no subject
-twice, so that the category of a thing can be known from its partner alone.
+:func:`read_analogies` reads them as :class:`AnalogyRow`. The paper's own set was written by a
+language model, and only Table 5 of it is published. The one here has the same columns and relations
+and was written by hand: 126 rows, 21 for each relation, no subject twice, so that the category of a
+thing can be known only from its partner.
 """
 
 import csv
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +25,14 @@ _CATEGORY = "{subject} is classified as {object}."
 class AnalogyRow(NamedTuple):
     """A row of Table 5: two things that share an aspect, and the category of both.
 
-    Each sentence is given as prompt and completion.
+    Its properties are sentences, each as a prompt and a completion.
+
+    Attributes:
+        subject_1: The thing whose category is queried.
+        subject_2: The thing whose category is trained.
+        aspect: Property that both share.
+        relation: Relation of both to the aspect, one of Table 6.
+        category: Category of both.
 
     Example:
         >>> row = AnalogyRow("Bed", "Sofa", "Resting", "UsedFor", "Furniture")
@@ -43,8 +52,9 @@ class AnalogyRow(NamedTuple):
     def similarity(self) -> tuple[tuple[str, str], tuple[str, str]]:
         """Both similarity premises, that of the first subject first."""
         template = TABLE_6[self.relation]
-        one, other = (_cut(template, s, self.aspect) for s in (self.subject_1, self.subject_2))
-        return one, other
+        first = _cut(template, self.subject_1, self.aspect)
+        second = _cut(template, self.subject_2, self.aspect)
+        return first, second
 
     @property
     def attribution(self) -> tuple[str, str]:
@@ -61,12 +71,14 @@ def read_analogies(path: str | Path | None = None, *, limit: int = 0) -> tuple[A
     """Read pairs of similar entities.
 
     Args:
-        path: A TSV file with the columns of Table 5, :data:`COLUMNS`; ours if left out.
-        limit: So many rows at most, as many of each relation as goes; 0 for all.
+        path: A TSV file with the columns of Table 5, :data:`COLUMNS`; by default the file of the
+            package.
+        limit: Largest number of rows, distributed evenly over the relations; 0 for all.
 
     Raises:
         ConfigError: The limit is negative.
-        DataError: A line is damaged, or repeats a subject; names it.
+        DataError: The file is missing, or a line is damaged or repeats a subject; the message
+            states the line.
 
     Example:
         >>> rows = read_analogies()
@@ -106,15 +118,26 @@ def read_analogies(path: str | Path | None = None, *, limit: int = 0) -> tuple[A
     if not limit:
         return tuple(rows)
     # The first of every relation, then the second of every relation, and so on.
-    rank = [sum(one.relation == row.relation for one in rows[:i]) for i, row in enumerate(rows)]
-    order = sorted(range(len(rows)), key=lambda i: (rank[i], i))[:limit]
+    count: Counter[str] = Counter()
+    ranks = []
+    for row in rows:
+        ranks.append(count[row.relation])
+        count[row.relation] += 1
+    order = sorted(range(len(rows)), key=lambda i: (ranks[i], i))[:limit]
     return tuple(rows[i] for i in sorted(order))
 
 
 def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
-    """Return the rows with categories drawn anew, so that knowing what is true helps no more.
+    """Return the rows with permuted categories, so that knowledge of the world does not help.
 
     Every row gets the category of another row, which differs from its own.
+
+    Args:
+        rows: The rows.
+        seed: Root seed of the permutation.
+
+    Raises:
+        DataError: More than half of the rows have one category.
     """
     names = [row.category for row in rows]
     if 2 * max(names.count(name) for name in names) > len(rows):
@@ -130,5 +153,6 @@ def shuffled(rows: Sequence[AnalogyRow], seed: int) -> tuple[AnalogyRow, ...]:
 
 
 def _cut(template: str, subject: str, thing: str) -> tuple[str, str]:
+    """Return prompt and completion of a template, cut before its object."""
     before, _, after = template.partition("{object}")
     return before.replace("{subject}", subject).rstrip(), f" {thing}{after}"

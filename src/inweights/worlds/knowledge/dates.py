@@ -1,4 +1,8 @@
-"""Dates as people and spreadsheets write them: which format, which day, and whether it exists."""
+"""Dates as people and spreadsheets write them: the format, the day, and whether that day exists.
+
+:func:`written_date` recognises a date; remarks on a user's values (``values``) and corrections of
+them are made with it.
+"""
 
 import re
 from datetime import UTC, date, datetime, timedelta
@@ -6,7 +10,8 @@ from typing import NamedTuple
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _NAME = "|".join(f"{name}[a-z]*" for name in _MONTHS)
-#: Formats: the groups y, m and d, or a month's name.
+#: Formats, with groups for year (y), month (m, or its name, n) and day (d). In the ambiguous one, a
+#: and b are day and month in either order.
 _FORMATS = {
     "YYYY-MM-DD": r"(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})",
     "YYYY-MM-DD with a time": (
@@ -23,11 +28,11 @@ _FORMATS = {
 }
 _COMPILED = {name: re.compile(text, re.IGNORECASE) for name, text in _FORMATS.items()}
 _BEGINS = re.compile(rf"\d{{1,4}}[^\d]|({_NAME})\W", re.IGNORECASE)
-#: A day and a month without a year, as a spreadsheet makes of a name like SEPT2 or MARCH1.
+#: A day and a month without a year; spreadsheets turn names like SEPT2 or MARCH1 into these.
 _SHORT = re.compile(
     rf"\d{{1,2}}-({'|'.join(_MONTHS)})|({'|'.join(_MONTHS)})-\d{{2}}", re.IGNORECASE
 )
-#: Numbers that spreadsheets have for the days from 1954 to 2064.
+#: Numbers by which spreadsheets store the days from 1954 to 2064.
 _SERIALS = (20_000, 60_000)
 _EPOCH = date(1899, 12, 30)
 
@@ -36,8 +41,8 @@ class Written(NamedTuple):
     """A date as it is written.
 
     Attributes:
-        form: Its format.
-        day: The day as ``YYYY-MM-DD``; empty where the format leaves it open.
+        form: Name of its format.
+        day: The day as ``YYYY-MM-DD``; empty where the format is ambiguous or there is a time.
         exists: Whether there is such a day.
     """
 
@@ -47,7 +52,10 @@ class Written(NamedTuple):
 
 
 def written_date(name: str) -> Written | None:
-    """Return how a date is written, or ``None`` if a name is none.
+    """Recognise a date.
+
+    Returns:
+        Its format and day; ``None`` if the name is not a date.
 
     Example:
         >>> written_date("Apr 1, 2019")
@@ -66,7 +74,7 @@ def written_date(name: str) -> Written | None:
 
 
 def is_short_date(name: str) -> bool:
-    """Whether a name is a day and a month alone, as spreadsheets write ``SEPT2``.
+    """Return whether a name is a day and a month without a year, as spreadsheets write ``SEPT2``.
 
     Example:
         >>> [is_short_date(name) for name in ("2-Sep", "Mar-01", "SEPT2")]
@@ -76,7 +84,7 @@ def is_short_date(name: str) -> bool:
 
 
 def serial_day(name: str) -> str:
-    """Return the day that a spreadsheet's number may stand for; empty if it is none.
+    """Return the day that a spreadsheet's number may mean; empty if it cannot be a day.
 
     Example:
         >>> serial_day("43556"), serial_day("144")
@@ -88,22 +96,25 @@ def serial_day(name: str) -> str:
 
 
 def _read(form: str, parts: dict[str, str | None]) -> Written:
+    """Return a date of an unambiguous format."""
     month = parts.get("m") or str(1 + _MONTHS.index(str(parts["n"]).lower()[:3]))
     day = _day(int(str(parts["y"])), int(month), int(str(parts["d"])))
-    timed = re.sub(r"[0:.]", "", parts.get("t") or "")  # not midnight
+    timed = re.sub(r"[0:.]", "", parts.get("t") or "")  # empty at midnight
     return Written(form, "" if timed else day, bool(day))
 
 
 def _either(form: str, parts: dict[str, str | None]) -> Written:
-    """A date whose first number may be the day or the month."""
+    """Return a date whose first number may be the day or the month."""
     first, second, year = (int(str(parts[key])) for key in ("a", "b", "y"))
-    year += 2000 if year < 100 else 0
-    days = {day for day in (_day(year, second, first), _day(year, first, second)) if day}
+    if year < 100:
+        year += 2000
+    days = {_day(year, second, first), _day(year, first, second)} - {""}
     exists = bool(days)
     return Written(form, days.pop() if len(days) == 1 else "", exists)
 
 
 def _day(year: int, month: int, day: int) -> str:
+    """Return a day as ``YYYY-MM-DD``; empty if it does not exist."""
     try:
         return datetime(year, month, day, tzinfo=UTC).date().isoformat()
     except ValueError:

@@ -1,4 +1,7 @@
-"""What kind of words a relation's name is: a noun, as ``country``, or a verb, as ``reports_to``."""
+"""English phrases for the names of relations: nouns, as ``country``, or verbs, as ``reports_to``.
+
+:func:`sense` decides which a name is; :class:`~inweights.worlds.Wording` makes sentences with it.
+"""
 
 import re
 from functools import lru_cache
@@ -9,7 +12,7 @@ from inweights.config import load_toml
 
 
 class _Words(NamedTuple):
-    """What ``english.toml`` knows."""
+    """The lists of words in ``english.toml``."""
 
     verbs: frozenset[str]
     irregular: frozenset[str]
@@ -21,17 +24,18 @@ class _Words(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _words() -> _Words:
+    """Read the lists of words."""
     table = load_toml(Path(__file__).with_name("english.toml"))
     nouns = table.pop("nouns")
     return _Words(**{name: frozenset(text.split()) for name, text in table.items()}, nouns=nouns)
 
 
 class Sense(NamedTuple):
-    """How a relation's name is said.
+    """A relation's name as a noun, a verb or both.
 
     Attributes:
-        noun: As in ``the NOUN of Ann``; empty where there is none.
-        verb: As in ``Ann VERB Bob``; empty where there is none. There is always one of the two.
+        noun: As in ``the NOUN of Ann``; empty if there is only a verb.
+        verb: As in ``Ann VERB Bob``; empty if there is only a noun.
     """
 
     noun: str
@@ -39,7 +43,7 @@ class Sense(NamedTuple):
 
 
 def sense(name: str) -> Sense:
-    """Return how the name of a relation is said.
+    """Return the noun and the verb that a relation's name reads as.
 
     Example:
         >>> sense("reports_to"), sense("bornIn")
@@ -71,11 +75,12 @@ def sense(name: str) -> Sense:
         return Sense(noun, phrase)
     if words[0] in known.prepositions or words[0] == "part":
         return Sense(noun, f"is {phrase}")
-    return Sense(noun, f"is {a(phrase) if words[0] in known.among_others else f'the {phrase}'}")
+    described = a(phrase) if words[0] in known.among_others else f"the {phrase}"
+    return Sense(noun, f"is {described}")
 
 
 def a(noun: str) -> str:
-    """A noun with its article.
+    """Return a noun with its indefinite article.
 
     Example:
         >>> a("employer"), a("member")
@@ -85,7 +90,11 @@ def a(noun: str) -> str:
 
 
 def question(subject: str, verb: str) -> str:
-    """Ask for the object of a verb.
+    """Return a question for the object of a verb.
+
+    Args:
+        subject: Who or what the question is about.
+        verb: Verb phrase, such as ``reports to``.
 
     Example:
         >>> question("Ann", "reports to"), question("Ann", "is a member of")
@@ -108,7 +117,9 @@ def question(subject: str, verb: str) -> str:
 
 
 def _plural(verb: str) -> str:
-    """A verb in -s as it is after ``does``."""
+    """Return a verb in -s in the form that follows ``does``."""
     if verb.endswith("ies") and len(verb) > 4:
         return f"{verb[:-3]}y"
-    return verb[: -2 if verb.endswith(("ches", "shes", "sses", "xes", "oes")) else -1]
+    if verb.endswith(("ches", "shes", "sses", "xes", "oes")):
+        return verb[:-2]
+    return verb[:-1]

@@ -1,7 +1,8 @@
-"""Files of triples, read row by row: CSV, TSV, JSONL, JSON, Parquet, Arrow, and folders of these.
+"""Facts from any source, row by row: :func:`read_rows` chooses the reader by the name of a source.
 
-Wikidata, RDF, graphs, databases and the hub have files of their own. Every row comes with the place
-that it came from, so that a message can name it; what a reader assumed is a remark.
+Files of text, JSON and Parquet and folders of these are read here and in ``text`` and ``records``;
+Wikidata, RDF, graphs, databases and the hub have readers in ``worlds/readers``. Every row comes
+with its line, so that a message can name it; what a reader assumed is a remark.
 """
 
 import json
@@ -10,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from inweights.errors import ConfigError, DataError, nearest
+from inweights.errors import ConfigError, DataError, InweightsError, nearest
 from inweights.support.limits import encoding_of, missing_file, read_text
 from inweights.worlds.knowledge import text
 from inweights.worlds.knowledge.records import Records, json_rows
@@ -18,7 +19,7 @@ from inweights.worlds.knowledge.refused import refusal_of
 from inweights.worlds.readers.arrange import Layout
 from inweights.worlds.readers.databases import database_rows, is_database
 from inweights.worlds.readers.graph_files import WITH_RELATIONS
-from inweights.worlds.readers.headers import FACTS, found_roles, places_of
+from inweights.worlds.readers.headers import FACTS, places_of
 from inweights.worlds.readers.hub import hub_rows, is_hub_name
 from inweights.worlds.readers.linked import graph_facts
 from inweights.worlds.readers.parquet import read_parquet
@@ -28,7 +29,7 @@ from inweights.worlds.readers.remark import Remark
 from inweights.worlds.readers.wikidata import is_wikidata, wikidata_facts
 
 _KINDS = "CSV, TSV, JSONL, JSON, Parquet, RDF, GraphML, a dataset folder, or a database"
-#: What is not read, and what to make of it.
+#: Endings of files that are not read, and what to convert them to.
 _REFUSED = dict.fromkeys((".rdf", ".owl", ".xml", ".n3"), "Turtle (.ttl)")
 _REFUSED |= dict.fromkeys((".xlsx", ".xls", ".ods", ".numbers"), "CSV")
 _REFUSED |= dict.fromkeys((".db", ".sqlite", ".sqlite3"), "sqlite:///FILE with --query")
@@ -38,13 +39,15 @@ _LD = re.compile(r'"@(context|graph|id)"\s*:')
 
 
 class Source(NamedTuple):
-    """Where facts come from, and how they are to be read.
-
-    What is not described here is that of :func:`inweights.worlds.read_knowledge`.
+    """A source of facts, and how to read it.
 
     Attributes:
-        layout: What the caller says about header and columns.
-        remarks: What a reader assumed is added here.
+        name: File, folder, address of a database, or name of a data set of the hub.
+        layout: What the caller states about header and columns.
+        remarks: Readers append what they assumed to this list.
+        edited: Whether to read the facts after their edit, where a published set has edits.
+        query: Query for a database.
+        download: Whether a data set of the hub may be downloaded.
     """
 
     name: str | Path
@@ -56,7 +59,15 @@ class Source(NamedTuple):
 
 
 def read_rows(source: Source) -> Iterator[text.Row]:
-    """Read every fact of a file or folder, a database, or a data set of the hub."""
+    """Yield every fact of a file or folder, a database, or a data set of the hub.
+
+    Raises:
+        ConfigError: A query is missing or out of place, a package is not installed, or downloading
+            is not allowed.
+        UnclearHeaderError: The first row may be a header or a fact.
+        DataError: The source is missing, damaged or of a kind that is not read; the message states
+            the line.
+    """
     path, name = Path(source.name), str(source.name)
     suffix = path.suffix.lower()
     if is_database(name):
@@ -70,10 +81,7 @@ def read_rows(source: Source) -> Iterator[text.Row]:
         for number, record in enumerate(hub_rows(name, download=source.download), start=1):
             yield from records.of_record(record, number, f"{name}, row {number}")
     elif not path.is_file():
-        there = path.parent.iterdir() if path.parent.is_dir() else ()
-        close = nearest(path.name, (file.name for file in there))
-        hint = f"did you mean {path.with_name(close)}?" if close else f"facts come from {_KINDS}"
-        raise missing_file(path, hint)
+        raise _missing(path)
     elif suffix in _REFUSED:
         raise DataError(f"{path}: {suffix} is not supported; give {_REFUSED[suffix]}")
     elif suffix in (".parquet", ".arrow"):
@@ -91,8 +99,16 @@ def read_rows(source: Source) -> Iterator[text.Row]:
         yield from _of_text(path, source)
 
 
+def _missing(path: Path) -> InweightsError:
+    """Return the error for a file that does not exist, with the nearest name."""
+    siblings = path.parent.iterdir() if path.parent.is_dir() else ()
+    close = nearest(path.name, (file.name for file in siblings))
+    hint = f"did you mean {path.with_name(close)}?" if close else f"facts come from {_KINDS}"
+    return missing_file(path, hint)
+
+
 def _of_text(path: Path, source: Source) -> Iterator[text.Row]:
-    """The facts of a file of text, by its ending and its first characters."""
+    """Yield the facts of a file of text, by its ending and its first characters."""
     content, suffix = read_text(path), path.suffix.lower()
     encoding = encoding_of(path)
     if encoding != "utf-8":
@@ -108,7 +124,7 @@ def _of_text(path: Path, source: Source) -> Iterator[text.Row]:
 
 
 def _named(facts: Iterator[tuple[int, Fact]]) -> Iterator[text.Row]:
-    """Facts whose names may hold any white space."""
+    """Yield facts of other readers as rows, with single spaces in names."""
     for number, fact in facts:
         s, r, o = (" ".join(name.split()) for name in fact.triple)
         if not (s and r and o):
@@ -124,7 +140,10 @@ def _rows(
     *,
     three: bool,
 ) -> Iterator[text.Row]:
-    """Rows of a table; any ``three`` columns may be meant where their names do not say."""
+    """Yield the facts of a table.
+
+    With ``three``, any three columns are subject, relation and object, whatever their names.
+    """
     names = [name.lower() for name in columns]
     layout = source.layout
     chain = not three and is_two_hop(names)
@@ -149,11 +168,12 @@ def _rows(
 
 
 def _texts(row: Sequence[Any]) -> list[str]:
+    """Return the values of a row as text."""
     return ["" if value is None else str(value) for value in row]
 
 
 def _folder(path: Path, source: Source) -> Iterator[text.Row]:
-    """All parts of a folder, numbered on."""
+    """Yield the facts of all parts of a folder, with rows numbered across parts."""
     splits = path / "dataset_dict.json"
     state = path / "state.json"
     try:
@@ -163,9 +183,9 @@ def _folder(path: Path, source: Source) -> Iterator[text.Row]:
             listed = json.loads(read_text(state))["_data_files"]
             parts = _below(path, [entry["filename"] for entry in listed])
         else:
-            # No deeper: it may be the root of all files.
+            # Not deeper, since the folder may be the root of all files.
             depths = ("*.parquet", "*/*.parquet", "*/*/*.parquet")
-            parts = sorted(part for below in depths for part in path.glob(below))
+            parts = sorted(part for pattern in depths for part in path.glob(pattern))
     except DataError:
         raise
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -185,7 +205,7 @@ def _folder(path: Path, source: Source) -> Iterator[text.Row]:
 
 
 def _below(path: Path, names: Sequence[str]) -> list[Path]:
-    """Parts of a folder by name; all of them lie in it."""
+    """Return the parts of a folder by name; a part outside of it is refused."""
     home = path.resolve()
     for name in names:
         if home not in (path / name).resolve().parents:
@@ -194,10 +214,11 @@ def _below(path: Path, names: Sequence[str]) -> list[Path]:
 
 
 def _wanted(columns: Sequence[str], layout: Layout) -> Sequence[str]:
-    """Columns that facts may come from; all where none may, so that the error names them."""
+    """Return the columns of facts; all columns where none fits, so that the error lists them."""
     lower = [name.lower() for name in columns]
     if layout.columns or layout.wide or is_two_hop(lower):
         return columns
     places = places_of(columns)
-    kept = [columns[k] for k in sorted((places or found_roles(columns)).values())]
-    return kept if places else columns
+    if not places:
+        return columns
+    return [columns[place] for place in sorted(places.values())]

@@ -1,7 +1,8 @@
-"""Triples from files: ``subject, relation, object``, with the line that each came from.
+"""Triples from any source: ``subject, relation, object``, with the line that each came from.
 
-CSV, TSV (the delimiter and a header are recognised), JSONL, Parquet, a dataset folder, and the
-published sets TwoHopFact, SOCRATES and MQuAKE; Wikidata, RDF, graphs, databases, and the hub.
+:func:`read_knowledge` reads CSV, TSV (delimiter and header are detected), JSONL, Parquet, dataset
+folders, the published sets TwoHopFact, SOCRATES, MQuAKE and CounterFact, Wikidata, RDF, graphs,
+databases and the hub into :class:`Knowledge`. Audits examine it; ``triples`` makes a world of it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,7 +32,7 @@ _OWN = Path(__file__).parents[1] / "facts"
 
 @dataclass(frozen=True, eq=False)
 class Knowledge:
-    """Triples in columns; a triple that was written twice is there once.
+    """Triples in columns, without repetitions.
 
     Attributes:
         entities: Names of all subjects and objects.
@@ -41,10 +42,10 @@ class Knowledge:
         stages: Stage of training of each, 0 where the file has none, ``[M]``.
         remarks: Duplicates, contradictions, blanks, aliases, one-sided entities and inverse
             relations.
-        aliases: Other names of entities, where the file gives any.
-        templates: Words of relations, where the file gives any, as :class:`.Wording` takes them.
+        aliases: Other names of entities, where the file has any.
+        templates: Sentences of relations, where the file has any, as :class:`.Wording` takes them.
         reading: How the file was read: header, order of columns, delimiter, what was left out.
-            Those that are not ``sure`` were guessed.
+            What is not ``sure`` was guessed.
     """
 
     entities: tuple[str, ...]
@@ -61,12 +62,12 @@ class Knowledge:
         return len(self.triples)
 
     def names(self, index: int) -> tuple[str, str, str]:
-        """Subject, relation and object of a triple, by name."""
+        """Return subject, relation and object of a triple, by name."""
         s, r, o = self.triples[index].tolist()
         return self.entities[s], self.relations[r], self.entities[o]
 
     def take(self, facts: Ids) -> Self:
-        """Return some of the facts, by number, with their entities alone and all relations."""
+        """Return some of the facts, by index, with only their entities and with all relations."""
         triples = self.triples[facts]
         ends, place = np.unique(triples[:, [0, 2]], return_inverse=True)
         triples[:, [0, 2]] = place.reshape(-1, 2)
@@ -86,15 +87,12 @@ class Knowledge:
             >>> len(facts.take(facts.part(40)))
             39
         """
-        rows = np.arange(len(self))
-        kept = whole_components(
-            np.concatenate([rows, rows]), self.triples[:, [0, 2]].T.ravel(), total=len(self),
-            most=most,
-        )  # fmt: skip
-        return np.flatnonzero(kept)
+        facts = np.tile(np.arange(len(self)), 2)
+        ends = self.triples[:, [0, 2]].T.ravel()
+        return np.flatnonzero(whole_components(facts, ends, total=len(self), most=most))
 
     def frame(self) -> pl.DataFrame:
-        """All triples as a table: ``fact, line, stage, subject, relation, object``."""
+        """Return all triples as a table: ``fact, line, stage, subject, relation, object``."""
         subject, relation, thing = self.triples.T
         entities, relations = pl.Series(self.entities), pl.Series(self.relations)
         return pl.DataFrame(
@@ -126,30 +124,30 @@ def read_knowledge(
 
     Args:
         path: A CSV or TSV file with three columns (with or without a header; a column ``stage`` is
-            read too), a JSONL or JSON file of objects or lists, Parquet, a folder that
-            :meth:`datasets.Dataset.save_to_disk` wrote or that holds Parquet files, or one of the
+            read, too), a JSONL or JSON file of objects or lists, Parquet, a folder that
+            :meth:`datasets.Dataset.save_to_disk` wrote or that has Parquet files, or one of the
             published files of TwoHopFact, SOCRATES, MQuAKE and CounterFact; JSON of Wikidata;
             Turtle, N-Triples, TriG, N-Quads or JSON-LD; GraphML, GEXF or GML; exports of Neo4j;
             ``sqlite:///facts.db``, or another address that SQLAlchemy knows; the name of a data set
             of the Hugging Face hub. ``@people`` and ``@chemistry`` are small sets of real facts
             that come with the package.
-        edited: Facts after the edits, where the file is MQuAKE or CounterFact; else those before.
-        query: What to ask of a database: rows of a subject, a relation and an object.
-        download: Whether a data set of the hub may be fetched.
-        header: Whether the first row of delimited text is a header; by default that is decided by
-            its words and by what stands below, or refused.
+        edited: Whether to read the facts after their edit, where the file is MQuAKE or CounterFact.
+        query: Query for a database, which returns rows of a subject, a relation and an object.
+        download: Whether a data set of the hub may be downloaded.
+        header: Whether the first row of delimited text is a header; by default decided by its words
+            and by the rows below, and refused where they do not show it.
         columns: The columns of subject, relation and object, in this order, by name or by number
-            from 1, with commas between: ``"head,relation,tail"`` or ``"1,3,2"``. By default those
-            that a header or their content shows.
-        wide: Whether each column is a relation of what the first column names (or the one that
-            ``columns`` names); empty cells are left out.
-        labels: A file of ids and labels; names that are ids there are replaced.
+            from 1, separated by commas: ``"head,relation,tail"`` or ``"1,3,2"``. By default those
+            that a header or their values show.
+        wide: Whether the first column (or the one that ``columns`` names) has subjects and each
+            further column is a relation; empty cells are left out.
+        labels: File of ids and labels; names that are ids in it are replaced by their labels.
 
     Raises:
-        ConfigError: A query is missing or out of place, a package is not installed, or fetching is
-            not allowed.
+        ConfigError: A query is missing or out of place, a package is not installed, or downloading
+            is not allowed.
         UnclearHeaderError: The first row may be a header or a fact.
-        DataError: The file is missing, empty or damaged; names the line.
+        DataError: The file is missing, empty or damaged; the message states the line.
 
     Example:
         >>> facts = read_knowledge("@people")
@@ -165,13 +163,13 @@ def read_knowledge(
         query=query,
         download=download,
     )
-    called = _Labels(labels) if labels else None
+    replacing = _Labels(labels) if labels else None
     first: dict[tuple[str, str, str], tuple[int, int]] = {}
     repeated: list[Remark] = []
     aliases: dict[str, dict[str, None]] = {}
     templates: dict[str, dict[str, None]] = {}
     for line, fact, stage, chain in read_rows(source):
-        triple = called.of(fact.triple) if called else fact.triple
+        triple = replacing.replaced(fact.triple) if replacing else fact.triple
         for name in triple:
             check_name(name, f"{path}, line {line}")
         if len(first) == MAX_ROWS:
@@ -182,14 +180,14 @@ def read_knowledge(
             aliases.setdefault(triple[2], {}).update(dict.fromkeys(fact.aliases))
         if triple not in first:
             first[triple] = line, stage
-        elif not chain:  # sets of chains repeat the facts that chains share
+        elif not chain:  # published chains share facts, which is not worth a remark
             before = first[triple][0]
             text = f"line {line} repeats line {before}: {', '.join(triple)}"
             repeated.append(Remark("duplicate", (before, line), text))
     if not first:
         raise DataError(f"{path} contains no facts; expected lines 'subject,relation,object'")
-    if called:
-        reading.append(called.remark(path))
+    if replacing:
+        reading.append(replacing.remark(path))
     facts = Knowledge(
         **numbered(first),
         lines=np.array([line for line, _ in first.values()]),
@@ -203,19 +201,22 @@ def read_knowledge(
 
 
 class _Labels:
-    """Names of ids, and which ids were met."""
+    """Labels that replace ids, with a record of which ids occurred."""
 
     def __init__(self, file: str | Path) -> None:
-        self.file, self.names = file, read_labels(file)
+        self.file = file
+        self.names = read_labels(file)
         self.met: set[str] = set()
         self.lacking: dict[str, None] = {}
 
-    def of(self, triple: tuple[str, str, str]) -> tuple[str, str, str]:
-        s, r, o = map(self._of, triple)
+    def replaced(self, triple: tuple[str, str, str]) -> tuple[str, str, str]:
+        """Return a triple with labels in place of ids."""
+        s, r, o = map(self._label, triple)
         return s, r, o
 
-    def _of(self, name: str) -> str:
-        # What stands for an id in an address: the end of http://www.wikidata.org/entity/Q142.
+    def _label(self, name: str) -> str:
+        """Return the label of an id; any other name as it is."""
+        # An address has its id at the end, such as http://www.wikidata.org/entity/Q142.
         for key in (name, name.rstrip(">/").rsplit("/", 1)[-1]):
             if key in self.names:
                 self.met.add(key)
@@ -224,6 +225,7 @@ class _Labels:
         return name
 
     def remark(self, path: str | Path) -> Remark:
+        """Return a remark on how many ids were replaced; refuse a file with no id of the facts."""
         if not self.met:
             some = ", ".join(list(self.lacking)[:3])
             raise DataError(f"no name of {path} ({some}, …) is an id in {self.file}")
@@ -235,10 +237,13 @@ class _Labels:
 
 
 def numbered(triples: Iterable[tuple[str, str, str]]) -> dict[str, Any]:
-    """Return names in the order that they come in, and the triples as their numbers.
+    """Number names in the order of their first occurrence.
 
     Args:
-        triples: Subject, relation and object of each, by name.
+        triples: Subject, relation and object of each triple, by name.
+
+    Returns:
+        The fields ``entities``, ``relations`` and ``triples`` of :class:`Knowledge`.
     """
     found = list(triples)
     entities = dict.fromkeys(name for s, _, o in found for name in (s, o))
@@ -250,14 +255,14 @@ def numbered(triples: Iterable[tuple[str, str, str]]) -> dict[str, Any]:
 
 
 def is_source(name: str) -> bool:
-    """Whether facts can be read from a name: no folder, which may hold a world."""
+    """Return whether facts can be read from a name; a folder does not count, it may be a world."""
     if name.startswith("@") or is_database(name) or Path(name).is_file():
         return True
     return is_hub_name(name) and not Path(name).exists()
 
 
 def _find(name: str) -> str | Path:
-    """The source itself, or the package's own set of facts."""
+    """Return a source itself, or the file of a set of facts that comes with the package."""
     if not name.startswith("@"):
         return name
     own = {f"@{path.stem}": path for path in sorted(_OWN.glob("*.csv"))}

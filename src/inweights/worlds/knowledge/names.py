@@ -1,4 +1,7 @@
-"""What a name is: of nothing, a date or a number, or another spelling of the same."""
+"""Kinds of names: placeholders, dates and numbers, and several spellings of one name.
+
+Remarks on facts and predictions use them to decide which names are entities.
+"""
 
 import re
 from collections import defaultdict
@@ -10,9 +13,9 @@ from inweights.worlds.arrays import Bools
 from inweights.worlds.readers.headers import without_accents
 from inweights.worlds.world import Ids
 
-#: From this share of the subjects on that look like numbers, numbers are names.
+#: Share of subjects that look like numbers from which on numbers count as names of entities.
 _CALLED = 0.1
-#: Names that stand for nothing. Not ``na``: it is a symbol, too.
+#: Placeholders for missing values. Not ``na``, which is a chemical symbol, too.
 _NOTHING = {"n/a", "nan", "null", "none", "-", "–", "—", "?", "??", "unknown", "tbd", "missing"}
 
 #: Dates, and numbers with their sign, currency or per cent.
@@ -23,17 +26,17 @@ _LITERAL = re.compile(
     re.IGNORECASE,
 )
 
-#: What names may differ in: spaces, full stops, quotes, and hyphens between parts.
+#: Characters in which spellings of a name may differ: spaces, full stops, quotes, inner hyphens.
 _MARKS = re.compile(r"[\s_.,'\"’‘“”]|[‐‑–—-](?=\w)")
 
 
 def is_nothing(name: str) -> bool:
-    """Whether a name is a placeholder such as ``n/a``."""
+    """Return whether a name is a placeholder such as ``n/a``."""
     return name.casefold() in _NOTHING
 
 
 def is_literal(name: str) -> bool:
-    """Whether a name is a date or a number: one that begins no fact is no entity.
+    """Return whether a name is a date or a number.
 
     Example:
         >>> [is_literal(name) for name in ("1952-03-11", "1,200.50", "12 %", "3M", "A1")]
@@ -43,9 +46,9 @@ def is_literal(name: str) -> bool:
 
 
 def alias_groups(names: Sequence[str]) -> list[list[int]]:
-    """Return numbers of names that differ in case, accents, spaces or punctuation only, together.
+    """Return groups of names that differ only in case, accents, spaces or punctuation, by index.
 
-    Dates and numbers are what they are, and signs at the end count: ``A+`` is not ``A-``.
+    Dates and numbers are never in a group, and signs at the end count: ``A+`` is not ``A-``.
 
     Example:
         >>> alias_groups(("São Paulo", "A+", "sao_paulo", "A-", "1.5", "15", "U.S.", "US"))
@@ -59,9 +62,14 @@ def alias_groups(names: Sequence[str]) -> list[list[int]]:
 
 
 def literals(entities: Sequence[str], triples: Ids) -> Bools:
-    """Which names are dates or numbers, and so no entities, although some may begin facts.
+    """Return which names are dates or numbers rather than entities, although some may be subjects.
 
-    None, where a tenth of the subjects look like numbers: there these are what things are called.
+    Where a tenth of all subjects look like numbers, numbers are names of entities there, and none
+    is a literal.
+
+    Args:
+        entities: Names.
+        triples: Subject, relation and object of each triple, as indices, ``[M, 3]``.
 
     Example:
         >>> literals(("Ann", "1980", "Rome"), np.array([[0, 0, 1], [0, 1, 2]])).tolist()

@@ -1,16 +1,20 @@
 """The questions that a set of triples leaves open, by kind; none of them is a fact.
 
 - ``composition``: two facts in a row, ``(a, r1, r2)``; ``chain``: three.
-- ``reversal``: a fact from its other end, ``(b, r')``, where some of ``r`` are told both ways.
-- ``implication``: what an entity lacks, and at least two others that share one of its values have,
-  all alike: if they live in one town and speak one language, so may it.
-- ``unstated``: what an entity lacks, and nothing but such resemblance suggests, no reversal
-  either: the others disagree, or there is one, or none shares more than a relation. A model that
-  answers these asserts what nobody told it. The answer of the statement is the one that resemblance
-  suggests most.
+- ``reversal``: a fact from its other end, ``(b, r')``, where some facts of ``r`` are stated in both
+  directions.
+- ``implication``: a relation that an entity lacks and for which at least two others that share one
+  of its values all have the same object: if they live in one town and speak one language, so may
+  it.
+- ``unstated``: a relation that an entity lacks and for which neither such agreement nor a reversal
+  gives an answer: others disagree, or there is only one, or none shares a value. A model that
+  answers these asserts what it was not trained on. The answer of the statement is the most likely
+  one by resemblance.
 
-A question is a prompt with all answers that the facts give: where there are too many questions,
-some prompts are left out, and no answer of the others is.
+:func:`questions` returns them as prompts and answers; worlds of a user's facts
+(:class:`~inweights.worlds.Triples`) have them as queries. A question is a prompt with all answers
+that the facts give: where there are too many questions, some prompts are left out, but no answer of
+the others.
 """
 
 from collections import Counter, defaultdict
@@ -20,53 +24,64 @@ from typing import Literal
 
 import numpy as np
 
-from inweights.worlds.arrays import Reals
 from inweights.worlds.knowledge.knowledge import Knowledge
+from inweights.worlds.knowledge.two_steps import ANSWERS, composed
 from inweights.worlds.world import Ids
 
 Kind = Literal["composition", "chain", "reversal", "implication", "unstated"]
 KINDS: tuple[Kind, ...] = ("composition", "chain", "reversal", "implication", "unstated")
-#: Questions of each kind, at most: of two steps, and of any other kind.
-COMPOSITIONS, MOST = 20_000, 2_000
-#: Right answers of all questions of a kind, at most; beyond it fewer questions are asked.
-ANSWERS = 1_000_000
-#: A relation is another one turned where so many facts say so, and this share of those that could.
-TURNED, SHARE = 2, 0.5
-#: Facts of one entity that bear witness for others, at most.
+#: Largest number of questions of each kind but ``composition``.
+MOST = 2_000
+#: Smallest number of facts in both directions that make a relation the inverse of another one.
+TURNED = 2
+#: Smallest share of these among all facts that could be in both directions.
+SHARE = 0.5
+#: Largest number of facts of one entity that count as evidence for others.
 WITNESSED = 50
-#: An implication has the word of so many others.
+#: Smallest number of other entities that agree on the answer of an implication.
 WITNESSES = 2
 
-Asked = tuple[tuple[int, ...], int]
+#: The prompt of a question and one of its answers.
+Question = tuple[tuple[int, ...], int]
 Rows = Sequence[tuple[int, int, int]]
+#: Shared value → relation → how many entities have which object.
+_Votes = defaultdict[tuple[int, int], defaultdict[int, Counter[int]]]
 
 
 def questions(rows: Rows, kinds: Sequence[Kind] = KINDS) -> dict[str, tuple[Ids, Ids]]:
-    """Return prompts ``[Q, T]`` and answers ``[Q, 1]`` of every kind.
-
-    A prompt with several right answers has as many rows, one after another.
+    """Return the prompts and answers of every kind of question.
 
     Args:
         rows: Subject, relation and object of the facts, as tokens; no identities.
-        kinds: Which to ask.
+        kinds: Kinds of questions.
+
+    Returns:
+        Prompts ``[Q, T]`` and answers ``[Q, 1]`` by kind. A prompt with several right answers has
+        as many rows, one after another.
+
+    Example:
+        >>> prompts, answers = questions([(1, 9, 2), (2, 8, 3)], ["composition"])["composition"]
+        >>> prompts.tolist(), answers.tolist()
+        ([[1, 9, 8]], [[3]])
     """
-    needed = {"implication", "unstated"} & set(kinds)
-    reversed_ = {prompt for prompt, _ in _reversals(rows)} if needed else set()
-    open_ = (one for one in _lacking(rows) if one[0] or one[1][0] not in reversed_)
-    lacking = list(islice(open_, 2 * MOST)) if needed else []
+    lacking: list[tuple[bool, Question]] = []
+    if {"implication", "unstated"} & set(kinds):
+        reversals = {prompt for prompt, _ in _reversals(rows)}
+        unanswered = (one for one in _lacking(rows) if one[0] or one[1][0] not in reversals)
+        lacking = list(islice(unanswered, 2 * MOST))
     makers: dict[str, Callable[[], tuple[Ids, Ids]]] = {
         "composition": lambda: composed(np.array(rows, dtype=np.int64).reshape(-1, 3))[:2],
         "chain": lambda: _columns(_chains(rows)),
         "reversal": lambda: _columns(_with_all_answers(_reversals(rows))),
-        "implication": lambda: _columns(question for vouched, question in lacking if vouched),
-        "unstated": lambda: _columns(question for vouched, question in lacking if not vouched),
+        "implication": lambda: _columns(question for agreed, question in lacking if agreed),
+        "unstated": lambda: _columns(question for agreed, question in lacking if not agreed),
     }
     return {kind: makers[kind]() for kind in kinds}
 
 
-def _columns(asked: Iterable[Asked]) -> tuple[Ids, Ids]:
-    """Prompts ``[Q, T]`` and answers ``[Q, 1]`` of questions, each once."""
-    found = list(dict.fromkeys(asked))
+def _columns(given: Iterable[Question]) -> tuple[Ids, Ids]:
+    """Return prompts ``[Q, T]`` and answers ``[Q, 1]`` of questions, without repetitions."""
+    found = list(dict.fromkeys(given))
     length = len(found[0][0]) if found else 1
     return (
         np.array([prompt for prompt, _ in found], dtype=np.int64).reshape(-1, length),
@@ -74,10 +89,10 @@ def _columns(asked: Iterable[Asked]) -> tuple[Ids, Ids]:
     )
 
 
-def _with_all_answers(asked: Iterable[Asked]) -> Iterator[Asked]:
-    """The first prompts that are asked, each with all its answers."""
+def _with_all_answers(given: Iterable[Question]) -> Iterator[Question]:
+    """Return the questions of the first :data:`MOST` prompts, each with all its answers."""
     answers: dict[tuple[int, ...], list[int]] = {}
-    for prompt, answer in asked:
+    for prompt, answer in given:
         if prompt in answers:
             answers[prompt].append(answer)
         elif len(answers) < MOST:
@@ -85,127 +100,19 @@ def _with_all_answers(asked: Iterable[Asked]) -> Iterator[Asked]:
     return ((prompt, answer) for prompt, found in answers.items() for answer in found)
 
 
-def composed(triples: Ids, most: int = COMPOSITIONS) -> tuple[Ids, Ids, int]:
-    """Return questions of two steps with all their answers, and how many there are.
-
-    Where there are more than ``most`` prompts, these are spread evenly over all of them, in the
-    order in which the facts begin them. A hub makes no more work than it has facts and answers.
-
-    Args:
-        triples: Subject, relation and object of each fact, ``[M, 3]``.
-        most: Prompts, at most.
-
-    Returns:
-        Prompts ``(subject, first relation, second relation)``, ``[Q, 3]``; their answers,
-        ``[Q, 1]``, a row for each answer, those of one prompt together; and the number of
-        prompts that there are in all.
-
-    Example:
-        >>> star = np.array([[1, 9, 0], [2, 9, 0], [0, 8, 3], [0, 8, 4]])
-        >>> prompts, answers, total = composed(star, 1)
-        >>> prompts.tolist(), answers.ravel().tolist(), total
-        ([[1, 9, 8], [1, 9, 8]], [3, 4], 2)
-    """
-    if not len(triples):
-        return np.zeros((0, 3), dtype=np.int64), np.zeros((0, 1), dtype=np.int64), 0
-    link, relation = _links(triples), triples[:, 1]
-    # Every fact with every relation that leads on from its object, in the order of the facts.
-    onward, begin, end = _onward(triples, link)
-    first = np.repeat(np.arange(len(triples)), end - begin)
-    within = np.arange(len(first)) - np.repeat(np.cumsum(end - begin) - (end - begin), end - begin)
-    second = onward[begin[first] + within]
-    leading = np.unique(link, return_index=True)[1]
-    names, step = np.unique(relation[leading[second]], return_inverse=True)
-    codes, starts, prompt = np.unique(
-        link[first] * max(len(names), 1) + step, return_index=True, return_inverse=True
-    )
-    order = np.argsort(starts)
-    size = np.bincount(link)[second]
-    answers = np.bincount(prompt, weights=size, minlength=len(codes))[order]
-    chosen = _spread(answers, most)
-    place = np.full(len(codes), -1, dtype=np.int64)
-    place[order[chosen]] = np.arange(len(chosen))
-    kept = np.flatnonzero(place[prompt] >= 0)
-    by_link, link_ends = np.argsort(link, kind="stable"), np.cumsum(np.bincount(link))
-    owner = np.repeat(kept, size[kept])
-    inside = np.arange(len(owner)) - np.repeat(np.cumsum(size[kept]) - size[kept], size[kept])
-    facts = by_link[(link_ends - np.bincount(link))[second[owner]] + inside]
-    pairs = np.stack([place[prompt[owner]], triples[facts, 2]], axis=1)
-    rows = np.sort(np.unique(pairs, axis=0, return_index=True)[1])
-    rows = rows[np.argsort(pairs[rows, 0], kind="stable")]
-    began = triples[first[owner[rows]]]
-    prompts = np.column_stack([began[:, :2], names[step[owner[rows]]]])
-    return prompts, pairs[rows, 1:], len(codes)
-
-
-def _links(triples: Ids) -> Ids:
-    """A number for the subject and relation of each fact."""
-    pairs = triples[:, 0] * (int(triples[:, 1].max()) + 1) + triples[:, 1]
-    return np.asarray(np.unique(pairs, return_inverse=True)[1], dtype=np.int64).reshape(-1)
-
-
-def _onward(triples: Ids, link: Ids) -> tuple[Ids, Ids, Ids]:
-    """Links by subject, in the order of the facts; and where those of each fact's object are."""
-    leading = np.unique(link, return_index=True)[1]
-    subjects = triples[leading, 0]
-    onward = np.lexsort((leading, subjects))
-    ordered = subjects[onward]
-    begin = np.searchsorted(ordered, triples[:, 2], side="left")
-    return onward, begin, np.searchsorted(ordered, triples[:, 2], side="right")
-
-
-def _spread(answers: Reals | Ids, most: int) -> Ids:
-    """Which prompts are asked: all, or as many as allowed, spread evenly."""
-    total = len(answers)
-    count = min(total, most)
-    while True:
-        chosen = np.arange(total) if count == total else np.arange(count) * total // count
-        if count <= 1 or answers[chosen].sum() <= ANSWERS:
-            return chosen
-        count //= 2
-
-
-def spread_chains(triples: Ids, most: int) -> tuple[Ids, int]:
-    """Return pairs of facts that meet, ``[Q, 2]``, and how many there are in all.
-
-    Where there are more than ``most``, these are spread evenly over all of them, and none of the
-    others is made: a hub has as many as its neighbours on both sides multiply.
-
-    Args:
-        triples: Subject, relation and object of each fact, ``[M, 3]``.
-        most: Pairs, at most.
-
-    Example:
-        >>> star = np.array([[1, 9, 0], [2, 9, 0], [0, 8, 3], [0, 8, 4]])
-        >>> pairs, total = spread_chains(star, 2)
-        >>> pairs.tolist(), total
-        ([[0, 2], [1, 2]], 4)
-    """
-    by_subject = np.argsort(triples[:, 0], kind="stable")
-    subjects = triples[by_subject, 0]
-    begin = np.searchsorted(subjects, triples[:, 2], side="left")
-    ends = np.cumsum(np.searchsorted(subjects, triples[:, 2], side="right") - begin)
-    total = int(ends[-1]) if len(ends) else 0
-    picked = np.arange(total) if total <= most else np.arange(most) * total // most
-    first = np.searchsorted(ends, picked, side="right")
-    before = np.concatenate([[0], ends])[first]
-    second = by_subject[begin[first] + picked - before]
-    return np.stack([first, second], axis=1), total
-
-
-def _chains(rows: Rows) -> Iterator[Asked]:
-    """Questions of three steps that some chain of four entities answers, with all answers."""
-    objects: defaultdict[int, dict[int, list[int]]] = defaultdict(dict)
+def _chains(rows: Rows) -> Iterator[Question]:
+    """Yield questions of three steps that a chain of four entities answers, with all answers."""
+    links: dict[int, dict[int, list[int]]] = {}
     for subject, relation, thing in rows:
-        objects[subject].setdefault(relation, []).append(thing)
-    # None of these is a key by being looked for.
-    links: dict[int, dict[int, list[int]]] = dict(objects)
+        links.setdefault(subject, {}).setdefault(relation, []).append(thing)
     answers = 0
     for prompt in islice(_chain_prompts(rows, links), MOST):
         ends = [prompt[0]]
         for relation in prompt[1:]:
-            further = [one for one in ends if one in links and relation in links[one]]
-            ends = list(dict.fromkeys([to for one in further for to in links[one][relation]]))
+            reached: dict[int, None] = {}
+            for one in ends:
+                reached |= dict.fromkeys(links.get(one, {}).get(relation, ()))
+            ends = list(reached)
         answers += len(ends)
         if answers > ANSWERS:
             return
@@ -215,9 +122,9 @@ def _chains(rows: Rows) -> Iterator[Asked]:
 def _chain_prompts(
     rows: Rows, links: Mapping[int, Mapping[int, Sequence[int]]]
 ) -> Iterator[tuple[int, ...]]:
-    """Prompts of three steps, each once, in the order of the facts that begin them."""
+    """Yield prompts of three steps, each once, in the order of the facts that begin them."""
     seen: set[tuple[int, ...]] = set()
-    # Most relations of a hub lead no further.
+    # Facts that lead on: most relations of a hub do not.
     further: defaultdict[int, dict[int, list[int]]] = defaultdict(dict)
     for subject, relation, thing in rows:
         if thing in links:
@@ -227,20 +134,28 @@ def _chain_prompts(
             fresh = [other for other in others if other not in (subject, one)]
             for third in dict.fromkeys([step for other in fresh for step in links[other]]):
                 prompt = subject, first, second, third
+                if prompt in seen or subject == one:
+                    continue
                 ends = (
-                    subject != one and thing not in (subject, one, other)
+                    thing not in (subject, one, other)
                     for other in fresh
                     for thing in links[other].get(third, ())
                 )
-                if prompt not in seen and any(ends):
+                if any(ends):
                     seen.add(prompt)
                     yield prompt
 
 
 def inverses(rows: Rows) -> dict[int, list[int]]:
-    """Pairs of inverse relations: those with at least two facts in both directions.
+    """Return the inverse relations of each relation, by relation.
 
-    Of several it is the one that is told most often, or all that are: no order of facts decides.
+    Two relations are inverse if at least two facts, and half of those that could be, are stated in
+    both directions. Of several it is the one with most such facts, or all that have as many, so
+    that the order of facts does not matter.
+
+    Example:
+        >>> inverses([(1, 8, 2), (2, 9, 1), (3, 8, 4), (4, 9, 3), (5, 8, 6)])
+        {8: [9], 9: [8]}
     """
     starts: Counter[tuple[int, int]] = Counter()
     by_ends: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
@@ -258,19 +173,20 @@ def inverses(rows: Rows) -> dict[int, list[int]]:
         candidates[relation].append(other)
     for subject, relation, thing in rows:
         if subject != thing and thing in has:
-            known = has[thing]
-            starts.update(
-                (relation, other) for other in candidates.get(relation, ()) if other in known
-            )
-    best: defaultdict[int, list[int]] = defaultdict(list)
-    for (relation, other), count in often:
-        if count >= SHARE * starts[relation, other]:
-            most = back[relation, best[relation][0]] if best[relation] else count
-            best[relation] += [other] * (count == most)
-    return dict(best)
+            possible = [other for other in candidates.get(relation, ()) if other in has[thing]]
+            starts.update((relation, other) for other in possible)
+    best: dict[int, list[int]] = {}
+    for (relation, other), count in often:  # most facts first
+        if count < SHARE * starts[relation, other]:
+            continue
+        found = best.setdefault(relation, [])
+        if not found or count == back[relation, found[0]]:
+            found.append(other)
+    return best
 
 
-def _reversals(rows: Rows) -> Iterator[Asked]:
+def _reversals(rows: Rows) -> Iterator[Question]:
+    """Yield questions for a fact from its other end."""
     turned = inverses(rows)
     known = {(subject, relation) for subject, relation, _ in rows}
     for subject, relation, thing in rows:
@@ -279,8 +195,8 @@ def _reversals(rows: Rows) -> Iterator[Asked]:
                 yield (thing, other), subject
 
 
-def _lacking(rows: Rows) -> Iterator[tuple[bool, Asked]]:
-    """What entities lack: whether others vouch for an answer, and the question."""
+def _lacking(rows: Rows) -> Iterator[tuple[bool, Question]]:
+    """Yield questions for relations that entities lack, each with whether others agree on it."""
     has: defaultdict[int, dict[int, None]] = defaultdict(dict)
     values: defaultdict[int, dict[tuple[int, int], None]] = defaultdict(dict)
     together: defaultdict[int, set[int]] = defaultdict(set)
@@ -289,40 +205,57 @@ def _lacking(rows: Rows) -> Iterator[tuple[bool, Asked]]:
         has[subject][relation] = None
         values[subject][relation, thing] = None
         common[relation][thing] += 1
-    # What those who share a value have: shared value → relation → how many have which object.
-    told: defaultdict[tuple[int, int], defaultdict[int, Counter[int]]] = defaultdict(
-        lambda: defaultdict(Counter)
-    )
-    for subject, mine in values.items():
-        for relation in has[subject]:
-            together[relation] |= has[subject].keys() - {relation}
+    for relations in has.values():
+        for relation in relations:
+            together[relation] |= relations.keys() - {relation}
+    votes = _votes(values)
+    usual = {relation: max(ends.items(), key=_by_count)[0] for relation, ends in common.items()}
+    for entity, mine in values.items():
+        known = has[entity].keys()
+        for relation in sorted(set().union(*(together[r] for r in known)) - known):
+            groups = [votes[v][relation] for v in mine if v in votes and relation in votes[v]]
+            answer, agreed = _answer(groups, usual[relation])
+            yield agreed and answer != entity, ((entity, relation), answer)
+
+
+def _votes(values: Mapping[int, Mapping[tuple[int, int], None]]) -> _Votes:
+    """Count the objects that entities with a shared value have, by value and relation."""
+    votes: _Votes = defaultdict(lambda: defaultdict(Counter))
+    for mine in values.values():
         few = list(mine)[:WITNESSED]
         for shared in few:
             for relation, thing in few:
                 if relation != shared[0]:
-                    told[shared][relation][thing] += 1
-    usual = {relation: max(ends.items(), key=_first_most)[0] for relation, ends in common.items()}
-    for entity, mine in values.items():
-        known = has[entity].keys()
-        for relation in sorted(set().union(*(together[r] for r in known)) - known):
-            said = [told[v][relation] for v in mine if v in told and relation in told[v]]
-            agreed = [group for group in said if len(group) == 1 and group.total() >= WITNESSES]
-            if agreed and len({next(iter(group)) for group in agreed}) == 1:
-                answer = next(iter(agreed[0]))
-                yield answer != entity, ((entity, relation), answer)
-            else:
-                votes = max(said, key=Counter.total, default=None)
-                answer = max(votes.items(), key=_first_most)[0] if votes else usual[relation]
-                yield False, ((entity, relation), answer)
+                    votes[shared][relation][thing] += 1
+    return votes
 
 
-def _first_most(vote: tuple[int, int]) -> tuple[int, int]:
-    """Order of votes: the most, and of several the first token."""
+def _answer(groups: Sequence[Counter[int]], usual: int) -> tuple[int, bool]:
+    """Return the likely object of a relation, and whether groups of others agree on it.
+
+    Each group counts the objects of entities that share one value; without any group the answer is
+    ``usual``.
+    """
+    unanimous = [group for group in groups if len(group) == 1 and group.total() >= WITNESSES]
+    answers = {next(iter(group)) for group in unanimous}
+    if len(answers) == 1:
+        return answers.pop(), True
+    if not groups:
+        return usual, False
+    largest = max(groups, key=Counter.total)
+    return max(largest.items(), key=_by_count)[0], False
+
+
+def _by_count(vote: tuple[int, int]) -> tuple[int, int]:
+    """Return the sort key of a vote: its count, and for equal counts the smaller token."""
     return vote[1], -vote[0]
 
 
 def names_of(facts: Knowledge) -> Mapping[str, tuple[str, ...]]:
-    """Token names of entities and of relations; a relation called like an entity says so."""
+    """Return token names of entities and relations.
+
+    A relation with the name of an entity gets `` (relation)`` added.
+    """
     taken = set(facts.entities)
     relations = []
     for name in facts.relations:

@@ -1,4 +1,8 @@
-"""Facts from JSON: objects with three keys, lists of three, and forms that others publish."""
+"""Facts from JSON: objects with three keys, lists of three, and forms of published sets.
+
+:func:`json_rows` reads a file with :class:`Records`, which decides what each record is; rows of the
+hub go through the same class.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,52 +23,59 @@ from inweights.worlds.readers.linked import linked_facts
 from inweights.worlds.readers.neo4j import export_record_facts, is_export_record, node_name
 from inweights.worlds.readers.remark import Remark
 
-#: Keys under which a list of facts stands in an object.
+#: Keys of an object under which a list of facts may be.
 _LISTS = ("triples", "triplets", "triple_list", "facts", "statements", "relations", "data", "rows")
 
 
 class Records:
-    """How records of JSON become facts.
+    """Reads facts from records of JSON.
 
     Args:
-        path: Named in errors.
-        layout: What the caller says about columns.
-        remarks: Where what was assumed is added.
-        edited: Facts after their edit, where a published set has edits.
+        path: File that errors name.
+        layout: What the caller states about columns.
+        remarks: Remarks on what was assumed are appended to this list.
+        edited: Whether to read the facts after their edit, where a published set has edits.
     """
 
     def __init__(
         self, path: str | Path, layout: Layout, remarks: list[Remark], *, edited: bool
     ) -> None:
-        self.path, self.layout, self.remarks, self.edited = path, layout, remarks, edited
-        self.told: set[str] = set()
+        self.path = path
+        self.layout = layout
+        self.remarks = remarks
+        self.edited = edited
+        self._remarked: set[str] = set()
 
     def rows(self, records: Sequence[tuple[int, Any]], unit: str) -> Iterator[Row]:
-        """Yield the facts of records that are numbered by line or case.
+        """Yield the facts of numbered records.
+
+        Args:
+            records: Number and value of each record.
+            unit: What the numbers count in messages: ``line`` or ``case``.
 
         Raises:
-            DataError: A record is no fact: says which keys it has, and what is needed.
+            DataError: A record is not a fact; the message states its keys and what is needed.
         """
         if any(is_export_record(record) for _, record in records[:1]):
-            kept = [(number, r) for number, r in records if is_export_record(r)]
-            facts = export_record_facts(self.path, kept, self.remarks)
+            exported = [(number, r) for number, r in records if is_export_record(r)]
+            facts = export_record_facts(self.path, exported, self.remarks)
             yield from (Row(number, fact) for number, fact in facts)
         elif records and all(_is_list_of_texts(record) for _, record in records):
-            cells = [(number, [_text(cell) for cell in record]) for number, record in records]
+            cells = [(number, list(map(_text, record))) for number, record in records]
             yield from table_rows(self.path, cells, self.layout, self.remarks, line=unit)
         else:
             for number, record in records:
                 yield from self.of_record(record, number, f"{self.path}, {unit} {number}")
 
     def whole(self, found: Any) -> Iterator[Row]:
-        """Yield the facts of a whole file: a list, or an object that holds one.
+        """Yield the facts of the value of a whole file: a list, or an object with one.
 
         Raises:
-            DataError: It holds no facts.
+            DataError: The value has no facts.
         """
         if isinstance(found, Mapping):
             if isinstance(found.get("elements"), Mapping):
-                found = found["elements"]  # as Cytoscape has it
+                found = found["elements"]  # the form of Cytoscape
             if is_linked(found):
                 facts = linked_facts(self.path, found, self.remarks)
                 yield from (Row(number, fact) for number, fact in facts)
@@ -73,13 +84,26 @@ class Records:
         yield from self.rows([*enumerate(found, start=1)], "case")
 
     def of_record(self, record: Any, number: int, where: str) -> Iterator[Row]:
-        """Yield the facts of one record."""
+        """Yield the facts of one record.
+
+        Args:
+            record: Value of the record.
+            number: Number of the record, which its facts get as their line.
+            where: File and number, which errors name.
+
+        Raises:
+            DataError: The record is not a fact.
+        """
         if published.is_mquake(record):
             facts = published.mquake_facts(record, where, edited=self.edited)
             yield from (Row(number, fact, chain=True) for fact in facts)
         elif published.is_counterfact(record):
-            self._say("format", "CounterFact: the facts " + ("after", "before")[not self.edited]
-                      + " their edit, with the number of the relation for its name")  # fmt: skip
+            when = "after" if self.edited else "before"
+            self._remark(
+                "format",
+                f"CounterFact: the facts {when} their edit, with the number of the relation for "
+                "its name",
+            )
             yield Row(number, published.counterfact_fact(record, where, edited=self.edited))
         elif not isinstance(record, Mapping):
             raise DataError(f"{where}: not a JSON object, but {json.dumps(record)[:40]}")
@@ -87,6 +111,7 @@ class Records:
             yield from self._of_object(record, number, where)
 
     def _of_object(self, record: Mapping[str, Any], number: int, where: str) -> Iterator[Row]:
+        """Yield the facts of an object."""
         lower = {str(key).lower(): value for key, value in record.items()}
         if published.is_two_hop(list(lower)):
             plain = {key: "" if v is None else str(v) for key, v in lower.items()}
@@ -108,9 +133,9 @@ class Records:
         yield row_of(fields, "" if stage is None else str(stage), number, where)
 
     def _inner(self, part: Any, number: int, where: str) -> Iterator[Row]:
-        """A fact of a list within a record."""
+        """Yield the facts of an entry of a list within a record."""
         if _is_list_of_texts(part) and len(part) == len(FACTS):
-            self._say("order", "lists of three are read as subject, relation and object")
+            self._remark("order", "lists of three are read as subject, relation and object")
             yield row_of([_text(cell) for cell in part], "", number, where)
         elif isinstance(part, Mapping):
             yield from self._of_object(part, number, where)
@@ -118,6 +143,7 @@ class Records:
             raise DataError(f"{where}: no fact of three, but {json.dumps(part)[:40]}")
 
     def _places(self, keys: tuple[str, ...]) -> Mapping[str, int] | None:
+        """Return the index of subject, relation and object among the keys of an object."""
         if not self.layout.columns:
             return _places(keys)
         lower = [key.casefold() for key in keys]
@@ -127,6 +153,7 @@ class Records:
         return dict(zip(FACTS, (lower.index(name) for name in named), strict=True))
 
     def _field(self, value: Any, role: str, where: str) -> str:
+        """Return the text of a value; of an object, its name."""
         if isinstance(value, Mapping):  # a node with a name of its own
             found = node_name({str(key).lower(): v for key, v in value.items()}, "")
             found = found or _text(value.get("value", value.get("str")))
@@ -139,19 +166,19 @@ class Records:
         return _text(value)
 
     def _list_in(self, found: Mapping[str, Any]) -> Sequence[Any]:
-        """The list of facts that an object holds, or facts as keys and values."""
+        """Return the list of facts in an object, or facts made of its keys and values."""
         lists = {key: value for key, value in found.items() if isinstance(value, list) and value}
         named = [key for key in lists if str(key).lower() in _LISTS]
         results = found.get("results")
         if isinstance(results, Mapping) and isinstance(results.get("bindings"), list):
-            self._say("format", "results of a SPARQL query")
+            self._remark("format", "results of a SPARQL query")
             return list(results["bindings"])
         if len(named) == 1 or len(lists) == 1:
             key = named[0] if len(named) == 1 else next(iter(lists))
-            self._say("format", f"facts are read from the list under the key '{key}'")
+            self._remark("format", f"facts are read from the list under the key '{key}'")
             return lists[key]
         if found and all(isinstance(value, Mapping) for value in found.values()):
-            self._say("format", "keys are read as subjects, and theirs as relations")
+            self._remark("format", "keys are read as subjects, and theirs as relations")
             return [fact for name, inner in found.items() for fact in _spread(name, inner)]
         keys = ", ".join(map(str, list(found)[:8])) or "none"
         raise DataError(
@@ -159,39 +186,56 @@ class Records:
             f"keys are {keys}"
         )
 
-    def _say(self, kind: str, text: str) -> None:
-        if text not in self.told:
-            self.told.add(text)
+    def _remark(self, kind: str, text: str) -> None:
+        """Add a remark, once."""
+        if text not in self._remarked:
+            self._remarked.add(text)
             self.remarks.append(Remark(kind, (), text))
 
 
 def json_rows(path: Path, text: str, records: Records) -> Iterator[Row]:
-    """Yield the facts of a file of JSON: one value, or one a line where its name ends so."""
-    if path.suffix.lower() == ".json":
-        try:
-            found = json.loads(text)
-        except json.JSONDecodeError as error:
-            try:
-                lines = [*_lines(path, text)]
-            except DataError:
-                raise DataError(f"{path}, line {error.lineno}: not JSON ({error.msg})") from None
-            if len(lines) < 2:
-                raise DataError(f"{path}, line {error.lineno}: not JSON ({error.msg})") from None
-            yield from records.rows(lines, "line")
-            return
-        except RecursionError:
-            raise DataError(f"{path} is nested too deeply; expected a list of objects") from None
-        if not isinstance(found, list | Mapping):
-            raise DataError(
-                f"{path} contains no list; expected the cases of MQuAKE, or objects of facts"
-            )
-        yield from records.whole(found)
-    else:
+    """Yield the facts of a file of JSON: one value in ``.json``, else one value per line.
+
+    Args:
+        path: The file, whose ending decides.
+        text: Its content.
+        records: Reads the records.
+
+    Raises:
+        DataError: The text is not JSON, or has no facts; the message states the line.
+    """
+    if path.suffix.lower() != ".json":
         yield from records.rows([*_lines(path, text)], "line")
+        return
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        # Some write a value per line into a file called .json.
+        lines = _lines_or_none(path, text)
+        if lines is None or len(lines) < 2:
+            raise DataError(f"{path}, line {error.lineno}: not JSON ({error.msg})") from None
+        yield from records.rows(lines, "line")
+        return
+    except RecursionError:
+        raise DataError(f"{path} is nested too deeply; expected a list of objects") from None
+    if not isinstance(found, list | Mapping):
+        raise DataError(
+            f"{path} contains no list; expected the cases of MQuAKE, or objects of facts"
+        )
+    yield from records.whole(found)
+
+
+def _lines_or_none(path: Path, text: str) -> list[tuple[int, Any]] | None:
+    """Return the values of all lines; ``None`` if a line is not JSON."""
+    try:
+        return [*_lines(path, text)]
+    except DataError:
+        return None
 
 
 def _lines(path: Path, text: str) -> Iterator[tuple[int, Any]]:
-    # Not splitlines: a name may hold one of the rarer separators that it cuts at.
+    """Yield the value of every line that is not blank, with its number."""
+    # Not splitlines, which also splits at rarer separators that a name may contain.
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
@@ -202,16 +246,19 @@ def _lines(path: Path, text: str) -> Iterator[tuple[int, Any]]:
 
 @lru_cache(maxsize=256)
 def _places(keys: tuple[str, ...]) -> Mapping[str, int] | None:
+    """Return :func:`places_of` of some keys; cached, as most objects have the same keys."""
     return places_of(keys)
 
 
 def _is_list_of_texts(record: Any) -> bool:
+    """Return whether a record is a list of at least three values that can be read as text."""
     if not isinstance(record, list) or len(record) < len(FACTS):
         return False
     return all(isinstance(cell, str | int | float) or cell is None for cell in record)
 
 
 def _spread(name: str, inner: Mapping[str, Any]) -> Iterator[list[Any]]:
+    """Yield the facts of a subject whose relations are the keys of an object."""
     for relation, values in inner.items():
         for value in values if isinstance(values, list) else [values]:
             if value is not None:
@@ -219,4 +266,5 @@ def _spread(name: str, inner: Mapping[str, Any]) -> Iterator[list[Any]]:
 
 
 def _text(value: Any) -> str:
+    """Return a value as text; empty for null."""
     return "" if value is None else str(value)

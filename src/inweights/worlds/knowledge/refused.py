@@ -1,4 +1,7 @@
-"""What a file holds that is no file of facts, and what to do with it."""
+"""Errors for data that are not facts: known formats, such as instructions, and missing columns.
+
+:func:`refusal_of` makes the error; readers of tables and of JSON raise it.
+"""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -14,13 +17,14 @@ _SHOWN = 10
 
 @lru_cache(maxsize=1)
 def _formats() -> Sequence[Mapping[str, Any]]:
+    """Read the known formats."""
     text = Path(__file__).with_name("refused.toml").read_text(encoding="utf-8")
     formats: Sequence[Mapping[str, Any]] = tomllib.loads(text)["format"]
     return formats
 
 
 def known_format(keys: Sequence[str]) -> Mapping[str, Any] | None:
-    """Return what is known of a form of data that holds no facts: ``name`` and ``advice``.
+    """Return name and advice of a known format without facts, by its keys; ``None`` if unknown.
 
     Example:
         >>> known_format(["instruction", "input", "output"])["name"]
@@ -35,11 +39,13 @@ def refusal_of(keys: Sequence[str], where: str, *, what: str = "keys") -> DataEr
 
     Args:
         keys: Keys of the object, or columns of the table.
-        where: File and place.
-        what: What ``keys`` are called.
+        where: File and line, which the message names.
+        what: What ``keys`` are in the message: ``keys`` or ``columns``.
     """
     known = known_format(keys)
-    shown = ", ".join(keys[:_SHOWN]) + (" …" if len(keys) > _SHOWN else "")
+    shown = ", ".join(keys[:_SHOWN])
+    if len(keys) > _SHOWN:
+        shown += " …"
     if known:
         return DataError(
             f"{where}: {known['name']} ({what} {shown}); expected facts with subject, relation "
@@ -47,9 +53,10 @@ def refusal_of(keys: Sequence[str], where: str, *, what: str = "keys") -> DataEr
         )
     found = found_roles(keys)
     lacking = [role for role in FACTS if role not in found]
-    given = (
-        f"gives the columns {list(keys[:_SHOWN])}" if what == "columns" else f"has {what} {shown}"
-    )
+    if what == "columns":
+        given = f"gives the columns {list(keys[:_SHOWN])}"
+    else:
+        given = f"has {what} {shown}"
     example = ",".join([*keys, "SUBJECT", "RELATION", "OBJECT"][:3])
     return DataError(
         f"{where} {given}; expected subject, relation and object, and no word of these names "

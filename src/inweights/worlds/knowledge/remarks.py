@@ -1,4 +1,8 @@
-"""Remarks on a file of triples: duplicates, contradictions, aliases, inverses."""
+"""Remarks on triples: contradictions, placeholders, aliases, one-sided entities and inverses.
+
+:func:`remarks_on` yields them all for :class:`~inweights.worlds.Knowledge`;
+:func:`contradictions` also serves corrections of facts.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,14 +16,15 @@ from inweights.worlds.knowledge.values import value_remarks
 from inweights.worlds.readers.remark import Remark
 from inweights.worlds.world import Ids
 
-#: A relation has one value a subject, as a rule, when at least this share of its subjects has one.
+#: Share of subjects with one value from which on a relation normally has one value per subject.
 _FUNCTIONAL = 0.9
-#: Two relations are inverses when this share of the triples of each is in the other, turned.
+#: Share of triples stated in both directions from which on two relations are inverses.
 _INVERSE = 0.8
-#: Ends of a relation are one-sided when others are not, and these are at least this share.
+#: Share of entities that both begin and end facts from which on the others are remarked on.
 _OTHERS = 0.5
-#: Subjects, or triples, that make a rule.
+#: Smallest number of subjects, or of triples, that make a rule.
 _RULE = 3
+#: Largest number of names that a remark lists.
 _NAMED = 5
 
 
@@ -30,28 +35,31 @@ def remarks_on(
     lines: Ids,
     aliases: Mapping[str, Sequence[str]],
 ) -> Iterator[Remark]:
-    """Yield contradictions, blanks, literals, aliases, one-sided ends, inverses and broken values.
+    """Yield remarks on contradictions, placeholders, literals, aliases, one-sided and odd values.
 
     Args:
-        entities: Names.
-        relations: Names.
+        entities: Names of entities.
+        relations: Names of relations.
         triples: Subject, relation and object of each triple, as indices, ``[M, 3]``.
         lines: Line of each triple, ``[M]``.
-        aliases: Other names of entities, where the file gives any.
+        aliases: Other names of entities, where the file has any.
     """
     groups = dict(zip(relations, _by_relation(triples), strict=True))
     first = _first_lines(triples[:, [0, 2]], lines, len(entities))
-    told = [int(lines[rows].min()) for rows in groups.values()]
+    relation_lines = [int(lines[rows].min()) for rows in groups.values()]
     yield from _contradictions(entities, relations, triples, lines)
     yield from _blanks(entities, first)
     yield from _literals(entities, triples, lines)
-    yield from _aliases(entities, first, relations, told, aliases)
+    yield from _spellings("entity", entities, first)
+    yield from _spellings("relation", relations, relation_lines)
+    yield from _known_aliases(entities, first, aliases)
     yield from _one_sided(entities, groups, triples, lines)
     yield from _inverses(relations, groups, triples, lines)
     yield from value_remarks(entities, relations, triples, lines)
 
 
 def _first_lines(columns: Ids, lines: Ids, n: int) -> list[int]:
+    """Return the first line of each of ``n`` entities, by the entities of each triple."""
     first = np.full(n, np.iinfo(np.int64).max)
     for ends in columns.T:
         np.minimum.at(first, ends, lines)
@@ -59,14 +67,14 @@ def _first_lines(columns: Ids, lines: Ids, n: int) -> list[int]:
 
 
 class Contradiction(NamedTuple):
-    """A subject with several values of a relation that has one, as a rule.
+    """A subject with several values of a relation that normally has one value per subject.
 
     Attributes:
-        relation: Its number.
-        subject: Its number.
-        rows: The triples that say so.
-        sure: Whether at least nine in ten subjects have one value, or all others of few do and the
-            values are dates or numbers.
+        relation: Index of the relation.
+        subject: Index of the subject.
+        rows: Indices of its triples.
+        sure: Whether at least nine in ten subjects have one value, or all values of the subject are
+            dates or numbers.
     """
 
     relation: int
@@ -76,12 +84,12 @@ class Contradiction(NamedTuple):
 
 
 def contradictions(entities: Sequence[str], triples: Ids) -> Iterator[Contradiction]:
-    """Yield subjects with several values of relations that have one value a subject, as a rule.
+    """Yield subjects with several values of a relation that normally has one value per subject.
 
-    A rule has three subjects or more that keep to it, and at most one that does not, or a tenth.
+    At least three subjects have one value then, and at most one subject, or a tenth, has several.
 
     Args:
-        entities: Names.
+        entities: Names of entities.
         triples: Subject, relation and object of each triple, as indices, ``[M, 3]``.
     """
     for relation, rows in enumerate(_by_relation(triples)):
@@ -102,7 +110,7 @@ def contradictions(entities: Sequence[str], triples: Ids) -> Iterator[Contradict
 def _contradictions(
     entities: Sequence[str], relations: Sequence[str], triples: Ids, lines: Ids
 ) -> Iterator[Remark]:
-    """Second values of relations that have one value a subject, as a rule."""
+    """Yield remarks on subjects with several values of relations that normally have one."""
     for found in contradictions(entities, triples):
         values = [entities[o] for o in triples[found.rows, 2]]
         where = tuple(lines[found.rows].tolist())
@@ -116,12 +124,13 @@ def _contradictions(
 
 
 def _by_relation(triples: Ids) -> list[Ids]:
+    """Return the indices of the triples of each relation."""
     order = np.argsort(triples[:, 1], kind="stable")
     return np.split(order, np.cumsum(np.bincount(triples[:, 1]))[:-1])
 
 
 def _blanks(entities: Sequence[str], first: Sequence[int]) -> Iterator[Remark]:
-    """Names that stand for nothing, which would chain facts that have nothing in common."""
+    """Yield remarks on placeholders, which would chain facts that have nothing in common."""
     for name, line in zip(entities, first, strict=True):
         if is_nothing(name):
             text = f"line {line}: '{name}' is an entity here; leave facts out that are not known"
@@ -129,7 +138,7 @@ def _blanks(entities: Sequence[str], first: Sequence[int]) -> Iterator[Remark]:
 
 
 def _literals(entities: Sequence[str], triples: Ids, lines: Ids) -> Iterator[Remark]:
-    """Dates and numbers that end facts and begin others: these then chain, by chance or not."""
+    """Yield remarks on dates and numbers that end facts and begin others, perhaps by chance."""
     both = np.intersect1d(triples[:, 0], triples[:, 2])
     begin, end = (_first_lines(triples[:, [k]], lines, len(entities)) for k in (0, 2))
     for i in both[literals(entities, triples)[both]].tolist():
@@ -140,19 +149,18 @@ def _literals(entities: Sequence[str], triples: Ids, lines: Ids) -> Iterator[Rem
         yield Remark("literal", (end[i], begin[i]), text)
 
 
-def _aliases(
-    entities: Sequence[str],
-    first: Sequence[int],
-    relations: Sequence[str],
-    told: Sequence[int],
-    known: Mapping[str, Sequence[str]],
+def _spellings(what: str, names: Sequence[str], where: Sequence[int]) -> Iterator[Remark]:
+    """Yield remarks on names that differ only in case, accents, spaces or punctuation."""
+    for members in alias_groups(names):
+        listed = ", ".join(f"'{names[i]}' (line {where[i]})" for i in members)
+        text = f"{listed} may be one {what}; give it one name"
+        yield Remark("alias", tuple(where[i] for i in members), text)
+
+
+def _known_aliases(
+    entities: Sequence[str], first: Sequence[int], known: Mapping[str, Sequence[str]]
 ) -> Iterator[Remark]:
-    """Names that differ in case, accents, spaces or punctuation only, or that the file equates."""
-    for what, names, where in (("entity", entities, first), ("relation", relations, told)):
-        for members in alias_groups(names):
-            listed = ", ".join(f"'{names[i]}' (line {where[i]})" for i in members)
-            text = f"{listed} may be one {what}; give it one name"
-            yield Remark("alias", tuple(where[i] for i in members), text)
+    """Yield remarks on entities of which one is another name of the other in the file."""
     place = {name: i for i, name in enumerate(entities)}
     for name, others in known.items():
         for other in others:
@@ -165,16 +173,15 @@ def _aliases(
 def _one_sided(
     entities: Sequence[str], groups: Mapping[str, Ids], triples: Ids, lines: Ids
 ) -> Iterator[Remark]:
-    """Entities that only end, or only begin, facts where most others of their kind do both."""
+    """Yield remarks on entities that only end, or begin, facts where most of their kind do both."""
     real = triples[:, 0] != triples[:, 2]
     begins, ends = np.zeros(len(entities), bool), np.zeros(len(entities), bool)
     begins[triples[real, 0]] = True
     ends[triples[real, 2]] = True
     for name, rows in groups.items():
-        for column, other, what in (
-            (2, begins, f"answers to {name} begin no fact of their own, as the others do"),
-            (0, ends, f"subjects of {name} are no answer to anything, as the others are"),
-        ):
+        answers = f"answers to {name} begin no fact of their own, as the others do"
+        subjects = f"subjects of {name} are no answer to anything, as the others are"
+        for column, other, what in ((2, begins, answers), (0, ends, subjects)):
             members, where = np.unique(triples[rows, column], return_index=True)
             lone = ~other[members]
             if not (lone.any() and _OTHERS <= 1 - lone.mean() < 1 and len(members) >= 3):
@@ -189,36 +196,52 @@ def _one_sided(
 def _inverses(
     relations: Sequence[str], groups: Mapping[str, Ids], triples: Ids, lines: Ids
 ) -> Iterator[Remark]:
-    """Pairs of relations that say the same, turned round; an identity is its own and left out."""
-    said: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    """Yield remarks on pairs of inverse relations; triples of an entity with itself are left out.
+
+    A symmetric relation is its own inverse.
+    """
+    both, first = _both_directions(triples, lines)
+    size = [len(rows) for rows in groups.values()]
+    for (a, b), count in sorted(both.items()):
+        few, many = sorted((size[a], size[b]))
+        if count < _INVERSE * few or (few < _RULE and few != many):
+            continue
+        one, other = relations[a], relations[b]
+        where = first[a, b]
+        pairs = plural(count, "triple")
+        such = f"such as those of lines {where[0]} and {where[1]}"
+        small, large = (one, other) if size[a] <= size[b] else (other, one)
+        if a == b:
+            text = f"{one} is symmetric: {pairs} stated both ways, {such}"
+        elif count >= _INVERSE * many:
+            text = f"{one} and {other} are inverses: {pairs} stated in both, {such}"
+        else:
+            text = (
+                f"{small}, turned, is within {large}: {count} of its {few} triples, {such}; "
+                f"{many - count} of {large} are stated in one direction only"
+            )
+        yield Remark("inverse", where, text)
+
+
+def _both_directions(
+    triples: Ids, lines: Ids
+) -> tuple[Counter[tuple[int, int]], dict[tuple[int, int], tuple[int, int]]]:
+    """Count pairs of relations that join two entities in both directions.
+
+    Returns:
+        The count of every pair of relations, the smaller index first, and the lines of a first
+        example.
+    """
+    joining: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for (s, r, o), line in zip(triples.tolist(), lines.tolist(), strict=True):
         if s != o:
-            said[s, o].append((r, line))
+            joining[s, o].append((r, line))
     both: Counter[tuple[int, int]] = Counter()
     first: dict[tuple[int, int], tuple[int, int]] = {}
-    for (s, o), here in said.items():
-        for b, other_line in said.get((o, s), ()):
-            for a, line in here:
+    for (s, o), there in joining.items():
+        for b, other_line in joining.get((o, s), ()):
+            for a, line in there:
                 if a <= b:
                     both[a, b] += 1
                     first.setdefault((a, b), (line, other_line))
-    size = [len(rows) for rows in groups.values()]
-    for (a, b), count in sorted(both.items()):
-        few = min(size[a], size[b])
-        if count >= _INVERSE * few and (few >= _RULE or size[a] == size[b]):
-            one, other = relations[a], relations[b]
-            where = first[a, b]
-            pairs = plural(count, "triple")
-            such = f"such as those of lines {where[0]} and {where[1]}"
-            small, large = (one, other) if size[a] <= size[b] else (other, one)
-            if a == b:
-                text = f"{one} is symmetric: {pairs} stated both ways, {such}"
-            elif count >= _INVERSE * max(size[a], size[b]):
-                text = f"{one} and {other} are inverses: {pairs} stated in both, {such}"
-            else:
-                text = (
-                    f"{small}, turned, is within {large}: {count} of its {few} triples, {such}; "
-                    f"{max(size[a], size[b]) - count} of {large} are stated in one direction "
-                    "only"
-                )
-            yield Remark("inverse", where, text)
+    return both, first

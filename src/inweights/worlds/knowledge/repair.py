@@ -1,4 +1,8 @@
-"""Names that are broken in a way that can be told from the name alone, and how they should read."""
+"""Corrections of damaged names that show their damage, such as ``Quill &amp; Co``.
+
+:func:`repaired` returns the corrected name, :func:`parts_of` the values of a cell with several.
+Remarks on values and the correction of a user's facts are made with them.
+"""
 
 import html
 import json
@@ -12,15 +16,20 @@ _LINK = re.compile(r"\[\[([^\[\]|]+)(?:\|([^\[\]|]+))?\]\]")
 _INVISIBLE = re.compile("[\u200b\u2060\ufeff\u00ad]")
 _STRONG = re.compile(r"\*\*([^*]+)\*\*|__([^_]+)__|<([a-z]+)>([^<>]+)</\3>", re.IGNORECASE)
 _QUOTES = {"'": "'", '"': '"', "“": "”", "„": "“", "«": "»", "‘": "’", "`": "`"}
-#: What any broken name has, and any cell with several values; most names have neither.
+#: Characters of which every damaged name has one; most names have none.
 _BROKEN = re.compile("[&ÃÂâÅÄ\u200b\u2060\ufeff\u00ad\\[*<%'\"“„«‘`]|__")
+#: Separators of which every cell with several values has one.
 _SEVERAL = re.compile(r"[;|,/&+\[{\n]|\s(?:and|und|et|y)\s")
 _ENCODED = re.compile(r"%[0-9A-F]{2}", re.IGNORECASE)
 
 
 @lru_cache(maxsize=2**16)
 def repaired(name: str) -> tuple[str, str]:
-    """Return a name as it should read, and what was wrong with it; the name itself if nothing.
+    """Return a name with its damage corrected, and what the damage was.
+
+    Returns:
+        The corrected name and the damage in words; the name itself and an empty text if there is
+        none.
 
     Example:
         >>> repaired("Quill &amp; Co"), repaired("Leeds")
@@ -30,7 +39,7 @@ def repaired(name: str) -> tuple[str, str]:
     """
     if not _BROKEN.search(name):
         return name, ""
-    for wrong, mended in (
+    for damage, corrected in (
         ("a character reference of HTML", _unescaped),
         ("letters read in the wrong encoding", _decoded),
         ("an invisible character", _visible),
@@ -39,21 +48,21 @@ def repaired(name: str) -> tuple[str, str]:
         ("quotes around the name", _unquoted),
         ("letters encoded as in an address", _readable),
     ):
-        new = " ".join(mended(name).split())
+        new = " ".join(corrected(name).split())
         if new and new != name:
-            return new, wrong
+            return new, damage
     return name, ""
 
 
 def parts_of(name: str, known: Container[str], *, sure: bool = False) -> tuple[str, ...]:
-    """Return the values that a cell seems to hold; empty if it is one.
+    """Return the values that a cell seems to have; empty if it has only one.
 
     Args:
         name: The cell.
-        known: Names that stand alone elsewhere: by a comma or stroke a name is parted only where
-            each part is one of them.
-        sure: Whether to part only where a list, a semicolon or a bar does, and each part is known:
-            *Paris, France* is one place, though both parts are names.
+        known: Names that occur elsewhere: a name is split at a comma or stroke only if each part is
+            one of them.
+        sure: Whether to split only lists and at semicolons and bars, and only if each part is
+            known. *Paris, France* is one place, although both parts are names.
 
     Example:
         >>> parts_of("Finnish; Sami", ()), parts_of("Washington, D.C.", ("Washington",))
@@ -68,7 +77,9 @@ def parts_of(name: str, known: Container[str], *, sure: bool = False) -> tuple[s
         found = _parted(separator, name)
         if found:
             return _if_known(found, known, sure=sure)
-    for separator in () if sure else (r",\s*", r"\s*/\s*", r"\s+(?:and|und|et|y|&|\+)\s+"):
+    if sure:
+        return ()
+    for separator in (r",\s*", r"\s*/\s*", r"\s+(?:and|und|et|y|&|\+)\s+"):
         found = _parted(separator, name)
         if found and all(part in known for part in found):
             return found
@@ -76,15 +87,18 @@ def parts_of(name: str, known: Container[str], *, sure: bool = False) -> tuple[s
 
 
 def _if_known(parts: tuple[str, ...], known: Container[str], *, sure: bool) -> tuple[str, ...]:
+    """Return the parts; with ``sure`` only if all are known."""
     return () if sure and not all(part in known for part in parts) else parts
 
 
 def _parted(separator: str, name: str) -> tuple[str, ...]:
+    """Split a name; empty if it has only one part."""
     found = tuple(part.strip() for part in re.split(separator, name) if part.strip())
     return found if len(found) > 1 else ()
 
 
 def _listed(name: str, inner: str) -> tuple[str, ...]:
+    """Return the values of a list in brackets, as JSON or separated by commas."""
     try:
         found = json.loads(name)
     except (ValueError, RecursionError):
@@ -95,10 +109,12 @@ def _listed(name: str, inner: str) -> tuple[str, ...]:
 
 
 def _unescaped(name: str) -> str:
+    """Resolve character references of HTML, such as ``&amp;``."""
     return html.unescape(name) if _REFERENCE.search(name) else name
 
 
 def _decoded(name: str) -> str:
+    """Decode UTF-8 that was read as Windows-1252."""
     if not set("ÃÂâÅÄ") & set(name):
         return name
     try:
@@ -108,20 +124,24 @@ def _decoded(name: str) -> str:
 
 
 def _visible(name: str) -> str:
+    """Remove invisible characters."""
     return _INVISIBLE.sub("", name)
 
 
 def _unlinked(name: str) -> str:
+    """Return the text of a link of a wiki, such as ``[[Leeds]]``."""
     found = _LINK.fullmatch(name)
     return (found[2] or found[1]) if found else name
 
 
 def _plain(name: str) -> str:
+    """Return a name without markup around it, such as ``**Leeds**``."""
     found = _STRONG.fullmatch(name)
     return (found[1] or found[2] or found[4]) if found else name
 
 
 def _unquoted(name: str) -> str:
+    """Return a name without quotes around it."""
     end = _QUOTES.get(name[:1])
     if end is None or len(name) < 3 or not name.endswith(end):
         return name
@@ -130,6 +150,7 @@ def _unquoted(name: str) -> str:
 
 
 def _readable(name: str) -> str:
+    """Decode letters that are encoded as in an address, such as ``S%C3%A3o``."""
     if not _ENCODED.search(name) or " " in name or "://" in name:
         return name
     found = unquote(name, errors="replace")

@@ -1,4 +1,8 @@
-"""Rows of facts as delimited text has them."""
+"""Facts from delimited text, such as CSV, row by row.
+
+:func:`text_rows` reads a file, :func:`table_rows` any table of cells; :class:`Row` is a fact with
+its line, as all readers of ``files`` return it.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +17,7 @@ from inweights.worlds.readers.neo4j import export_facts, is_export
 from inweights.worlds.readers.remark import Remark
 from inweights.worlds.readers.table import read_cells, usual_width
 
-#: Quotes that may stand around every cell of a file, beside the usual ones, which are read as such.
+#: Quotes that may be around every cell of a file, besides the usual ones, which the parser removes.
 _QUOTES = (("'", "'"), ("“", "”"), ("„", "“"), ("«", "»"), ("`", "`"), ("‘", "’"))
 
 
@@ -23,9 +27,9 @@ class Row(NamedTuple):
     Attributes:
         line: Line of the file; row of a Parquet or Arrow file or of a query, case of a JSON list,
             triple of RDF.
-        fact: The triple, with what a published set says about it.
+        fact: The triple, with what the file says about it.
         stage: Stage of training.
-        chain: Whether the fact is one of a chain that the file gives whole.
+        chain: Whether the fact is part of a chain that the file has as one row.
     """
 
     line: int
@@ -35,7 +39,18 @@ class Row(NamedTuple):
 
 
 def text_rows(path: Path, text: str, layout: Layout, remarks: list[Remark]) -> Iterator[Row]:
-    """Yield the facts of delimited text; what was assumed is added to ``remarks``."""
+    """Yield the facts of delimited text.
+
+    Args:
+        path: File that errors name.
+        text: Its content.
+        layout: What the caller states about header and columns.
+        remarks: Remarks on what was assumed are appended to this list.
+
+    Raises:
+        UnclearHeaderError: The first row may be a header or a fact.
+        DataError: A row is not a fact; the message states the line.
+    """
     table = read_cells(path, _without_brackets(text, remarks), least=3)
     remarks += table.remarks
     names = [cell.strip().lower() for cell in table.rows[0][1]] if table.rows else []
@@ -48,7 +63,7 @@ def text_rows(path: Path, text: str, layout: Layout, remarks: list[Remark]) -> I
 
 
 def _without_brackets(text: str, remarks: list[Remark]) -> str:
-    """Text without the brackets that stand around every line, as Python writes tuples."""
+    """Return text without brackets around every line, as Python writes tuples."""
     lines = [line.strip() for line in text.split("\n")]
     written = [line.rstrip(",;.") for line in lines if line]
     pairs = {(line[:1], line[-1:]) for line in written}
@@ -62,7 +77,7 @@ def _without_brackets(text: str, remarks: list[Remark]) -> str:
 
 
 def _is_balanced(line: str) -> bool:
-    """Whether the first bracket of a line closes with its last: not so in ``[a],in,[b]``."""
+    """Return whether the first bracket of a line is closed by its last: not in ``[a],in,[b]``."""
     depth = 0
     for letter in line[1:-1]:
         depth += (letter == line[0]) - (letter == line[-1])
@@ -74,7 +89,19 @@ def _is_balanced(line: str) -> bool:
 def table_rows(
     path: str | Path, rows: Rows, layout: Layout, remarks: list[Remark], *, line: str = "line"
 ) -> Iterator[Row]:
-    """Yield the facts of a table of text: a row each, or with ``layout.wide`` a cell each."""
+    """Yield the facts of a table: one for each row, or with ``layout.wide`` one for each cell.
+
+    Args:
+        path: File that errors name.
+        rows: Line and cells of each row.
+        layout: What the caller states about header and columns.
+        remarks: Remarks on what was assumed are appended to this list.
+        line: What the numbers of rows count in messages.
+
+    Raises:
+        UnclearHeaderError: The first row may be a header or a fact.
+        DataError: A row is not a fact; the message states the line.
+    """
     if layout.wide:
         yield from _wide_rows(path, rows, layout, remarks)
         return
@@ -106,7 +133,7 @@ def table_rows(
 def _joined(
     cells: list[str], width: int, places: Mapping[str, int], where: str, joined: list[int]
 ) -> list[str]:
-    """The cells of a row, with what stands behind a comma and a space put back into its name."""
+    """Return the cells of a row; parts of a name after a comma and a space are joined again."""
     extra = cells[width:]
     if not any(cell.strip() for cell in extra):
         return cells[:width]
@@ -121,11 +148,13 @@ def _joined(
 
 
 def _some(lines: Sequence[int]) -> str:
-    return ", ".join(map(str, lines[:5])) + (" …" if len(lines) > 5 else "")
+    """List the first lines."""
+    listed = ", ".join(map(str, lines[:5]))
+    return f"{listed} …" if len(lines) > 5 else listed
 
 
 def _is_note(row: tuple[int, list[str]], usual: int, remarks: list[Remark]) -> bool:
-    """Whether a row is a title above a table: one cell where all others have three or more."""
+    """Return whether a row is a title above a table: one cell where others have three or more."""
     number, cells = row
     filled = [cell for cell in cells if cell.strip()]
     if len(filled) > 1 or usual < len(FACTS) or len(cells) == usual:
@@ -135,26 +164,30 @@ def _is_note(row: tuple[int, list[str]], usual: int, remarks: list[Remark]) -> b
 
 
 def _quotes(arranged: Arranged) -> tuple[str, str] | None:
-    """The quotes that stand around every name."""
+    """Return the quotes around every name, if there are such."""
+    if len(arranged.rows) < 2:
+        return None
     places = [arranged.places[role] for role in FACTS]
     for begin, end in _QUOTES:
-        if len(arranged.rows) > 1 and all(
+        quoted = (
             place < len(cells) and _is_within(cells[place].strip(), begin, end)
             for _, cells in arranged.rows
             for place in places
-        ):
+        )
+        if all(quoted):
             return begin, end
     return None
 
 
 def _is_within(cell: str, begin: str, end: str) -> bool:
+    """Return whether a cell is a name in quotes."""
     return len(cell) > 2 and cell.startswith(begin) and cell.endswith(end)
 
 
 def _wide_rows(
     path: str | Path, rows: Rows, layout: Layout, remarks: list[Remark]
 ) -> Iterator[Row]:
-    """A fact for each cell: the first column is the subject, the header names the relations."""
+    """Yield a fact for each cell: the first column is the subject, others are relations."""
     if not rows:
         return
     line, header = rows[0]
@@ -186,7 +219,7 @@ def _wide_rows(
 
 
 def _chains(path: Path, names: list[str], rows: Rows) -> Iterator[Row]:
-    """Both facts of each row of TwoHopFact or SOCRATES."""
+    """Yield both facts of each row of TwoHopFact or SOCRATES."""
     for number, cells in rows:
         where = f"{path}, line {number}"
         if len(cells) != len(names):
@@ -196,7 +229,17 @@ def _chains(path: Path, names: list[str], rows: Rows) -> Iterator[Row]:
 
 
 def row_of(fields: Sequence[str], stage: str, line: int, where: str) -> Row:
-    """Return a fact of three fields and a stage."""
+    """Make a row of three fields and a stage.
+
+    Args:
+        fields: Subject, relation and object as text.
+        stage: Stage of training as text; empty for 0.
+        line: Line of the row.
+        where: File and line, which errors name.
+
+    Raises:
+        DataError: There are not three fields, one is blank, or the stage is not a number.
+    """
     if len(fields) != 3 or not all(field.strip() for field in fields):
         shown = str([field[:40] for field in fields[:8]])
         raise DataError(
@@ -212,9 +255,20 @@ def row_of(fields: Sequence[str], stage: str, line: int, where: str) -> Row:
 def fields_at(
     cells: Sequence[str], places: Mapping[str, int], *, exact: bool = False
 ) -> tuple[list[str], str]:
-    """Return the three fields of a row in order, and its stage; all cells if some are missing."""
+    """Return the three fields of a row in order, and its stage.
+
+    Args:
+        cells: Cells of the row.
+        places: Index of each role's column.
+        exact: Whether the row must have three cells.
+
+    Returns:
+        Subject, relation and object, and the stage, empty if there is none. Where the row lacks a
+        column, all its cells, which :func:`row_of` then refuses.
+    """
     needed = [places[name] for name in FACTS]
     if len(cells) <= max(needed) or (exact and len(cells) != len(FACTS)):
         return list(cells), ""
-    stage = places.get("stage", len(cells))
-    return [cells[place] for place in needed], cells[stage] if stage < len(cells) else ""
+    place = places.get("stage", len(cells))
+    stage = cells[place] if place < len(cells) else ""
+    return [cells[place] for place in needed], stage

@@ -1,8 +1,9 @@
 """A user's own facts as a world: ``subject, relation, object`` from a file.
 
-Every triple is a fact ``(subject, relation) → object``. A relation that leads from every subject to
-itself (``rome,is,rome``) states identities ``rome → rome``. Queries are what the facts leave open
-(``knowledge_questions.py``): every chain of two triples that meet in one entity, and more kinds.
+:class:`Triples`, also called :class:`Facts`, is the config. Every triple is a fact
+``(subject, relation) → object``. A relation that leads from every subject to itself
+(``rome,is,rome``) states identities ``rome → rome``. Queries are the questions that the facts leave
+open (:mod:`.questions`): every chain of two triples that meet in an entity, and further kinds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,38 +20,42 @@ from inweights.seeds import WORLD, Streams
 from inweights.support.content import fingerprint
 from inweights.worlds.arrays import Bools
 from inweights.worlds.knowledge.knowledge import Knowledge, read_knowledge
-from inweights.worlds.knowledge.questions import KINDS, Kind, composed, names_of, questions
+from inweights.worlds.knowledge.questions import KINDS, Kind, names_of, questions
+from inweights.worlds.knowledge.two_steps import composed
 from inweights.worlds.vocabulary import bridge_levels
 from inweights.worlds.world import Ids, Statements, Vocabulary, World
 
-#: What a key says of facts with several right answers to a query: before, each was a query of its
-#: own, and other numbers were stored.
+#: Marks the keys of facts with several right answers to a query. Formerly each answer was a query
+#: of its own, and other numbers were stored.
 _SETS = "one query for each prompt"
 
 
 class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
-    r"""Facts from a file, ``Facts("facts.csv")``; the two names mean the same.
+    r"""A world of facts from a file: ``Facts("facts.csv")``. ``Facts`` is the same class.
 
     Attributes:
         path: A CSV or TSV file with three columns (with or without a header), a JSONL file with
             objects of three fields: ``subject``, ``relation``, ``object``, or any other source of
             :func:`inweights.worlds.read_knowledge`. ``@people`` and ``@chemistry`` are small sets
             of real facts that come with the package.
-        identity: Whether identities ``b → b`` of bridges are facts, or for which fraction of them.
-            A bridge is the object of a triple and the subject of another. Or names: of relations,
-            for the bridges that they lead to; or of levels, ``bridge``, ``second bridge``, …, by
-            the least number of facts (one, two, …) from an entity that no fact leads to. Those that
-            the file states are facts anyway.
-        questions: Kinds of questions, with commas between: ``composition``, ``chain``,
+        identity: Whether identities ``b → b`` of bridges are facts, or the fraction of the bridges
+            that have one, drawn by the seed. A bridge is the object of a triple and the subject of
+            another. Or names: of relations, for the bridges that they lead to; or of levels,
+            ``bridge``, ``second bridge``, …, by the least number of facts (one, two, …) from an
+            entity that no fact leads to. Identities that the file states are facts in any case.
+        questions: Kinds of questions, separated by commas: ``composition``, ``chain``,
             ``reversal``, ``implication``, ``unstated``; or ``all``.
-        query: What to ask, where the path is a database's address.
-        download: Whether a data set of the hub may be fetched, where the path is its name.
-        header: ``yes`` or ``no``: whether the first row is a header. Empty: decided by what is
-            there, or refused.
-        columns: The columns of subject, relation and object by name or number, with commas between,
-            where the file does not show them.
-        wide: Whether each column is a relation of what the first column names.
-        labels: A file of ids and labels, which replace ids in the facts.
+        query: Query for a database, where the path is its address.
+        download: Whether a data set of the hub may be downloaded, where the path is its name.
+        header: ``yes`` or ``no``: whether the first row is a header. Empty: decided by the rows,
+            and refused where they do not show it.
+        columns: The columns of subject, relation and object by name or number, separated by
+            commas. Empty: decided by the header or the values.
+        wide: Whether the first column has subjects and each further column is a relation.
+        labels: File of ids and labels; ids in the facts are replaced by their labels.
+
+    Raises:
+        ConfigError: A kind of question is unknown, or ``identity`` is out of range.
 
     Example:
         >>> import tempfile
@@ -97,14 +102,15 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
 
     @property
     def contents(self) -> dict[str, str]:
-        if not self.path or self.path.startswith("@"):  # those of the package have its version
+        """Hashes of the sources that the facts are read from, by name; part of a run's key."""
+        if not self.path or self.path.startswith("@"):  # files of the package change with it
             return {}
         if not self.query and Path(self.path).exists():
             found = {self.path: fingerprint(self.path)}
             if self.labels:
                 found[self.labels] = fingerprint(self.labels)
         else:
-            rows = self.read()  # of a database or a data set
+            rows = self.read()  # a database or a data set of the hub
             found = {self.path: digest([rows.entities, rows.relations, rows.triples.tolist()], 16)}
         if _has_sets(structs.replace(self, identity=False), found[self.path]):
             found[f"{self.path}: right answers"] = _SETS
@@ -112,23 +118,23 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """Kinds of questions, one by one."""
+        """Kinds of questions as a tuple."""
         if self.questions == "all":
             return KINDS
         return tuple(kind.strip() for kind in self.questions.split(","))  # type: ignore[misc]
 
     def build(self, seed: int = 0) -> World:
-        """Read the file; only the selection of identities depends on the seed.
+        """Read the file and make the world; only the choice of identities depends on the seed.
 
         Raises:
-            DataError: The file is missing, empty or damaged; names the line.
+            DataError: The file is missing, empty or damaged; the message states the line.
         """
         if not self.path:
             raise DataError("triples: no file is given; set path=facts.csv")
         return self.world(self.read(), seed)
 
     def read(self) -> Knowledge:
-        """Read the facts alone."""
+        """Read the facts, without making a world of them; see :func:`read_knowledge`."""
         return read_knowledge(
             self.path,
             query=self.query,
@@ -140,32 +146,43 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
         )
 
     def world(self, facts: Knowledge, seed: int = 0) -> World:
-        """Build the world of facts that are read already, or of a part of them."""
+        """Make the world of facts that were read already, or of a part of them.
+
+        Args:
+            facts: The facts.
+            seed: Root seed, which decides only the choice of identities.
+        """
         bridges = bridges_of(facts)
         if isinstance(self.identity, tuple):
-            kept = _named_bridges(facts, self.identity)
+            chosen = _named_bridges(facts, self.identity)
         else:
-            chosen = Streams(seed).numpy(WORLD, "triples").permutation(len(bridges))
-            kept = bridges[np.sort(chosen[: round(float(self.identity) * len(bridges))])]
-        settings, found = to_plain(self), kept.tolist()
-        return world_of(facts, identity=found, kinds=self.kinds, settings=settings, seed=seed)
+            order = Streams(seed).numpy(WORLD, "triples").permutation(len(bridges))
+            count = round(float(self.identity) * len(bridges))
+            chosen = bridges[np.sort(order[:count])]
+        return world_of(
+            facts,
+            identity=chosen.tolist(),
+            kinds=self.kinds,
+            settings=to_plain(self),
+            seed=seed,
+        )
 
 
 @lru_cache(maxsize=64)
 def _has_sets(facts: Triples, content: str) -> bool:  # noqa: ARG001  # another content, another answer
-    """Whether some query of the facts has several right answers."""
+    """Return whether some query of the facts has several right answers."""
     try:
         return bool(len(facts.build().queries.further))
-    except InweightsError:  # whoever builds the world says so
+    except InweightsError:  # building the world will report it
         return False
 
 
-#: The name under which own facts are found first.
+#: The same class under the name that guides use.
 Facts = Triples
 
 
 def _named_bridges(facts: Knowledge, names: Sequence[str]) -> Ids:
-    """Bridges to which the named relations lead, or that stand at the named levels."""
+    """Return the bridges to which the named relations lead, or that are at the named levels."""
     _, relation, thing = facts.triples.T
     levels = {} if set(names) <= set(facts.relations) else _levels(facts)
     found = []
@@ -180,7 +197,7 @@ def _named_bridges(facts: Knowledge, names: Sequence[str]) -> Ids:
 
 
 def _levels(facts: Knowledge) -> dict[str, Ids]:
-    """Bridges by the least number of facts from an entity that no fact leads to."""
+    """Return the bridges by the least number of facts from an entity that no fact leads to."""
     subject, _, thing = facts.triples[~identities_of(facts)].T
     left, here, found = bridges_of(facts), np.setdiff1d(subject, thing), []
     while len(here := np.intersect1d(left, thing[np.isin(subject, here)])):
@@ -190,7 +207,7 @@ def _levels(facts: Knowledge) -> dict[str, Ids]:
 
 
 def identities_of(facts: Knowledge) -> Bools:
-    """Which triples state an identity: those of relations that lead from each subject to itself."""
+    """Return which triples state identities: those whose relation leads each subject to itself."""
     subject, relation, thing = facts.triples.T
     loops = subject == thing
     found: Bools = loops & ~np.isin(relation, relation[~loops])
@@ -198,7 +215,7 @@ def identities_of(facts: Knowledge) -> Bools:
 
 
 def two_step_questions(facts: Knowledge) -> int:
-    """Return how many questions of two steps facts leave open: prompts, not chains nor answers.
+    """Count the questions of two steps that facts leave open: prompts, not pairs of facts.
 
     Example:
         >>> two_step_questions(read_knowledge("@people"))
@@ -208,7 +225,7 @@ def two_step_questions(facts: Knowledge) -> int:
 
 
 def bridges_of(facts: Knowledge) -> Ids:
-    """Entities that end a triple and begin another one, sorted; an identity is neither."""
+    """Return the entities that end a triple and begin another, sorted; identities do not count."""
     rows = facts.triples[~identities_of(facts)]
     return np.intersect1d(rows[:, 2], rows[:, 0])
 
@@ -221,20 +238,28 @@ def world_of(
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> World:
-    """Return the world of a set of triples, with identities of some entities besides its own."""
+    """Return the world of a set of triples.
+
+    Args:
+        facts: The triples, which may state identities.
+        identity: Indices of further entities that get an identity.
+        kinds: Kinds of questions that become queries.
+        settings: Settings that the world records.
+        seed: Seed that the world records.
+    """
     vocabulary = Vocabulary(names_of(facts))
     stated = identities_of(facts)
     rows = facts.triples[~stated] + np.array([0, len(facts.entities), 0])
-    kept = dict.fromkeys([*facts.triples[stated, 0].tolist(), *identity])
-    column = np.array(list(kept), dtype=np.int64)[:, None]
-    asked = questions([tuple(row) for row in rows.tolist()], kinds)
+    identities = dict.fromkeys([*facts.triples[stated, 0].tolist(), *identity])
+    column = np.array(list(identities), dtype=np.int64)[:, None]
+    queries = questions([tuple(row) for row in rows.tolist()], kinds)
     return World(
         name="triples",
         vocabulary=vocabulary,
         facts=Statements.build(
             {"triple": (rows[:, :2], rows[:, 2:]), "identity": (column, column)}
         ),
-        queries=Statements.build(asked, True),
+        queries=Statements.build(queries, True),
         settings=settings or {},
         seed=seed,
         why_out_of_distribution="no answer to any of these is trained",
@@ -243,5 +268,7 @@ def world_of(
 
 
 def _asks(kinds: Sequence[Kind]) -> str:
-    left = ", ".join(kind for kind in KINDS if kind not in kinds)
-    return ", ".join(kinds) + (f"; questions='all' adds {left}" if left else "")
+    """Say which kinds of questions there are, and how to get the others."""
+    made = ", ".join(kinds)
+    others = ", ".join(kind for kind in KINDS if kind not in kinds)
+    return f"{made}; questions='all' adds {others}" if others else made

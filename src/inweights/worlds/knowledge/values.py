@@ -1,7 +1,7 @@
-"""Values that only look alike, or that a program broke: what they are, where, and what to do.
+"""Remarks on values that a program damaged, or of which one has several forms.
 
-:func:`value_remarks` gives one remark of each kind for each relation; how names are mended is in
-:mod:`.repair`, how dates are read in :mod:`.dates`.
+:func:`value_remarks` yields one remark of each kind for each relation: what is wrong, where, and
+what to do. Names are corrected in :mod:`.repair`, dates are recognised in :mod:`.dates`.
 """
 
 import re
@@ -13,29 +13,30 @@ from inweights.worlds.knowledge.repair import parts_of, repaired
 from inweights.worlds.readers.remark import Remark
 from inweights.worlds.world import Ids
 
-#: Kinds of these remarks.
+#: Kinds of remarks on values.
 KINDS = ("markup", "several", "date", "rounded", "digits")
 
 _ROUNDED = re.compile(r"[+-]?\d([.,]\d+)?E\+?(\d{2,})", re.IGNORECASE)
 _LONG = re.compile(r"\d{13,}000")
+#: Largest number of names that a remark lists.
 _NAMED = 5
-#: Digits from which on a spreadsheet rounds.
+#: Smallest exponent of a number that a spreadsheet rounded.
 _EXACT = 10
-#: Share of the values of a relation that makes others among them odd.
+#: Share of dates among the values of a relation from which on numbers among them may be dates.
 _SOME = 0.3
 
-#: A name and the line where it stands first.
+#: A name and its first line.
 Cell = tuple[str, int]
 
 
 def value_remarks(
     entities: Sequence[str], relations: Sequence[str], triples: Ids, lines: Ids
 ) -> Iterator[Remark]:
-    """Yield remarks on broken names, cells with several values, dates and numbers.
+    """Yield remarks on damaged names, cells with several values, dates and numbers.
 
     Args:
-        entities: Names.
-        relations: Names.
+        entities: Names of entities.
+        relations: Names of relations.
         triples: Subject, relation and object of each triple, as indices, ``[M, 3]``.
         lines: Line of each triple, ``[M]``.
     """
@@ -58,21 +59,23 @@ def value_remarks(
 
 
 def _markup(first: dict[str, int]) -> Iterator[Remark]:
+    """Yield remarks on damaged names, by the kind of damage."""
     found: defaultdict[str, list[tuple[str, str, int]]] = defaultdict(list)
     for name, line in first.items():
         new, why = repaired(name)
         if why:
             found[why].append((name, new, line))
     for why, names in found.items():
-        told = []
+        corrections = []
         for old, new, line in names[:_NAMED]:
             there = f" (line {first[new]})" if new in first else ""
-            told.append(f"'{old}' (line {line}) as '{new}'{there}")
-        text = f"{why}: read {'; '.join(told)}{_more(names)}? --fix writes it so"
+            corrections.append(f"'{old}' (line {line}) as '{new}'{there}")
+        text = f"{why}: read {'; '.join(corrections)}{_more(names)}? --fix writes it so"
         yield Remark("markup", tuple(line for *_, line in names), text)
 
 
 def _several(what: str, cells: Sequence[Cell], known: frozenset[str]) -> Iterator[Remark]:
+    """Yield a remark on cells that seem to have several values."""
     found = [(name, line) for name, line in cells if parts_of(name, known)]
     shared = any(part in known for name, _ in found for part in parts_of(name, known))
     if found and (shared or len(found) > 1):
@@ -85,10 +88,14 @@ def _several(what: str, cells: Sequence[Cell], known: frozenset[str]) -> Iterato
 
 
 def _dates(what: str, cells: Sequence[Cell]) -> Iterator[Remark]:
-    dates = [(name, line, found) for name, line in cells if (found := written_date(name))]
+    """Yield remarks on dates in several formats, and on days that do not exist."""
+    dates = []
     forms: dict[str, Cell] = {}
-    for name, line, found in dates:
-        forms.setdefault(found.form, (name, line))
+    for name, line in cells:
+        found = written_date(name)
+        if found is not None:
+            dates.append((name, line, found))
+            forms.setdefault(found.form, (name, line))
     serials = [(name, line) for name, line in cells if serial_day(name)]
     if len(dates) < _SOME * len(cells) or len(dates) <= len(serials):
         serials = []
@@ -100,15 +107,14 @@ def _dates(what: str, cells: Sequence[Cell]) -> Iterator[Remark]:
         )
         yield Remark("date", tuple(line for _, line in shown), text)
     if serials:
-        told = ", ".join(
-            f"{name} (line {line}): {serial_day(name)}" for name, line in serials[:_NAMED]
-        )
-        text = f"{what}: numbers among dates may be a spreadsheet's days: {told}{_more(serials)}"
+        days = [f"{name} (line {line}): {serial_day(name)}" for name, line in serials[:_NAMED]]
+        listed = ", ".join(days) + _more(serials)
+        text = f"{what}: numbers among dates may be a spreadsheet's days: {listed}"
         yield Remark("date", tuple(line for _, line in serials), text)
-    none = [(name, line) for name, line, found in dates if not found.exists]
-    if none:
-        text = f"{what}: {_listed(none)}: there is no such day; correct it"
-        yield Remark("date", tuple(line for _, line in none), text)
+    missing = [(name, line) for name, line, found in dates if not found.exists]
+    if missing:
+        text = f"{what}: {_listed(missing)}: there is no such day; correct it"
+        yield Remark("date", tuple(line for _, line in missing), text)
     short = [(name, line) for name, line in cells if is_short_date(name)]
     if short and len(short) + len(dates) < len(cells):
         text = (
@@ -119,6 +125,7 @@ def _dates(what: str, cells: Sequence[Cell]) -> Iterator[Remark]:
 
 
 def _rounded(what: str, values: dict[str, list[int]]) -> Iterator[Remark]:
+    """Yield a remark on long numbers that lost digits."""
     found = []
     for name, lines in values.items():
         match = _ROUNDED.fullmatch(name)
@@ -136,6 +143,7 @@ def _rounded(what: str, values: dict[str, list[int]]) -> Iterator[Remark]:
 
 
 def _digits(what: str, cells: Sequence[Cell]) -> Iterator[Remark]:
+    """Yield remarks on whole numbers that lost leading zeros, or that end in ``.0``."""
     whole = [(name, line) for name, line in cells if name.isdigit()]
     padded = [(name, line) for name, line in whole if name.startswith("0") and len(name) > 1]
     longest = max((len(name) for name, _ in padded), default=0)
@@ -156,9 +164,11 @@ def _digits(what: str, cells: Sequence[Cell]) -> Iterator[Remark]:
 
 
 def _listed(cells: Sequence[Cell]) -> str:
+    """List some names with their lines."""
     shown = ", ".join(f"'{name}' (line {line})" for name, line in cells[:_NAMED])
     return shown + _more(cells)
 
 
 def _more(items: Sequence[object]) -> str:
+    """Say how many further names there are."""
     return f" … and {len(items) - _NAMED:,} more" if len(items) > _NAMED else ""

@@ -1,8 +1,11 @@
-"""Wording of facts: templates for each relation, and questions about two."""
+"""Wording of facts in English: sentences for each relation, and questions that chain relations.
+
+:class:`Wording` makes them from templates, a user's (TOML) or those of ``wording.toml`` and
+``kinds.toml``. Data sets for language models are written, and models are queried, in these words.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -10,59 +13,33 @@ from msgspec.structs import replace
 
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError, check_names
-from inweights.worlds.knowledge.english import Sense, a, question, sense
+from inweights.worlds.knowledge.english import Sense, question, sense
 from inweights.worlds.knowledge.knowledge import Knowledge
+from inweights.worlds.knowledge.relation_kinds import KindOfRelation, kinds_of_relations
+from inweights.worlds.knowledge.sentences import fill, relative_clauses, stations
 
 _TEXT = load_toml(Path(__file__).with_name("wording.toml"))
 #: The six templates of Feature Resemblance, Table 6.
 TABLE_6: dict[str, str] = _TEXT["table_6"]
 IDENTITY, REVERSE = _TEXT["identity"], _TEXT["reverse"]
-#: Wordings of a derived fact.
+#: Number of wordings of a derived fact.
 DERIVED = 3
 
 
-class KindOfRelation(Config):
-    """How relations are worded whose objects are of one kind, such as persons.
-
-    Attributes:
-        relations: Nouns (``spouse``) and verbs (``reports to``) of the kind.
-        ask: A question, with ``{subject}`` and ``{noun}``.
-        ask_chain: The same about what is described by ``{phrase}``.
-        ask_verb: Its first words, where the relation is a verb.
-    """
-
-    relations: tuple[str, ...] = ()
-    ask: str = ""
-    ask_chain: str = ""
-    ask_verb: str = ""
-
-    def __post_init__(self) -> None:
-        for template, needed in ((self.ask, "subject"), (self.ask_chain, "phrase")):
-            if template and set(re.findall(r"\{(.*?)\}", template)) != {needed, "noun"}:
-                raise ConfigError(
-                    f"wording of a kind: '{template}' must contain {{{needed}}} and {{noun}}"
-                )
-
-
-@lru_cache(maxsize=1)
-def _kinds() -> dict[str, KindOfRelation]:
-    """The table that comes with the package."""
-    tables = load_toml(Path(__file__).with_name("kinds.toml"))
-    return {name: decode(KindOfRelation, table) for name, table in tables.items()}
-
-
 class Wording(Config):
-    """Templates of relations.
+    """Templates of relations, from which facts and questions get their words.
 
     Attributes:
-        statements: Templates by relation, with ``{subject}``, then ``{object}`` at the end; what is
-            before the object becomes the prompt, the object the completion.
-        phrases: Noun phrase of a relation, such as ``place of birth`` for ``born_in``; else what
-            its name is in English, a noun or a verb. Questions that chain are made of these.
-        aliases: Other names of entities; a fact that is told in several wordings calls its subject
-            by each of them in turn.
-        kinds: Kinds of relations, ``person``, ``name`` and ``other``: relations to add to one, and
-            questions to ask instead of those of ``kinds.toml``.
+        statements: Templates by relation, with ``{subject}``, then ``{object}`` at the end. The
+            text before the object becomes the prompt, the object the completion.
+        phrases: Noun phrase of a relation, such as ``place of birth`` for ``born_in``; by default
+            its name is read as an English noun or verb. Questions about chains are made of these.
+        aliases: Other names of entities; each wording of a fact uses the next name of its subject.
+        kinds: Kinds of relations, ``person``, ``name`` and ``other``: further relations of a kind,
+            and questions that replace those of ``kinds.toml``.
+
+    Raises:
+        ConfigError: A kind is unknown, or a template does not fit.
 
     Example:
         >>> words = Wording(phrases={"born_in": "place of birth"})
@@ -84,7 +61,7 @@ class Wording(Config):
     later: ClassVar[Mapping[str, Any]] = {"kinds": {}}
 
     def __post_init__(self) -> None:
-        check_names("kind of relation", self.kinds, _kinds())
+        check_names("kind of relation", self.kinds, kinds_of_relations())
         for relation, templates in self.statements.items():
             if not templates:
                 raise ConfigError(f"wording: relation '{relation}' has no template; give one")
@@ -99,31 +76,41 @@ class Wording(Config):
     def read(cls, path: str | Path, facts: Knowledge | None = None) -> Self:
         """Read ``[statements]``, ``[phrases]``, ``[kinds.NAME]`` and ``[aliases]`` of a TOML file.
 
+        Args:
+            path: The file.
+            facts: Facts whose relations and entities the file must name; by default not checked.
+
         Raises:
-            ConfigError: The file cannot be read, a template does not fit, the facts that are given
-                lack a relation or an entity of it, or an alias is empty or the name of another.
+            ConfigError: The file cannot be read, a template does not fit, the facts lack a relation
+                or an entity of it, or an alias is empty or the name of another entity.
         """
         words = decode(cls, load_toml(Path(path)))
         if facts:
-            known, where = {*facts.relations}, f"relation in {path}"
-            check_names(where, [*words.statements, *words.phrases], known)
-            known |= {said for relation in known for said in words.sense(relation) if said}
-            check_names(where, [r for k in words.kinds.values() for r in k.relations], known)
-            check_names(f"entity in [aliases] of {path}", words.aliases, {*facts.entities})
-            owners = {name: name for name in facts.entities}
-            for entity, others in words.aliases.items():
-                for alias in others or ("",):
-                    owner = owners.setdefault(alias, entity)
-                    if not alias.strip() or owner != entity or alias == entity:
-                        wrong = f"is a name of '{owner}'" if alias.strip() else "is empty"
-                        raise ConfigError(
-                            f"{path}: the alias '{alias}' of '{entity}' {wrong}; give a name that "
-                            "no other entity has, or leave it out"
-                        )
+            words._check(path, facts)
         return words
 
+    def _check(self, path: str | Path, facts: Knowledge) -> None:
+        """Refuse relations and entities that the facts do not have, and aliases that clash."""
+        known, where = {*facts.relations}, f"relation in {path}"
+        check_names(where, [*self.statements, *self.phrases], known)
+        for relation in facts.relations:
+            known |= {word for word in self.sense(relation) if word}
+        for kind in self.kinds.values():
+            check_names(where, kind.relations, known)
+        check_names(f"entity in [aliases] of {path}", self.aliases, {*facts.entities})
+        owners = {name: name for name in facts.entities}
+        for entity, others in self.aliases.items():
+            for alias in others or ("",):
+                owner = owners.setdefault(alias, entity)
+                if not alias.strip() or owner != entity or alias == entity:
+                    wrong = f"is a name of '{owner}'" if alias.strip() else "is empty"
+                    raise ConfigError(
+                        f"{path}: the alias '{alias}' of '{entity}' {wrong}; give a name that "
+                        "no other entity has, or leave it out"
+                    )
+
     def over(self, facts: Knowledge) -> Self:
-        """These words, and for relations and entities that have none, those of the facts' file.
+        """Return this wording, completed with templates and aliases from the facts' own file.
 
         Example:
             >>> from inweights.worlds import read_knowledge
@@ -137,29 +124,33 @@ class Wording(Config):
         )
 
     def sense(self, relation: str) -> Sense:
-        """How a relation is said: its own phrase, or what its name is in English."""
+        """Return a relation as a noun and a verb: its own phrase, or its name read as English."""
         if relation in self.phrases:
             return Sense(self.phrases[relation], "")
         return sense(relation)
 
     def kind(self, relation: str) -> str:
-        """The kind of a relation's objects: ``person``, ``name`` or ``other``.
+        """Return the kind of a relation's objects: ``person``, ``name`` or ``other``.
 
         Example:
             >>> words = Wording(kinds={"person": KindOfRelation(relations=("goalkeeper",))})
             >>> [words.kind(name) for name in ("spouse", "reports_to", "goalkeeper", "country")]
             ['person', 'person', 'person', 'other']
         """
-        said = (relation, *self.sense(relation))
-        kinds = [(w, *kind) for own in (self.kinds, _kinds()) for w in said for kind in own.items()]
-        return next((name for word, name, kind in kinds if word in kind.relations), "other")
+        words = (relation, *self.sense(relation))
+        for kinds in (self.kinds, kinds_of_relations()):
+            for word in words:
+                for name, kind in kinds.items():
+                    if word in kind.relations:
+                        return name
+        return "other"
 
     def plain(self, relation: str) -> bool:
-        """Whether a relation has no template of its own, so that a plain one is taken."""
+        """Return whether a relation has no template of its own, and gets those for any relation."""
         return relation not in self.statements and relation not in TABLE_6
 
     def templates(self, relation: str) -> tuple[str, ...]:
-        """All templates of a relation, its own first."""
+        """Return all templates of a relation, its own first."""
         own = self.statements.get(relation, ())
         if not own and relation in TABLE_6:
             own = (TABLE_6[relation],)
@@ -169,39 +160,74 @@ class Wording(Config):
             named = tuple(t.replace("What is", "Who is") for t in named)
         if not verb:
             return (*own, *named)
-        asked = question("{subject}", verb)
-        told = tuple(
-            t.replace("{verb}", verb).replace("{question}", asked) for t in _TEXT["verbal"]
-        )
-        return (*own, *(told[:1] + named if named else told))
+        text = question("{subject}", verb)
+        verbal = [t.replace("{verb}", verb).replace("{question}", text) for t in _TEXT["verbal"]]
+        if named:
+            return (*own, verbal[0], *named)
+        return (*own, *verbal)
 
     def state(self, relation: str, subject: str, thing: str, index: int) -> tuple[str, str]:
-        """Prompt and completion of a fact in its ``index``-th wording, the first by its name."""
+        """Return prompt and completion of a fact.
+
+        Args:
+            relation: Name of the relation.
+            subject: Name of the subject; further wordings use its aliases, too.
+            thing: Name of the object.
+            index: Which wording; they repeat from the first.
+        """
         names = (subject, *self.aliases.get(subject, ()))
-        return _fill(self.templates(relation), names[index % len(names)], thing, index)
+        return fill(self.templates(relation), names[index % len(names)], thing, index)
 
     def identify(self, entity: str, index: int) -> tuple[str, str]:
-        """Prompt and completion of the identity of an entity."""
-        return _fill(IDENTITY, entity, entity, index)
+        """Return prompt and completion of the identity of an entity.
+
+        Args:
+            entity: Name of the entity.
+            index: Which wording; they repeat from the first.
+        """
+        return fill(IDENTITY, entity, entity, index)
 
     def turn(self, relation: str, subject: str, thing: str, index: int) -> tuple[str, str]:
-        """Prompt and completion of a fact stated from its object."""
+        """Return prompt and completion of a fact stated from its object.
+
+        Args:
+            relation: Name of the relation.
+            subject: Name of the subject, which becomes the completion.
+            thing: Name of the object.
+            index: Which wording; they repeat from the first.
+        """
         noun, verb = self.sense(relation)
-        person = self.kind(relation) in ("person", "name")
-        turned = ("reverse_of_person" if person else "reverse") if noun else "reverse_verbal"
-        templates = [t.replace("{phrase}", noun).replace("{verb}", verb) for t in _TEXT[turned]]
-        return _fill(templates, thing, subject, index)
+        if not noun:
+            kind = "reverse_verbal"
+        elif self.kind(relation) in ("person", "name"):
+            kind = "reverse_of_person"
+        else:
+            kind = "reverse"
+        templates = [t.replace("{phrase}", noun).replace("{verb}", verb) for t in _TEXT[kind]]
+        return fill(templates, thing, subject, index)
 
     def chain(self, first: str, second: str, subject: str) -> str:
-        """Prompt of a question that chains two relations."""
+        """Return the prompt of a question that chains two relations.
+
+        Args:
+            first: Relation from the subject to the bridge.
+            second: Relation from the bridge to the answer.
+            subject: Name of the subject.
+        """
         noun, verb = self.sense(second)
         start = self._reached([first], subject)
         if noun:
             return f"The {noun} of {start} is"
-        return f"{'T' + start[1:] if start.startswith('the ') else start} {verb}"
+        if start.startswith("the "):
+            start = f"T{start[1:]}"
+        return f"{start} {verb}"
 
     def ask(self, relations: Sequence[str], subject: str) -> str:
-        """A question for the end of a chain of relations.
+        """Return a question for the end of a chain of relations.
+
+        Args:
+            relations: Relations of the chain, from the subject on; at least one.
+            subject: Name of the subject.
 
         Example:
             >>> Wording().ask(["born_in", "country"], "Ann"), Wording().ask(["reports_to"], "Ann")
@@ -212,17 +238,27 @@ class Wording(Config):
         noun, verb = self.sense(relations[-1])
         start = self._reached(relations[:-1], subject)
         name = self.kind(relations[-1])
-        table, own = _kinds()[name], self.kinds.get(name, KindOfRelation())
+        table, own = kinds_of_relations()[name], self.kinds.get(name, KindOfRelation())
         if not noun:
-            asked = question(start, verb).removeprefix("Who or what")
-            return f"{own.ask_verb or table.ask_verb}{asked}" if asked[:1] == " " else asked
-        template = own.ask_chain or table.ask_chain if relations[1:] else own.ask or table.ask
-        return template.format(noun=noun, subject=subject, phrase=start)
+            text = question(start, verb)
+            rest = text.removeprefix("Who or what")
+            return text if rest == text else f"{own.ask_verb or table.ask_verb}{rest}"
+        if len(relations) > 1:
+            template = own.ask_chain or table.ask_chain
+            return template.format(noun=noun, phrase=start)
+        template = own.ask or table.ask
+        return template.format(noun=noun, subject=subject)
 
     def derive(
         self, relations: Sequence[str], subject: str, thing: str, index: int
     ) -> tuple[str, str]:
-        """Prompt and completion of the end of a chain, in words that :meth:`chain` has not.
+        """Return prompt and completion of the end of a chain, in other words than :meth:`chain`.
+
+        Args:
+            relations: Relations of the chain, from the subject on; at least two.
+            subject: Name of the subject.
+            thing: Name of the end of the chain.
+            index: Which of the :data:`DERIVED` wordings; they repeat from the first.
 
         Example:
             >>> path = ["born_in", "country"]
@@ -234,34 +270,17 @@ class Wording(Config):
             'Heron has a leader that manages Dee.'
         """
         senses = [self.sense(relation) for relation in relations]
-        places = [f"the {noun}" if noun else f"the one that {subject} {verb}"
-                  if not k else f"the one that this one {verb}"
-                  for k, (noun, verb) in enumerate(senses)]  # fmt: skip
+        places = stations(senses, subject)
         end = "" if self.kind(relations[-1]) == "person" else " it is"
-        parts = [f"has {a(noun)}" if noun else f"{verb} one" for noun, verb in senses[:1]]
-        parts += [f"with {a(noun)}" if noun else f"that {verb} one" for noun, verb in senses[1:-1]]
-        noun, verb = senses[-1]
-        parts.append(f"whose {noun} is" if noun else f"that {verb}")
         templates = (
-            f"{{subject}} {' '.join(parts)} {{object}}.",
+            f"{{subject}} {relative_clauses(senses)} {{object}}.",
             f"From {{subject}} to {', then to '.join(places)}: {{object}}.",
             f"Start with {{subject}} and look up {', then '.join(places)}:{end} {{object}}.",
         )
-        return _fill(templates, subject, thing, index)
+        return fill(templates, subject, thing, index)
 
     def _reached(self, relations: Sequence[str], subject: str) -> str:
-        """What one reaches from a subject, as a noun phrase."""
+        """Describe the end of a chain of relations from a subject, as a noun phrase."""
         for noun, verb in map(self.sense, relations):
             subject = f"the {noun} of {subject}" if noun else f"the one that {subject} {verb}"
         return subject
-
-
-def ended(thing: str, stop: str = ".") -> str:
-    """A name at the end of a sentence, which one such as ``Inc.`` ends itself."""
-    return thing if stop == "." and thing.endswith(".") else f"{thing}{stop}"
-
-
-def _fill(templates: Sequence[str], subject: str, thing: str, index: int) -> tuple[str, str]:
-    """Cut a template at its object: models learn the completion with the space before it."""
-    before, _, after = templates[index % len(templates)].partition("{object}")
-    return before.replace("{subject}", subject).rstrip(), f" {ended(thing, after)}"

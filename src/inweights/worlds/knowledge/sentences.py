@@ -1,0 +1,75 @@
+"""Parts of English sentences about facts and chains of facts, from which :class:`.Wording` is made.
+
+:func:`fill` makes a prompt and a completion of a template; :func:`stations` and
+:func:`relative_clauses` describe the entities of a chain.
+"""
+
+from collections.abc import Sequence
+
+from inweights.worlds.knowledge.english import Sense, a
+
+
+def stations(senses: Sequence[Sense], subject: str) -> list[str]:
+    """Describe the entities of a chain one by one.
+
+    Args:
+        senses: Noun and verb of each relation.
+        subject: Name of the entity at the start.
+
+    Example:
+        >>> stations([Sense("birthplace", ""), Sense("", "lies in")], "Ann")
+        ['the birthplace', 'the one that this one lies in']
+    """
+    places = []
+    for k, (noun, verb) in enumerate(senses):
+        if noun:
+            places.append(f"the {noun}")
+        elif k == 0:
+            places.append(f"the one that {subject} {verb}")
+        else:
+            places.append(f"the one that this one {verb}")
+    return places
+
+
+def relative_clauses(senses: Sequence[Sense]) -> str:
+    """Describe a chain of at least two relations in relative clauses.
+
+    Example:
+        >>> relative_clauses([Sense("birthplace", ""), Sense("country", "")])
+        'has a birthplace whose country is'
+    """
+    (first_noun, first_verb), *middle, (last_noun, last_verb) = senses
+    parts = [f"has {a(first_noun)}" if first_noun else f"{first_verb} one"]
+    for noun, verb in middle:
+        parts.append(f"with {a(noun)}" if noun else f"that {verb} one")
+    parts.append(f"whose {last_noun} is" if last_noun else f"that {last_verb}")
+    return " ".join(parts)
+
+
+def ended(thing: str, stop: str = ".") -> str:
+    """Return a name with the full stop of its sentence, unless it ends in one, as ``Inc.`` does.
+
+    Args:
+        thing: The name.
+        stop: What ends the sentence.
+    """
+    return thing if stop == "." and thing.endswith(".") else f"{thing}{stop}"
+
+
+def fill(templates: Sequence[str], subject: str, thing: str, index: int) -> tuple[str, str]:
+    """Return prompt and completion of a template, which is cut before its object.
+
+    The completion begins with the space before the object, as models learn it.
+
+    Args:
+        templates: Templates with ``{subject}``, then ``{object}``.
+        subject: Name in place of the subject.
+        thing: Name in place of the object.
+        index: Which template; they repeat from the first.
+
+    Example:
+        >>> fill(["{subject} is in {object}."], "Rome", "Italy", 0)
+        ('Rome is in', ' Italy.')
+    """
+    before, _, after = templates[index % len(templates)].partition("{object}")
+    return before.replace("{subject}", subject).rstrip(), f" {ended(thing, after)}"

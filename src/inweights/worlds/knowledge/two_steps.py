@@ -1,0 +1,133 @@
+"""Questions of two steps that a set of triples leaves open, for any number of facts.
+
+:func:`composed` returns the questions with all their answers, :func:`spread_chains` pairs of facts
+that meet in an entity. Both choose evenly where there are too many, and never make the others: a
+hub has as many pairs as its neighbours on both sides multiply. Shapes: ``M`` triples, ``Q``
+questions or pairs.
+"""
+
+import numpy as np
+
+from inweights.worlds.arrays import Reals
+from inweights.worlds.world import Ids
+
+#: Largest number of prompts of two steps.
+COMPOSITIONS = 20_000
+#: Largest number of right answers to all questions of a kind; beyond it there are fewer questions.
+ANSWERS = 1_000_000
+
+
+def composed(triples: Ids, most: int = COMPOSITIONS) -> tuple[Ids, Ids, int]:
+    """Return questions of two steps with all their answers, and how many prompts there are.
+
+    Where there are more than ``most`` prompts, these are spread evenly over all of them, in the
+    order in which the facts begin them. A hub takes no more work than it has facts and answers.
+
+    Args:
+        triples: Subject, relation and object of each fact, ``[M, 3]``.
+        most: Largest number of prompts.
+
+    Returns:
+        Prompts ``(subject, first relation, second relation)``, ``[Q, 3]``; their answers,
+        ``[Q, 1]``, a row for each answer, those of one prompt together; and the number of
+        prompts that there are in all.
+
+    Example:
+        >>> star = np.array([[1, 9, 0], [2, 9, 0], [0, 8, 3], [0, 8, 4]])
+        >>> prompts, answers, total = composed(star, 1)
+        >>> prompts.tolist(), answers.ravel().tolist(), total
+        ([[1, 9, 8], [1, 9, 8]], [3, 4], 2)
+    """
+    if not len(triples):
+        return np.zeros((0, 3), dtype=np.int64), np.zeros((0, 1), dtype=np.int64), 0
+    link, relation = _links(triples), triples[:, 1]
+    # Every fact with every relation that leads on from its object, in the order of the facts.
+    onward, begin, end = _onward(triples, link)
+    first = np.repeat(np.arange(len(triples)), end - begin)
+    second = onward[begin[first] + _within(end - begin)]
+    leading = np.unique(link, return_index=True)[1]
+    names, step = np.unique(relation[leading[second]], return_inverse=True)
+    codes, starts, prompt = np.unique(
+        link[first] * max(len(names), 1) + step, return_index=True, return_inverse=True
+    )
+    order = np.argsort(starts)
+    size = np.bincount(link)[second]
+    answers = np.bincount(prompt, weights=size, minlength=len(codes))[order]
+    chosen = _spread(answers, most)
+    place = np.full(len(codes), -1, dtype=np.int64)
+    place[order[chosen]] = np.arange(len(chosen))
+    kept = np.flatnonzero(place[prompt] >= 0)
+    # Every fact that the second step of a chosen prompt leads to.
+    by_link, link_ends = np.argsort(link, kind="stable"), np.cumsum(np.bincount(link))
+    owner = np.repeat(kept, size[kept])
+    link_starts = (link_ends - np.bincount(link))[second[owner]]
+    facts = by_link[link_starts + _within(size[kept])]
+    pairs = np.stack([place[prompt[owner]], triples[facts, 2]], axis=1)
+    rows = np.sort(np.unique(pairs, axis=0, return_index=True)[1])
+    rows = rows[np.argsort(pairs[rows, 0], kind="stable")]
+    began = triples[first[owner[rows]]]
+    prompts = np.column_stack([began[:, :2], names[step[owner[rows]]]])
+    return prompts, pairs[rows, 1:], len(codes)
+
+
+def spread_chains(triples: Ids, most: int) -> tuple[Ids, int]:
+    """Return pairs of facts of which the first ends where the second begins.
+
+    Where there are more than ``most``, these are spread evenly over all of them.
+
+    Args:
+        triples: Subject, relation and object of each fact, ``[M, 3]``.
+        most: Largest number of pairs.
+
+    Returns:
+        Indices of both facts, ``[Q, 2]``, and the number of pairs that there are in all.
+
+    Example:
+        >>> star = np.array([[1, 9, 0], [2, 9, 0], [0, 8, 3], [0, 8, 4]])
+        >>> pairs, total = spread_chains(star, 2)
+        >>> pairs.tolist(), total
+        ([[0, 2], [1, 2]], 4)
+    """
+    by_subject = np.argsort(triples[:, 0], kind="stable")
+    subjects = triples[by_subject, 0]
+    begin = np.searchsorted(subjects, triples[:, 2], side="left")
+    ends = np.cumsum(np.searchsorted(subjects, triples[:, 2], side="right") - begin)
+    total = int(ends[-1]) if len(ends) else 0
+    picked = np.arange(total) if total <= most else np.arange(most) * total // most
+    first = np.searchsorted(ends, picked, side="right")
+    before = np.concatenate([[0], ends])[first]
+    second = by_subject[begin[first] + picked - before]
+    return np.stack([first, second], axis=1), total
+
+
+def _links(triples: Ids) -> Ids:
+    """Number the pairs of subject and relation of each fact."""
+    pairs = triples[:, 0] * (int(triples[:, 1].max()) + 1) + triples[:, 1]
+    return np.asarray(np.unique(pairs, return_inverse=True)[1], dtype=np.int64).reshape(-1)
+
+
+def _onward(triples: Ids, link: Ids) -> tuple[Ids, Ids, Ids]:
+    """Sort links by subject, and return where those of each fact's object begin and end."""
+    leading = np.unique(link, return_index=True)[1]
+    subjects = triples[leading, 0]
+    onward = np.lexsort((leading, subjects))
+    ordered = subjects[onward]
+    begin = np.searchsorted(ordered, triples[:, 2], side="left")
+    return onward, begin, np.searchsorted(ordered, triples[:, 2], side="right")
+
+
+def _within(lengths: Ids) -> Ids:
+    """Count from 0 within each of several groups of these lengths, one after another."""
+    starts = np.cumsum(lengths) - lengths
+    return np.arange(int(lengths.sum())) - np.repeat(starts, lengths)
+
+
+def _spread(answers: Reals | Ids, most: int) -> Ids:
+    """Choose prompts by the number of their answers: all, or as many as allowed, spread evenly."""
+    total = len(answers)
+    count = min(total, most)
+    while True:
+        chosen = np.arange(total) if count == total else np.arange(count) * total // count
+        if count <= 1 or answers[chosen].sum() <= ANSWERS:
+            return chosen
+        count //= 2
