@@ -16,6 +16,8 @@ from types import ModuleType
 import pytest
 from tests.docs import printed
 from tests.docs.printed import blocks
+from tests.forks import Forks
+from tests.shell import Shell
 
 #: Studies of tests are too small to know their facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
@@ -106,44 +108,34 @@ LANDING = re.findall(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", range(3))
-def test_a_newcomer_arrives_in_three_commands(place: int, tmp_path: Path) -> None:
+def test_a_newcomer_arrives_in_three_commands(
+    place: int, tmp_path: Path, forks: Forks, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What the landing page prints, pasted into a shell."""
+    monkeypatch.delenv("INWEIGHTS_RUNS", raising=False)
     commands = LANDING[place].strip().splitlines()
     assert len(commands) <= 3
-    bin_ = tmp_path / "bin"
-    bin_.mkdir()
-    (bin_ / "inweights").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m inweights "$@"\n')
-    (bin_ / "inweights").chmod(0o755)
-    source = str(ROOT / "src")
-    path = {"PATH": f"{bin_}:{os.environ['PATH']}", "PYTHONPATH": source, "OMP_NUM_THREADS": "1"}
-    environment = {k: v for k, v in os.environ.items() if k != "INWEIGHTS_RUNS"} | path
+    shell = Shell(forks, tmp_path)
     for command in commands:
-        done = subprocess.run(
-            ["bash", "-c", command],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, (command, done.stderr)
-        assert done.stdout or command.startswith("printf")
+        assert shell.run(command) or command.startswith("printf")
 
 
 @pytest.mark.slow
-def test_the_tutorial_runs_from_an_empty_folder(tmp_path: Path) -> None:
+def test_the_tutorial_runs_from_an_empty_folder(
+    tmp_path: Path, forks: Forks, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its programs and commands, in their order, but the demonstration, which takes a minute."""
     text = TUTORIAL.read_text("utf-8")
     programs = iter(blocks(text))
     outputs = []
     found = re.findall(r"^```(python|sh)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    bin_ = Path(sys.executable).parent
-    env = os.environ | {"PATH": f"{bin_}:{os.environ['PATH']}", "INWEIGHTS_RUNS": str(tmp_path)}
+    monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path))
+    shell = Shell(forks, tmp_path, "sh")
     commands = [sys.executable, "-c", SESSION]
     with (
         (tmp_path / "errors").open("w+") as errors,
         subprocess.Popen(
-            commands, cwd=tmp_path, env=env, stdin=PIPE, stdout=PIPE, stderr=errors, text=True
+            commands, cwd=tmp_path, stdin=PIPE, stdout=PIPE, stderr=errors, text=True
         ) as session,
     ):
         assert session.stdin
@@ -158,16 +150,7 @@ def test_the_tutorial_runs_from_an_empty_folder(tmp_path: Path) -> None:
                 said = next(programs).printed
                 assert WRITING or printed.same(said, outputs[-1]), outputs[-1]
                 continue
-            lines = [line for line in code.splitlines() if "demo" not in line]
-            done = subprocess.run(
-                ["sh", "-ec", "\n".join(lines)],
-                cwd=tmp_path,
-                env=env,
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            assert done.returncode == 0, f"{code}\n{done.stderr}"
+            shell.run("\n".join(line for line in code.splitlines() if "demo" not in line))
         session.stdin.close()
         assert session.wait() == 0
     if WRITING:

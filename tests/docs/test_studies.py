@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from tests.docs.test_pages import ROOT, blocks
+from tests.forks import Forks
 
 SCRIPTS = sorted((ROOT / "docs" / "studies").glob("*.py"))
 
@@ -38,14 +36,12 @@ def test_a_script_has_at_most_25_lines(script: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_a_script_runs_as_it_is(script: Path, tmp_path: Path) -> None:
-    environment = {**os.environ, "INWEIGHTS_RUNS": str(tmp_path / "runs")}
-    environment["PYTHONPATH"] = str(ROOT / "src")
-    # Few seeds and steps: what a study then says of itself is no fault of the script.
-    said = [f"-Wignore:{text}" for text in ("Composition varies by seed", "Facts are not known")]
-    command = [sys.executable, "-W", "error", *said, str(script)]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+def test_a_script_runs_as_it_is(
+    script: Path, tmp_path: Path, forks: Forks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INWEIGHTS_RUNS", str(tmp_path / "runs"))
+    child = forks.start("tests.shell:script", tmp_path, script)
+    assert child.wait() == 0, child.output
     if "savefig" in script.read_text("utf-8"):
         assert all(drawn.stat().st_size > 5_000 for drawn in tmp_path.glob("*.png"))
         assert list(tmp_path.glob("*.png"))

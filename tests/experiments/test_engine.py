@@ -165,7 +165,7 @@ def test_a_process_that_dies_is_begun_again_and_then_told(tmp_path, monkeypatch)
 
 
 #: So many steps that no group of replicas ends before the last kill: 14 writes, one every 7 steps.
-LONG = ["gpt.phase.steps=400", "emb_mlp.steps=200"]
+LONG = ["gpt.phase.steps=120", "emb_mlp.steps=120"]
 
 
 class Stalling(Checkpoint):

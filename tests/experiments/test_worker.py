@@ -39,23 +39,17 @@ def start(here: Path, *words: str, path: tuple[Path, ...] = ()) -> subprocess.Po
 
 
 @pytest.mark.slow
-def test_nothing_is_imported_from_the_current_folder(tmp_path) -> None:
+def test_plugins_are_found_on_the_path_and_nothing_in_the_current_folder(tmp_path) -> None:
     marker = tmp_path / "HIT"
     for name in ("polars", "queue"):
         (tmp_path / f"{name}.py").write_text(f"open({str(marker)!r}, 'w').close()\n")
-    _, error = (process := start(tmp_path, "demo/two-hop")).communicate()
-    assert process.returncode == 0, error
-    assert not marker.exists()
-
-
-@pytest.mark.slow
-def test_plugins_are_found_on_the_path(tmp_path) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "my_recipes.py").write_text(PLUGIN)
     words = ("mine/demo", "--plugin", "my_recipes")
     process = start(tmp_path, *words, path=(tmp_path / "lib",))
     _, error = process.communicate()
     assert process.returncode == 0, error
+    assert not marker.exists()
 
 
 @pytest.mark.slow

@@ -74,7 +74,7 @@ def test_optimum_is_that_of_cvxpy(seed: int) -> None:
     program = Program.of(sampled(seed))
     w = cp.Variable(program.shape)
     problem = cp.Problem(cp.Minimize(cp.normNuc(w)), told(program, w))
-    problem.solve(solver=cp.SCS, eps=1e-6, max_iters=20_000)
+    problem.solve(solver=cp.SCS, eps=1e-4, max_iters=20_000)
     assert problem.status == "optimal"
     ours = solve(program, gap=2e-4)
     assert ours.status == "certified"

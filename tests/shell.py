@@ -1,0 +1,100 @@
+"""Lines that are pasted into a shell, where ``inweights`` is this library's command.
+
+The shell reads the line as a user's does: strings, lists and redirections. What it then starts in
+place of ``inweights`` notes the words that have arrived, and each command is done in a forked
+process (``tests/forks.py``) after the shell has ended, so that torch is imported once for all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+import torch
+from tests.forks import Forks
+
+from inweights.cli import main
+
+#: What commands need, and a forked process has.
+__all__ = ["Shell", "plt", "torch"]
+
+#: Notes where it was started and its words; it needs no more than Python itself.
+_NOTES = """\
+#!{python} -SE
+import json, os, sys
+with open({file!r}, "a") as file:
+    print(json.dumps([os.getcwd(), *sys.argv[1:]]), file=file)
+"""
+
+
+class Shell:
+    """A shell in a folder.
+
+    Args:
+        forks: The server of processes.
+        folder: Where the lines are pasted. What the shell finds first, ``bin/inweights``, is
+            written there.
+        name: The program, ``bash`` or ``sh``.
+    """
+
+    def __init__(self, forks: Forks, folder: Path, name: str = "bash") -> None:
+        found = shutil.which(name)
+        if found is None:
+            pytest.skip(f"needs {name}")
+        self._forks, self._folder, self._program = forks, folder, found
+        self._noted = folder / "bin" / "noted"
+        command = folder / "bin" / "inweights"
+        command.parent.mkdir()
+        command.write_text(_NOTES.format(python=sys.executable, file=str(self._noted)))
+        command.chmod(0o755)
+
+    def run(self, line: str, variables: Mapping[str, str] | None = None) -> str:
+        """Paste a line, do the commands that it gave, and return what they print.
+
+        Args:
+            line: One or more lines; one that fails ends them.
+            variables: Added to the environment of the commands.
+        """
+        self._noted.write_text("")
+        path = f"{self._noted.parent}{os.pathsep}{os.environ['PATH']}"
+        pasted = subprocess.run(
+            [self._program, "-ec", line],
+            cwd=self._folder,
+            env=os.environ | {"PATH": path},
+            capture_output=True,
+            text=True,
+        )
+        assert pasted.returncode == 0, (line, pasted.stderr)
+        printed = pasted.stdout
+        for noted in self._noted.read_text().splitlines():
+            given = json.dumps(variables or {})
+            child = self._forks.start("tests.shell:command", given, *json.loads(noted))
+            assert child.wait() == 0, (line, child.output)
+            printed += child.output
+        return printed
+
+
+def command(variables: str, folder: str, *words: str) -> None:
+    """Do a command in this process, which was forked for it."""
+    os.environ.update(json.loads(variables))
+    os.chdir(folder)
+    assert main(list(words)) == 0
+
+
+def script(folder: str, file: str) -> None:
+    """Run a script of Python in a folder, where a warning is an error."""
+    warnings.simplefilter("error")
+    # Few seeds and steps: what a study then says of itself is no fault of the script.
+    for said in ("Composition varies by seed", "Facts are not known"):
+        warnings.filterwarnings("ignore", said)
+    os.chdir(folder)
+    runpy.run_path(file, run_name="__main__")
