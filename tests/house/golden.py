@@ -35,6 +35,7 @@ from inweights.models.model_config import Init
 from inweights.probes.depth import label_cosines
 from inweights.probes.dynamics import off_descent
 from inweights.probes.geometry.reference_graph import both_ways, without_self_edges
+from inweights.probes.token_share import token_share
 from inweights.support.sources import RAISED
 from inweights.training import Curriculum, Edit, Optimizer, Phase, Schedule, train
 from inweights.training.learner import Descent, Optimum
@@ -288,6 +289,7 @@ OTHERS: Mapping[str, tuple[Callable[..., pl.DataFrame], Any, Any, float]] = {
     ),
     "geometric_margin": (probes.geometric_margin, MODELS["tiny-nn"], GRID, FORWARD),
     "edge_margin": (probes.edge_margin, MODELS["tiny-nn"], GRID, FORWARD),
+    "token_share": (token_share, GPT, STAR, FORWARD),
     "navigation": (probes.navigation, GPT, PathStar(arms=10, nodes=4), FORWARD),
     "without_self_edges": (
         partial(without_self_edges, inner=probes.hop_correlation),

@@ -16,8 +16,8 @@ from inweights.recipes import get_recipe, recipe_names
 CHECKS = {"off_descent"}
 #: Counts parameters and operations: nothing that chance could give.
 COUNTS = {"cost"}
-#: Its recipe draws the prediction from the data alone beside it.
-PREDICTED = {"label_cosines"}
+#: Their recipes draw the prediction from the data or the settings alone beside them.
+PREDICTED = {"label_cosines", "token_share"}
 
 
 def probe_of(measure: Measure) -> Callable[..., Any]:
