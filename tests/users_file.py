@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 import inweights as iw
 from inweights.models.base import Model
+from inweights.models.outside.module_configs import WrapConfig
 from inweights.models.outside.wrapped import Wrapped
-from inweights.models.outside.wrapping import WrapConfig
 
 
 class Mine(nn.Module):

@@ -14,7 +14,7 @@ from tests.models import test_mamba, test_models, test_one_layer, test_save, tes
 
 import inweights as iw
 from inweights.models import model_names
-from inweights.models.outside.wrapping import WrapConfig
+from inweights.models.outside.module_configs import WrapConfig
 from inweights.models.registry import model_kind
 
 __all__ = ["accelerator"]

@@ -20,7 +20,8 @@ from inweights.actions.making import run
 from inweights.actions.results import stored_root
 from inweights.config import apply_overrides, as_overrides, decode, to_plain
 from inweights.errors import ConfigError, DataError
-from inweights.models.outside.wrapping import WrapConfig, wrap
+from inweights.models.outside.module_configs import WrapConfig
+from inweights.models.outside.wrapping import wrap
 from inweights.recipes import get_recipe
 from inweights.runs import read_json, write_json
 from inweights.support.sources import differing

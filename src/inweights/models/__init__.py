@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from inweights.models.mamba import Mamba as Mamba
     from inweights.models.node2vec import Node2Vec as Node2Vec
     from inweights.models.one_layer import OneLayer as OneLayer
+    from inweights.models.outside.module_configs import TrainedConfig as TrainedConfig
+    from inweights.models.outside.module_configs import WrapConfig as WrapConfig
+    from inweights.models.outside.trained_model import Trained as Trained
     from inweights.models.outside.wrapped import Wrapped as Wrapped
-    from inweights.models.outside.wrapping import WrapConfig as WrapConfig
     from inweights.models.outside.wrapping import wrap as wrap
     from inweights.models.packing import Packed as Packed
     from inweights.models.packing import pack as pack

@@ -22,6 +22,7 @@ from inweights.support.border import guarded
 from inweights.support.progress import plural
 from inweights.support.showing import Card
 from inweights.worlds.arrays import Float, Int
+from inweights.worlds.world import World
 
 #: What :meth:`Model.hooks` does to a hidden state: ``[R, S, D]`` to the same shape.
 Edit = Callable[[Tensor], Tensor]
@@ -90,6 +91,18 @@ class Model(nn.Module):
                 "candidates=world.outputs.tolist()"
             )
         return columns
+
+    def check_world(self, world: World) -> None:
+        """Refuse a world that the model cannot read.
+
+        Raises:
+            DataError: The world has more tokens than the model.
+        """
+        if len(world.vocabulary) > self.vocabulary:
+            raise DataError(
+                f"the world '{world.name}' has {len(world.vocabulary)} tokens and the model "
+                f"{self.vocabulary}; build the model with vocabulary=len(world.vocabulary)"
+            )
 
     @property
     def layer_names(self) -> tuple[str, ...]:

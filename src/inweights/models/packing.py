@@ -51,6 +51,11 @@ class Packed:
             start += batch * length
         return torch.cat(ends)
 
+    def groups(self) -> list[Int[Tensor, "*R B T"]]:
+        """Token ids of each group of sequences of one length, as views ``[B, T]``."""
+        parts = self.tokens.split([batch * length for batch, length in self.shapes], dim=-1)
+        return [part.unflatten(-1, shape) for part, shape in zip(parts, self.shapes, strict=True)]
+
     def to(self, device: torch.device | str) -> Packed:
         """Return the same batch on ``device``."""
         return Packed(self.tokens.to(device), self.positions.to(device), self.shapes)

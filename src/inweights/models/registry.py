@@ -8,7 +8,7 @@ import msgspec
 
 from inweights.config.kinds import Kinds
 from inweights.models import configs
-from inweights.models.outside.wrapping import WrapConfig
+from inweights.models.outside.module_configs import TrainedConfig, WrapConfig
 
 _BUILT_IN = [
     configs.GPTConfig,
@@ -42,8 +42,9 @@ def model_kind(name: str) -> type[msgspec.Struct]:
         >>> model_kind("gpt").__name__
         'GPTConfig'
     """
-    # "wrap" is no architecture by itself: its file names the factory.
-    return WrapConfig if name == "wrap" else _KINDS.find(name)
+    # These are no architectures by themselves: a file names the factory, or the weights.
+    others: dict[str, type[msgspec.Struct]] = {"wrap": WrapConfig, "trained": TrainedConfig}
+    return others.get(name) or _KINDS.find(name)
 
 
 def register_model(kind: type[msgspec.Struct]) -> type[msgspec.Struct]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from inweights.training.curriculum import Schedule as Schedule
     from inweights.training.curriculum import Stop as Stop
     from inweights.training.learner import Descent as Descent
+    from inweights.training.learner import Fixed as Fixed
     from inweights.training.learner import Learner as Learner
     from inweights.training.learner import Optimum as Optimum
     from inweights.training.learner import OwnLearner as OwnLearner

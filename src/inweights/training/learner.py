@@ -1,8 +1,9 @@
 """Learners: ways to obtain a trained model from a world and a model's config.
 
 A :class:`Curriculum` trains it by gradient descent, a :class:`Descent` computes Node2Vec's descent
-without autograd, an :class:`Optimum` solves a convex program. All of them give a model, which every
-probe can measure. :func:`register_learner` adds one of your own.
+without autograd, an :class:`Optimum` solves a convex program, a :class:`Fixed` one leaves it as it
+is. All of them give a model, which every probe can measure. :func:`register_learner` adds one of
+your own.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from inweights.worlds.world import World
 
 
-__all__ = ["Curriculum", "Descent", "Learner", "Optimum"]
+__all__ = ["Curriculum", "Descent", "Fixed", "Learner", "Optimum"]
 
 
 class Descent(Config, tag_field="kind", tag="descent"):
@@ -217,6 +218,38 @@ class Optimum(Config, tag_field="kind", tag="optimum"):
         return to_model(solve(world, gap=self.gap))
 
 
+class Fixed(Config, tag_field="kind", tag="fixed"):
+    """Leave a model as it is built: trained modules with their weights, others untrained.
+
+    :func:`inweights.sweep` takes it for a trained model, :func:`inweights.wrap`, where no learner
+    is given.
+
+    Example:
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=3).build()
+        >>> Fixed().learn(world, iw.EmbMLPConfig(), seed=0).replicas
+        1
+    """
+
+    @property
+    def steps(self) -> int:
+        """Number of updates of a small model that take as long, for the progress display."""
+        return 1
+
+    def learn(self, world: World, model: Any, seed: int) -> Model:
+        """Return the model as its config builds it, with one replica.
+
+        Args:
+            world: Says how many tokens there are.
+            model: Config of the model.
+            seed: Root seed of what is drawn; of several trained modules the place of one.
+        """
+        built: Model = model.build(
+            vocabulary=len(world.vocabulary), seeds=[seed], candidates=world.outputs.tolist()
+        )
+        return built
+
+
 @runtime_checkable
 class OwnLearner(Protocol):
     """What a learner of your own has to offer: a config with a tag, ``steps`` and ``learn``.
@@ -239,11 +272,11 @@ class OwnLearner(Protocol):
         """
 
 
-Learner = Curriculum | Descent | Optimum | OwnLearner
+Learner = Curriculum | Descent | Optimum | Fixed | OwnLearner
 
 _KINDS = Kinds(
     "learner",
-    [Curriculum, Descent, Optimum],
+    [Curriculum, Descent, Optimum, Fixed],
     {"steps": "steps", "learn": "a method learn(world, model, seed)"},
 )
 

@@ -24,6 +24,7 @@ from inweights.config.values import encode
 from inweights.errors import ConfigError
 from inweights.experiments.engine.plan import ComputeTask, LearnTask, Run, Task
 from inweights.experiments.grammar.trial import Computation, Measure, Trial
+from inweights.models.outside.module_configs import TrainedConfig
 from inweights.runs.environment import version_of
 from inweights.runs.tables.store import Store
 from inweights.support.plugins import load_plugins, module_of
@@ -96,13 +97,15 @@ def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
     """Return whether another process can find everything that a task names.
 
     What a script defines in its ``__main__``, or a function within a function, cannot be
-    found.
+    found; nor can trained modules that were wrapped as instances.
 
     Args:
         task: The task.
         plugins: Modules that the other process may import beside the library; ``None`` for
             any.
     """
+    if isinstance(task, LearnTask) and any(_is_only_here(run) for run in task.runs):
+        return False
     try:
         text = msgspec.json.encode(to_wire(task)).decode()
     except ConfigError:  # an object of one's own, such as a dataclass, that has no name
@@ -111,6 +114,11 @@ def sendable(task: Task, plugins: Sequence[str] | None = None) -> bool:
         return False
     homes = {name.partition(".")[0] for name in _NAMED.findall(text)} - {"torch"}  # is everywhere
     return plugins is None or homes <= _homes(plugins)
+
+
+def _is_only_here(run: Run) -> bool:
+    model = run.trial.model
+    return isinstance(model, TrainedConfig) and model.only_here
 
 
 def check_sendable(tasks: Iterable[Task], plugins: Sequence[str] | None = None) -> None:
@@ -126,7 +134,8 @@ def check_sendable(tasks: Iterable[Task], plugins: Sequence[str] | None = None) 
     if lost := next((task for task in tasks if not sendable(task, plugins)), None):
         raise ConfigError(
             f"{lost.title}: other machines cannot import what a script or a notebook defines; move "
-            "it to a module and give that with --plugin"
+            "it to a module and give that with --plugin (a trained module: write its weights to a "
+            "file, iw.wrap(factory).load(file))"
         )
 
 

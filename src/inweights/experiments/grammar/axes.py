@@ -16,6 +16,7 @@ from inweights.config.border import as_list, as_number
 from inweights.errors import ConfigError, unknown_name
 from inweights.experiments.grammar.labels import labels_of
 from inweights.experiments.grammar.trial import Change, Trial
+from inweights.models.outside.module_configs import TrainedConfig
 
 #: Values by path (a grid), or a list of points, each a value by path.
 Over = Mapping[Any, Any] | Sequence[Mapping[str, Any]]
@@ -25,7 +26,8 @@ _PARTS = {
     "world": "a config that builds one, such as iw.TwoHop(n=10) or iw.Facts('facts.csv'); or, "
     "without model and learner, a function: def experiment(seed, ...)",
     "model": "a config that builds one, such as iw.GPTConfig(); for a module of your own "
-    "iw.wrap(lambda vocabulary: MyModule(vocabulary, width=64))",
+    "iw.wrap(lambda vocabulary: MyModule(vocabulary, width=64)), or iw.wrap(module) with the "
+    "weights that it has",
     "learner": "a Curriculum, such as iw.learners.two_hop(), a Descent, an Optimum, or one of your "
     "own (training.register_learner)",
 }
@@ -56,7 +58,7 @@ def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
         >>> [t.labels for t in grid(*parts, [{"world.n": 3}, {"world.n": 4}])]
         [{'n': 3}, {'n': 4}]
     """
-    whole = {"world": world, "model": model, "learner": learner}
+    whole = {"world": world, "model": config_of(model), "learner": learner}
     points = points_of(over, whole)
     columns = _columns([path for path, _, _ in points[0]])
     trials: dict[str, Trial] = {}
@@ -255,6 +257,19 @@ def _walk(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
         path = f"{at}.{key}" if at else str(key)
         yield path, inner
         yield from _walk(inner, path)
+
+
+def config_of(model: Any) -> Any:
+    """Return the config of a trained model that is given in place of one; all else as it is.
+
+    Of several models, in a list or by names, that of each.
+    """
+    if isinstance(model, Mapping):
+        return {name: config_of(one) for name, one in model.items()}
+    if isinstance(model, list | tuple):
+        return [config_of(one) for one in model]
+    config = getattr(model, "config", None)
+    return config if isinstance(config, TrainedConfig) else model
 
 
 def is_several(part: Any) -> bool:

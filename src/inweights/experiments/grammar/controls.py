@@ -17,7 +17,7 @@ from inweights.errors import ConfigError, DataError, check_names
 from inweights.experiments.grammar.figure import shown_in
 from inweights.experiments.grammar.trial import Trial
 from inweights.models.configs import GPTConfig
-from inweights.models.outside.wrapping import WrapConfig
+from inweights.models.outside.module_configs import TrainedConfig, WrapConfig
 from inweights.support.intervals import median_interval
 from inweights.training.curriculum import Phase
 from inweights.training.learner import Curriculum
@@ -162,10 +162,10 @@ def _frozen(trial: Trial) -> Trial:
 
 def _embedding(trial: Trial) -> str:
     """Return the parameters that embed tokens; a wrapped module has its own name for them."""
-    if not isinstance(trial.model, WrapConfig):
+    if not isinstance(trial.model, WrapConfig | TrainedConfig):
         return "tokens.*"
     model = trial.model.build(vocabulary=len(trial.world.build(0).vocabulary), seeds=1)
-    table, parameters = model.token_table, dict(model.named_parameters())
+    table, parameters = model.input_table, dict(model.named_parameters())
     for name, parameter in parameters.items():
         if table is not None and parameter.data_ptr() == table.data_ptr():
             return name

@@ -39,11 +39,12 @@ from inweights.experiments.grammar.trial import (
 )
 from inweights.experiments.studies.cost import Forecast, forecast
 from inweights.models.configs import GPTConfig, Node2VecConfig
+from inweights.models.outside.module_configs import TrainedConfig
 from inweights.runs import default_root
 from inweights.runs.tables.store import Store, store_below
 from inweights.support.limits import usable_cores
 from inweights.support.progress import Progress, shown
-from inweights.training.learner import Curriculum, Descent, Learner
+from inweights.training.learner import Curriculum, Descent, Fixed, Learner
 from inweights.training.learners import GRAPHS, family_of, named_for
 
 __all__ = ["Study", "sweep"]
@@ -93,7 +94,8 @@ class Study:
         """A trial for each condition; none where a function is varied."""
         if isfunction(self.world):
             return []
-        given = {"world": self.world, "model": self.model, "learner": self.learner}
+        model = axes.config_of(self.model)
+        given = {"world": self.world, "model": model, "learner": self.learner}
         several = {
             name: axes.named(name, part) for name, part in given.items() if axes.is_several(part)
         }
@@ -244,12 +246,14 @@ def sweep(
             Or a function ``function(seed, **settings)`` that returns one row, rows or a polars
             frame: it is called once for every seed and combination of its arguments in
             ``over``, and its results are stored with its source.
-        model: The same of the architecture. Left out it is a GPT as wide as the largest world
-            of the sweep asks for: of two layers for graphs, else of four with a head of its
-            own; an :class:`~inweights.training.Optimum` has none.
+        model: The same of the architecture; or a trained model, :func:`~inweights.wrap`, which
+            is a starting point where there is a learner, and else stays as it is. Left out it
+            is a GPT as wide as the largest world of the sweep asks for: of two layers for
+            graphs, else of four with a head of its own; an
+            :class:`~inweights.training.Optimum` has none.
         learner: The same of a curriculum, a descent or an optimum. Left out it is the named
             learner of the world's family for each architecture
-            (:mod:`inweights.training.learners`).
+            (:mod:`inweights.training.learners`); trained models stay as they are.
         over: Values by path, such as ``{"world.n": [10, 20], "learner.phases.0.steps":
             [100]}``. Paths joined by commas move together, ``{"world.n, model.width": [(9,
             32), (20, 64)]}``; values, and whole parts, may have names, ``{"model": {"wide":
@@ -330,8 +334,13 @@ def trials_of(world: Any, model: Any, learner: Learner | None, over: axes.Over) 
             grids[name] = axes.grid(world, model, default, over)
         return grids[name]
 
-    trials = enumerate(of_learner(named_for(world, model)))
-    return [of_learner(named_for(t.world, t.model))[place] for place, t in trials]
+    trials = enumerate(of_learner(_usual_learner(world, model)))
+    return [of_learner(_usual_learner(t.world, t.model))[place] for place, t in trials]
+
+
+def _usual_learner(world: Any, model: Any) -> Learner:
+    """The named learner of an architecture; of trained modules none, so that they stay."""
+    return Fixed() if isinstance(model, TrainedConfig) else named_for(world, model)
 
 
 def default_model(world: Any, over: axes.Over) -> GPTConfig:

@@ -6,7 +6,7 @@ Shapes: ``B`` sequences, ``T`` positions, ``V`` tokens.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from inweights.models.outside.rowwise import Noise, Rows
 from inweights.seeds import INITIALISATION, Streams
 
 if TYPE_CHECKING:
-    from inweights.models.outside.wrapping import WrapConfig
+    from inweights.models.outside.module_configs import WrapConfig
 
 #: Shape of the batch that a module is tried with: no width of a state is likely to be the same.
 _TRIED = (3, 2)
@@ -70,6 +70,16 @@ def made(config: WrapConfig, vocabulary: int, seed: int) -> nn.Module:
         raise ConfigError(
             f"the factory '{label}' must return a torch.nn.Module, got {type(module).__name__}"
         )
+    return checked(module, label)
+
+
+def checked(module: nn.Module, label: str) -> nn.Module:
+    """Return a module in evaluation mode, after refusing what replicas cannot have.
+
+    Raises:
+        ConfigError: It keeps statistics of batches, draws dropout of its own, or holds modules
+            where PyTorch does not find them; says what to use instead.
+    """
     known = {id(one) for one in (*module.modules(), *module.parameters())}
     for name, part in module.named_modules():
         place = f"'{name}' ({type(part).__name__}) of '{label}'"
@@ -120,6 +130,37 @@ def state_of_output(output: Any) -> Any:
     if hasattr(output, "last_hidden_state"):
         return output.last_hidden_state
     return output[0] if isinstance(output, tuple) and output else output
+
+
+def exactly(state: Tensor) -> Tensor:
+    """Return a state as numbers that probes can read; half precision widens to the same numbers."""
+    return state.float() if state.dtype in (torch.bfloat16, torch.float16) else state
+
+
+def with_state(output: Any, state: Tensor) -> Any:
+    """Return an output of a submodule with another state in it, in the precision that it had."""
+    state = state.to(state_of_output(output).dtype)
+    if hasattr(output, "last_hidden_state"):
+        output.last_hidden_state = state
+        return output
+    return (state, *output[1:]) if isinstance(output, tuple) else state
+
+
+def check_new(base: nn.Module, modules: Sequence[nn.Module], label: str) -> None:
+    """Refuse a factory that makes nothing: replicas would share, and train, one module.
+
+    Raises:
+        ConfigError: A module shares parameters with the other one.
+    """
+    known = {id(parameter) for parameter in base.parameters()}
+    for module in modules:
+        if any(id(parameter) in known for parameter in module.parameters()):
+            raise ConfigError(
+                f"the factory '{label}' returns the same module at each call, which all replicas "
+                "would share and train. If the module is trained, give it itself: "
+                "iw.wrap(module) has its weights, copied. If each seed is to start anew, make a "
+                "new one in the factory"
+            )
 
 
 @torch.no_grad()
@@ -176,7 +217,8 @@ def form_of(
             "[B, T, V] or [B, V], an object with .logits, or give wrap(..., logits=function)"
         )
     shape = tuple(logits.shape)
-    if shape[:-1] not in (_TRIED, _TRIED[:1]) or shape[-1] < vocabulary:
+    of_last = shape[:-1] in (_TRIED[:1], (batch, 1))
+    if not (of_last or shape[:-1] == _TRIED) or shape[-1] < vocabulary:
         raise ConfigError(
             f"'{label}' gives logits of shape {list(shape)} for {batch} sequences of {length} of "
             f"{vocabulary} tokens; expected [{batch}, {length}, {vocabulary}] or [{batch}, "
@@ -188,7 +230,7 @@ def form_of(
             "at its initialisation"
         )
     states = {name: state for name, state in seen.items() if state is not logits}
-    form = Form(tuple(states), len(shape) == 2, noise.rate, tables[0] if tables else "")
+    form = Form(tuple(states), of_last, noise.rate, tables[0] if tables else "")
     of = {name: type(part).__name__ for name, (part, _, _) in calls.items()}
     heads = [n for n, (_, _, out) in calls.items() if "Linear" in of[n] and _same(out, logits)]
     if not heads:

@@ -8,6 +8,7 @@ tensor.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -127,3 +128,11 @@ class Noise:
         elif attn_mask is not None:
             scores = scores + attn_mask
         return self.dropout(scores.softmax(-1), dropout_p) @ value
+
+
+def reason_of(error: Exception) -> str:
+    """Return what could not be batched, from torch's message."""
+    operation = re.search(r"aten::\w+(\.\w+)?", str(error))
+    if operation:
+        return f"{operation.group()} has no batching rule"
+    return str(error).strip().partition("\n")[0].partition(". ")[0]

@@ -5,9 +5,8 @@ Shapes: ``R`` replicas, ``B`` sequences of ``T``, ``S`` packed tokens of ``V``, 
 
 from __future__ import annotations
 
-import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -21,21 +20,23 @@ from inweights.models.base import Model
 from inweights.models.dropout import Dropout
 from inweights.models.outside.modules import (
     Form,
+    check_new,
+    exactly,
     find,
     form_of,
     logits_of,
     made,
-    numbers,
-    place,
     state_of_output,
+    with_state,
 )
-from inweights.models.outside.rowwise import Noise, Rows
+from inweights.models.outside.rowwise import Noise, Rows, reason_of
+from inweights.models.outside.stacking import Names, load_replica, stack
 from inweights.models.packing import Packed
 from inweights.support.border import guarded
 from inweights.worlds.arrays import Float, Int
 
 if TYPE_CHECKING:
-    from inweights.models.outside.wrapping import WrapConfig
+    from inweights.models.outside.module_configs import WrapConfig
 
 LOGITS = "logits"
 #: Root seed of the module that is lent the numbers of all replicas; no run is likely to have it.
@@ -54,44 +55,60 @@ class Wrapped(Model):
     @guarded
     def __init__(self, config: WrapConfig, *, vocabulary: int, seeds: Sequence[int]) -> None:
         super().__init__(len(seeds), vocabulary)
-        self.config = config
         base = made(config, vocabulary, _BASE)
-        self._read = None if config.logits is None else config.logits.load("output")
+        modules = [made(config, vocabulary, seed) for seed in seeds]
+        check_new(base, modules, config.label)
+        read = None if config.logits is None else config.logits.load("output")
         counted = self.candidates.is_meta  # only its parameters are: there is nothing to call
-        self._form = Form() if counted else form_of(base, vocabulary, self._read, config.label)
-        self._dropout = Dropout(self._form.dropout)
-        self._stack(base, seeds)
-        self._base = [base]  # in a list: its numbers are none of the model's
-        self._mapped = True
+        form = Form() if counted else form_of(base, vocabulary, read, config.label)
+        self._adopt(config, base, stack(self, base, modules), form, read)
         if not counted:
             with torch.no_grad():  # whether replicas go together does not depend on how many
                 self._each(torch.zeros(1, 2, dtype=torch.long), ())
 
-    def _stack(self, base: nn.Module, seeds: Sequence[int]) -> None:
-        """Take the numbers of a module for each seed as rows of stacked ones."""
-        every = numbers(base)
-        learnt = {name for name, p in base.named_parameters() if p.requires_grad}
-        modules = [numbers(made(self.config, self.vocabulary, seed)) for seed in seeds]
-        stored = set(base.state_dict())
-        shared = set()
-        for name, start in every.items():
-            rows = [own[name] for own in modules if name in own]
-            if len(rows) < len(modules) or any(row.shape != start.shape for row in rows):
-                raise ConfigError(f"'{name}' has another shape in modules of other seeds")
-            if name in learnt and any(row is start for row in rows):
-                raise ConfigError(
-                    f"the factory '{self.config.label}' returns the same module at each call; "
-                    "make a new one"
-                )
-            same = name not in learnt and all(r.is_meta or r.equal(start) for r in rows)
-            value = start.detach() if same else torch.stack([row.detach() for row in rows])
-            value = nn.Parameter(value) if name in learnt else value
-            place(self, name, value, stored=name in stored and not same)
-            shared |= {name} if same else set()
-        names = {id(value): name for name, value in every.items()}
-        alias = {name: names[id(value)] for name, value in numbers(base, again=True).items()}
-        self._shared = {name: own for name, own in alias.items() if own in shared}
-        self._own = {name: own for name, own in alias.items() if own not in shared}
+    def _adopt(
+        self,
+        config: Any,
+        base: nn.Module,
+        names: Names,
+        form: Form,
+        read: Callable[[Any], Any] | None,
+    ) -> None:
+        """Keep what the calls need: a module to lend numbers to, and where these are."""
+        self.config = config
+        self._base = [base]  # in a list: its numbers are none of the model's
+        self._names = names
+        self._own, self._shared = names.own, names.shared
+        self._form = form
+        self._read = read
+        self._dropout = Dropout(form.dropout)
+        self._mapped = True
+
+    def load_replica(self, state: Mapping[str, Tensor], replica: int = 0) -> None:
+        """Copy the ``state_dict`` of a plain module into one replica.
+
+        Args:
+            state: Tensors without a replica axis, by the module's own names. Of tied parameters
+                one name is enough.
+            replica: Index of the replica.
+
+        Raises:
+            ConfigError: There is no such replica.
+            DataError: A name is unknown, a parameter is missing, or a shape differs.
+
+        Example:
+            >>> import inweights as iw
+            >>> model = iw.wrap(lambda vocabulary: nn.Embedding(vocabulary, vocabulary)).build(
+            ...     vocabulary=3, seeds=2
+            ... )
+            >>> mine = nn.Embedding(3, 3)
+            >>> model.load_replica(mine.state_dict(), replica=1)
+            >>> torch.equal(model(torch.tensor([[2]]))[1, 0], mine(torch.tensor([2])))
+            True
+        """
+        if not 0 <= replica < self.replicas:
+            raise ConfigError(f"there is no replica {replica}; the model has {self.replicas}")
+        load_replica(self, self._names, state, replica)
 
     @property
     def layer_names(self) -> tuple[str, ...]:
@@ -99,10 +116,20 @@ class Wrapped(Model):
 
     @property
     def token_table(self) -> Float[Tensor, "R V D"] | None:
+        table = self.input_table
+        return None if table is None else table[:, : self.vocabulary]
+
+    @property
+    def input_table(self) -> Float[Tensor, "R _ D"] | None:
+        """The embedding that reads the token ids, of every token that the module knows."""
         table = self._form.table
         if table in self._shared:
-            return find(self, self._shared[table])[: self.vocabulary].expand(self.replicas, -1, -1)
-        return find(self, self._own[table])[:, : self.vocabulary] if table else None
+            return find(self, self._shared[table]).expand(self.replicas, -1, -1)
+        return find(self, self._own[table]) if table else None
+
+    def _columns(self, logits: Tensor) -> Tensor:
+        """The logits of the tokens that are read, of all that the module gives."""
+        return logits[..., : self.vocabulary]
 
     def attention_patterns(
         self, tokens: Int[Tensor, "*R B T"]
@@ -139,7 +166,7 @@ class Wrapped(Model):
                 f"width; those of {', '.join(form.lens)} it can"
             )
         read = state if name in form.deepest or not form.norm else self._part(form.norm, state)
-        return self._part(form.head, read)[..., : self.vocabulary]
+        return self._columns(self._part(form.head, read))
 
     def _part(self, name: str, state: Tensor) -> Tensor:
         """What a submodule makes of a state, with the numbers of each replica."""
@@ -151,8 +178,9 @@ class Wrapped(Model):
         call = vmap(
             lambda values, x: functional_call(part, {**values, **lent}, (x,), tie_weights=False)
         )
-        said: Tensor = call(own, state)
-        return said
+        kinds = [value.dtype for value in (*own.values(), *lent.values())]
+        result: Tensor = call(own, state.to(kinds[0]) if kinds else state)
+        return exactly(result)
 
     @property
     def head_matrix(self) -> None:
@@ -177,9 +205,8 @@ class Wrapped(Model):
         if not (counted.is_meta or counted.equal(batch.positions)):
             raise ConfigError("a wrapped module counts positions itself; leave random_offset out")
         found: dict[str, list[Tensor]] = {name: [] for name in (*names, LOGITS)}
-        groups = batch.tokens.split([b * t for b, t in batch.shapes], dim=-1)
-        for group, shape in zip(groups, batch.shapes, strict=True):
-            for name, state in self._each(group.unflatten(-1, shape), names).items():
+        for group in batch.groups():
+            for name, state in self._each(group, names).items():
                 found[name].append(state.flatten(1, 2))
         return {n: torch.cat(s, dim=1) if len(s) > 1 else s[0] for n, s in found.items()}
 
@@ -187,12 +214,22 @@ class Wrapped(Model):
         self, tokens: Int[Tensor, "*R B T"], names: Sequence[str]
     ) -> dict[str, Float[Tensor, "R B T D"]]:
         """Call the module for every replica: for all together, or for one after another."""
-        if not tokens.is_meta and tokens.numel():
-            # In stacked tables an id that is too large would be read from the next replica's.
-            least, most = torch.aminmax(tokens)
-            if least < 0 or most >= self.vocabulary:
-                raise DataError(f"a token id is outside 0 to {self.vocabulary - 1}")
-        with self._quiet():
+        self._check_ids(tokens)
+        return self._called(tokens, names)
+
+    def _check_ids(self, tokens: Int[Tensor, "*R B T"]) -> None:
+        """Refuse ids that are too large, which stacked tables would read from the next replica."""
+        if tokens.is_meta or not tokens.numel():
+            return
+        least, most = torch.aminmax(tokens)
+        if least < 0 or most >= self.vocabulary:
+            raise DataError(f"a token id is outside 0 to {self.vocabulary - 1}")
+
+    def _called(
+        self, tokens: Int[Tensor, "*R B T"], names: Sequence[str]
+    ) -> dict[str, Float[Tensor, "R B T D"]]:
+        tokens = tokens[0] if tokens.dim() == 3 and len(tokens) == 1 else tokens  # one for all
+        with self._quiet(watched=bool(names or self._edits)):
             stacked = {name: find(self, name) for name in self._own.values()}
             if not self._mapped:
                 return self._apart(stacked, tokens, names)
@@ -201,7 +238,7 @@ class Wrapped(Model):
             except (RuntimeError, ValueError) as error:
                 found = self._apart(stacked, tokens, names)  # fails alike if not because of vmap
                 self._mapped = False
-                why = _why(error)
+                why = reason_of(error)
         warnings.warn(
             f"the replicas of '{self.config.label}' are called one after another: {why}",
             stacklevel=2,
@@ -247,6 +284,7 @@ class Wrapped(Model):
         lent |= {name: find(self, own) for name, own in self._shared.items()}
 
         def edited(name: str, state: Tensor) -> Tensor:
+            state = exactly(state)
             if (edit := self._edits.get(name)) is None:
                 return state
             return rows.apply(lambda x: edit(x.flatten(1, 2)).reshape(x.shape), state)
@@ -254,7 +292,7 @@ class Wrapped(Model):
         def hook(name: str) -> Any:
             def pass_by(_: nn.Module, __: Any, output: Any) -> Any:
                 found[name] = edited(name, state_of_output(output))
-                return _with_state(output, found[name]) if name in self._edits else output
+                return with_state(output, found[name]) if name in self._edits else output
 
             return pass_by
 
@@ -267,15 +305,17 @@ class Wrapped(Model):
         finally:
             for one in hooks:
                 one.remove()
-        logits = logits_of(output, self._read)[..., : self.vocabulary]
+        logits = exactly(self._columns(logits_of(output, self._read)))
         if self._form.last_only:
+            logits = logits[:, -1] if logits.dim() == 3 else logits
             unknown = logits.new_full((1,), torch.nan).expand(*tokens.shape, logits.shape[-1])
             logits = torch.cat([unknown[:, :-1], logits.unsqueeze(1)], dim=1)
         return {name: found[name] for name in names} | {LOGITS: edited(LOGITS, logits)}
 
     @contextmanager
-    def _quiet(self) -> Iterator[None]:
+    def _quiet(self, *, watched: bool = False) -> Iterator[None]:
         """The module as it trains while masks are drawn, and kernels that can be batched."""
+        del watched
         base, fast = self._base[0], torch.backends.mha.get_fastpath_enabled()
         if base.training != (self._dropout.generators is not None):
             base.train(not base.training)
@@ -285,19 +325,3 @@ class Wrapped(Model):
                 yield
         finally:
             torch.backends.mha.set_fastpath_enabled(fast)
-
-
-def _with_state(output: Any, state: Tensor) -> Any:
-    """An output of a submodule with another state in it."""
-    if hasattr(output, "last_hidden_state"):
-        output.last_hidden_state = state
-        return output
-    return (state, *output[1:]) if isinstance(output, tuple) else state
-
-
-def _why(error: Exception) -> str:
-    """What could not be batched, from torch's message."""
-    operation = re.search(r"aten::\w+(\.\w+)?", str(error))
-    if operation:
-        return f"{operation.group()} has no batching rule"
-    return str(error).strip().partition("\n")[0].partition(". ")[0]

@@ -1,93 +1,85 @@
-"""Any ``torch.nn.Module`` as an architecture: ``iw.wrap(factory)`` is its config, without torch."""
+"""Any ``torch.nn.Module`` as a model: :func:`wrap` of a factory, of a module or of a folder.
+
+A factory becomes an architecture (:class:`WrapConfig`), a trained module a model with its weights
+(:class:`~inweights.models.outside.trained_model.Trained`). It loads no torch for a factory.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from copy import deepcopy
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
 
-from inweights.config import Config
 from inweights.config.border import as_json
 from inweights.errors import ConfigError, check_names
-from inweights.models.model_config import Start
-from inweights.seeds import as_seeds
+from inweights.models.outside.module_configs import WrapConfig, as_model
 from inweights.support.code import Code, code_of, first_argument, given_options
 from inweights.support.extras import optional
-from inweights.support.named_files import files_of
 
 if TYPE_CHECKING:
-    from inweights.models.outside.wrapped import Wrapped
+    from torch import nn
+
+    from inweights.models.outside.token_ids import Tokens
+    from inweights.models.outside.trained_model import Trained
+    from inweights.worlds.vocabulary import Vocabulary
 
 _EXAMPLE = "iw.wrap(lambda vocabulary: MyModule(vocabulary, width=64))"
 
 
-class WrapConfig(Config, tag_field="kind", tag="wrap"):
-    """A factory of modules as an architecture; :func:`wrap` makes it.
+@overload
+def wrap(  # type: ignore[overload-overlap]  # a module can be called, too
+    factory: nn.Module | Sequence[nn.Module] | str | Path,
+    *,
+    logits: Callable[[Any], Any] | None = None,
+    tokens: Tokens | None = None,
+    vocabulary: Vocabulary | int | None = None,
+) -> Trained: ...
+@overload
+def wrap(
+    factory: Callable[..., Any], *, logits: Callable[[Any], Any] | None = None, **options: Any
+) -> WrapConfig: ...
+@overload
+def wrap(factory: Any, *, logits: Any = None, **options: Any) -> Any: ...
+def wrap(factory: Any, *, logits: Callable[[Any], Any] | None = None, **options: Any) -> Any:
+    """Return any ``torch.nn.Module`` as a model of this library.
 
-    Attributes:
-        factory: ``factory(vocabulary, **options)`` returns a new module.
-        options: Its keyword arguments.
-        logits: ``logits(output)`` returns the logits, where the module's output is not theirs.
-    """
+    A **factory** makes modules that start anew from each seed: it becomes an architecture, for
+    :func:`~inweights.sweep` and the rest. Its replicas are one tensor program: parameters are
+    stacked, and the module is called under ``torch.func.vmap``. Where that is impossible, they are
+    called one after another.
 
-    factory: Code
-    options: dict[str, Any] = {}
-    logits: Code | None = None
-
-    def build(self, **start: Unpack[Start]) -> Wrapped:
-        """Build the model, one replica a seed; it seeds torch, NumPy and ``random`` meanwhile.
-
-        The initialisation is the module's own, and it gives logits for all tokens: ``inits``
-        and ``candidates`` are unused.
-
-        Raises:
-            ConfigError: The module does not read ``[B, T]`` tokens and give their logits, or
-                cannot be trained replica by replica; says why.
-        """
-        from inweights.models.outside.wrapped import Wrapped
-
-        return Wrapped(self, vocabulary=start["vocabulary"], seeds=as_seeds(start["seeds"]))
-
-    @property
-    def contents(self) -> dict[str, str]:
-        """The hash of each file that an option names."""
-        return files_of(self.options)
-
-    @property
-    def make(self) -> Callable[[int], Any]:
-        """The factory with its options."""
-        return partial(self.factory.load("vocabulary"), **deepcopy(self.options))
-
-    @property
-    def label(self) -> str:
-        """What tables call it."""
-        name = self.factory.at.rpartition(":")[2].rpartition(".")[2]
-        return str(self.options.get("model_type", name.strip("<>")))
-
-
-def wrap(factory: Any, *, logits: Callable[[Any], Any] | None = None, **options: Any) -> WrapConfig:
-    """Return any ``torch.nn.Module`` as an architecture, for :func:`~inweights.sweep` and the rest.
-
-    Its replicas are one tensor program: parameters are stacked, and the module is called under
-    ``torch.func.vmap``. Where that is impossible, they are called one after another.
+    A **module** that exists already, a list of modules or the folder of a Hugging Face model is
+    taken as it is: it becomes a model with a copy of its weights, one replica each. It is called as
+    its owner calls it, so that its logits are the same to the last bit on a CPU.
 
     Args:
         factory: ``factory(vocabulary, **options)`` returns a new module that reads token ids
-            ``[B, T]`` and returns logits: ``[B, T, V]``, ``[B, V]`` of the last position, or
-            an object with such ``.logits``. Or a config of ``transformers``, of which a causal
-            language model is made.
-        logits: A function of the module's output that returns the logits, if they are
-            elsewhere.
+            ``[B, T]`` and returns logits: ``[B, T, V]``, ``[B, V]`` or ``[B, 1, V]`` of the last
+            position, or an object with such ``.logits``. Or a config of ``transformers``, of which
+            a causal language model is made. Or a trained module, a list of them (of one
+            architecture), or a folder with ``config.json`` and safetensors.
+        logits: A function of the module's output that returns the logits, if they are elsewhere.
         options: Further arguments of the factory, which a sweep can vary as
             ``model.options.NAME``: numbers, texts, dates, arrays, and lists and tables of
             them. They arrive as they were given. A text or path that names a file, or an
             :class:`~inweights.experiments.Outside`, counts with the content of the file.
 
+            Of trained modules ``tokens`` and ``vocabulary`` instead. ``tokens`` are the module's
+            token ids of the world's names, ``{"ann": 17}`` or a list in the world's order; a name
+            may be several ids, ``{"ann": [17, 4]}``. ``vocabulary`` is that of the world, or its
+            number of tokens. Without ``tokens`` the world's ids are the module's own; without
+            both the world must have as many tokens as the module.
+
+    Returns:
+        A :class:`WrapConfig` of a factory, of which ``build`` makes models; of trained modules the
+        model itself, with one replica for each of them.
+
     Raises:
-        ConfigError: It is no factory (a module that exists already cannot be made once more
-            for every seed), or an option cannot be stored exactly; says what to write instead.
+        ConfigError: It is no factory and no module, the modules differ in architecture, or an
+            option cannot be stored exactly; says what to write instead.
+        DataError: A name of the world has no token id, or the folder holds no model.
 
     Example:
         >>> import torch
@@ -97,7 +89,12 @@ def wrap(factory: Any, *, logits: Callable[[Any], Any] | None = None, **options:
         >>> model = wrap(bigram).build(vocabulary=9, seeds=[0, 1])
         >>> tuple(model(torch.tensor([[1, 2]])).shape)
         (2, 1, 2, 9)
+        >>> mine = bigram(9)  # trained elsewhere
+        >>> torch.equal(wrap(mine)(torch.tensor([[1, 2]]))[0], mine(torch.tensor([[1, 2]])))
+        True
     """
+    if _is_trained(factory):
+        return _trained(factory, logits, options)
     if isinstance(factory, partial):
         if factory.args:
             raise ConfigError("a partial must bind keyword arguments alone; see iw.wrap")
@@ -107,22 +104,54 @@ def wrap(factory: Any, *, logits: Callable[[Any], Any] | None = None, **options:
         options = {**stated, "model_type": factory.model_type, **options}
         options.pop("transformers_version", None)
         factory = causal_lm
-    elif hasattr(factory, "named_parameters") and not isinstance(factory, type):
-        raise ConfigError(
-            f"wrap takes what makes a module, as each seed starts anew, and got a "
-            f"{type(factory).__name__} that is made already; write {_EXAMPLE}"
-        )
     if not callable(factory) or not first_argument(factory):
         raise ConfigError(
             f"a factory takes the number of tokens as its first argument, got {factory!r}; "
-            f"write {_EXAMPLE}"
+            f"write {_EXAMPLE}, or give a trained module itself"
         )
+    _check_makes_new(factory)
     options = _with_defaults(factory, options)
     return WrapConfig(
         factory=code_of(factory),
         options=given_options(options),
         logits=None if logits is None else code_of(logits),
     )
+
+
+def _is_trained(given: Any) -> bool:
+    """Whether it is a module, several, or a folder, and no factory; without loading torch."""
+    if isinstance(given, str | Path):
+        return True
+    if isinstance(given, list | tuple):
+        return bool(given) and all(_is_trained(one) for one in given)
+    return hasattr(given, "named_parameters") and not isinstance(given, type)
+
+
+def _check_makes_new(factory: Callable[..., Any]) -> None:
+    """Refuse a function that has a module already, which all replicas would share and train."""
+    cells = getattr(factory, "__closure__", None) or ()
+    code = getattr(factory, "__code__", None)
+    around = getattr(factory, "__globals__", {}) if factory.__module__ == "__main__" else {}
+    named = {name: around[name] for name in getattr(code, "co_names", ()) if name in around}
+    named |= dict(
+        zip(getattr(code, "co_freevars", ()), (c.cell_contents for c in cells), strict=True)
+    )
+    for name, value in named.items():
+        if hasattr(value, "named_parameters") and not isinstance(value, type):
+            raise ConfigError(
+                f"the factory uses '{name}', a {type(value).__name__} that is there already: all "
+                f"replicas would share and train it. With the weights that it has, write "
+                f"iw.wrap({name}), which copies them; to start anew from each seed, make the "
+                f"module in the factory, {_EXAMPLE}"
+            )
+
+
+def _trained(given: Any, logits: Callable[[Any], Any] | None, options: Mapping[str, Any]) -> Any:
+    from inweights.models.outside.instances import from_folder
+
+    check_names("option of a trained module", options, ("tokens", "vocabulary"))
+    modules = from_folder(str(given)) if isinstance(given, str | Path) else given
+    return as_model(modules, logits=logits, **options)
 
 
 def _with_defaults(factory: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from inweights.config import Config, replace_at
 from inweights.errors import ConfigError, check_names
 from inweights.experiments import Curriculum, Measure, Plan, Trial, share
 from inweights.models.configs import EmbMLPConfig, GPTConfig, MambaConfig
-from inweights.models.outside.wrapping import WrapConfig, causal_lm
+from inweights.models.outside.module_configs import WrapConfig
+from inweights.models.outside.wrapping import causal_lm
 from inweights.recipes.shared.derived import memorised
 from inweights.training.curriculum import Optimizer, Phase, Schedule
 from inweights.worlds.families.two_hop import TwoHop

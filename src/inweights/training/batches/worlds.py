@@ -61,8 +61,9 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
     if not isinstance(model, Model):
         name = (model if isinstance(model, type) else type(model)).__name__
         raise ConfigError(
-            f"{name} has no axis of replicas; give the function that makes it to iw.wrap: "
-            f"model = iw.wrap(lambda vocabulary: {name}(...)).build("
+            f"{name} has no axis of replicas. With the weights that it has: "
+            "model = iw.wrap(module). To train it anew from each seed, give the function that "
+            f"makes it: model = iw.wrap(lambda vocabulary: {name}(...)).build("
             "vocabulary=len(world.vocabulary), seeds=3)"
         )
     given = (worlds,) if isinstance(worlds, World) else tuple(worlds)
@@ -71,11 +72,7 @@ def as_worlds(worlds: Worlds, model: Model | nn.Module) -> tuple[World, ...]:
             f"give one world, or one for each of {model.replicas} replicas, got {len(given)}"
         )
     first = given[0]
-    if len(first.vocabulary) > model.vocabulary:
-        raise DataError(
-            f"the world '{first.name}' has {len(first.vocabulary)} tokens and the model "
-            f"{model.vocabulary}; build the model with vocabulary=len(world.vocabulary)"
-        )
+    model.check_world(first)
     facts, queries = first.facts, first.queries
     if all(w is first or (w.facts.equals(facts) and w.queries.equals(queries)) for w in given):
         return (first,)

@@ -1,0 +1,123 @@
+"""What a module is, as text: its numbers, the settings of each part, and the source of its classes.
+
+Two modules with equal weights may differ in a number of heads or an activation function, so that
+both count. :func:`content_hash` is the name of a trained module in keys of runs, and
+:func:`settings_of` tells modules apart that cannot be replicas of one model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from inweights.errors import ConfigError
+from inweights.models.outside.modules import numbers
+from inweights.support.source_code import file_of, is_own
+from inweights.support.sources import sources_of
+
+_LENGTH = 20
+#: How deeply settings within settings are read; a config object holds tables, and these lists.
+_DEPTH = 5
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype)
+#: What a module holds besides settings; the last are of transformers, and say where it was read.
+_NO_SETTINGS = ("training", "name_or_path", "warnings_issued", "transformers_version")
+
+
+def content_hash(module: nn.Module) -> str:
+    """Return the hash of a module's numbers, settings and source, as hexadecimal digits.
+
+    Args:
+        module: Any module; where it lies (CPU or GPU) does not matter.
+
+    Example:
+        >>> one = content_hash(nn.Dropout(0.1))
+        >>> one == content_hash(nn.Dropout(0.1)), one == content_hash(nn.Dropout(0.2))
+        (True, False)
+    """
+    sha = hashlib.sha256()
+    for name, value in sorted(numbers(module, again=True).items()):
+        sha.update(f"{name} {value.dtype} {list(value.shape)}".encode())
+        sha.update(_bytes(value))
+    for place, setting in settings_of(module).items():
+        sha.update(f"{place} = {setting}\n".encode())
+    for content in _sources(module):
+        sha.update(content.encode())
+    return sha.hexdigest()[:_LENGTH]
+
+
+def settings_of(module: nn.Module) -> dict[str, str]:
+    """Return every setting of a module's parts as text, by its place, such as ``attn.n_head``.
+
+    Args:
+        module: Any module.
+
+    Example:
+        >>> settings_of(nn.Sequential(nn.Dropout(0.1)))["0.p"]
+        '0.1'
+    """
+    found: dict[str, str] = {}
+    for name, part in module.named_modules():
+        found[f"{name}:"] = f"{type(part).__module__}.{type(part).__qualname__}"
+        for key, value in _held(part):
+            place = f"{name}.{key}" if name else key
+            found[place] = _as_text(value, _DEPTH)
+    return found
+
+
+def _held(part: nn.Module) -> Iterator[tuple[str, Any]]:
+    """Public attributes of a module that are no modules, parameters or buffers."""
+    for key, value in sorted(vars(part).items()):
+        hidden = key.startswith("_") or key in _NO_SETTINGS
+        if not hidden and not isinstance(value, nn.Module):
+            yield key, value
+
+
+def _as_text(value: Any, depth: int) -> str:
+    """A setting as text that is the same in every process."""
+    kind = type(value).__qualname__
+    if isinstance(value, _PLAIN):
+        return repr(value)
+    if isinstance(value, Tensor):
+        return f"{value.dtype}{list(value.shape)} {hashlib.sha256(_bytes(value)).hexdigest()}"
+    if isinstance(value, types.FunctionType | types.BuiltinFunctionType | type):
+        return f"{value.__module__}.{value.__qualname__}"
+    if depth == 0 or isinstance(value, nn.Module | torch.device):
+        return kind
+    if isinstance(value, Mapping):
+        named = ((str(key), one) for key, one in value.items())
+        return f"{kind} {_pairs(named, depth)}"
+    if isinstance(value, list | tuple):
+        return f"{kind} [{', '.join(_as_text(one, depth - 1) for one in value)}]"
+    if isinstance(value, set | frozenset):
+        return f"{kind} {sorted(_as_text(one, depth - 1) for one in value)}"
+    return f"{kind} {_pairs(getattr(value, '__dict__', {}).items(), depth)}"
+
+
+def _pairs(pairs: Iterable[tuple[str, Any]], depth: int) -> str:
+    public = [(key, one) for key, one in pairs if key[:1] != "_" and key not in _NO_SETTINGS]
+    texts = sorted(f"{key}: {_as_text(one, depth - 1)}" for key, one in public)
+    return "{" + ", ".join(texts) + "}"
+
+
+def _bytes(value: Tensor) -> bytes:
+    flat = value.detach().cpu().contiguous().reshape(-1)
+    return flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+
+
+def _sources(module: nn.Module) -> list[str]:
+    """Hashes of the source of every class of one's own in a module; packages have a version."""
+    found: set[str] = set()
+    for kind in {type(part) for part in module.modules()}:
+        file = file_of(kind.__module__)
+        if file is not None and not is_own(kind.__module__, file):
+            continue
+        try:
+            found.update(sources_of(kind).values())
+        except ConfigError:  # a notebook's class that reads an object without a plain content
+            found.add(f"{kind.__module__}.{kind.__qualname__}")
+    return sorted(found)

@@ -1,0 +1,151 @@
+"""Trained modules of other people as models: taken as copies, and kept by this process.
+
+:func:`keep` copies modules under the hash of their content, and :func:`modules_of` finds those of a
+config again, so that a sweep builds the model as often as it needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from inweights.errors import ConfigError, DataError
+from inweights.models.outside.fingerprints import content_hash, settings_of
+from inweights.models.outside.modules import checked, logits_of
+from inweights.models.outside.weights_file import modules_from_file
+from inweights.support.extras import optional
+
+if TYPE_CHECKING:
+    from inweights.models.outside.module_configs import TrainedConfig
+
+#: Copies of the modules that were wrapped in this process, by the hash of their content.
+_KEPT: dict[str, nn.Module] = {}
+
+
+def keep(modules: nn.Module | Sequence[nn.Module], label: str = "") -> tuple[tuple[str, ...], str]:
+    """Keep copies of modules in this process.
+
+    Args:
+        modules: One module, or several of one architecture.
+        label: What messages call them; by default their class.
+
+    Returns:
+        The hash of each module's content, and the label.
+
+    Raises:
+        ConfigError: They differ in architecture, or a module cannot be a replica.
+    """
+    given = [modules] if isinstance(modules, nn.Module) else list(modules)
+    copies = [_copied(module) for module in given]
+    label = label or type(copies[0]).__name__
+    _check_alike(copies, label)
+    return tuple(_keep(module) for module in copies), label
+
+
+def from_folder(folder: str) -> nn.Module:
+    """Return the causal language model in a folder.
+
+    Args:
+        folder: Has ``config.json`` and safetensors, as ``save_pretrained`` writes them. No code of
+            it is run, and nothing is downloaded.
+
+    Raises:
+        DataError: There is no such folder, or it holds no model that can be read.
+        ConfigError: ``transformers`` is not installed.
+    """
+    if not Path(folder).is_dir():
+        raise DataError(
+            f"there is no folder '{folder}'; wrap takes a folder with config.json and safetensors, "
+            "a module, or a function that makes one"
+        )
+    transformers = optional("hf", "the folder of a model")
+    options = {"local_files_only": True, "trust_remote_code": False, "use_safetensors": True}
+    try:
+        module: nn.Module = transformers.AutoModelForCausalLM.from_pretrained(folder, **options)
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise DataError(f"cannot read the model in {folder}: {reason}") from None
+    return module
+
+
+def modules_of(config: TrainedConfig, places: Sequence[int]) -> list[nn.Module]:
+    """Return the modules of a config by their places, from this process or from their file.
+
+    Raises:
+        ConfigError: This process has not wrapped them, or the file holds other weights now.
+    """
+    lacking = [name for name in config.weights if name not in _KEPT]
+    if lacking and config.source is not None:
+        for module in modules_from_file(config.source, config.path, None):
+            _keep(_copied(module))
+        lacking = [name for name in config.weights if name not in _KEPT]
+        if lacking:
+            raise ConfigError(f"{config.path} holds other weights than when it was wrapped")
+    if lacking:
+        raise ConfigError(
+            f"the trained module '{config.label}' is not in this process: it was wrapped as an "
+            "instance. Wrap it here first, iw.wrap(module); or keep its weights in a file and "
+            "write iw.wrap(factory).load('weights.safetensors')"
+        )
+    return [_KEPT[config.weights[place]] for place in places]
+
+
+def _copied(module: nn.Module) -> nn.Module:
+    """A copy on the CPU that no later change of the module reaches, in evaluation mode."""
+    if isinstance(module, nn.DataParallel | nn.parallel.DistributedDataParallel):
+        module = module.module
+    inner = getattr(module, "_orig_mod", None)
+    if isinstance(inner, nn.Module):  # of torch.compile
+        module = inner
+    copy = checked(deepcopy(module).cpu(), type(module).__name__)
+    config: Any = getattr(copy, "config", None)
+    if hasattr(config, "use_cache") and hasattr(config, "to_diff_dict"):  # of transformers
+        config.use_cache = False
+    if not any(parameter.requires_grad for parameter in copy.parameters()):
+        copy.requires_grad_(True)  # frozen as a whole to be read, not to stay as it is
+    return copy
+
+
+def _keep(module: nn.Module) -> str:
+    name = content_hash(module)
+    _KEPT.setdefault(name, module)
+    return name
+
+
+def _check_alike(modules: Sequence[nn.Module], label: str) -> None:
+    """Refuse modules that differ in more than their numbers: replicas share one architecture."""
+    first = settings_of(modules[0])
+    for place, module in enumerate(modules[1:], 1):
+        for (where, one), (_, other) in zip_longest(
+            first.items(), settings_of(module).items(), fillvalue=("", "")
+        ):
+            if one != other:
+                raise ConfigError(
+                    f"modules 0 and {place} of '{label}' differ in {where.rstrip(':') or 'parts'} "
+                    f"({one} and {other}); replicas of one model differ in their numbers alone: "
+                    "wrap them separately"
+                )
+
+
+@torch.no_grad()
+def outputs_of(name: str, logits: Callable[[Any], Any] | None, label: str) -> int:
+    """Return the number of tokens that a kept module, by its hash, gives logits of.
+
+    Raises:
+        ConfigError: It reads no token ids, or gives no logits.
+    """
+    try:
+        found = logits_of(_KEPT[name](torch.zeros(1, 2, dtype=torch.long)), logits)
+        return int(found.shape[-1])
+    except Exception as error:
+        raise ConfigError(
+            f"'{label}' must read token ids [B, T] and return their logits, and failed with "
+            f"[[0, 0]]: {type(error).__name__}: {error}; where logits are elsewhere in its output, "
+            "give iw.wrap(..., logits=function)"
+        ) from error

@@ -1,0 +1,76 @@
+"""Which token ids of a trained module are those of a world's names: :func:`token_ids`.
+
+Whoever wraps a module says it by ``tokens`` and ``vocabulary``; nothing is guessed.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from inweights.errors import DataError
+from inweights.worlds.vocabulary import Vocabulary
+
+#: Token ids by name, or in the order of the world's tokens; of several ids per name, a list.
+Tokens = Mapping[str, int | Sequence[int]] | Sequence[int | Sequence[int]]
+
+
+def token_ids(
+    tokens: Tokens | None, vocabulary: Vocabulary | int | None, size: int, label: str
+) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
+    """Return the names of the world's tokens, where they are known, and the module's ids of each.
+
+    Args:
+        tokens: Ids by name or in order; none where the world's ids are the module's.
+        vocabulary: The world's vocabulary, or its number of tokens.
+        size: Number of tokens of the module.
+        label: What messages call the module.
+
+    Raises:
+        DataError: A name has no id, an id is none of the module, or two names have the same.
+
+    Example:
+        >>> token_ids({"ann": 7, "bob": [2, 5]}, None, 9, "GPT")
+        (('ann', 'bob'), ((7,), (2, 5)))
+    """
+    names = vocabulary.names if isinstance(vocabulary, Vocabulary) else ()
+    if tokens is None:
+        if number_of(vocabulary, size) > size:
+            raise DataError(
+                f"the world has {number_of(vocabulary)} tokens and '{label}' gives logits of {size}"
+            )
+        return names, ()
+    if isinstance(tokens, Mapping):
+        names = names or tuple(tokens)
+        lacking = [name for name in names if name not in tokens]
+        if lacking:
+            raise DataError(
+                f"tokens has no id of the world's token '{lacking[0]}' ({len(lacking)} of "
+                f"{len(names)} are missing)"
+            )
+        tokens = [tokens[name] for name in names]
+    ids = tuple(_as_ids(one) for one in tokens)
+    if len(ids) != number_of(vocabulary, len(ids)):
+        raise DataError(
+            f"tokens has {len(ids)} entries and the vocabulary {number_of(vocabulary)} tokens; "
+            "give the ids of each token, in the order of the vocabulary"
+        )
+    called = names or tuple(f"token {place}" for place in range(len(ids)))
+    seen: dict[tuple[int, ...], str] = {}
+    for name, own in zip(called, ids, strict=True):
+        if not own or not all(0 <= one < size for one in own):
+            raise DataError(f"'{name}': ids {list(own)} are none of '{label}', 0 to {size - 1}")
+        if own in seen:
+            raise DataError(f"'{seen[own]}' and '{name}' have the same ids {list(own)}")
+        seen[own] = name
+    return names, ids
+
+
+def _as_ids(given: int | Sequence[int]) -> tuple[int, ...]:
+    if hasattr(given, "__len__"):
+        return tuple(int(one) for one in given)  # type: ignore[union-attr]
+    return (int(given),)
+
+
+def number_of(vocabulary: Vocabulary | int | None, usual: int = 0) -> int:
+    """Return the number of tokens of a vocabulary, or the usual one where there is none."""
+    if vocabulary is None:
+        return usual
+    return vocabulary if isinstance(vocabulary, int) else len(vocabulary)

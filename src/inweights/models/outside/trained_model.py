@@ -1,0 +1,198 @@
+"""Trained modules as a model with a replica axis: their weights, their numbers, the world's tokens.
+
+:class:`Trained` is what :func:`inweights.wrap` returns for an instance. It calls each module as its
+owner does, so that logits are the same to the last bit on a CPU, and translates the token ids of a
+world to those of the module. Shapes: ``R`` replicas, ``B`` sequences of ``T`` positions, ``V``
+tokens of the world, ``D`` width.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from inweights.errors import CautionWarning, ConfigError, DataError
+from inweights.models.outside.modules import Form, form_of
+from inweights.models.outside.stacking import stack
+from inweights.models.outside.wrapped import LOGITS, Wrapped
+from inweights.models.packing import Packed
+from inweights.worlds.arrays import Float, Int
+from inweights.worlds.world import World
+
+if TYPE_CHECKING:
+    from inweights.models.outside.module_configs import TrainedConfig
+
+
+class Trained(Wrapped):
+    """``R`` trained modules of one architecture, with their own names of states and parameters.
+
+    Args:
+        config: Which modules they are, and which of their tokens are the world's.
+        modules: The module of each replica; they are read and not changed.
+    """
+
+    config: TrainedConfig
+    _first_ids: Int[Tensor, " V"]
+
+    def __init__(self, config: TrainedConfig, modules: Sequence[nn.Module]) -> None:
+        super(Wrapped, self).__init__(len(modules), config.vocabulary)
+        read = None if config.logits is None else config.logits.load("output")
+        base = modules[0]
+        counted = self.candidates.is_meta  # only its parameters are: there is nothing to call
+        form = Form() if counted else form_of(base, config.outputs, read, config.label)
+        self._adopt(config, base, stack(self, base, modules, each_stored=True), form, read)
+        self._mapped = False  # together they would be rounded otherwise than by their owner
+        self._ids = config.tokens or tuple((token,) for token in range(config.vocabulary))
+        first = torch.tensor([ids[0] for ids in self._ids])
+        self.register_buffer("_first_ids", first, persistent=False)
+        self._several = any(len(ids) > 1 for ids in self._ids)
+        if self._several:
+            _say_several(config, self._ids)
+
+    def build(self, **start: Any) -> Trained:
+        """Build copies of the modules, one replica a seed; see :meth:`TrainedConfig.build`."""
+        return self.config.build(**start)
+
+    def check_world(self, world: World) -> None:
+        """Refuse a world whose tokens are not those that were given with the module.
+
+        Raises:
+            DataError: Their number or their names differ.
+        """
+        names = world.vocabulary.names
+        if len(names) != self.vocabulary:
+            raise DataError(tokens_differ(self.config, len(names)))
+        known = self.config.names
+        differing = [i for i, name in enumerate(known) if names[i] != name]
+        if differing:
+            i = differing[0]
+            raise DataError(
+                f"token {i} of the world is '{names[i]}' and was '{known[i]}' when the module was "
+                "wrapped; write iw.wrap(module, tokens=..., vocabulary=world.vocabulary)"
+            )
+
+    @property
+    def token_table(self) -> Float[Tensor, "R V D"] | None:
+        table = self.input_table
+        return None if table is None else table[:, self._first_ids]
+
+    def _columns(self, logits: Tensor) -> Tensor:
+        """The logits of the world's tokens: of several ids of one name, that of the first."""
+        return logits.index_select(-1, self._first_ids.to(logits.device))
+
+    def deepest(self, batch: Packed, at: Int[Tensor, " n"] | None = None) -> Float[Tensor, "R _ D"]:
+        only_last = at is not None and bool(torch.isin(at, batch.last).all())
+        if not self._form.last_only or only_last or self._edits:
+            return super().deepest(batch, at)
+        return self._select(self._of_prefixes(batch), at)
+
+    def _of_prefixes(self, batch: Packed) -> Float[Tensor, "R S V"]:
+        """Logits at all positions of a module that gives the last ones: of every prefix."""
+        found = []
+        for group in batch.groups():
+            ends = [self._each(group[..., : t + 1], ())[LOGITS] for t in range(group.shape[-1])]
+            found.append(torch.stack([logits[:, :, -1] for logits in ends], 2).flatten(1, 2))
+        return torch.cat(found, dim=1)
+
+    def _each(
+        self, tokens: Int[Tensor, "*R B T"], names: Sequence[str]
+    ) -> dict[str, Float[Tensor, "R B T D"]]:
+        self._check_ids(tokens)
+        if not self._several:
+            return self._called(self._first_ids[tokens], names)
+        if self._edits:
+            raise ConfigError(
+                "states can only be replaced where every name of the world is one token of the "
+                "module; here some are several"
+            )
+        return self._by_length(tokens, names)
+
+    def _by_length(
+        self, tokens: Int[Tensor, "*R B T"], names: Sequence[str]
+    ) -> dict[str, Float[Tensor, "R B T D"]]:
+        """Read names of several ids: the state of a name is that at its last id."""
+        if tokens.dim() == 3:
+            each = [self._by_length(own, names) for own in tokens]
+            return {
+                name: torch.stack([each[r][name][r] for r in range(self.replicas)])
+                for name in (*names, LOGITS)
+            }
+        parts: dict[str, list[Tensor]] = defaultdict(list)
+        order: list[int] = []
+        for places, ids, ends in self._grouped(tokens):
+            order += places
+            for name, state in self._called(ids, names).items():
+                where = ends.expand(self.replicas, -1, -1).unsqueeze(-1)
+                where = where.expand(-1, -1, -1, state.shape[-1])
+                parts[name].append(state.gather(2, where))
+        back = torch.tensor(order).argsort().to(tokens.device)
+        return {name: torch.cat(some, 1).index_select(1, back) for name, some in parts.items()}
+
+    def _grouped(self, tokens: Int[Tensor, "B T"]) -> list[tuple[list[int], Tensor, Tensor]]:
+        """Places, ids and the last id of every name, of the sequences of each number of ids."""
+        groups: dict[int, list[tuple[int, list[int], list[int]]]] = defaultdict(list)
+        for place, row in enumerate(tokens.tolist()):
+            ids: list[int] = []
+            ends: list[int] = []
+            for token in row:
+                ids.extend(self._ids[token])
+                ends.append(len(ids) - 1)
+            groups[len(ids)].append((place, ids, ends))
+        found = []
+        for rows in groups.values():
+            places = [place for place, _, _ in rows]
+            ids_of = torch.tensor([ids for _, ids, _ in rows], device=tokens.device)
+            ends_of = torch.tensor([ends for _, _, ends in rows], device=tokens.device)
+            found.append((places, ids_of, ends_of))
+        return found
+
+    @contextmanager
+    def _quiet(self, *, watched: bool = False) -> Iterator[None]:
+        """The module as its owner calls it, unless masks of dropout are drawn."""
+        if self._dropout.generators is not None:
+            with super()._quiet(watched=watched):
+                yield
+            return
+        fast = torch.backends.mha.get_fastpath_enabled()
+        torch.backends.mha.set_fastpath_enabled(fast and not watched)  # it calls no submodules
+        self._base[0].eval()
+        try:
+            yield
+        finally:
+            torch.backends.mha.set_fastpath_enabled(fast)
+
+
+def _say_several(config: TrainedConfig, ids: Sequence[Sequence[int]]) -> None:
+    """Say which names are several tokens, and which of these cannot be told apart as answers."""
+    names = config.names or tuple(f"token {place}" for place in range(len(ids)))
+    several = [name for name, own in zip(names, ids, strict=True) if len(own) > 1]
+    by_first: dict[int, list[str]] = defaultdict(list)
+    for name, own in zip(names, ids, strict=True):
+        by_first[own[0]].append(name)
+    alike = [group for group in by_first.values() if len(group) > 1]
+    text = (
+        f"{len(several)} of {len(names)} names are several tokens of '{config.label}', such as "
+        f"'{several[0]}': prompts hold all of them, the state of a name is that at its last, and "
+        "an answer counts by its first"
+    )
+    if alike:
+        text += (
+            f". {len(alike)} first tokens stand for several names, such as "
+            f"{' and '.join(map(repr, alike[0][:2]))}: as answers these are one"
+        )
+    warnings.warn(text, CautionWarning, stacklevel=5)
+
+
+def tokens_differ(config: TrainedConfig, tokens: int) -> str:
+    """Return what to do where a world has another number of tokens than a trained module reads."""
+    return (
+        f"'{config.label}' reads {config.vocabulary:,} tokens and the world has {tokens:,}; say "
+        "which of them are the world's: iw.wrap(module, vocabulary=world.vocabulary) for the first "
+        "ids in the world's order, or tokens={name: id} for others"
+    )

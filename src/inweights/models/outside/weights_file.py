@@ -1,0 +1,147 @@
+"""Weights of a file in modules of a factory: a plain ``state_dict`` as safetensors, or our own.
+
+:func:`modules_from_file` serves :meth:`inweights.models.WrapConfig.load`. The names are those of
+the module's ``state_dict``, with or without the prefix of ``torch.compile`` or of a wrapper for
+several GPUs. A pickle is a program and is refused. Shapes: ``R`` replicas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor, nn
+
+from inweights.errors import ConfigError, DataError, unknown_name
+from inweights.models.outside.modules import made
+
+if TYPE_CHECKING:
+    from inweights.models.outside.module_configs import WrapConfig
+
+_PICKLES = (".pt", ".pth", ".bin", ".ckpt", ".pkl", ".pickle")
+#: What torch.compile, and wrappers for several GPUs, put before each name.
+_PREFIXES = ("_orig_mod.", "module.")
+
+
+def modules_from_file(source: WrapConfig, path: str, vocabulary: int | None) -> list[nn.Module]:
+    """Return modules of a factory with the weights of a file, one for each replica.
+
+    Args:
+        source: The factory.
+        path: A safetensors file with the names of the module's ``state_dict``; or one that
+            :func:`inweights.save_model` wrote of the same factory, with a replica axis.
+        vocabulary: Number of tokens that the factory is given; by default the one with which the
+            shapes are those of the file.
+
+    Raises:
+        DataError: The file cannot be read, or its names or shapes are not those of the module.
+        ConfigError: Several numbers of tokens fit, or the factory fails.
+    """
+    state, replicas = read_state(path)
+    rows = [state]
+    if replicas:
+        rows = [{name: value[r] for name, value in state.items()} for r in range(replicas)]
+    size = vocabulary or _fitting_size(source, rows[0], path)
+    modules = []
+    for row in rows:
+        module = made(source, size, seed=0)
+        fill(module, row, path)
+        modules.append(module)
+    return modules
+
+
+def read_state(path: str) -> tuple[dict[str, Tensor], int]:
+    """Return the tensors of a safetensors file, and its number of replicas: 0 of a plain file.
+
+    Raises:
+        DataError: It is missing, a pickle, or no safetensors file.
+    """
+    file = Path(path)
+    if file.suffix in _PICKLES:
+        raise DataError(
+            f"{path} is a pickle, which can run code and is not read; write the weights as "
+            "safetensors.torch.save_model(module, 'weights.safetensors') where the module is loaded"
+        )
+    try:
+        with safe_open(file, framework="pt") as content:
+            about = content.metadata() or {}
+            state = {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError) as error:
+        raise DataError(f"cannot read the weights {path}: {error}") from None
+    if "inweights" not in about:
+        return state, 0
+    return state, len(next(iter(state.values())))
+
+
+def fill(module: nn.Module, state: Mapping[str, Tensor], path: str) -> None:
+    """Copy weights into a module, by name; every parameter must be there.
+
+    Args:
+        module: The module, changed in place.
+        state: Tensors by the names of its ``state_dict``; of tied parameters one name is enough.
+        path: What messages call the source.
+
+    Raises:
+        DataError: A name is unknown or missing, or a shape differs.
+
+    Example:
+        >>> layer = nn.Linear(2, 1, bias=False)
+        >>> fill(layer, {"_orig_mod.weight": torch.ones(1, 2)}, "w.safetensors")
+        >>> layer.weight.tolist()
+        [[1.0, 1.0]]
+    """
+    state = without_prefix(state, module)
+    own = module.state_dict()
+    for name, value in state.items():
+        if name not in own:
+            raise unknown_name(f"parameter of {path}", name, own, error=DataError)
+        if own[name].shape != value.shape:
+            raise DataError(
+                f"'{name}' has the shape {list(value.shape)} in {path} and {list(own[name].shape)} "
+                "in the module; check the settings of the factory, and vocabulary="
+            )
+    filled = {own[name].data_ptr() for name in state}
+    learnt = dict(module.named_parameters())
+    lacking = [name for name, value in learnt.items() if value.data_ptr() not in filled]
+    if lacking:
+        raise DataError(f"{path} has no '{lacking[0]}' ({len(lacking)} parameters are missing)")
+    with torch.no_grad():
+        for name, value in state.items():
+            own[name].copy_(value)
+
+
+def without_prefix(state: Mapping[str, Tensor], module: nn.Module) -> Mapping[str, Tensor]:
+    """Return weights without the prefix of a wrapper, where the module has the names without it."""
+    known = module.state_dict().keys()
+    for prefix in _PREFIXES:
+        if state and all(name.startswith(prefix) for name in state):
+            short = {name.removeprefix(prefix): value for name, value in state.items()}
+            if short.keys() <= known:
+                return short
+    return state
+
+
+def _fitting_size(source: WrapConfig, state: Mapping[str, Tensor], path: str) -> int:
+    """The number of tokens with which the factory's module has the shapes of a file."""
+    sizes = sorted({value.shape[0] for value in state.values() if value.dim() == 2})
+    fitting = [size for size in sizes if _fits(source, size, state)]
+    if len(fitting) != 1:
+        what = f"{', '.join(map(str, fitting))} all fit" if fitting else "none fits"
+        raise ConfigError(
+            f"how many tokens '{source.label}' was made for is not clear from {path} ({what}); say "
+            "it: load(..., vocabulary=world.vocabulary), or a number"
+        )
+    return fitting[0]
+
+
+def _fits(source: WrapConfig, size: int, state: Mapping[str, Tensor]) -> bool:
+    try:
+        module = made(source, size, seed=0)
+    except ConfigError:
+        return False
+    own = module.state_dict()
+    named = without_prefix(state, module)
+    return all(name in own and own[name].shape == value.shape for name, value in named.items())
