@@ -22,6 +22,7 @@ from inweights.models.outside.modules import Form, form_of
 from inweights.models.outside.stacking import stack
 from inweights.models.outside.wrapped import LOGITS, Wrapped
 from inweights.models.packing import Packed
+from inweights.support.border import guarded
 from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import World
 
@@ -40,6 +41,7 @@ class Trained(Wrapped):
     config: TrainedConfig
     _first_ids: Int[Tensor, " V"]
 
+    @guarded
     def __init__(self, config: TrainedConfig, modules: Sequence[nn.Module]) -> None:
         super(Wrapped, self).__init__(len(modules), config.vocabulary)
         read = None if config.logits is None else config.logits.load("output")
