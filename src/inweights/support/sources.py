@@ -7,6 +7,7 @@ Comments, docstrings and formatting do not count. The library's own code does no
 changes its numbers raises a version.
 """
 
+import dis
 import sys
 import types
 from collections.abc import Iterator, Mapping
@@ -32,6 +33,8 @@ RAISED: dict[str, int] = {
     "Curriculum": 2  # the loss and its gradient are rounded otherwise, and so is a GPT's attention
 }
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
+#: What code uses and does not change.
+_FIXED = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type, tuple, frozenset)
 
 
 def sources_of(value: Any) -> dict[str, str]:
@@ -178,12 +181,33 @@ def check_sources(planned: Mapping[str, str], value: Any) -> None:
     written = {name for name in now.keys() - planned.keys() if name.endswith(MARK)}
     changed = [name for name in differing(planned, now) if name not in written]
     if changed:
-        by_option = any(name.endswith(MARK) for name in changed)
-        hint = "; make the name of a file that your code writes within the code" * by_option
+        advice = "run the same command again"
+        if any(name.endswith(MARK) for name in changed):
+            advice += "; make the name of a file that your code writes within the code"
+        if held := sorted({one for name in changed for one in _changeable(name)}):
+            advice += (
+                f". What it uses counts with its content ({', '.join(held)}): if your code changes "
+                "that itself, let it return what it notes, or write it to a file"
+            )
         raise ConfigError(
-            f"{', '.join(changed)} changed after this work was planned; nothing was stored, run "
-            f"the same command again{hint}"
+            f"{', '.join(changed)} changed after this work was planned; nothing was stored, "
+            f"{advice}"
         )
+
+
+def _changeable(name: str) -> list[str]:
+    """Names that a function of a script or notebook uses, and whose values it can change."""
+    home, _, path = name.partition(":")
+    found: Any = sys.modules.get(home)
+    for step in path.split("."):
+        found = getattr(found, step, None)
+    if not isinstance(found, types.FunctionType):
+        return []
+    steps = dis.get_instructions(found)
+    assigned = {step.argval for step in steps if step.opname == "STORE_GLOBAL"}
+    used = _globals_of(found)
+    fixed = (*_PLAIN, *_FIXED)
+    return [name for name, one in used.items() if name in assigned or not isinstance(one, fixed)]
 
 
 def differing(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
@@ -257,11 +281,17 @@ def reached(thing: Any, seen: frozenset[str] = frozenset()) -> Any:
         made = {n: f for n, f in own.items() if isinstance(f, types.FunctionType)}
         bases = [base for base in thing.__bases__ if base.__module__ == "__main__"]
         return [name, *(reached(f, seen) for f in (*bases, *(made[n] for n in sorted(made))))]
-    used = {n: thing.__globals__[n] for n in _names(thing.__code__) if n in thing.__globals__}
+    used = _globals_of(thing)
     return [
         bytecode(thing.__code__),
         [[n, _content(one, f"{name} uses {n}", seen)] for n, one in sorted(used.items())],
     ]
+
+
+def _globals_of(function: types.FunctionType) -> dict[str, Any]:
+    """What a function uses of its module, by name."""
+    known = function.__globals__
+    return {name: known[name] for name in _names(function.__code__) if name in known}
 
 
 def _content(value: Any, what: str, seen: frozenset[str]) -> Any:

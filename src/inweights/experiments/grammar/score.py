@@ -391,6 +391,7 @@ def _cases(
     check_names("table", [score.table], tables, error=DataError, hint=hint)
     table = tables[score.table]
     check_names("column", score.columns, table.columns, error=DataError, hint=hint)
+    _check_numbers(table, score.column, hint)
     numbers = _per_seed(table, score, score.where, hint)
     size = 0.0
     if score.minus:
@@ -404,6 +405,20 @@ def _cases(
         case = ", ".join(f"{c} = {_plain(v)}" for c, v in zip(score.each, values, strict=True))
         groups.setdefault(case, {})[seed] = one
     return groups, size
+
+
+def _check_numbers(table: pl.DataFrame, column: str, hint: str) -> None:
+    """Refuse a column that holds no numbers, which have no mean."""
+    import polars as pl
+
+    kind = table.schema[column]
+    if kind.is_numeric() or kind in (pl.Boolean, pl.Null):
+        return
+    fitting = [name for name in table.columns if table.schema[name].is_numeric()]
+    raise DataError(
+        f"a claim is about numbers, and column '{column}' holds {kind}, which has no mean; numeric "
+        f"columns: {', '.join(fitting)}. {hint}"
+    )
 
 
 def _diverged(score: Score, tables: Mapping[str, pl.DataFrame]) -> int:

@@ -15,6 +15,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from inweights.config import check_size, digest
+from inweights.config.border import as_number
 from inweights.errors import ConfigError, DataError, check_kind, check_names
 from inweights.experiments.grammar.labels import is_label
 from inweights.experiments.grammar.score import Value
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 #: ``probe(model, worlds, **options)`` returns a table with a column ``replica``.
 Probe = Callable[..., Any]
+#: Column of what a function returns in place of a row: one number, truth value or text.
+RESULT = "result"
 #: What is set at a path, and what it is called in the tables; a point is several of these.
 Change = tuple[str, Any, Value]
 Point = Sequence[Change]
@@ -223,7 +226,7 @@ def computations_of(
     """Return a computation for each condition of a function ``function(seed, **settings)``.
 
     Args:
-        function: Returns one row (a mapping), several rows, or a polars frame.
+        function: Returns one number or text, one row (a mapping), several rows, or a polars frame.
         points: The conditions; each is a list of (argument, value, label in the tables).
         replicated: Whether the function takes all seeds at once, as ``seeds``.
 
@@ -253,7 +256,7 @@ def rows_of(function: Callable[..., Any], settings: Mapping[str, Any], seed: int
     """Return what a function gives for one seed, as a table.
 
     Args:
-        function: Returns one row (a mapping), several rows, or a polars frame.
+        function: Returns one number or text, one row (a mapping), several rows, or a polars frame.
         settings: Its keyword arguments besides the seed.
         seed: The seed that it is called with.
 
@@ -287,27 +290,15 @@ def rows_together(
 
 
 def _table(function: Callable[..., Any], result: Any, ours: set[str]) -> pl.DataFrame:
-    """Rows as a table: of a mapping, whose lists are columns; of mappings; of a frame."""
+    """What a function returned as a table, after checking it."""
     import polars as pl
 
-    name, table, why = function.__name__, result, ""
-    try:
-        if isinstance(result, Mapping):
-            columns = any(isinstance(one, list | tuple) for one in result.values())
-            table = pl.DataFrame(dict(result) if columns else [dict(result)])
-        elif not isinstance(result, pl.DataFrame):
-            rows = list(result)
-            other = [repr(row) for row in rows if not isinstance(row, Mapping)]
-            why = f"a row of it is {other[0]}" if other else ""
-            table = pl.DataFrame(rows, infer_schema_length=None)
-    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        why = why or str(error)
-    what = "nothing" if result is None else f"a {type(result).__name__}, which is no table ({why})"
-    what = what if why else "" if table.width and table.height else "no row"
+    name = function.__name__
+    table, what = _as_table(result)
     if what:
         raise DataError(
-            f"{name} returned {what}; return a mapping such as {{'score': 0.9}}, a list of them, "
-            "or a polars frame"
+            f"{name} returned {what}; return a number or a text, a mapping such as "
+            "{'score': 0.9}, a list of mappings, or a polars frame"
         )
     if held := [column for column, kind in table.schema.items() if kind == pl.Object]:
         raise DataError(
@@ -319,6 +310,38 @@ def _table(function: Callable[..., Any], result: Any, ours: set[str]) -> pl.Data
             f"{name} returned the column '{taken[0]}', which the sweep adds; leave it out"
         )
     return table
+
+
+def _as_table(result: Any) -> tuple[pl.DataFrame, str]:
+    """Rows as a table, and what is wrong with them; nothing if they are one.
+
+    A mapping is a row, or has lists as columns; a number, truth value or text is a row of one
+    column, :data:`RESULT`.
+    """
+    import polars as pl
+
+    result = as_number(result)
+    if isinstance(result, bool | int | float | str):
+        result = {RESULT: result}
+    table, why = pl.DataFrame(), ""
+    try:
+        if isinstance(result, Mapping):
+            columns = any(isinstance(one, list | tuple) for one in result.values())
+            table = pl.DataFrame(dict(result) if columns else [dict(result)])
+        elif isinstance(result, pl.DataFrame):
+            table = result
+        else:
+            rows = list(result)
+            other = [repr(row) for row in rows if not isinstance(row, Mapping)]
+            why = f"a row of it is {other[0]}" if other else ""
+            table = pl.DataFrame(rows, infer_schema_length=None)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        why = why or str(error)
+    if result is None:
+        return table, "nothing"
+    if why:
+        return table, f"a {type(result).__name__}, which is no table ({why})"
+    return table, "" if table.width and table.height else "no row"
 
 
 def _check(function: Callable[..., Any], settings: Mapping[str, Any], seed: str) -> None:

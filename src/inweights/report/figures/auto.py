@@ -185,6 +185,12 @@ def _only_number(table: pl.DataFrame) -> str:
     numbers = [n for n in after if table[n].dtype.is_numeric() and n not in _KEYS]
     floats = [name for name in numbers if table[name].dtype.is_float()] or numbers
     if not floats:
+        texts = [name for name in after if table[name].dtype == pl.String]
+        if texts:
+            raise DataError(
+                f"the drawing 'auto' found no number after 'seed'; '{texts[0]}' holds text, which "
+                "is neither drawn nor averaged: return numbers beside it"
+            )
         raise DataError("the drawing 'auto' found no numeric column after 'seed'; give one as y")
     if len(floats) > 1:
         raise UndeclaredError(
