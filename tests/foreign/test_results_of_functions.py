@@ -1,4 +1,4 @@
-"""What functions of others return: a value alone, texts, and what they note outside of themselves."""
+"""What functions of others return: a value alone, texts, and what they note elsewhere."""
 
 from __future__ import annotations
 

@@ -244,8 +244,9 @@ def sweep(
     Args:
         world: Config of the world, or several of them, as a list or by name, ``{"small": …}``.
             Or a function ``function(seed, **settings)`` that returns a number or a text (the
-            column ``result``), one row, rows or a polars frame: it is called once for every seed and combination of its arguments in
-            ``over``, and its results are stored with its source.
+            column ``result``), one row, rows or a polars frame: it is called once for every seed
+            and combination of its arguments in ``over``, and its results are stored with its
+            source.
         model: The same of the architecture; or a trained model, :func:`~inweights.wrap`, which
             is a starting point where there is a learner, and else stays as it is. Left out it
             is a GPT as wide as the largest world of the sweep asks for: of two layers for
