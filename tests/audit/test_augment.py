@@ -16,9 +16,9 @@ import pytest
 from tests.counting import lines_of
 
 from inweights.audit import augment, questions, write_augmented
-from inweights.audit.questions import of_one_each
+from inweights.audit.questions.kinds import of_one_each
 from inweights.audit.strategies import STRATEGIES
-from inweights.audit.strategies.telling import Telling
+from inweights.audit.strategies.inputs import StrategyInput
 from inweights.cli.commands.augment import Added, Text
 from inweights.errors import ConfigError, DataError
 from inweights.worlds import Knowledge, Wording, read_knowledge
@@ -57,7 +57,7 @@ def test_facts_are_told_in_three_wordings_unless_asked() -> None:
 def test_what_is_left_out_is_the_same_on_the_command_line() -> None:
     """But for single facts, which the command states again and the function where asked."""
     options = inspect.signature(augment).parameters
-    for group in (Added(), Text(), Telling):
+    for group in (Added(), Text(), StrategyInput):
         given = {name: getattr(group, name) for name in options if hasattr(group, name)}
         assert "wordings" in given or "budget" in given
         for name in set(given) - {"floor", "want", "wording"}:
@@ -178,34 +178,34 @@ def test_every_fact_begins_a_chain_before_any_begins_another(
     rows = facts(
         tmp_path, *towns, *(f"{t},{r},{t}{r}" for t in ("rome", "oslo", "bern") for r in "xyz")
     )
-    telling = Telling(rows, Wording().over(rows), rows.stages, most=most)
-    begun = [first for first, _ in telling.chains(2)]
+    inputs = StrategyInput(rows, Wording().over(rows), rows.stages, most=most)
+    begun = [first for first, _ in inputs.chains(2)]
     assert [begun.count(fact) for fact in sorted(set(begun))] == each
 
 
 def test_chains_have_neither_circles_nor_what_is_held_out(tmp_path: Path) -> None:
     rows = facts(tmp_path, "ann,likes,bob", "bob,likes,cid", "cid,likes,ann", "cid,home,rome")
-    telling = Telling(rows, Wording().over(rows), rows.stages)
-    assert telling.chains(2) == [(0, 1), (1, 2), (1, 3), (2, 0)]
-    assert telling.chains(3) == [(0, 1, 3)]
-    assert telling.chains(4) == []
-    held = replace(telling, hold_out=0.4, seed=1)
+    inputs = StrategyInput(rows, Wording().over(rows), rows.stages)
+    assert inputs.chains(2) == [(0, 1), (1, 2), (1, 3), (2, 0)]
+    assert inputs.chains(3) == [(0, 1, 3)]
+    assert inputs.chains(4) == []
+    held = replace(inputs, hold_out=0.4, seed=1)
     assert len(held.held) == 1
     (bridge,) = held.held
-    left = [chain for chain in telling.chains(2) if rows.triples[chain[0], 2] != bridge]
+    left = [chain for chain in inputs.chains(2) if rows.triples[chain[0], 2] != bridge]
     assert held.chains(2) == left
 
 
 def test_chains_to_be_stated_first_are_unless_they_are_held_out(tmp_path: Path) -> None:
     rows = facts(tmp_path, "ann,likes,bob", "bob,likes,cid", "cid,likes,dan", "dan,likes,eve")
     for chain in ((0, 1), (1, 2), (2, 3)):
-        telling = Telling(rows, Wording().over(rows), rows.stages, most=1, first=[chain])
-        assert telling.chains(2) == [chain]
-        bridges = {telling.facts.triples[chain[0], 2]}
+        inputs = StrategyInput(rows, Wording().over(rows), rows.stages, most=1, first=[chain])
+        assert inputs.chains(2) == [chain]
+        bridges = {inputs.facts.triples[chain[0], 2]}
         held = next(
             one
             for seed in range(99)
-            if (one := replace(telling, hold_out=0.4, seed=seed)).held == bridges
+            if (one := replace(inputs, hold_out=0.4, seed=seed)).held == bridges
         )
         assert held.chains(2) != [chain]
 

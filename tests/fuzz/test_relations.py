@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.fuzz.relations import ACCEPTED, relations
 
-from inweights.audit.strategies import Telling
+from inweights.audit.strategies import StrategyInput
 from inweights.worlds.knowledge import questions
 
 NAMES = tuple(relations())
@@ -38,7 +38,7 @@ def swapped(self, *chain):
 
 
 PLANTED = {
-    "augment": patch.object(Telling, "ends", swapped),
+    "augment": patch.object(StrategyInput, "ends", swapped),
     "predict-renamed": patch.object(questions, "inverses", first_named),
     "graph-moved": patch("tests.fuzz.holds_written.hop_distances", as_listed),
 }

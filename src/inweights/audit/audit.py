@@ -13,7 +13,8 @@ import polars as pl
 from inweights.audit import counts
 from inweights.audit.forecast import forecast as forecast_of
 from inweights.audit.homonyms import Contradicted, contradicted_chains
-from inweights.audit.questions import of_one_each, worded
+from inweights.audit.questions.held_out import worded
+from inweights.audit.questions.kinds import of_one_each
 from inweights.errors import InweightsError
 from inweights.support.progress import Progress, SolverProgress
 from inweights.theory import Prediction
@@ -120,28 +121,30 @@ def audit(
     """
     check_seconds(seconds)
     began = time.perf_counter()
-    facts = knowledge.frame()
 
     def begin(part: int) -> None:
         if watch:
             watch(part, len(_PARTS), _PARTS[part])
 
     begin(0)
-    stated = pl.Series(identities_of(knowledge))
-    identities, linking = facts.filter(stated)["subject"].unique(), facts.filter(~stated)
-    bridges, each = counts.bridges(linking, identities), counts.chain_counts(linking)
+    facts = knowledge.frame()
+    words = (wording or Wording()).over(knowledge)
+    is_identity = pl.Series(identities_of(knowledge))
+    linking = facts.filter(~is_identity)
+    identities = facts.filter(is_identity)["subject"].unique()
+    bridges = counts.bridges(linking, identities)
+    exact = counts.chain_counts(linking)
     chains, listed = counts.chains_in(linking)
     begin(1)
-    compositions = counts.compositions(facts, chains, each)
+    compositions = counts.compositions(facts, chains, exact)
     begin(2)
-    leaks, words = counts.leaks(facts, chains), (wording or Wording()).over(knowledge)
-    plain = literals(knowledge.entities, knowledge.triples)[knowledge.triples[:, 2]]
-    alone = [knowledge.relations[r] for r in of_one_each(knowledge, words)]
-    transfers = counts.transfers(facts.filter(~pl.Series(plain)), alone)
+    leaks = counts.leaks(facts, chains)
+    transfers = _count_transfers(knowledge, facts, words)
     begin(3)
-    relations, overlap = counts.relations(facts), counts.name_overlap(facts)
+    relations = counts.relations(facts)
+    overlap = counts.name_overlap(facts)
     prediction, why = None, "no two facts form a chain" if forecast else "not requested"
-    if forecast and each.height:
+    if forecast and exact.height:
         begin(4)
         try:
             prediction, why = forecast_of(knowledge, seconds=seconds, progress=progress), ""
@@ -163,3 +166,10 @@ def audit(
         why_no_forecast=why,
         seconds=time.perf_counter() - began,
     )
+
+
+def _count_transfers(knowledge: Knowledge, facts: pl.DataFrame, words: Wording) -> pl.DataFrame:
+    """Count analogies between entities; dates, numbers and identifying values suggest none."""
+    plain = literals(knowledge.entities, knowledge.triples)[knowledge.triples[:, 2]]
+    identifying = [knowledge.relations[r] for r in of_one_each(knowledge, words)]
+    return counts.transfers(facts.filter(~pl.Series(plain)), identifying)

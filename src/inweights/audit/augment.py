@@ -5,8 +5,7 @@ and :func:`~inweights.audit.write_augmented` writes the result. The same facts a
 the same rows; nothing is read but the facts, and a file to replay.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,8 @@ from typing import Literal
 
 import polars as pl
 
-from inweights.audit.questions import with_left_out
+from inweights.audit.questions.direct import mark_direct_answers
+from inweights.audit.questions.held_out import with_left_out
 from inweights.audit.rows import (
     Counter,
     fill,
@@ -26,16 +26,15 @@ from inweights.audit.rows import (
     within,
     words_of,
 )
-from inweights.audit.strategies import Row, Telling, plain, strategies_of
+from inweights.audit.strategies import Row, Strategy, StrategyInput, plain, strategies_of
 from inweights.audit.strategies.measured import Choice, choose
-from inweights.audit.strategies.mentions import Mentions
-from inweights.errors import ConfigError, DataError, check_names
+from inweights.errors import ConfigError, check_names
 from inweights.support.progress import Progress
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.triples import two_step_questions
 from inweights.worlds.knowledge.wording import Wording
 
-#: Tokens of replayed text for each token of all other texts, at most.
+#: Most tokens of replayed text for each token of all other texts.
 REPLAYED = 0.25
 
 
@@ -94,11 +93,11 @@ class Augmented:
         """Number of rows by role, of the training set and of the questions."""
         rows = self.train.group_by("role", maintain_order=True).len().rows()
         asked = self.questions.group_by("role", maintain_order=True)
-        kinds = asked.agg(pl.len(), told=(pl.col("told").list.len() > 0).sum()).rows()
+        kinds = asked.agg(pl.len(), stated=(pl.col("told").list.len() > 0).sum()).rows()
         return (
             dict(rows)
             | {f"question: {role}": count for role, count, _ in kinds}
-            | {f"question: {role}, told": told for role, _, told in kinds if told}
+            | {f"question: {role}, told": stated for role, _, stated in kinds if stated}
         )
 
 
@@ -179,16 +178,17 @@ def augment(
         ('Mozart has a birthplace whose country is Austria.', ['derived'])
     """
     choices = choose(want) if "auto" in strategies else []
-    found = [choice.strategy for choice in choices if choice.strategy]
-    chosen = strategies_of([*(name for name in strategies if name != "auto"), *found])
+    given = [name for name in strategies if name != "auto"]
+    chosen = strategies_of([*given, *(c.strategy for c in choices if c.strategy)])
     check_names("curriculum", [curriculum], ("joint", "sa"))
-    words = (wording or Wording()).over(knowledge)
     if replay is not None and "replay" not in chosen:
         raise ConfigError("a replay file needs the strategy 'replay'; add it")
     if rewrite is not None and "paraphrases" not in chosen:
         raise ConfigError("a paraphraser needs the strategy 'paraphrases'; add it")
-    tell = watch or (lambda *_: None)
-    telling = Telling(
+    report = watch or (lambda *_: None)
+    count = tokens or words_of
+    words = (wording or Wording()).over(knowledge)
+    inputs = StrategyInput(
         facts=knowledge,
         words=words,
         stages=stages_of(knowledge) if curriculum == "sa" else knowledge.stages,
@@ -201,27 +201,23 @@ def augment(
         first=first,
         rewrite=rewrite,
     )
-    _validate(telling, floor, budget)
-    tell(0, 3, "statements")
-    count = tokens or words_of
-    facts = list(plain(telling))
-    added = [row for name, way in chosen.items() if name != "replay" for row in way(telling)]
-    added += often_enough([*facts, *added], floor, count)
-    if "replay" in chosen:
-        room = int(REPLAYED * sum(count([text_of(row) for row in (*facts, *added)])))
-        added += within(list(chosen["replay"](telling)), room, count)
+    _validate(inputs, floor, budget)
+    report(0, 3, "statements")
+    facts = list(plain(inputs))
+    added = _added(inputs, chosen, facts, floor, count)
     rows = fill(facts, added, budget, count, seed) if budget else [*facts, *added]
-    # Told as they come: by stage, then all texts of one fact together, then those of none.
+    # In the order of training: by stage, then all texts of one fact, then those of none.
     rows.sort(key=lambda row: (row.stage, row.fact < 0, row.fact))
     turn = partial(turn_of, facts=knowledge, words=words)
     train = table_of(rows, turn)
-    tell(1, 3, "control")
-    told = sum(count(train["text"].to_list()))
-    control = table_of(sorted(fill(facts, [], told, count, seed), key=lambda row: row.stage), turn)
+    report(1, 3, "control")
+    length = sum(count(train["text"].to_list()))
+    repeated = fill(facts, [], length, count, seed)
+    control = table_of(sorted(repeated, key=lambda row: row.stage), turn)
     texts = {"train": train["text"].to_list(), "control": control["text"].to_list()}
-    tell(2, 3, "questions")
+    report(2, 3, "questions")
     asked, alone = with_left_out(knowledge, words, seed=seed, reverse="reversals" not in chosen)
-    questions = _marked(asked, rows, knowledge, train["turn"])
+    questions = mark_direct_answers(asked, rows, knowledge, train["turn"])
     often = train.filter(pl.col("fact") >= 0)["fact"].value_counts()["count"].to_list()
     return Augmented(
         train=train,
@@ -238,71 +234,44 @@ def augment(
         facts=knowledge.frame().select("subject", "relation", "object"),
         rewritten=(sum(row.role == "rewritten" for row in added), len(knowledge) if rewrite else 0),
         often=(min(often), max(often)),
-        doubtful=len(telling.doubtful),
+        doubtful=len(inputs.doubtful),
     )
 
 
-def _validate(telling: Telling, floor: float, budget: int) -> None:
-    there = max(len(telling.words.templates(r)) for r in telling.facts.relations)
-    if not 1 <= telling.wordings <= there:
+def _added(
+    inputs: StrategyInput,
+    chosen: Mapping[str, Strategy],
+    facts: list[Row],
+    floor: float,
+    count: Counter,
+) -> list[Row]:
+    """Return the rows that strategies add, and facts repeated up to their least share."""
+    added: list[Row] = []
+    for name, strategy in chosen.items():
+        if name != "replay":
+            added += strategy(inputs)
+    added += often_enough([*facts, *added], floor, count)
+    if "replay" in chosen:
+        length = sum(count([text_of(row) for row in (*facts, *added)]))
+        added += within(list(chosen["replay"](inputs)), int(REPLAYED * length), count)
+    return added
+
+
+def _validate(inputs: StrategyInput, floor: float, budget: int) -> None:
+    """Raise an error for a number out of range."""
+    there = max(len(inputs.words.templates(r)) for r in inputs.facts.relations)
+    if not 1 <= inputs.wordings <= there:
         raise ConfigError(
-            f"wordings must be from 1 to {there}, the number of wordings, got {telling.wordings}; "
+            f"wordings must be from 1 to {there}, the number of wordings, got {inputs.wordings}; "
             "add more with --wording"
         )
-    if not 2 <= telling.hops <= 6:
-        raise ConfigError(f"hops must be from 2 to 6, got {telling.hops}")
-    if telling.most < 1 or budget < 0:
+    if not 2 <= inputs.hops <= 6:
+        raise ConfigError(f"hops must be from 2 to 6, got {inputs.hops}")
+    if inputs.most < 1 or budget < 0:
         raise ConfigError(
-            f"most must be at least 1 and budget at least 0, got {telling.most} and {budget}"
+            f"most must be at least 1 and budget at least 0, got {inputs.most} and {budget}"
         )
-    if not 0 <= telling.hold_out <= 1:
-        raise ConfigError(f"hold_out must be a fraction from 0 to 1, got {telling.hold_out:g}")
+    if not 0 <= inputs.hold_out <= 1:
+        raise ConfigError(f"hold_out must be a fraction from 0 to 1, got {inputs.hold_out:g}")
     if not 0 <= floor < 0.9:
         raise ConfigError(f"floor must be a fraction from 0 to 0.9, got {floor:g}")
-
-
-def _marked(
-    asked: pl.DataFrame, rows: Sequence[Row], facts: Knowledge, turns: pl.Series
-) -> pl.DataFrame:
-    """Questions, with the roles of the rows that answer each by direct statement.
-
-    Those whose very prompt is trained, as it is where a relation is called what a chain of others
-    is, are left out.
-    """
-    number = {name: i for i, name in enumerate(facts.entities)}
-    roles: defaultdict[tuple[int, int], dict[str, None]] = defaultdict(dict)
-    for row in rows:
-        for pair in row.says:
-            roles[pair][row.role] = None
-    trained = list({row.prompt for row in rows})
-    new = ~pl.col("prompt").is_in(trained) & ~pl.col("question").is_in(turns.unique().to_list())
-    asked = asked.filter(new)
-    columns = asked.select("role", "subject", "answer", "facts").iter_rows()
-    # A reversal is asked from the object of its fact.
-    pairs = [
-        (int(facts.triples[bases[0], 2]) if role == "reversal" else number[s], number[answer])
-        for role, s, answer, bases in columns
-    ]
-    _check(rows, facts, {pair for pair in pairs if pair not in roles})
-    told = pl.Series([list(roles.get(pair, ())) for pair in pairs], dtype=pl.List(pl.String))
-    return asked.with_columns(
-        told=told, itself=pl.Series([a == b for a, b in pairs], dtype=pl.Boolean)
-    )
-
-
-def _check(rows: Sequence[Row], facts: Knowledge, untold: set[tuple[int, int]]) -> None:
-    """Read what is trained, for a text that names what is asked about alone, then the answer."""
-    number = {name: i for i, name in enumerate(facts.entities)}
-    ends = {b for _, b in untold}
-    named = Mentions(facts.entities)
-    for row in rows:
-        learnt = row.completion.strip()
-        answer = number.get(learnt, number.get(learnt.removesuffix("."), -1))
-        if answer in ends:
-            starts = set(named(row.prompt))
-            if len(starts) == 1 and (starts.pop(), answer) in untold:
-                raise DataError(
-                    f"'{text_of(row)}' ({row.role}) states the answer to a held-out question "
-                    "and is not marked; if the words of a relation name an entity, give others "
-                    "with --wording"
-                )

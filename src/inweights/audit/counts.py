@@ -13,7 +13,7 @@ import polars as pl
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.names import literals
 
-#: Chains that are listed at most. Beyond, those of some subjects stand for all.
+#: Largest number of chains that are listed; beyond it, those of some subjects stand for all.
 LISTED = 1_000_000
 #: Seed of the choice of subjects.
 _SEED = 0
@@ -217,7 +217,7 @@ def name_overlap(facts: pl.DataFrame) -> pl.DataFrame:
     return facts.group_by("relation", maintain_order=True).agg(contained=(inside & long).mean())
 
 
-def transfers(facts: pl.DataFrame, alone: Collection[str] = ()) -> pl.DataFrame:
+def transfers(facts: pl.DataFrame, identifying: Collection[str] = ()) -> pl.DataFrame:
     """Count pairs of entities that share a value, where only one of the two has a further relation.
 
     These are the analogies that a model may draw. Within a group of ``g`` entities that share
@@ -227,7 +227,8 @@ def transfers(facts: pl.DataFrame, alone: Collection[str] = ()) -> pl.DataFrame:
 
     Args:
         facts: A row for each fact.
-        alone: Names of relations with another value for each subject, which do not transfer.
+        identifying: Names of relations with another value for each subject, which do not
+            transfer.
 
     Returns:
         ``shared``, ``attribute`` (names of relations), ``groups``, ``pairs`` and ``late``
@@ -238,7 +239,7 @@ def transfers(facts: pl.DataFrame, alone: Collection[str] = ()) -> pl.DataFrame:
     groups = real.select("subject", "stage", shared="relation", value="object")
     size = groups.group_by("shared", "value").agg(g=pl.col("subject").n_unique())
     several = size.filter(pl.col("g") > 1)
-    passed = real.filter(~pl.col("relation").is_in(list(alone)))
+    passed = real.filter(~pl.col("relation").is_in(list(identifying)))
     held = passed.group_by("subject", attribute="relation").agg(learnt=pl.col("stage").min())
     members = groups.join(several, on=["shared", "value"])
     # One row for each member of a group and relation that it has.
@@ -248,7 +249,7 @@ def transfers(facts: pl.DataFrame, alone: Collection[str] = ()) -> pl.DataFrame:
         having.group_by("shared", "attribute", "value", "g")
         .agg(h=pl.col("subject").n_unique(), late=late.any())
         .with_columns(pairs=pl.col("h") * (pl.col("g") - pl.col("h")))
-        .join(_twice(members, held), on=["shared", "attribute"], how="left")
+        .join(_counted_again(members, held), on=["shared", "attribute"], how="left")
         .group_by("shared", "attribute")
         .agg(
             groups=pl.len(),
@@ -261,8 +262,8 @@ def transfers(facts: pl.DataFrame, alone: Collection[str] = ()) -> pl.DataFrame:
     )
 
 
-def _twice(members: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
-    """How often pairs are counted again, as they share a second value of the same relation."""
+def _counted_again(members: pl.DataFrame, held: pl.DataFrame) -> pl.DataFrame:
+    """Count how often pairs would count again, as they share a second value of one relation."""
     keys = ["subject", "shared"]
     many = members.filter(pl.len().over(keys) > 1).select("subject", "shared", "value", "g")
     empty = pl.DataFrame(schema={"shared": pl.String, "attribute": pl.String, "twice": pl.Int64})

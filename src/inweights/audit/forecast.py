@@ -7,7 +7,7 @@ predicted to miss.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -26,8 +26,8 @@ from inweights.worlds.knowledge.two_steps import COMPOSITIONS, composed, spread_
 from inweights.worlds.registry import open_world
 from inweights.worlds.world import Ids
 
-#: Facts by whose forecast chains are put in order, at most: no limit of time decides, as the same
-#: facts are to give the same order anywhere.
+#: Largest number of facts by whose prediction chains are sorted. No limit of time decides, as the
+#: same facts have to give the same order everywhere.
 _FACTS = 1000
 
 
@@ -74,27 +74,43 @@ def forecast(
     kept = knowledge.part(most // 2 if config.identity else most)
     part = knowledge.take(kept) if len(kept) < len(knowledge) else knowledge
     found = predict(config.world(part, seed), seconds=seconds, began=began, **options)
-    why = [found.why] if found.why else []
-    if len(kept) < len(knowledge):
-        why.insert(
-            0,
+    why = " ".join(_coverage(knowledge, part, config, found))
+    let_go = pl.concat([_renumbered(found.let_go, part, kept), _left_out(knowledge, kept)])
+    return replace(found, let_go=let_go, why=why)
+
+
+def _coverage(
+    knowledge: Knowledge, part: Knowledge, config: Triples, found: Prediction
+) -> Iterator[str]:
+    """Yield sentences on what a prediction covers: which facts, and which queries."""
+    if len(part) < len(knowledge):
+        yield (
             f"one program for all {len(knowledge):,} facts would exceed the time limit; this one "
-            f"covers {len(kept):,}, in whole components if one fits.",
+            f"covers {len(part):,}, in whole components if one fits."
         )
-    stated = identities_of(part)
-    total = composed(part.triples[~stated], 0)[2] if "composition" in config.kinds else 0
-    asked = found.queries.filter(role="composition").height
-    if total > asked:
-        why.append(
-            f"Of {total:,} questions of two steps {asked:,} are evaluated, spread evenly, each "
+    if found.why:
+        yield found.why
+    linking = part.triples[~identities_of(part)]
+    total = composed(linking, 0)[2] if "composition" in config.kinds else 0
+    evaluated = found.queries.filter(role="composition").height
+    if total > evaluated:
+        yield (
+            f"Of {total:,} questions of two steps {evaluated:,} are evaluated, spread evenly, each "
             "with all its right answers."
         )
-    # The world has identities after all other facts.
-    looped = np.unique(part.triples[stated, 0], return_index=True)[1]
-    numbers = np.concatenate([kept[~stated], kept[stated][np.sort(looped)]])
-    own = found.let_go.filter(pl.col("fact") < len(numbers))
-    let_go = own.with_columns(fact=pl.Series(numbers[own["fact"].to_numpy()], dtype=pl.Int64))
-    return replace(found, let_go=pl.concat([let_go, _left_out(knowledge, kept)]), why=" ".join(why))
+
+
+def _renumbered(let_go: pl.DataFrame, part: Knowledge, kept: Ids) -> pl.DataFrame:
+    """Return dropped facts of a part with their numbers among all facts.
+
+    The world of the part has identities after all other facts, each once; identities that were
+    added to it are no facts of the user.
+    """
+    is_identity = identities_of(part)
+    first = np.unique(part.triples[is_identity, 0], return_index=True)[1]
+    numbers = np.concatenate([kept[~is_identity], kept[is_identity][np.sort(first)]])
+    own = let_go.filter(pl.col("fact") < len(numbers))
+    return own.with_columns(fact=pl.Series(numbers[own["fact"].to_numpy()], dtype=pl.Int64))
 
 
 def predict_source(
@@ -154,8 +170,8 @@ def predict_source(
     if not solving.intervals:
         return made
     left = max(left / 4, late - time.perf_counter())
-    tell = (lambda done, of: watch(done, of, "intervals")) if watch else None
-    return made.with_intervals(tie=solving.tie, seconds=left, progress=tell)
+    report = (lambda done, of: watch(done, of, "intervals")) if watch else None
+    return made.with_intervals(tie=solving.tie, seconds=left, progress=report)
 
 
 def failing_chains(
@@ -187,13 +203,18 @@ def failing_chains(
     margins = dict(wrong.select("prompt", pl.col("margin").round(3)).iter_rows())
     facts = kept[~identities_of(part)]
     pairs = facts[spread_chains(knowledge.triples[facts], COMPOSITIONS)[0]].tolist()
-    asked = [f"{' '.join(knowledge.names(i)[:2])} {knowledge.names(j)[1]}" for i, j in pairs]
-    failing = [(margins[a], (i, j)) for a, (i, j) in zip(asked, pairs, strict=True) if a in margins]
+    failing = []
+    for i, j in pairs:
+        subject, first, _ = knowledge.names(i)
+        _, second, _ = knowledge.names(j)
+        prompt = f"{subject} {first} {second}"
+        if prompt in margins:
+            failing.append((margins[prompt], (i, j)))
     return [pair for _, pair in sorted(failing)]
 
 
 def _left_out(knowledge: Knowledge, kept: Ids) -> pl.DataFrame:
-    """The other facts, as :func:`inweights.predict` lists them."""
+    """Return the facts outside a part, as :func:`inweights.predict` lists dropped facts."""
     statement = pl.format("({} {}) → {}", "subject", "relation", "object")
     return (
         knowledge.frame()

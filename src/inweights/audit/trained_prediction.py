@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from statistics import mode
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -38,8 +38,18 @@ if TYPE_CHECKING:
 
 #: Rate of Emb-MLP for each fact, as the loss is a mean over them; and at most.
 RATE, FASTEST = 0.05, 2.0
-#: How often the rate is halved where a replica diverges.
+#: How often the rate is halved if a replica diverges.
 HALVED = 4
+_KINDS: dict[str, Any] = {
+    "model": pl.String,
+    "role": pl.String,
+    "queries": pl.Int64,
+    "share": pl.Float64,
+    "lower": pl.Float64,
+    "upper": pl.Float64,
+    "right_answers": pl.Float64,
+    "chance": pl.Float64,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,11 +127,7 @@ def predict_by_training(
         RunError: A replica diverges even at the lowest rate that is tried.
     """
     check_size("replicas", replicas)
-    if not len(world.facts):
-        raise DataError("there are no facts to train on")
-    for kind, part in (("fact", world.facts), ("query", world.queries)):
-        if len(part.answers) != len(part):
-            raise DataError(f"a {kind} has an answer of several tokens; leave its role out")
+    _check_world(world)
     began = time.perf_counter()
     chosen = replicas_for(len(world.facts)) if models is None else models
     total, done = sum(learner.steps for _, learner in chosen.values()), 0
@@ -129,43 +135,33 @@ def predict_by_training(
     tables, kinds, memorised = [], [], {}
     for name, (config, learner) in chosen.items():
 
-        def tell(step: int, name: str = name, before: int = done) -> None:
+        def report(step: int, name: str = name, before: int = done) -> None:
             if progress:
                 progress(before + step, total, f"{replicas} replicas of {name}")
 
-        model = _trained(world, config, learner, seeds, tell)
+        model = _trained(world, config, learner, seeds, report)
         done += learner.steps
         facts = _right(world.facts, _answers(model, world, "facts"))
         memorised[name] = float(facts.mean())
         table, hits = _shares(world, name, _answers(model, world, "queries"))
         tables.append(table)
-        kinds += [
-            (
-                name,
-                role,
-                len(rows := world.queries.with_role(role)),
-                *interval(hits[:, rows].mean(1), bounds=(0.0, 1.0)),
-                *_guessing(table, role, rows),
-            )
-            for role in world.queries.role_names
-        ]
-    schema = {
-        "model": pl.String,
-        "role": pl.String,
-        "queries": pl.Int64,
-        "share": pl.Float64,
-        "lower": pl.Float64,
-        "upper": pl.Float64,
-        "right_answers": pl.Float64,
-        "chance": pl.Float64,
-    }
+        kinds.append(_shares_by_role(world, name, table, hits))
     return TrainedForecast(
-        pl.concat(tables),
-        pl.DataFrame(kinds, schema, orient="row"),
-        memorised,
-        replicas,
-        time.perf_counter() - began,
+        queries=pl.concat(tables),
+        kinds=pl.concat(kinds),
+        memorised=memorised,
+        replicas=replicas,
+        seconds=time.perf_counter() - began,
     )
+
+
+def _check_world(world: World) -> None:
+    """Raise an error for a world without facts, or with answers of several tokens."""
+    if not len(world.facts):
+        raise DataError("there are no facts to train on")
+    for kind, part in (("fact", world.facts), ("query", world.queries)):
+        if len(part.answers) != len(part):
+            raise DataError(f"a {kind} has an answer of several tokens; leave its role out")
 
 
 def trained_queries(
@@ -200,9 +196,9 @@ def _trained(
     config: ModelConfig,
     learner: Curriculum,
     seeds: list[int],
-    tell: Callable[[int], None],
+    report: Callable[[int], None],
 ) -> Model:
-    """Train replicas; where one diverges all begin again at half the rate."""
+    """Train replicas; if one diverges, train all again at half the rate."""
     from inweights.training.loop import train
     from inweights.training.steps.machine import use_threads
 
@@ -211,7 +207,8 @@ def _trained(
             vocabulary=len(world.vocabulary), seeds=seeds, candidates=world.outputs.tolist()
         )
         with suppress(RunError), use_threads(1):  # more wait for each other on a busy machine
-            losses = train(model, world, _slower(learner, 0.5**halved), seeds=seeds, progress=tell)
+            slower = _slower(learner, 0.5**halved)
+            losses = train(model, world, slower, seeds=seeds, progress=report)
             if losses.losses["loss"].is_finite().all():
                 return model
     raise RunError(
@@ -220,7 +217,7 @@ def _trained(
 
 
 def _slower(learner: Curriculum, share: float) -> Curriculum:
-    """The same at a share of its rates."""
+    """Return a curriculum at a share of its learning rates."""
     change = msgspec.structs.replace
     phases = [
         change(p, optimizer=change(p.optimizer, rate=share * p.optimizer.rate))
@@ -230,7 +227,7 @@ def _slower(learner: Curriculum, share: float) -> Curriculum:
 
 
 def _answers(model: Model, world: World, part: Part) -> Ids:
-    """The token that each replica answers each statement with, ``[R, M]``."""
+    """Return the token with which each replica answers each statement, ``[R, M]``."""
     from inweights.training.scoring import answer_blocks
 
     found = np.zeros((model.replicas, len(getattr(world, part))), dtype=np.int64)
@@ -240,7 +237,7 @@ def _answers(model: Model, world: World, part: Part) -> Ids:
 
 
 def _right(statements: Statements, answers: Ids) -> NDArray[np.bool_]:
-    """Whether each is among the right answers to its prompt, ``[R, M]``."""
+    """Return whether each answer is among the right ones to its prompt, ``[R, M]``."""
     places, tokens = statements.right_pairs(np.arange(len(statements)))
     found = np.zeros(answers.shape, dtype=bool)
     replica, pair = np.nonzero(answers[:, places] == tokens)
@@ -248,8 +245,21 @@ def _right(statements: Statements, answers: Ids) -> NDArray[np.bool_]:
     return found
 
 
+def _shares_by_role(
+    world: World, model: str, table: pl.DataFrame, hits: NDArray[np.bool_]
+) -> pl.DataFrame:
+    """Return the table ``kinds`` of one model: means over the queries of each role."""
+    rows = []
+    for role in world.queries.role_names:
+        queries = world.queries.with_role(role)
+        share, lower, upper = interval(hits[:, queries].mean(1), bounds=(0.0, 1.0))
+        right_answers, chance = _guessing(table, role, queries)
+        rows.append((model, role, len(queries), share, lower, upper, right_answers, chance))
+    return pl.DataFrame(rows, _KINDS, orient="row")
+
+
 def _guessing(table: pl.DataFrame, role: str, rows: Ids) -> tuple[float | None, float | None]:
-    """Mean number of right answers of some queries, and mean chance of a guess."""
+    """Return the mean number of right answers of some queries, and the mean chance."""
     if role == "unstated":
         return None, None
     means = table[rows].select(pl.col("right_answers", "chance").mean()).row(0)
@@ -257,7 +267,10 @@ def _guessing(table: pl.DataFrame, role: str, rows: Ids) -> tuple[float | None, 
 
 
 def _shares(world: World, model: str, answers: Ids) -> tuple[pl.DataFrame, NDArray[np.bool_]]:
-    """How many replicas answer rightly, or alike; and which, ``[R, Q]``."""
+    """Return the share of replicas that answer each query rightly, and which do, ``[R, Q]``.
+
+    An unstated query has no right answer; the share is that of the most frequent answer.
+    """
     queries, replicas = world.queries, len(answers)
     most = [mode(column) for column in answers.T.tolist()]
     unstated = np.array([queries.role_names[r] == "unstated" for r in queries.roles], dtype=bool)

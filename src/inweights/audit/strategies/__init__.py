@@ -1,25 +1,25 @@
 """Strategies that add training texts to facts; each has a name for ``--strategy``.
 
-:data:`STRATEGIES` lists them by name; each takes a :class:`Telling` (the facts and settings)
+:data:`STRATEGIES` lists them by name; each takes a :class:`StrategyInput` (the facts and settings)
 and yields a :class:`Row` for each text. :func:`~inweights.audit.augment` runs them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 
+from inweights.audit.strategies.inputs import Row, StrategyInput
 from inweights.audit.strategies.statements import (
     paraphrases,
     plain,
     questions_and_answers,
     reversals,
 )
-from inweights.audit.strategies.telling import Row, Telling
 from inweights.audit.strategies.texts import derive, entities, identities, passages, replay, steps
 from inweights.errors import unknown_name
 
-__all__ = ["STRATEGIES", "Row", "Strategy", "Telling", "plain", "strategies_of"]
+__all__ = ["STRATEGIES", "Row", "Strategy", "StrategyInput", "plain", "strategies_of"]
 
 #: Adds texts to the facts.
-Strategy = Callable[[Telling], Iterator[Row]]
+Strategy = Callable[[StrategyInput], Iterator[Row]]
 #: By name; what was measured of each is in :mod:`inweights.audit.strategies.measured`.
 STRATEGIES: dict[str, Strategy] = {
     "derive": derive,

@@ -7,8 +7,8 @@ and :func:`reversals` are strategies of :data:`~inweights.audit.strategies.STRAT
 import re
 from collections.abc import Iterator
 
+from inweights.audit.strategies.inputs import Row, StrategyInput
 from inweights.audit.strategies.mentions import Mentions
-from inweights.audit.strategies.telling import Row, Telling
 from inweights.errors import DataError
 from inweights.worlds.knowledge.sentences import ended
 from inweights.worlds.knowledge.wording import REVERSE
@@ -18,67 +18,67 @@ _WORD = re.compile(r"\w+(?:n't)?")
 _DENIES = {"not", "no", "never", "nor", "none", "neither", "without", "isn't", "wasn't", "false"}
 
 
-def plain(telling: Telling) -> Iterator[Row]:
+def plain(inputs: StrategyInput) -> Iterator[Row]:
     """State every fact once in its first wording; this is part of every training set."""
-    for i in range(len(telling.facts)):
-        yield _row(telling, i, "fact", telling.statement(i))
+    for i in range(len(inputs.facts)):
+        yield _row(inputs, i, "fact", inputs.statement(i))
 
 
-def paraphrases(telling: Telling) -> Iterator[Row]:
+def paraphrases(inputs: StrategyInput) -> Iterator[Row]:
     """State every fact in its other wordings, and as reworded by a model if one is given.
 
     A reworded text is used where the fact survived: it is one sentence that names the subject
     and ends with the object, names no other entity, has a word of the relation, and does not
     negate.
     """
-    for i in range(len(telling.facts)):
-        relation = telling.facts.names(i)[1]
-        for k in range(1, min(telling.wordings, len(telling.words.templates(relation)))):
-            yield _row(telling, i, "paraphrase", telling.statement(i, k))
-    if telling.rewrite:
-        named = Mentions(telling.facts.entities)
-        plainly = ["".join(telling.statement(i)) for i in range(len(telling.facts))]
-        again = telling.rewrite(plainly)
+    for i in range(len(inputs.facts)):
+        relation = inputs.facts.names(i)[1]
+        for k in range(1, min(inputs.wordings, len(inputs.words.templates(relation)))):
+            yield _row(inputs, i, "paraphrase", inputs.statement(i, k))
+    if inputs.rewrite:
+        named = Mentions(inputs.facts.entities)
+        plainly = ["".join(inputs.statement(i)) for i in range(len(inputs.facts))]
+        again = inputs.rewrite(plainly)
         if len(again) != len(plainly):
             raise DataError(
                 f"'rewrite' returned {len(again)} texts for {len(plainly)}; return one for each, "
                 "in their order, and an empty one where there is none"
             )
         for i, (text, said) in enumerate(zip(plainly, again, strict=True)):
-            if _survived(telling, i, text, said, named(said)):
-                o = telling.facts.names(i)[2]
+            if _survived(inputs, i, text, said, named(said)):
+                o = inputs.facts.names(i)[2]
                 at = said.rindex(o.removesuffix("."))
-                yield _row(telling, i, "rewritten", (said[:at].rstrip(), f" {ended(o)}"))
+                yield _row(inputs, i, "rewritten", (said[:at].rstrip(), f" {ended(o)}"))
 
 
-def questions_and_answers(telling: Telling) -> Iterator[Row]:
+def questions_and_answers(inputs: StrategyInput) -> Iterator[Row]:
     """State every fact as question and answer."""
-    for i in range(len(telling.facts)):
-        s, r, o = telling.facts.names(i)
-        yield _row(telling, i, "qa", (telling.words.ask([r], s), f" {ended(o)}"))
+    for i in range(len(inputs.facts)):
+        s, r, o = inputs.facts.names(i)
+        yield _row(inputs, i, "qa", (inputs.words.ask([r], s), f" {ended(o)}"))
 
 
-def reversals(telling: Telling) -> Iterator[Row]:
+def reversals(inputs: StrategyInput) -> Iterator[Row]:
     """State every fact from its object; reversals are then not asked as questions."""
-    for i in range(len(telling.facts)):
-        s, r, o = telling.facts.names(i)
+    for i in range(len(inputs.facts)):
+        s, r, o = inputs.facts.names(i)
         if s != o:
-            for k in range(min(telling.wordings, len(REVERSE))):
-                row = _row(telling, i, "reverse", telling.words.turn(r, s, o, k))
+            for k in range(min(inputs.wordings, len(REVERSE))):
+                row = _row(inputs, i, "reverse", inputs.words.turn(r, s, o, k))
                 yield row._replace(says=tuple((b, a) for a, b in row.says))
 
 
-def _survived(telling: Telling, fact: int, text: str, said: str, met: list[int]) -> bool:
+def _survived(inputs: StrategyInput, fact: int, text: str, said: str, met: list[int]) -> bool:
     """Whether what a model wrote still says the fact."""
-    _, relation, thing = telling.facts.names(fact)
+    _, relation, thing = inputs.facts.names(fact)
     words = set(_WORD.findall(said.lower()))
     own = _WORD.findall(
-        " ".join([relation.replace("_", " "), *telling.words.sense(relation)]).lower()
+        " ".join([relation.replace("_", " "), *inputs.words.sense(relation)]).lower()
     )
     stems = {word[:4] for word in own if len(word) > 3} or {word[:4] for word in own}
     return (
         said.removesuffix(".") != text.removesuffix(".")
-        and met == list(telling.ends(fact))
+        and met == list(inputs.ends(fact))
         and said.removesuffix(".").endswith(thing.removesuffix("."))
         and not {"?", "\n", ":"} & set(said)
         and bool({word[:4] for word in words} & stems)
@@ -86,6 +86,6 @@ def _survived(telling: Telling, fact: int, text: str, said: str, met: list[int])
     )
 
 
-def _row(telling: Telling, fact: int, role: str, text: tuple[str, str]) -> Row:
-    line, stage = int(telling.facts.lines[fact]), int(telling.stages[fact])
-    return Row(fact, line, role, stage, *text, (telling.ends(fact),))
+def _row(inputs: StrategyInput, fact: int, role: str, text: tuple[str, str]) -> Row:
+    line, stage = int(inputs.facts.lines[fact]), int(inputs.stages[fact])
+    return Row(fact, line, role, stage, *text, (inputs.ends(fact),))

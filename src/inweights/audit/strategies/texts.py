@@ -2,156 +2,170 @@
 
 Entities are described and related in the manner of EntiGraph (Yang et al. 2024, *Synthetic
 continued pretraining*, arXiv:2409.07431), where a language model writes what templates write
-here. Each function takes a :class:`~inweights.audit.strategies.telling.Telling` and yields
+here. Each function takes a :class:`~inweights.audit.strategies.inputs.StrategyInput` and yields
 rows.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
+from inweights.audit.strategies.inputs import Row, StrategyInput
 from inweights.audit.strategies.mentions import Mentions
-from inweights.audit.strategies.telling import Row, Telling
 from inweights.errors import ConfigError, DataError
 from inweights.support.limits import read_text
 from inweights.worlds.knowledge.sentences import ended
 from inweights.worlds.knowledge.triples import bridges_of, identities_of
 from inweights.worlds.knowledge.wording import DERIVED, IDENTITY
 
-#: Facts of one passage, at most: an entity with more has several.
+#: Largest number of facts in one passage; an entity with more has several.
 _FACTS = 8
 
 
-def derive(telling: Telling) -> Iterator[Row]:
+def derive(inputs: StrategyInput) -> Iterator[Row]:
     """State the end of each chain of two or more facts, in a sentence that names its relations.
 
     What it improves is retrieval across wordings: questions through bridges of which nothing
     is derived stay at chance (``docs/own-facts-measured.md``), which ``hold_out`` measures.
     """
-    facts, words = telling.facts, telling.words
-    for hops in range(2, telling.hops + 1):
-        for chain in telling.chains(hops):
-            relations = [facts.relations[r] for r in facts.triples[list(chain), 1].tolist()]
-            s, o = telling.ends(*chain)
-            stage = int(telling.stages[list(chain)].max())
-            for k in range(min(telling.wordings, DERIVED)):
-                told = words.derive(relations, facts.entities[s], facts.entities[o], k)
-                yield Row(-1, -1, "derived", stage, *told, ((s, o),))
+    facts, words = inputs.facts, inputs.words
+    for hops in range(2, inputs.hops + 1):
+        for chain in inputs.chains(hops):
+            s, o = inputs.ends(*chain)
+            subject, answer = facts.entities[s], facts.entities[o]
+            for k in range(min(inputs.wordings, DERIVED)):
+                text = words.derive(_relations(inputs, chain), subject, answer, k)
+                yield _row(inputs, "derived", text, chain, ((s, o),))
 
 
-def steps(telling: Telling) -> Iterator[Row]:
+def steps(inputs: StrategyInput) -> Iterator[Row]:
     """Answer each chain of two facts step by step, in a wording that no question uses."""
-    facts, words = telling.facts, telling.words
-    for chain in telling.chains(2):
-        relations = [facts.relations[r] for r in facts.triples[list(chain), 1].tolist()]
-        s, o = telling.ends(*chain)
-        told = " ".join("".join(telling.statement(fact)) for fact in chain)
-        completion = f" {told} So: {ended(facts.entities[o])}"
-        prompt = words.ask(relations, facts.entities[s]) + " Step by step:"
-        says = ((s, o), *(telling.ends(fact) for fact in chain))
-        stage = int(telling.stages[list(chain)].max())
-        yield Row(-1, -1, "steps", stage, prompt, completion, says)
+    facts, words = inputs.facts, inputs.words
+    for chain in inputs.chains(2):
+        s, o = inputs.ends(*chain)
+        question = words.ask(_relations(inputs, chain), facts.entities[s])
+        completion = f" {_statements(inputs, chain)} So: {ended(facts.entities[o])}"
+        says = ((s, o), *(inputs.ends(fact) for fact in chain))
+        yield _row(inputs, "steps", (f"{question} Step by step:", completion), chain, says)
 
 
-def identities(telling: Telling) -> Iterator[Row]:
+def identities(inputs: StrategyInput) -> Iterator[Row]:
     """State ``b → b`` of each bridge whose identity the facts do not state (*Identity Bridge*, §4).
 
     The facts state it where a relation leads from each of its subjects to itself
     (``rome,is,rome``).
     """
-    facts = telling.facts
+    facts = inputs.facts
     stated = set(facts.triples[identities_of(facts), 0].tolist())
     for b in bridges_of(facts).tolist():
         if b not in stated:
-            for k in range(min(telling.wordings, len(IDENTITY))):
-                told = telling.words.identify(facts.entities[b], k)
-                yield Row(-1, -1, "identity", 0, *told, ((b, b),))
+            for k in range(min(inputs.wordings, len(IDENTITY))):
+                text = inputs.words.identify(facts.entities[b], k)
+                yield Row(-1, -1, "identity", 0, *text, ((b, b),))
 
 
-def passages(telling: Telling) -> Iterator[Row]:
+def passages(inputs: StrategyInput) -> Iterator[Row]:
     """State all facts of an entity in one text, in several orders, if it has at least two.
 
     The page of a bridge holds the facts that lead to it and from it; no sentence joins the
     two, and none says whose page it is, which would state facts from their object.
     """
-    facts, rng = telling.facts, telling.rng("passages")
+    facts, rng = inputs.facts, inputs.rng("passages")
     about: defaultdict[int, list[int]] = defaultdict(list)
     for i, (s, _, o) in enumerate(facts.triples.tolist()):
         about[s].append(i)
         if o != s:
             about[o].append(i)
     for mine in about.values():
-        for k in range(telling.wordings if len(mine) > 1 else 0):
+        for k in range(inputs.wordings if len(mine) > 1 else 0):
             order = [mine[i] for i in rng.permutation(len(mine)).tolist()]
-            for at in range(0, len(order), _FACTS):
-                page = order[at : at + _FACTS]
-                told = " ".join("".join(telling.statement(fact, k)) for fact in page)
-                says = tuple(telling.ends(fact) for fact in page)
-                stage = int(telling.stages[page].max())
-                prompt = "Facts that belong together:"
-                yield Row(-1, -1, "passage", stage, prompt, f" {told}", says)
+            for start in range(0, len(order), _FACTS):
+                page = order[start : start + _FACTS]
+                text = ("Facts that belong together:", f" {_statements(inputs, page, k)}")
+                says = tuple(inputs.ends(fact) for fact in page)
+                yield _row(inputs, "passage", text, page, says)
 
 
-def entities(telling: Telling) -> Iterator[Row]:
+def entities(inputs: StrategyInput) -> Iterator[Row]:
     """Describe each entity by all of its facts, and relate pairs that one entity joins.
 
     Pairs through a held-out bridge are not related, as no strategy states their chains.
     """
-    facts = telling.facts
+    facts = inputs.facts
     about: defaultdict[int, list[int]] = defaultdict(list)
     reached: defaultdict[int, list[int]] = defaultdict(list)
     for i, (s, _, o) in enumerate(facts.triples.tolist()):
         for entity in dict.fromkeys((s, o)):
             about[entity].append(i)
         reached[o].append(i)
-    rng = telling.rng("entities")
+    rng = inputs.rng("entities")
     for entity, own in about.items():
         order = [own[i] for i in rng.permutation(len(own)).tolist()]
-        yield _text(telling, f"About {facts.entities[entity]}:", [entity], order)
-    for chain in telling.chains(2):
-        s, o = telling.ends(*chain)
-        yield _related(telling, s, o, chain)
-    pairs = [
-        pair
-        for thing, leading in reached.items()
-        if thing not in telling.held
-        for pair in combinations(leading, 2)
-    ]
-    for i in sorted(rng.permutation(len(pairs))[: telling.most].tolist()):
-        one, other = (telling.ends(fact)[0] for fact in pairs[i])
+        yield _described(inputs, f"About {facts.entities[entity]}:", [entity], order)
+    for chain in inputs.chains(2):
+        s, o = inputs.ends(*chain)
+        yield _related(inputs, s, o, chain)
+    pairs: list[tuple[int, int]] = []
+    for entity, leading in reached.items():
+        if entity not in inputs.held:
+            pairs.extend(combinations(leading, 2))
+    for i in sorted(rng.permutation(len(pairs))[: inputs.most].tolist()):
+        one, other = (inputs.ends(fact)[0] for fact in pairs[i])
         if one != other:
-            yield _related(telling, one, other, pairs[i])
+            yield _related(inputs, one, other, pairs[i])
 
 
-def _related(telling: Telling, one: int, other: int, facts: tuple[int, ...]) -> Row:
-    """How one entity is related to another, by the facts that join them."""
-    names = telling.facts.entities
+def _related(inputs: StrategyInput, one: int, other: int, facts: Sequence[int]) -> Row:
+    """Return the text on how two entities are related, by the facts that join them."""
+    names = inputs.facts.entities
     prompt = f"How {names[one]} and {names[other]} are related:"
-    return _text(telling, prompt, (one, other), facts)
+    return _described(inputs, prompt, (one, other), facts)
 
 
-def _text(telling: Telling, prompt: str, named: Sequence[int], facts: Sequence[int]) -> Row:
-    """What the prompt names stands in one sentence with the first fact."""
-    first, *others = (telling.ends(fact) for fact in facts)
+def _described(
+    inputs: StrategyInput, prompt: str, named: Sequence[int], facts: Sequence[int]
+) -> Row:
+    """Return a text whose prompt names entities; it is one sentence with the first fact."""
+    first, *others = (inputs.ends(fact) for fact in facts)
     says = (*combinations((*named, *first), 2), *others)
-    told = " ".join("".join(telling.statement(fact)) for fact in facts)
-    stage = int(telling.stages[list(facts)].max())
-    return Row(-1, -1, "entity", stage, prompt, f" {told}", says)
+    return _row(inputs, "entity", (prompt, f" {_statements(inputs, facts)}"), facts, says)
 
 
-def replay(telling: Telling) -> Iterator[Row]:
+def _relations(inputs: StrategyInput, chain: Sequence[int]) -> list[str]:
+    """Return the names of the relations of a chain, in order."""
+    return [inputs.facts.names(fact)[1] for fact in chain]
+
+
+def _statements(inputs: StrategyInput, facts: Sequence[int], wording: int = 0) -> str:
+    """Return facts as sentences, one after the other."""
+    return " ".join("".join(inputs.statement(fact, wording)) for fact in facts)
+
+
+def _row(
+    inputs: StrategyInput,
+    role: str,
+    text: tuple[str, str],
+    facts: Sequence[int],
+    says: tuple[tuple[int, int], ...],
+) -> Row:
+    """Return a text of several facts; it belongs to the latest of their stages."""
+    stage = int(inputs.stages[list(facts)].max())
+    return Row(-1, -1, role, stage, *text, says)
+
+
+def replay(inputs: StrategyInput) -> Iterator[Row]:
     """Yield the lines of the user's file as separate texts, in random order.
 
     Raises:
         ConfigError: No file is given.
         DataError: It cannot be read, or has no text.
     """
-    if telling.replay is None:
+    if inputs.replay is None:
         raise ConfigError(
             "strategy 'replay' needs a text file, one text per line: give --replay FILE"
         )
-    given = telling.replay
+    given = inputs.replay
     lines = read_text(given).splitlines() if isinstance(given, Path) else given
     texts = [line.strip() for line in lines if line.strip()]
     if not texts:
@@ -159,11 +173,16 @@ def replay(telling: Telling) -> Iterator[Row]:
             f"{given if isinstance(given, Path) else 'replay'} contains no text; expected one "
             "text per line"
         )
-    named = Mentions(telling.facts.entities)
-    for i in telling.rng("replay").permutation(len(texts)).tolist():
+    named = Mentions(inputs.facts.entities)
+    for i in inputs.rng("replay").permutation(len(texts)).tolist():
         # A line is taken for one sentence: rather marked too often than not at all.
-        met = named(texts[i])
-        last = {name: at for at, name in enumerate(met)}
-        first = {name: len(met) - 1 - at for at, name in enumerate(reversed(met))}
-        says = tuple((a, b) for a in first for b in last if first[a] < last[b])
-        yield Row(-1, -1, "replay", 0, "", texts[i], says)
+        yield Row(-1, -1, "replay", 0, "", texts[i], _pairs_in_order(named(texts[i])))
+
+
+def _pairs_in_order(entities: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Return pairs of entities of which one is named before the other, somewhere in a text."""
+    last = {entity: place for place, entity in enumerate(entities)}
+    first: dict[int, int] = {}
+    for place in reversed(range(len(entities))):
+        first[entities[place]] = place
+    return tuple((a, b) for a, b in product(first, last) if first[a] < last[b])

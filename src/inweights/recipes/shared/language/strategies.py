@@ -4,7 +4,7 @@ import polars as pl
 
 import inweights as iw
 from inweights.audit import augment
-from inweights.audit.strategies import Telling, strategies_of
+from inweights.audit.strategies import StrategyInput, strategies_of
 from inweights.experiments import Outside
 from inweights.lm.exams.questions import Question, exam
 from inweights.lm.model.data import Example
@@ -127,8 +127,8 @@ def _questions(facts: Knowledge, lesson: Taught, seed: int) -> tuple[list[Questi
         for q in exam(made.questions, made.train, seed=seed)
         if q.role == "composition"
     ]
-    telling = Telling(facts, WORDING, facts.stages, seed=seed, hold_out=lesson.hold_out)
-    never = {facts.entities[b] for b in telling.held}
+    inputs = StrategyInput(facts, WORDING, facts.stages, seed=seed, hold_out=lesson.hold_out)
+    never = {facts.entities[b] for b in inputs.held}
     held = {q.id for q in asked if q.bridge in never}
     reverse = [
         Question(f"reverse {i}", "reverse", prompt, tuple(candidates), label)

@@ -1,6 +1,6 @@
 """The input of a strategy, and the rows that it makes.
 
-:class:`Telling` holds the facts, their wordings and the limits of
+:class:`StrategyInput` holds the facts, their wordings and the limits of
 :func:`~inweights.audit.augment`, and lists chains of facts; :class:`Row` is one training text.
 """
 
@@ -47,7 +47,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Telling:
+class StrategyInput:
     """The facts, their wordings, and the amount of text that strategies add.
 
     Attributes:
@@ -126,6 +126,20 @@ class Telling:
         Returns:
             Numbers of the facts of each chain, sorted.
         """
+        first = [pair for pair in self.first if hops == 2 and self._can_be_stated(*pair)]
+        wanted = dict.fromkeys(first)
+        others = (found for found in self._all_chains(hops) if found not in wanted)
+        return sorted(islice(chain(wanted, others), self.most))
+
+    def _can_be_stated(self, i: int, j: int) -> bool:
+        """Return whether a chain of two facts may be stated."""
+        s, _, bridge = self.facts.triples[i].tolist()
+        _, _, o = self.facts.triples[j].tolist()
+        excluded = bridge in self.held or i in self.doubtful
+        return not excluded and len({s, bridge, o}) == 3
+
+    def _all_chains(self, hops: int) -> Iterator[tuple[int, ...]]:
+        """Yield chains in turns: one that each fact begins, in random order, then a second."""
         triples = self.facts.triples.tolist()
         after: defaultdict[int, list[int]] = defaultdict(list)
         for j, (s, _, o) in enumerate(triples):
@@ -142,24 +156,11 @@ class Telling:
                 if triples[j][2] not in seen:
                     yield from grow((*begun, j), seen | {triples[j][2]})
 
-        def turns() -> Iterator[tuple[int, ...]]:
-            starts = self.rng(f"chains of {hops}").permutation(len(triples)).tolist()
-            waiting = deque(
-                grow((i,), frozenset((triples[i][0], triples[i][2])))
-                for i in starts
-                if triples[i][0] != triples[i][2]
-            )
-            while waiting:
-                begun = waiting.popleft()
-                for found in islice(begun, 1):
-                    yield found
-                    waiting.append(begun)
-
-        def can_be_told(i: int, j: int) -> bool:
-            (s, _, bridge), (_, _, o) = triples[i], triples[j]
-            held = bridge in self.held or i in self.doubtful
-            return not held and len({s, bridge, o}) == 3
-
-        first = dict.fromkeys(p for p in self.first if hops == 2 and can_be_told(*p))
-        others = (found for found in turns() if found not in first)
-        return sorted(islice(chain(first, others), self.most))
+        starts = self.rng(f"chains of {hops}").permutation(len(triples)).tolist()
+        real = [i for i in starts if triples[i][0] != triples[i][2]]
+        waiting = deque(grow((i,), frozenset((triples[i][0], triples[i][2]))) for i in real)
+        while waiting:
+            begun = waiting.popleft()
+            for found in islice(begun, 1):
+                yield found
+                waiting.append(begun)

@@ -1,0 +1,179 @@
+"""Questions that follow from facts and are never trained on, with candidate answers.
+
+:func:`held_out` returns compositions, analogies and reversals as a table.
+:func:`~inweights.audit.augment` adds which of them its training texts answer directly, and an audit
+shows samples of their wording (:func:`worded`).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from inweights.audit.questions.kinds import Draft, analogies, compositions, reversals
+from inweights.seeds import WORLD, Streams
+from inweights.worlds.knowledge.knowledge import Knowledge
+from inweights.worlds.knowledge.wording import Wording
+
+#: Largest number of questions of each kind; which ones is decided by the seed.
+QUESTIONS = 10_000
+#: Largest number of candidates of a question.
+CANDIDATES = 50
+#: Largest number of facts whose questions are shown.
+_WORDED = 1000
+_SCHEMA: dict[str, Any] = {
+    "role": pl.String,
+    "prompt": pl.String,
+    "answer": pl.String,
+    "candidates": pl.List(pl.String),
+    "label": pl.Int64,
+    "accepted": pl.List(pl.String),
+    "also_right": pl.List(pl.String),
+    "stated": pl.Boolean,
+    "facts": pl.List(pl.Int64),
+    "subject": pl.String,
+    "first": pl.String,
+    "bridge": pl.String,
+    "second": pl.String,
+    "question": pl.String,
+}
+
+
+def held_out(facts: Knowledge, words: Wording, *, seed: int = 0, reverse: bool) -> pl.DataFrame:
+    """Return questions that follow from the facts, each with its answer and wrong candidates.
+
+    Args:
+        facts: The facts.
+        words: Templates of prompts and questions, and other names of the entities.
+        seed: Root seed that decides which questions and candidates are drawn where there are
+            too many.
+        reverse: Whether to ask reversals; not where these are trained.
+
+    Returns:
+        A row for each question: ``role`` (``composition``: ``subject``, ``first``, ``second``,
+        through ``bridge``; ``analogy``: what ``bridge``, which has the same value of ``first`` as
+        ``subject``, has for ``second``, and others like it have too; ``reversal``: from the object
+        back), ``prompt``, ``answer``, ``candidates`` (of the answer's kind, and the bridge of a
+        composition; no other is right; a question that has no other than the answer is left out),
+        ``label`` (the answer's place among them), ``accepted`` (the answer and its other names),
+        ``also_right`` (the other right answers to the prompt, with their other names),
+        ``stated`` (whether a fact says so outright), ``facts`` (numbers of those that it rests on),
+        ``question`` (the prompt as a user asks it in chat).
+
+    Example:
+        >>> from inweights.worlds import read_knowledge
+        >>> asked = held_out(read_knowledge("@people"), Wording(), reverse=True)
+        >>> asked.group_by("role", maintain_order=True).len().rows()
+        [('composition', 70), ('reversal', 53)]
+    """
+    return with_left_out(facts, words, seed=seed, reverse=reverse)[0]
+
+
+def with_left_out(
+    facts: Knowledge, words: Wording, *, seed: int, reverse: bool
+) -> tuple[pl.DataFrame, int]:
+    """Return the table of :func:`held_out`, and the number of questions without a wrong candidate.
+
+    Args:
+        facts: The facts.
+        words: Templates of prompts and questions.
+        seed: Root seed of what is drawn.
+        reverse: Whether to ask reversals.
+
+    Returns:
+        The questions, and how many were left out because their only candidate is the answer.
+    """
+    objects, starts = _names_by_relation(facts)
+    rng = Streams(seed).numpy(WORLD, "questions")
+    aliases = words.over(facts).aliases
+    # Twice as many chains as are asked, since some may have no wrong candidate.
+    kinds = [
+        compositions(facts, words, objects, 2 * QUESTIONS, rng),
+        analogies(facts, words, objects, rng),
+    ]
+    if reverse:
+        kinds.append(reversals(facts, words, starts, rng))
+    left_out = 0
+    rows: list[dict[str, Any]] = []
+    for kind in kinds:
+        kept: list[dict[str, Any]] = []
+        for draft in kind:
+            candidates = _candidates(draft, rng)
+            if len(candidates) > 1:
+                kept.append(_row(draft, candidates, aliases))
+            else:
+                left_out += 1
+            if len(kept) == QUESTIONS:
+                break
+        rows += sorted(kept, key=lambda row: row["facts"])
+    return pl.DataFrame(rows, schema=_SCHEMA), left_out
+
+
+def _names_by_relation(facts: Knowledge) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
+    """Return the names of the objects, and of the subjects, of each relation, each once."""
+    objects: defaultdict[int, dict[str, None]] = defaultdict(dict)
+    subjects: defaultdict[int, dict[str, None]] = defaultdict(dict)
+    for s, r, o in facts.triples.tolist():
+        objects[r][facts.entities[o]] = None
+        subjects[r][facts.entities[s]] = None
+    return (
+        {r: list(found) for r, found in objects.items()},
+        {r: list(found) for r, found in subjects.items()},
+    )
+
+
+def _row(
+    draft: Draft, candidates: list[str], aliases: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
+    """Return the row of a question, with all names of its right answers."""
+    also_right: list[str] = []
+    for name in sorted(draft.right - {draft.answer}):
+        also_right += [name, *aliases.get(name, ())]
+    return {
+        **draft._asdict(),
+        "candidates": candidates,
+        "label": candidates.index(draft.answer),
+        "accepted": [draft.answer, *aliases.get(draft.answer, ())],
+        "also_right": also_right,
+    }
+
+
+def _candidates(draft: Draft, rng: np.random.Generator) -> list[str]:
+    """Return the answer among wrong candidates of its kind, in alphabetical order."""
+    right, names = {draft.answer, *draft.right}, draft.others
+    bridge = draft.bridge if draft.role == "composition" else None
+    picked: Iterable[str] = names
+    if len(names) > CANDIDATES + len(right):
+        drawn = rng.choice(len(names), size=CANDIDATES + len(right), replace=False)
+        picked = [names[i] for i in drawn.tolist()]
+    # A model that stops half-way answers with the bridge, which is a candidate, too.
+    halfway = [bridge] if bridge is not None and bridge not in right else []
+    wrong = (name for name in picked if name not in right and name != bridge)
+    return sorted([*halfway, *islice(wrong, CANDIDATES - 1 - len(halfway)), draft.answer])
+
+
+def worded(facts: Knowledge, words: Wording, shown: int = 3) -> pl.DataFrame:
+    """Return samples of how facts and questions are worded.
+
+    Args:
+        facts: The facts; questions are made from at most 1,000 of them.
+        words: Templates.
+        shown: Most samples for each relation, and for each kind of question.
+
+    Returns:
+        A row for each sample: ``role``, ``text``, ``answer``.
+    """
+    part = facts.take(facts.part(_WORDED)) if len(facts) > _WORDED else facts
+    rows = []
+    for _, few in part.frame().group_by("relation", maintain_order=True):
+        for k, (s, r, o) in enumerate(few.select("subject", "relation", "object").rows()[:shown]):
+            prompt, answer = words.state(r, s, o, k)
+            rows.append((f"fact: {r}", prompt, answer.strip()))
+    asked = held_out(part, words, reverse=True)
+    few = asked.group_by("role", maintain_order=True).head(shown)
+    rows += few.select("role", "question", "answer").rows()
+    schema = ("role", "text", "answer")
+    return pl.DataFrame(rows, schema=dict.fromkeys(schema, pl.String), orient="row")

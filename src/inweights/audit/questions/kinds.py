@@ -1,0 +1,262 @@
+"""The kinds of questions that follow from facts: compositions, analogies and reversals.
+
+Each generator yields :class:`Draft` objects in a random order that its random generator decides;
+:func:`inweights.audit.questions.held_out.held_out` gives them candidates.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from inweights.audit.homonyms import doubtful_facts
+from inweights.worlds.knowledge.knowledge import Knowledge
+from inweights.worlds.knowledge.names import literals
+from inweights.worlds.knowledge.two_steps import spread_chains
+from inweights.worlds.knowledge.wording import Wording
+from inweights.worlds.world import Ids
+
+#: Share of the facts whose value nobody else has, above which a relation is one-to-one, by kind.
+SINGLE = {"person": 0.5, "other": 0.9}
+
+
+class Draft(NamedTuple):
+    """A question before it has candidates.
+
+    Attributes:
+        facts: Numbers of the facts that it rests on.
+        role: ``composition``, ``analogy`` or ``reversal``.
+        prompt: The beginning of a sentence that the answer completes.
+        answer: The answer.
+        others: Names of the answer's kind, among which wrong candidates are drawn.
+        right: All right answers; empty if there is only one.
+        subject: Name of the entity that is asked about.
+        first: Name of the first relation.
+        bridge: Name of the entity between both relations; None for a reversal.
+        second: Name of the second relation; None for a reversal.
+        question: The prompt as a user asks it in chat.
+        stated: Whether a fact states the answer directly.
+    """
+
+    facts: list[int]
+    role: str
+    prompt: str
+    answer: str
+    others: Sequence[str]
+    right: set[str]
+    subject: str
+    first: str
+    bridge: str | None
+    second: str | None
+    question: str
+    stated: bool = False
+
+
+def compositions(
+    facts: Knowledge,
+    words: Wording,
+    objects: Mapping[int, Sequence[str]],
+    most: int,
+    rng: np.random.Generator,
+) -> Iterator[Draft]:
+    """Yield chains of two facts, one for each prompt.
+
+    Args:
+        facts: The facts.
+        words: Templates of prompts and questions.
+        objects: Names of the objects of each relation.
+        most: Number of chains that they are drawn from, if there are more.
+        rng: Decides the order.
+    """
+    names, relations = facts.entities, facts.relations
+    values: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    for s, r, o in facts.triples.tolist():
+        values[s, r].append(o)
+    stated = {(s, o) for s, _, o in facts.triples.tolist()}
+    seen: set[tuple[int, int, int]] = set()
+    doubtful = doubtful_facts(facts, words)
+    for i, j in rng.permutation(chains_of(facts, most)).tolist():
+        if i in doubtful:
+            continue
+        s, r, bridge = facts.triples[i].tolist()
+        _, second, o = facts.triples[j].tolist()
+        if (s, r, second) in seen:
+            continue
+        seen.add((s, r, second))
+        right: set[str] = set()
+        for other_bridge in values[s, r]:
+            right.update(names[c] for c in values.get((other_bridge, second), ()))
+        yield Draft(
+            facts=[i, j],
+            role="composition",
+            prompt=words.chain(relations[r], relations[second], names[s]),
+            answer=names[o],
+            others=objects[second],
+            right=right,
+            subject=names[s],
+            first=relations[r],
+            bridge=names[bridge],
+            second=relations[second],
+            question=words.ask([relations[r], relations[second]], names[s]),
+            stated=(s, o) in stated,
+        )
+
+
+def chains_of(facts: Knowledge, most: int) -> Ids:
+    """Return pairs of facts that form a chain, spread evenly over the facts if there are too many.
+
+    Facts of an entity about itself form no chain: a model that answers with the bridge would
+    be right.
+
+    Args:
+        facts: The facts.
+        most: Largest number of pairs.
+
+    Returns:
+        Numbers of the first and second fact of each chain, ``[C, 2]``.
+    """
+    real = np.flatnonzero(facts.triples[:, 0] != facts.triples[:, 2])
+    return np.asarray(real[spread_chains(facts.triples[real], most)[0]])
+
+
+def analogies(
+    facts: Knowledge,
+    words: Wording,
+    objects: Mapping[int, Sequence[str]],
+    rng: np.random.Generator,
+) -> Iterator[Draft]:
+    """Yield what entities lack that all others with a value in common agree on.
+
+    If all entities that share a value, and have a further relation, have the same object of it,
+    the question is whether the others of them have it, too.
+
+    Args:
+        facts: The facts.
+        words: Templates of prompts and questions.
+        objects: Names of the objects of each relation.
+        rng: Decides the order.
+    """
+    names, relations = facts.entities, facts.relations
+    has: defaultdict[int, dict[int, list[tuple[int, int]]]] = defaultdict(dict)
+    sharing: defaultdict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    for i, (s, r, o) in enumerate(facts.triples.tolist()):
+        if s != o:
+            has[s].setdefault(r, []).append((i, o))
+            sharing[r, o].append((i, s))
+    identifying = of_one_each(facts, words)
+    plain = literals(names, facts.triples)  # a number that two share makes neither like the other
+    groups = [(r, m) for (r, value), m in sharing.items() if len(m) > 1 and not plain[value]]
+    drafted: set[tuple[int, int]] = set()
+    for k in rng.permutation(len(groups)).tolist():
+        shared, members = groups[k]
+        for attribute, agreed in _agreed(members, has).items():
+            if attribute in (shared, *identifying) or agreed is None or plain[agreed.value]:
+                continue
+            for own_fact, entity in members:
+                known = attribute in has[entity] or (entity, attribute) in drafted
+                if known or entity == agreed.value:
+                    continue
+                drafted.add((entity, attribute))
+                subject, answer = names[entity], names[agreed.value]
+                yield Draft(
+                    facts=[own_fact, *agreed.facts],
+                    role="analogy",
+                    prompt=words.state(relations[attribute], subject, answer, 0)[0],
+                    answer=answer,
+                    others=objects[attribute],
+                    right=set(),
+                    subject=subject,
+                    first=relations[shared],
+                    bridge=names[agreed.example],
+                    second=relations[attribute],
+                    question=words.ask([relations[attribute]], subject),
+                )
+
+
+class _Agreed(NamedTuple):
+    """The one value that entities agree on, with the first of them and its two facts."""
+
+    value: int
+    facts: tuple[int, int]
+    example: int
+
+
+def _agreed(
+    members: Sequence[tuple[int, int]], has: Mapping[int, Mapping[int, Sequence[tuple[int, int]]]]
+) -> dict[int, _Agreed | None]:
+    """Return the value that entities agree on, by relation; None where they do not.
+
+    Args:
+        members: Entities that share a value, each with the fact that states it.
+        has: Facts and objects of each entity by relation.
+    """
+    found: dict[int, _Agreed | None] = {}
+    for fact, entity in members:
+        for relation, own in has[entity].items():
+            other_fact, value = own[0]
+            known = found.setdefault(relation, _Agreed(value, (fact, other_fact), entity))
+            if len(own) > 1 or (known and known.value != value):
+                found[relation] = None
+    return found
+
+
+def of_one_each(facts: Knowledge, words: Wording) -> set[int]:
+    """Return relations whose values distinguish subjects, so that those of others suggest nothing.
+
+    A relation counts if its values are names (such as nicknames), or if nearly every value has
+    one subject; of relations to persons (such as mentors), half of the values suffice.
+
+    Args:
+        facts: The facts.
+        words: Says of which kind the values of each relation are.
+
+    Returns:
+        Numbers of the relations.
+    """
+    found = set()
+    for relation, name in enumerate(facts.relations):
+        values = facts.triples[facts.triples[:, 1] == relation, 2]
+        kind, counts = words.kind(name), np.unique(values, return_counts=True)[1]
+        alone = (counts == 1).sum() / max(len(values), 1)
+        few = kind != "person" and len(values) < 3
+        if kind == "name" or (not few and alone > SINGLE.get(kind, SINGLE["other"])):
+            found.add(relation)
+    return found
+
+
+def reversals(
+    facts: Knowledge,
+    words: Wording,
+    starts: Mapping[int, Sequence[str]],
+    rng: np.random.Generator,
+) -> Iterator[Draft]:
+    """Yield facts asked from their object, where the object is an entity with one subject.
+
+    Args:
+        facts: The facts.
+        words: Templates of prompts.
+        starts: Names of the subjects of each relation.
+        rng: Decides the order.
+    """
+    key = facts.triples[:, 1] * len(facts.entities) + facts.triples[:, 2]
+    _, place, counts = np.unique(key, return_inverse=True, return_counts=True)
+    plain = literals(facts.entities, facts.triples)[facts.triples[:, 2]]
+    for i in rng.permutation(np.flatnonzero((counts[place] == 1) & ~plain)).tolist():
+        s, r, o = facts.names(i)
+        if s == o:
+            continue
+        prompt = words.turn(r, s, o, 1)[0]
+        yield Draft(
+            facts=[i],
+            role="reversal",
+            prompt=prompt,
+            answer=s,
+            others=starts[int(facts.triples[i, 1])],
+            right=set(),
+            subject=s,
+            first=r,
+            bridge=None,
+            second=None,
+            question=prompt,
+        )
