@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.house.marked import files_of_slow_tests
+from tests.house.order import LONGEST
 from tests.house.progress import Progress, last_line, outcome, why_skipped
-from tests.house.tiers import TIERS, guarded
+from tests.house.tiers import ROOT, TIERS, guarded
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs Linux's /proc")
@@ -52,6 +55,19 @@ def test_what_prints_is_passed_on_and_its_exit_code_too(code: int) -> None:
 def test_the_two_tiers_are_all_tests_of_this_machine() -> None:
     """A test is in exactly one of them, unless it needs an accelerator or the network."""
     assert TIERS["fast"].marked == f"not {TIERS['slow'].marked}"
+
+
+def test_files_of_slow_tests_are_found_by_what_they_say_and_import() -> None:
+    found = files_of_slow_tests()
+    assert "tests/docs/test_site.py" in found
+    assert "tests/models/test_tiny.py" in found  # its case of a model is in another module
+    assert "tests/test_seeds.py" not in found
+
+
+def test_the_longest_tests_have_the_names_that_they_are_ordered_by() -> None:
+    texts = "".join((ROOT / file).read_text(encoding="utf-8") for file in files_of_slow_tests())
+    names = [part.strip(":").partition("[")[0] for part in LONGEST if part.startswith("::")]
+    assert [name for name in names if not re.search(rf"(def|class) {name}", texts)] == []
 
 
 def test_the_last_line_says_what_would_lift_each_skip() -> None:

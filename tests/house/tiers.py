@@ -13,10 +13,12 @@ import selectors
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple
+
+from tests.house.marked import files_of_slow_tests
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,32 +33,40 @@ class Tier(NamedTuple):
     """Some of the tests.
 
     Attributes:
-        places: Files and folders in which they are.
+        places: Returns the files and folders in which they are.
         marked: Expression of markers that selects them.
         rest: What is left out, and the command that runs it.
+        plugins: Plugins of pytest.
     """
 
-    places: tuple[str, ...]
+    places: Callable[[], Sequence[str]]
     marked: str
     rest: str
+    plugins: tuple[str, ...] = ("tests.house.progress",)
 
 
 TIERS = {
     "fast": Tier(
-        ("src", "tests"),
+        lambda: ("src", "tests"),
         "not slow and not gpu and not network",
         "'make test-all' runs the slow tests, too.",
     ),
-    "slow": Tier(("tests",), "slow and not gpu and not network", ""),
+    "slow": Tier(
+        files_of_slow_tests,
+        "slow and not gpu and not network",
+        "",
+        plugins=("tests.house.progress", "tests.house.order"),
+    ),
 }
 
 
 def command(tier: Tier, more: Sequence[str] = ()) -> list[str]:
     """Return the command that runs a tier: one process of pytest for each core, at most eight."""
     return [
-        *(sys.executable, "-m", "pytest", *tier.places, "-m", tier.marked),
+        *(sys.executable, "-m", "pytest", *tier.places(), "-m", tier.marked),
         *("-n", "auto", "--maxprocesses", "8", "--dist", "worksteal"),
-        *("-p", "tests.house.progress", "--closing", tier.rest),
+        *(word for plugin in tier.plugins for word in ("-p", plugin)),
+        *("--closing", tier.rest),
         *("-r", "fE", "-o", "console_output_style=classic", *more),
     ]
 
