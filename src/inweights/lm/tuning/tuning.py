@@ -7,12 +7,8 @@ batch, and the loss is a mean over the tokens of all of them.
 """
 
 import math
-import os
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,18 +17,20 @@ import polars as pl
 import torch
 
 from inweights.config import digest, to_plain
-from inweights.errors import ConfigError, RunError
-from inweights.lm.model.data import Example, encode
+from inweights.errors import RunError
+from inweights.lm.model.data import Encoded, Example, encode
 from inweights.lm.model.load import LanguageModel
 from inweights.lm.model.state import fingerprint, flat, moments, restore, unflatten
 from inweights.lm.tuning.adapters import adapted
 from inweights.lm.tuning.fine_tune import FineTune
 from inweights.lm.tuning.objective import remembered, update
-from inweights.lm.tuning.stages import stages_of
+from inweights.lm.tuning.process import accelerator_of_processes, stop_signals
+from inweights.lm.tuning.record import LossTable, PaddingCount, Reports
+from inweights.lm.tuning.stages import Stage, stages_of
 from inweights.lm.tuning.writing import replayed
 from inweights.support.progress import Progress
 from inweights.training.checkpoint import State, StateFile
-from inweights.training.observers import Observer, Step
+from inweights.training.observers import Observer
 
 __all__ = ["FineTune", "FineTuned", "finetune"]
 
@@ -116,138 +114,122 @@ def finetune(
     """
     config = config or FineTune()
     started = time.monotonic()
-    accelerator = _accelerator()
-    more = [] if any(e.old for e in examples) else replayed(lm, examples, config, seed)
-    encoded = remembered(lm, encode(lm, [*examples, *more], end=config.end))
+    accelerator = accelerator_of_processes()
+    first_process = accelerator is None or accelerator.is_main_process
+    has_replay = any(example.old for example in examples)
+    own_texts = [] if has_replay else replayed(lm, examples, config, seed)
+    encoded = remembered(lm, encode(lm, [*examples, *own_texts], end=config.end))
     stages = stages_of(encoded, config)
     total = sum(stage.steps for stage in stages)
-    key = digest(
-        [to_plain(config), seed, fingerprint(lm.model), [(e.ids, e.start) for e in encoded]]
+    reports = Reports(
+        config,
+        stages=len(stages),
+        total=total,
+        observers=observers if first_process else (),
+        passed=passed,
+        progress=progress,
     )
     keeper = None
     if checkpoint is not None:
         keeper = StateFile(
-            State, checkpoint, key=key, every_seconds=every_seconds, every_steps=every_steps
+            State,
+            checkpoint,
+            key=_key(lm, encoded, config, seed),
+            every_seconds=every_seconds,
+            every_steps=every_steps,
         )
-    read = places = 0
-    first_process = accelerator is None or accelerator.is_main_process
-    watching = observers if first_process else ()
-    kept = adapter if first_process else None
+    kept_adapter = adapter if first_process else None
+    padding = PaddingCount()
     with (
-        adapted(lm.model, config, seed, keep=kept) as model,
-        _stopping(keeper is not None) as stopping,
+        adapted(lm.model, config, seed, keep=kept_adapter) as model,
+        stop_signals(keeper is not None) as stopping,
     ):
         trained = [p for p in model.parameters() if p.requires_grad]
         state = keeper.read(trained[0].device) if keeper else None
-        losses = list(state.tables["losses"]) if state else []
+        losses = LossTable(state.tables["losses"] if state else ())
         done = state.total if state else 0
         if state:
             unflatten(trained, state.values)
         for index, stage in enumerate(stages):
             if state and index < state.phase:
                 continue
-            first = state.step if state and index == state.phase else 0
-            optimizer = torch.optim.AdamW(
-                trained, lr=config.rate, weight_decay=config.weight_decay, fused=True
-            )
-            if state and index == state.phase:
-                restore(optimizer, trained, state.optimizer)
-            net, optimizer = (
-                accelerator.prepare(model, optimizer) if accelerator else (model, optimizer)
-            )
-            recorded: list[dict[str, float]] = []
+            resumed = state if state and index == state.phase else None
+            first = resumed.step if resumed else 0
+            net, optimizer = _prepared(model, trained, config, resumed, accelerator)
             for step, rows in enumerate(stage.order(config, seed)):
-                over = step >= max(first, 1) and step % stage.epoch == 0
-                if over and config.until:
-                    lately = pl.concat([*losses, *([pl.DataFrame(recorded)] if recorded else [])])
-                    if stage.known(lately) >= config.until:
-                        break
-                read += sum(len(row.ids) for row in rows)
-                for part in ([r for r in rows if not r.old], [r for r in rows if r.old]):
-                    places += len(part) * max((len(row.ids) for row in part), default=0)
+                begins_an_epoch = step >= max(first, 1) and step % stage.epoch == 0
+                if begins_an_epoch and _is_known(stage, losses, config):
+                    break
+                padding.add(rows)
                 if step < first:
                     continue
                 rate = config.rate * config.factor(step, stage.steps)
                 for group in optimizer.param_groups:
                     group["lr"] = rate
                 loss, known = update(lm, net, optimizer, trained, rows, config, accelerator)
-                if not math.isfinite(loss):
-                    raise RunError(
-                        f"the loss of update {done + 1} is {loss}; lower the rate "
-                        f"({config.rate:g}) or use precision fp32"
-                    )
+                _require_finite(loss, done + 1, config)
                 done += 1
-                recorded.append({"stage": stage.name, "step": done, "loss": loss} | known)
-                for one in watching:
-                    if done % one.every == 0:
-                        now = torch.tensor([loss])
-                        one.step(
-                            Step(str(stage.name), done, now, numbers={"rate": rate}, total=total)
-                        )
-                if progress:
-                    progress(done, total, f"stage {stage.name}: loss {loss:.3f}")
-                if passed and (step + 1) % stage.epoch == 0:
-                    before = index * config.epochs
-                    epochs = len(stages) * config.epochs
-                    passed(before + (step + 1) // stage.epoch, epochs, model)
+                losses.add({"stage": stage.name, "step": done, "loss": loss} | known)
+                reports.updated(stage, done, loss, rate)
+                reports.epoch_ended(index, stage, step, model)
                 due = keeper and keeper.due(done) and step + 1 < stage.steps
                 if keeper and (due or stopping.is_set()):
-                    losses, recorded = [*losses, pl.DataFrame(recorded)], []
+                    losses.close()
                     if first_process:
-                        keeper.write(
-                            State(
-                                phase=index,
-                                step=step + 1,
-                                total=done,
-                                values=flat(trained),
-                                optimizer=moments(optimizer, trained),
-                                tables={"losses": losses},
-                            )
+                        now = State(
+                            phase=index,
+                            step=step + 1,
+                            total=done,
+                            values=flat(trained),
+                            optimizer=moments(optimizer, trained),
+                            tables={"losses": losses.tables},
                         )
+                        keeper.write(now)
                     if stopping.is_set():
                         raise KeyboardInterrupt
-            if recorded:
-                losses.append(pl.DataFrame(recorded))
+            losses.close()
             if accelerator:
                 accelerator.free_memory()
     if keeper and not keep and first_process:
         keeper.clear()
-    whole = pl.concat(losses)
+    whole = losses.whole()
     shares = {stage.name: stage.known(whole) for stage in stages} if config.until else {}
-    return FineTuned(whole, read, 1 - read / places, time.monotonic() - started, shares)
+    seconds = time.monotonic() - started
+    return FineTuned(whole, padding.tokens, padding.share, seconds, shares)
 
 
-@contextmanager
-def _stopping(wanted: bool) -> Iterator[threading.Event]:
-    """Provide an event that signals to stop set; a second signal interrupts at once."""
-    asked = threading.Event()
-
-    def ask(*_: Any) -> None:
-        if asked.is_set():
-            raise KeyboardInterrupt
-        asked.set()
-
-    if not wanted or threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
-    listened = [signal.SIGINT, signal.SIGTERM]
-    hangup = getattr(signal, "SIGHUP", None)
-    if hangup and signal.getsignal(hangup) is not signal.SIG_IGN:  # as nohup leaves it
-        listened.append(hangup)
-    before = {number: signal.signal(number, ask) for number in listened}
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def _key(lm: LanguageModel, encoded: Sequence[Encoded], config: FineTune, seed: int) -> str:
+    """Return what tells a training's checkpoint from those of others."""
+    rows = [(row.ids, row.start) for row in encoded]
+    return digest([to_plain(config), seed, fingerprint(lm.model), rows])
 
 
-def _accelerator() -> Any:
-    """Return an accelerator where accelerate started several processes; else None."""
-    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
-        return None
-    try:
-        from accelerate import Accelerator
-    except ImportError:
-        raise ConfigError("several processes require accelerate: pip install accelerate") from None
-    return Accelerator()
+def _prepared(
+    model: Any,
+    trained: list[torch.Tensor],
+    config: FineTune,
+    resumed: State | None,
+    accelerator: Any,
+) -> tuple[Any, torch.optim.Optimizer]:
+    """Return the model and a stage's optimizer, as a checkpoint left it, on all processes."""
+    optimizer = torch.optim.AdamW(
+        trained, lr=config.rate, weight_decay=config.weight_decay, fused=True
+    )
+    if resumed:
+        restore(optimizer, trained, resumed.optimizer)
+    if accelerator:
+        return accelerator.prepare(model, optimizer)
+    return model, optimizer
+
+
+def _is_known(stage: Stage, losses: LossTable, config: FineTune) -> bool:
+    """Return whether as many of a stage's examples are known as the settings ask for."""
+    return bool(config.until) and stage.known(losses.whole()) >= config.until
+
+
+def _require_finite(loss: float, number: int, config: FineTune) -> None:
+    if not math.isfinite(loss):
+        raise RunError(
+            f"the loss of update {number} is {loss}; lower the rate "
+            f"({config.rate:g}) or use precision fp32"
+        )

@@ -1,0 +1,59 @@
+"""What a fine-tuning asks of its process: signals that end it well, and its fellow processes."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from inweights.errors import ConfigError
+
+__all__ = ["accelerator_of_processes", "stop_signals"]
+
+
+@contextmanager
+def stop_signals(wanted: bool) -> Iterator[threading.Event]:
+    """Provide an event that signals to stop set; a second signal interrupts at once.
+
+    Args:
+        wanted: Whether to listen for signals at all; outside of the main thread nothing listens.
+
+    Yields:
+        The event.
+    """
+    asked = threading.Event()
+
+    def ask(*_: Any) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    if not wanted or threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    listened = [signal.SIGINT, signal.SIGTERM]
+    hangup = getattr(signal, "SIGHUP", None)
+    if hangup and signal.getsignal(hangup) is not signal.SIG_IGN:  # as nohup leaves it
+        listened.append(hangup)
+    before = {number: signal.signal(number, ask) for number in listened}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def accelerator_of_processes() -> Any:
+    """Return an accelerator where ``accelerate launch`` started several processes; else None.
+
+    Raises:
+        ConfigError: There are several processes, and accelerate is not installed.
+    """
+    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+        return None
+    try:
+        from accelerate import Accelerator
+    except ImportError:
+        raise ConfigError("several processes require accelerate: pip install accelerate") from None
+    return Accelerator()
