@@ -86,6 +86,33 @@ def test_a_verdict_on_an_edge_stands_until_there_are_more_seeds(tmp_path) -> Non
     assert judged(16, 0.85).verdict == "not reproduced"
 
 
+def test_an_older_verdict_on_a_substitute_is_the_same_by_another_name(tmp_path) -> None:
+    """The word is new, and the verdict is not: no line is added, no earlier verdict is shown."""
+    path = tmp_path / LEDGER
+    heads = share("tosses", "heads") >= 0.9
+    claim = state("far", "The coin falls on its head.", heads, protocol="substitute")
+    about: dict[str, Any] = {"scale": "cpu", "version": 1}
+    judged: dict[str, Any] = {**about, "name": claim.id, "verdict": "not reproduced", "seeds": 8}
+    read_ledger(path).add(
+        path,
+        [
+            Earlier(date="2026-11-19", text=claim.text, target="", commit="", **judged),
+            Stated(date="2026-11-20", claim=claim, seeds=8, block=1, hash="h", **about),
+            JudgedLine(date="2026-11-21", **judged),
+        ],
+    )
+    rows = [
+        {"claim": claim.id, **about, "case": "", "seed": BLOCK + k, "number": 0.1, "why": None}
+        | {"environment": "here"}
+        for k in range(8)
+    ]
+    board = read_board(tmp_path, "cpu", more=rows)
+    assert board.claims[0].verdict == "not seen in a substitute"
+    assert board.claims[0].earlier == ()
+    assert board.claims[0].p is not None
+    assert not verdict_lines(board, "2026-11-28")
+
+
 def test_a_withdrawn_claim_stays_on_the_board(home, capsys) -> None:
     home.state()
     home.run()

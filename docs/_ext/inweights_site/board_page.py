@@ -12,13 +12,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from inweights.cli.console.claims import counts
-from inweights.experiments.grammar.claim import ClaimResult
+from inweights.experiments.grammar.claim import VERDICTS, ClaimResult
 from inweights_site.board import PAPERS, Entry, entries_of, kept, tally
 from inweights_site.text import words
 
 __all__ = ["page"]
-
-_VERDICTS = ("reproduced", "consistent", "not reproduced", "undecided", "not judged")
 
 
 def page() -> str:
@@ -72,7 +70,7 @@ def _recipe(entry: Entry) -> str:
     found = Counter[str](claim.verdict for claim in entry.claims if not claim.check)
     bar = "".join(
         f'<span class="{verdict.replace(" ", "-")}" style="flex-grow:{found[verdict]}"></span>'
-        for verdict in _VERDICTS
+        for verdict in VERDICTS
         if found[verdict]
     )
     said = html.escape(tally(entry.claims))
@@ -88,7 +86,7 @@ def _search() -> Iterator[str]:
     """The filters, and the claims as data; the script of the site fills the table."""
     choices = {
         "paper": list(PAPERS),
-        "verdict": list(_VERDICTS),
+        "verdict": list(VERDICTS),
         "protocol": ["exact", "scaled", "substitute"],
         "version": sorted({str(claim.version) for claim in kept().claims}),
     }

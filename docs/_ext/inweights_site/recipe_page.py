@@ -31,6 +31,7 @@ COLOURS = {
     "reproduced": "#00805f",
     "consistent": "#4d9a86",
     "not reproduced": "#c2560a",
+    "not seen in a substitute": "#c99a7a",
     "undecided": "#b58a00",
     "not judged": "#8a93a1",
 }
@@ -38,6 +39,7 @@ _SIGNS = {
     "reproduced": "✓",
     "consistent": "≈",
     "not reproduced": "✗",
+    "not seen in a substitute": "≉",
     "undecided": "?",
     "not judged": "–",
 }

@@ -26,7 +26,7 @@ from inweights.actions.ledger.lines import (
     read_ledger,
 )
 from inweights.actions.ledger.scores import numbers_in, read_scores, with_rows
-from inweights.experiments.grammar.claim import RELIABLE, Claim, ClaimResult
+from inweights.experiments.grammar.claim import IN_A_SUBSTITUTE, RELIABLE, Claim, ClaimResult
 from inweights.experiments.grammar.score import ROUNDING, Numbers, Rounding
 from inweights.experiments.grammar.verdict import (
     closeness,
@@ -140,10 +140,9 @@ def _result(entry: Entry, stated: Stated, claim: Claim, scores: pl.DataFrame) ->
         alpha = alpha_of(numbers.fewest, first, stated.version)
         share = _rounding(entry, numbers.fewest)
         result = decide(claim, numbers, alpha=alpha, minimum=first, rounding=share)
-        decided = result.verdict in ("reproduced", "consistent", "not reproduced")
+        decided = result.verdict not in ("undecided", "not judged")
         if decided and not claim.score.exact:
-            agrees = result.verdict != "not reproduced"
-            spent = least_alpha(claim, numbers, agrees, share) / alpha
+            spent = least_alpha(claim, numbers, result.agrees, share) / alpha
             result = structs.replace(result, p=min(1.0, spent * ALPHA))
     earlier = _earlier(entry, result, stated.version)
     return structs.replace(result, version=stated.version, earlier=earlier)
@@ -165,9 +164,19 @@ def _earlier(entry: Entry, now: ClaimResult, version: int) -> tuple[str, ...]:
     for line in entry.lines:
         if isinstance(line, JudgedLine | Earlier) and line.version < version:
             last[f"version {line.version}"] = line
-        elif isinstance(line, Earlier) and line.verdict != now.verdict:
+        elif isinstance(line, Earlier) and _called_now(line.verdict, now) != now.verdict:
             last |= {} if line.verdict == "reproduced" and now.agrees else {BY_MEAN: line}
     return tuple(f"{which}: {line.verdict}, {line.date}" for which, line in last.items())
+
+
+def _called_now(verdict: str, claim: ClaimResult) -> str:
+    """Return what a verdict of the ledger is called today: a substitute's has a word of its own.
+
+    Until 27 November 2026 a substitute that missed its target was *not reproduced*, as others.
+    """
+    if claim.protocol == "substitute" and verdict == "not reproduced":
+        return IN_A_SUBSTITUTE[verdict]
+    return verdict
 
 
 def verdict_lines(board: Board, date: str) -> list[JudgedLine]:
@@ -184,7 +193,7 @@ def verdict_lines(board: Board, date: str) -> list[JudgedLine]:
         known = board.ledger_lines.entry(claim.id, board.scale).judged_anew
         size = found.verdict if (found := closeness(claim)) else ""
         now = (claim.verdict, claim.replicates, size)
-        if known and (known.verdict, known.seeds, known.size) == now:
+        if known and (_called_now(known.verdict, claim), known.seeds, known.size) == now:
             continue
         own = board.scores.filter(pl.col("claim") == claim.id, pl.col("version") == claim.version)
         same = ("version", "verdict", "measured", "low", "high", "hits")

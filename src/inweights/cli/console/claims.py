@@ -18,8 +18,8 @@ from inweights.support.progress import plural
 if TYPE_CHECKING:
     from inweights.experiments.studies.settle import Settled
 
-MARKS: dict[Verdict, str] = dict(zip(VERDICTS, "✓≈✗?·", strict=True))
-COLOURS = dict(zip(VERDICTS, ("green", "green", "red", "yellow", "dim"), strict=True))
+MARKS: dict[Verdict, str] = dict(zip(VERDICTS, "✓≈✗≉?·", strict=True))
+COLOURS = dict(zip(VERDICTS, ("green", "green", "red", "magenta", "yellow", "dim"), strict=True))
 #: Why a claim is not judged whose recipe has not run.
 NO_RUN = "no run at scale '{scale}' yet"
 #: Claims whose text is shown whole unless more is asked for.

@@ -23,8 +23,21 @@ Rule = Literal["typical", "reliable", "mean"]
 Protocol = Literal["exact", "scaled", "substitute"]
 #: Signs of the protocols on pages and boards.
 SIGNS: dict[Protocol, str] = {"exact": "=", "scaled": "<", "substitute": "~"}
-Verdict = Literal["reproduced", "consistent", "not reproduced", "undecided", "not judged"]
+Verdict = Literal[
+    "reproduced",
+    "consistent",
+    "not reproduced",
+    "not seen in a substitute",
+    "undecided",
+    "not judged",
+]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+#: What a verdict is called where the claim is judged by a substitute, which can agree with a paper
+#: or not show what it says, and neither reproduces it nor speaks against it.
+IN_A_SUBSTITUTE: dict[str, Verdict] = {
+    "reproduced": "consistent",
+    "not reproduced": "not seen in a substitute",
+}
 #: The share of seeds that has to meet the target where a claim says *always*, *never* or *fails*.
 RELIABLE = 0.75
 #: Instead of a quote, where a table or picture says it; of a number, where there is none, or the

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from inweights.errors import DataError
 from inweights.experiments.grammar.claim import (
+    IN_A_SUBSTITUTE,
     RELIABLE,
     VERDICTS,
     Claim,
@@ -118,9 +119,8 @@ def decide(
         why = f"{numbers.fewest} seed(s); a verdict needs {minimum}"
         return unjudged(claim, why, **result | {"needed": minimum})
     needed = _needed(claim, span.values, span.alpha, near) if span.verdict == "undecided" else None
-    # Another model, data or measure than the paper's can agree with it, and reproduce nothing.
-    agrees = span.verdict == "reproduced" and claim.protocol == "substitute"
-    result |= {"verdict": "consistent" if agrees else span.verdict, "needed": needed}
+    called = IN_A_SUBSTITUTE if claim.protocol == "substitute" else {}
+    result |= {"verdict": called.get(span.verdict, span.verdict), "needed": needed}
     return ClaimResult(**claim.about() | {"close": _close(claim)}, rule=claim.judged, **result)
 
 

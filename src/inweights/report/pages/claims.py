@@ -41,7 +41,8 @@ def headline(claims: Sequence[ClaimResult]) -> str:
         return f"{stated}, none judged"
     good = sum(claim.verdict == "reproduced" for claim in counted)
     others = Counter(claim.verdict for claim in counted)
-    still = [f"{others[v]} {v}" for v in ("consistent", "undecided") if others[v]]
+    also = ("consistent", "not seen in a substitute", "undecided")
+    still = [f"{others[v]} {v}" for v in also if others[v]]
     return ", ".join([f"{good} of {stated} reproduced", *still])
 
 
