@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from inweights.models import save_model as save_model
     from inweights.models import wrap as wrap
     from inweights.report.figures.draw import plot as plot
+    from inweights.report.wide import pivot as pivot
     from inweights.support.version import __version__ as __version__
     from inweights.theory import Prediction as Prediction
     from inweights.theory import Solution as Solution

@@ -1,8 +1,8 @@
 """Figures and pages: tidy tables in, pictures and one HTML file out.
 
-:func:`plot` draws any table, :func:`draw` a figure of a recipe, and :func:`build_page` the
-page of a finished run. The package comes after ``experiments`` and ``recipes``: it draws what
-they describe, computes no result, and does not import torch.
+:func:`plot` draws any table, :func:`pivot` makes it wide, :func:`draw` draws a figure of a recipe,
+and :func:`build_page` writes the page of a finished run. The package comes after ``experiments``
+and ``recipes``: it draws what they describe, computes no result, and does not import torch.
 """
 
 from typing import TYPE_CHECKING
@@ -17,5 +17,6 @@ if TYPE_CHECKING:
     from inweights.report.pages.page import build_page as build_page
     from inweights.report.pages.page import write_figures as write_figures
     from inweights.report.pages.sections import interactive as interactive
+    from inweights.report.wide import pivot as pivot
 
 lazily(__name__)

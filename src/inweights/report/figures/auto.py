@@ -188,8 +188,8 @@ def _only_number(table: pl.DataFrame) -> str:
         texts = [name for name in after if table[name].dtype == pl.String]
         if texts:
             raise DataError(
-                f"the drawing 'auto' found no number after 'seed'; '{texts[0]}' holds text, which "
-                "is neither drawn nor averaged: return numbers beside it"
+                f"the drawing 'auto' found no numeric column after 'seed'; '{texts[0]}' holds "
+                "text, which is neither drawn nor averaged: return numbers beside it"
             )
         raise DataError("the drawing 'auto' found no numeric column after 'seed'; give one as y")
     if len(floats) > 1:
@@ -227,11 +227,18 @@ def _varied(table: pl.DataFrame, used: set[str]) -> tuple[list[str], list[str]]:
 
 
 def _named(table: pl.DataFrame, *columns: str | None) -> dict[str, str]:
-    """Values that say nothing alone, numbers and booleans, with the name of their column."""
+    """Values that say nothing alone, with the name of their column.
+
+    These are numbers and truth values, and a text that is also the name of a setting: the role
+    ``identity`` where ``identity`` was varied.
+    """
+    settings = table.columns[: table.columns.index(tidy.SEED)]
     texts: dict[str, str] = {}
     for column in columns:
-        if column in table.columns and table[column].dtype != pl.String:
-            for value in table[column].unique():
+        if column not in table.columns:
+            continue
+        for value in table[column].unique():
+            if table[column].dtype != pl.String or value in settings:
                 texts[tidy.plain(value)] = f"{column} = {tidy.plain(value)}"
     return texts
 

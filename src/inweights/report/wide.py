@@ -1,0 +1,92 @@
+"""Make a wide table of a tidy one: a column for each role, measure or model.
+
+:func:`pivot` is the public name. What a sweep returns has a row for each number; the wide table
+has a row for each condition and seed, as a spreadsheet or a paired comparison takes it.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from inweights.errors import DataError, check_names
+from inweights.report.base import tidy
+
+
+def pivot(
+    table: Any, values: str, *, on: str = "role", index: Sequence[str] | None = None
+) -> pl.DataFrame:
+    """Return a wide table: a row per condition and seed, a column for each value of ``on``.
+
+    A value that is also the name of a column of the index is written ``on = value``: in a sweep
+    over ``world.identity`` the setting ``identity`` and the role ``identity`` stay apart.
+
+    Args:
+        table: Frame of polars or pandas, as a sweep or a probe returns it.
+        values: Column of the numbers.
+        on: Column whose values become columns.
+        index: Columns that tell rows apart; if left out, what was varied, and ``seed``.
+
+    Returns:
+        The columns of the index, and a column for each value of ``on``, in order of appearance;
+        null where there is no number.
+
+    Raises:
+        DataError: A column is missing, or one cell has several numbers; the columns in which these
+            differ are named.
+
+    Example:
+        >>> sweep = pl.DataFrame({
+        ...     "identity": [0.0, 0.0, 1.0, 1.0], "seed": [0, 0, 0, 0],
+        ...     "role": ["identity", "composition"] * 2, "accuracy": [0.0, 0.1, 1.0, 0.9],
+        ... })
+        >>> pivot(sweep, "accuracy").rows(named=True)[1]
+        {'identity': 1.0, 'seed': 0, 'role = identity': 1.0, 'composition': 0.9}
+    """
+    table = tidy.as_polars(table)
+    check_names("column", [on, values, *(index or ())], table.columns, error=DataError)
+    rows = table.filter(pl.col(values).is_not_null())
+    keys = list(index) if index is not None else _conditions(rows, on)
+    _check_single(rows, values, [*keys, on])
+    names = {value: _name(on, value, keys) for value in tidy.distinct(rows, on)}
+    if not names:
+        return rows.select(keys)
+    # Numbered, so that no value is a column's name before it has one of its own.
+    numbered = {value: f"\0{place}" for place, value in enumerate(names)}
+    places = [numbered[value] for value in rows[on].to_list()]
+    wide = rows.with_columns(pl.Series("\0on", places)).pivot("\0on", index=keys, values=values)
+    return wide.rename({numbered[value]: name for value, name in names.items()})
+
+
+def _conditions(table: pl.DataFrame, on: str) -> list[str]:
+    """What was varied, and the seed: the columns up to it; all but numbers where there is none."""
+    if tidy.SEED not in table.columns:
+        numbers = [name for name in table.columns if table[name].dtype.is_float()]
+        return [name for name in table.columns if name not in (on, *numbers)]
+    until = table.columns[: table.columns.index(tidy.SEED) + 1]
+    return [name for name in until if name != on]
+
+
+def _check_single(table: pl.DataFrame, values: str, keys: list[str]) -> None:
+    """Refuse several numbers in one cell, which would have to be averaged."""
+    others = [name for name in table.columns if name not in (*keys, values)]
+    counted = table.group_by(keys, maintain_order=True).agg(
+        pl.len().alias("\0len"), pl.col(others).n_unique()
+    )
+    several = counted.filter(pl.col("\0len") > 1)
+    if several.is_empty():
+        return
+    first = several.row(0, named=True)
+    where = ", ".join(f"{name} {tidy.plain(first[name])}" for name in keys)
+    telling = [name for name in others if first[name] > 1 and not table[name].dtype.is_float()]
+    apart = f" They differ in {', '.join(telling)}: filter, or add to index." if telling else ""
+    raise DataError(
+        f"'{values}' has {first[chr(0) + 'len']} numbers for {where}, and a cell of a wide table "
+        f"holds one.{apart}"
+    )
+
+
+def _name(on: str, value: Any, keys: list[str]) -> str:
+    """The column of a value: its text, with the name of its own column where that says more."""
+    text = tidy.plain(value)
+    return text if isinstance(value, str) and text not in keys else f"{on} = {text}"
