@@ -45,7 +45,7 @@ ROOMS = {
     "training": ("batches", "steps", "trackers"),
     "probes": ("geometry", "interventions"),
     "lm": ("model", "exams", "tuning"),
-    "experiments": ("grammar", "engine", "studies"),
+    "experiments": ("claims", "grammar", "engine", "studies"),
     "report": ("base", "figures", "living", "pages"),
     "actions": ("ledger", "training", "zoo"),
     "runs": ("tables",),
@@ -112,7 +112,7 @@ def test_imports_are_found_wherever_they_stand(tmp_path: Path) -> None:
     file.write_text(
         "import numpy, inweights.worlds.world\n"
         "from inweights import report\n"
-        "if TYPE_CHECKING:\n    from inweights.experiments.grammar.claim import Claim\n"
+        "if TYPE_CHECKING:\n    from inweights.experiments.claims.claim import Claim\n"
         "def f():\n    from inweights.cli import main\n"
     )
     assert imports(file) == {"worlds", "report", "experiments", "cli"}

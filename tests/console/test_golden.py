@@ -15,8 +15,8 @@ import pytest
 from inweights.cli import main
 from inweights.cli.console.base import _log
 from inweights.cli.console.claims import claims
-from inweights.experiments.grammar.claim import ClaimResult
-from inweights.experiments.grammar.verdict import unjudged
+from inweights.experiments.claims.claim_result import ClaimResult
+from inweights.experiments.claims.verdict import unjudged
 from inweights.recipes import get_recipe, recipe_names
 
 GOLDEN = Path(__file__).with_name("golden")

@@ -11,7 +11,7 @@ import pytest
 import inweights as iw
 from inweights.errors import CautionWarning
 from inweights.experiments import Trial
-from inweights.experiments.grammar.controls import cautions
+from inweights.experiments.grammar.cautions import cautions
 from inweights.training import learners
 from inweights.worlds import Graph
 

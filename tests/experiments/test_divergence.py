@@ -13,7 +13,7 @@ import inweights as iw
 from inweights.cli.entry import _warnings_in_a_line
 from inweights.errors import RunError
 from inweights.experiments import Stating, judge, share
-from inweights.experiments.grammar.score import diverged_runs, warn_of_divergence
+from inweights.experiments.claims.numbers import diverged_runs, warn_of_divergence
 from inweights.models import EmbMLPConfig, Model
 from inweights.probes import accuracy
 from inweights.training import Curriculum, Optimizer, Phase

@@ -13,8 +13,8 @@ import pytest
 import inweights as iw
 from inweights import probes
 from inweights.experiments import number, share
-from inweights.experiments.grammar.score import Rounding, Target
-from inweights.experiments.grammar.verdict import lies
+from inweights.experiments.claims.target import Rounding, Target
+from inweights.experiments.claims.verdict import lies
 from inweights.models.configs import EmbMLPConfig, GPTConfig
 from inweights.probes.states import share as share_of
 

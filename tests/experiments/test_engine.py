@@ -20,7 +20,7 @@ from inweights.experiments.engine.collect import ExecutionOptions, collect
 from inweights.experiments.engine.engine import execute
 from inweights.experiments.engine.outcome import derive_again, refresh
 from inweights.experiments.engine.plan import LearnTask, expand_plan, tasks_of
-from inweights.experiments.grammar.recipe import parse_seeds
+from inweights.experiments.grammar.seed_choice import parse_seeds
 from inweights.recipes import get_recipe
 from inweights.runs import RunStore
 from inweights.runs.tables.store import Store

@@ -11,9 +11,10 @@ from scipy import stats
 from inweights.config import decode, to_plain
 from inweights.errors import ConfigError, DataError
 from inweights.experiments import Judged, Stating, computed, cosine, judge, number, share
-from inweights.experiments.grammar.claim import ClaimResult, Statement
-from inweights.experiments.grammar.score import Target
-from inweights.experiments.grammar.verdict import first_seeds, is_open, tally, unjudged
+from inweights.experiments.claims.claim import Statement
+from inweights.experiments.claims.claim_result import ClaimResult
+from inweights.experiments.claims.target import Target
+from inweights.experiments.claims.verdict import first_seeds, is_open, tally, unjudged
 from inweights.support.intervals import (
     bounded_interval,
     version_alpha,

@@ -32,7 +32,8 @@ from inweights.errors import ConfigError
 from inweights.experiments import Measure, Outside
 from inweights.experiments.engine.job import from_wire, to_wire
 from inweights.experiments.engine.plan import ComputeTask, LearnTask, expand_plan, tasks_of
-from inweights.experiments.grammar.trial import Plan, Trial, computations_of
+from inweights.experiments.grammar.functions import computations_of
+from inweights.experiments.grammar.trial import Plan, Trial
 from inweights.models.save import decode_model, encode_model
 from inweights.support.sources import plain_call
 

@@ -25,11 +25,11 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).parents[2]
 #: Modules, as patterns below ``src/inweights``, and patterns of their tests.
 AREAS = {
-    "experiments/grammar/verdict.py": (
+    "experiments/claims/verdict.py": (
         "experiments/test_verdict.py experiments/test_intervals.py experiments/test_looks.py "
         "recipes/test_published.py"
     ),
-    "experiments/grammar/score.py experiments/grammar/claim.py": (
+    "experiments/claims/score.py experiments/claims/claim.py": (
         "experiments/test_[dv]* experiments/test_looks.py experiments/test_rec* "
         "recipes/test_published.py"
     ),

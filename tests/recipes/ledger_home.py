@@ -12,7 +12,7 @@ from tests.coins import PAPER, Settings, of_coins
 from inweights import actions
 from inweights.actions import finished, results
 from inweights.experiments import share
-from inweights.experiments.grammar.claim import ClaimResult
+from inweights.experiments.claims.claim_result import ClaimResult
 
 COINS = {"fair": 0.5, "false": 0.95}
 state = PAPER.stating("coins", "nowhere")

@@ -25,9 +25,11 @@ from inweights.cli import entry as cli
 from inweights.cli.console.claims import counts
 from inweights.errors import ConfigError
 from inweights.experiments import number, share
-from inweights.experiments.grammar.claim import Claim, ClaimResult
-from inweights.experiments.grammar.score import ROUNDING, Numbers
-from inweights.experiments.grammar.verdict import decide
+from inweights.experiments.claims.claim import Claim
+from inweights.experiments.claims.claim_result import ClaimResult
+from inweights.experiments.claims.numbers import Numbers
+from inweights.experiments.claims.target import ROUNDING
+from inweights.experiments.claims.verdict import decide
 
 
 def test_the_size_of_an_effect_is_a_verdict_of_its_own(home) -> None:

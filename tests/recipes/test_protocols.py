@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inweights.experiments.grammar.claim import Claim
+from inweights.experiments.claims.claim import Claim
 from inweights.recipes import get_recipe, recipe_names
 
 CLAIMS = [claim for name in recipe_names() for claim in get_recipe(name).claims if not claim.ours]

@@ -10,9 +10,14 @@ from msgspec import structs
 
 from inweights.errors import ConfigError
 from inweights.experiments import Stating, share
-from inweights.experiments.grammar.claim import Claim, ClaimResult, Verdict
-from inweights.experiments.grammar.score import Judged, Numbers, Target
-from inweights.experiments.grammar.verdict import closeness, decide, lies, printed_number, sizes
+from inweights.experiments.claims.claim import Claim, Verdict
+from inweights.experiments.claims.claim_result import ClaimResult
+from inweights.experiments.claims.closeness import closeness, sizes
+from inweights.experiments.claims.numbers import Numbers
+from inweights.experiments.claims.published import printed_number
+from inweights.experiments.claims.score import Judged
+from inweights.experiments.claims.target import Target
+from inweights.experiments.claims.verdict import decide, lies
 from inweights.recipes import get_recipe, recipe_names
 from inweights.report.pages.claims import headline
 

@@ -13,11 +13,11 @@ import inweights as iw
 import inweights.report.figures.draw
 from inweights.errors import ConfigError
 from inweights.experiments import judge
+from inweights.experiments.claims.verdict import MIN_SEEDS
 from inweights.experiments.engine.collect import collect
 from inweights.experiments.engine.outcome import judge_all
 from inweights.experiments.engine.plan import expand_plan
 from inweights.experiments.grammar.recipe import split_ours
-from inweights.experiments.grammar.verdict import MIN_SEEDS
 from inweights.experiments.studies.settle import narrowed
 from inweights.recipes import get_recipe, recipe_names, register
 from inweights.recipes.catalogue.index import index

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from inweights.actions.ledger.board import Board, read_board
 from inweights.experiments import Recipe
-from inweights.experiments.grammar.claim import ClaimResult
-from inweights.experiments.grammar.verdict import unjudged
+from inweights.experiments.claims.claim_result import ClaimResult
+from inweights.experiments.claims.verdict import unjudged
 from inweights.recipes import get_recipe, recipe_names
 from inweights.report.pages.claims import headline
 

@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from inweights.cli.console.claims import counts
-from inweights.experiments.grammar.claim import VERDICTS, ClaimResult
+from inweights.experiments.claims.claim import VERDICTS
+from inweights.experiments.claims.claim_result import ClaimResult
 from inweights_site.board import PAPERS, Entry, entries_of, kept, tally
 from inweights_site.text import words
 

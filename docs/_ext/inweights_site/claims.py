@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from inweights.config import to_plain
-from inweights.experiments.grammar.claim import ClaimResult
+from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.report.base.html import escape
 from inweights_site.board import entries
 from inweights_site.recipe_page import COLOURS

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from inweights.experiments.claims.claim import NO_TEXT, NO_WORDS, SIGNS
+from inweights.experiments.claims.claim_result import ClaimResult
+from inweights.experiments.claims.closeness import closeness
 from inweights.experiments.engine.outcome import figures_of
-from inweights.experiments.grammar.claim import NO_TEXT, NO_WORDS, SIGNS, ClaimResult
 from inweights.experiments.grammar.differences import WHOSE, compare, table_of
 from inweights.experiments.grammar.recipe import split_ours
-from inweights.experiments.grammar.verdict import closeness
 from inweights.recipes.catalogue.citations import citations
 from inweights.recipes.catalogue.minutes import cost_of
 from inweights.recipes.catalogue.protocols import SCALE

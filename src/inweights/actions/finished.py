@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from inweights.actions.ledger.lines import LEDGER
 from inweights.actions.results import board, stated, stored_root
 from inweights.errors import ConfigError, InweightsError, unknown_name
-from inweights.experiments.grammar.claim import ClaimResult
-from inweights.experiments.grammar.verdict import unjudged
+from inweights.experiments.claims.claim_result import ClaimResult
+from inweights.experiments.claims.verdict import unjudged
 from inweights.recipes import full_name, get_recipe, recipe_names, recipes_like
 from inweights.recipes.catalogue.index import entry_of
 from inweights.runs import RunFolder, RunStore, remembered, written

@@ -19,9 +19,10 @@ from inweights.actions.finished import add_page, find
 from inweights.actions.results import open_parts, stated
 from inweights.config import check_size
 from inweights.errors import ConfigError, InweightsError
-from inweights.experiments.grammar.claim import Claim, ClaimResult, own_claim
-from inweights.experiments.grammar.score import Judged
-from inweights.experiments.grammar.verdict import MIN_SEEDS, first_seeds, is_open, judge
+from inweights.experiments.claims.claim import Claim, own_claim
+from inweights.experiments.claims.claim_result import ClaimResult
+from inweights.experiments.claims.score import Judged
+from inweights.experiments.claims.verdict import MIN_SEEDS, first_seeds, is_open, judge
 from inweights.recipes import get_recipe, recipes_like
 from inweights.recipes.catalogue.minutes import minutes_of
 from inweights.runs import RunStore

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 from inweights.actions.ledger.lines import BLOCK, LEDGER, Ledger, Line, ledger_of, read_ledger
 from inweights.errors import ConfigError, FolderError, InweightsError, unknown_name
-from inweights.experiments.grammar.verdict import is_open
+from inweights.experiments.claims.verdict import is_open
 from inweights.recipes import get_recipe, recipes_like
 from inweights.runs import RunFolder, RunStore, read_json
 from inweights.runs.environment import file_at
 
 if TYPE_CHECKING:
     from inweights.actions.ledger.board import Board
-    from inweights.experiments.grammar.claim import ClaimResult
+    from inweights.experiments.claims.claim_result import ClaimResult
     from inweights.experiments.grammar.recipe import Recipe
     from inweights.experiments.studies.settle import Kept
     from inweights.support.progress import Progress
@@ -257,8 +257,8 @@ def _rows(
     """Return the scores of a recipe's runs, those with the most seeds first."""
     from inweights.actions.ledger.scores import rows_of
     from inweights.actions.ledger.stating import on_its_block
+    from inweights.experiments.claims.numbers import numbers_of
     from inweights.experiments.engine.outcome import load
-    from inweights.experiments.grammar.score import numbers_of
     from inweights.experiments.studies.settle import of_folder, own_folders
 
     held = on_its_block(recipe, scale, ledger)

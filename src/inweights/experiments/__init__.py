@@ -11,13 +11,22 @@ from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
     from inweights.config.outside import Outside as Outside
+    from inweights.experiments.claims.claim import VERDICTS as VERDICTS
+    from inweights.experiments.claims.claim import Claim as Claim
+    from inweights.experiments.claims.claim import Stating as Stating
+    from inweights.experiments.claims.claim import Verdict as Verdict
+    from inweights.experiments.claims.claim_result import ClaimResult as ClaimResult
+    from inweights.experiments.claims.score import Judged as Judged
+    from inweights.experiments.claims.score import Score as Score
+    from inweights.experiments.claims.score import Value as Value
+    from inweights.experiments.claims.score import computed as computed
+    from inweights.experiments.claims.score import cosine as cosine
+    from inweights.experiments.claims.score import number as number
+    from inweights.experiments.claims.score import share as share
+    from inweights.experiments.claims.target import Target as Target
+    from inweights.experiments.claims.verdict import judge as judge
     from inweights.experiments.engine.collect import SavedModel as SavedModel
     from inweights.experiments.grammar.axes import grid as grid
-    from inweights.experiments.grammar.claim import VERDICTS as VERDICTS
-    from inweights.experiments.grammar.claim import Claim as Claim
-    from inweights.experiments.grammar.claim import ClaimResult as ClaimResult
-    from inweights.experiments.grammar.claim import Stating as Stating
-    from inweights.experiments.grammar.claim import Verdict as Verdict
     from inweights.experiments.grammar.controls import CONTROLS as CONTROLS
     from inweights.experiments.grammar.controls import beyond_control as beyond_control
     from inweights.experiments.grammar.controls import with_controls as with_controls
@@ -34,21 +43,12 @@ if TYPE_CHECKING:
     from inweights.experiments.grammar.recipe import SCALES as SCALES
     from inweights.experiments.grammar.recipe import Paper as Paper
     from inweights.experiments.grammar.recipe import Recipe as Recipe
-    from inweights.experiments.grammar.recipe import parse_seeds as parse_seeds
     from inweights.experiments.grammar.recipe_file import read_recipe as read_recipe
-    from inweights.experiments.grammar.score import Judged as Judged
-    from inweights.experiments.grammar.score import Score as Score
-    from inweights.experiments.grammar.score import Target as Target
-    from inweights.experiments.grammar.score import Value as Value
-    from inweights.experiments.grammar.score import computed as computed
-    from inweights.experiments.grammar.score import cosine as cosine
-    from inweights.experiments.grammar.score import number as number
-    from inweights.experiments.grammar.score import share as share
+    from inweights.experiments.grammar.seed_choice import parse_seeds as parse_seeds
     from inweights.experiments.grammar.trial import Computation as Computation
     from inweights.experiments.grammar.trial import Measure as Measure
     from inweights.experiments.grammar.trial import Plan as Plan
     from inweights.experiments.grammar.trial import Trial as Trial
-    from inweights.experiments.grammar.verdict import judge as judge
     from inweights.experiments.studies.cost import Forecast as Forecast
     from inweights.experiments.studies.study import open_study as open_study
     from inweights.experiments.studies.sweep import Study as Study

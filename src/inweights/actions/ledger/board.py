@@ -26,16 +26,12 @@ from inweights.actions.ledger.lines import (
     read_ledger,
 )
 from inweights.actions.ledger.scores import numbers_in, read_scores, with_rows
-from inweights.experiments.grammar.claim import IN_A_SUBSTITUTE, RELIABLE, Claim, ClaimResult
-from inweights.experiments.grammar.score import ROUNDING, Numbers, Rounding
-from inweights.experiments.grammar.verdict import (
-    closeness,
-    decide,
-    first_seeds,
-    lies,
-    span_of,
-    unjudged,
-)
+from inweights.experiments.claims.claim import IN_A_SUBSTITUTE, RELIABLE, Claim
+from inweights.experiments.claims.claim_result import ClaimResult
+from inweights.experiments.claims.closeness import closeness
+from inweights.experiments.claims.numbers import Numbers
+from inweights.experiments.claims.target import ROUNDING, Rounding
+from inweights.experiments.claims.verdict import decide, first_seeds, lies, span_of, unjudged
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
 from inweights.support.showing import Card, Carded
 

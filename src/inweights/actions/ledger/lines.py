@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from inweights.errors import DataError
-from inweights.experiments.grammar.claim import Claim
+from inweights.experiments.claims.claim import Claim
 from inweights.support.limits import check_file, read_bytes
 from inweights.support.publish import publish_file
 

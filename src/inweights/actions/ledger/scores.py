@@ -13,7 +13,7 @@ import polars as pl
 
 from inweights.actions.ledger.lines import BLOCK, Stated
 from inweights.errors import DataError
-from inweights.experiments.grammar.score import Numbers
+from inweights.experiments.claims.numbers import Numbers
 from inweights.support.limits import check_file
 from inweights.support.publish import publish_file
 

@@ -20,10 +20,10 @@ from inweights.actions.ledger.lines import (
 )
 from inweights.config import digest
 from inweights.errors import ConfigError, check_names
+from inweights.experiments.claims.claim import Claim
+from inweights.experiments.claims.published import printed_number
 from inweights.experiments.engine.plan import expand_plan
-from inweights.experiments.grammar.claim import Claim
 from inweights.experiments.grammar.recipe import Recipe
-from inweights.experiments.grammar.verdict import printed_number
 
 
 def hashes(recipe: Recipe, scale: str) -> dict[str, str]:

@@ -270,7 +270,7 @@ class Choice:
     @property
     def numbers(self) -> int | tuple[int, ...] | None:
         """Number of replicates, or their seeds; ``None`` for the recipe's own."""
-        from inweights.experiments.grammar.recipe import parse_seeds
+        from inweights.experiments.grammar.seed_choice import parse_seeds
 
         return parse_seeds(self.seeds) if self.seeds is not None else None
 

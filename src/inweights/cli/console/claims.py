@@ -10,8 +10,10 @@ from rich.text import Text
 
 from inweights.cli.console.base import WIDTH, cut, err, out, print_json, say, table
 from inweights.config import to_plain
-from inweights.experiments.grammar.claim import VERDICTS, ClaimResult, Verdict
-from inweights.experiments.grammar.verdict import closeness, sizes, tally
+from inweights.experiments.claims.claim import VERDICTS, Verdict
+from inweights.experiments.claims.claim_result import ClaimResult
+from inweights.experiments.claims.closeness import closeness, sizes
+from inweights.experiments.claims.verdict import tally
 from inweights.runs.environment import environment
 from inweights.support.progress import plural
 

@@ -21,8 +21,10 @@ from inweights.actions.ledger.lines import (
 from inweights.cli.console.base import err, out, print_json, say, table
 from inweights.cli.console.claims import MARKS, NO_RUN, counts, span
 from inweights.config import to_plain
-from inweights.experiments.grammar.claim import SIGNS, ClaimResult
-from inweights.experiments.grammar.verdict import closeness, tally
+from inweights.experiments.claims.claim import SIGNS
+from inweights.experiments.claims.claim_result import ClaimResult
+from inweights.experiments.claims.closeness import closeness
+from inweights.experiments.claims.verdict import tally
 from inweights.recipes.catalogue.protocols import computed_protocol, farther
 from inweights.support.progress import plural
 

@@ -21,8 +21,8 @@ from inweights.support.progress import plural
 if TYPE_CHECKING:
     from inweights.actions.finished import Comparison
     from inweights.actions.plans import Planned, Status
+    from inweights.experiments.claims.claim_result import ClaimResult
     from inweights.experiments.engine.outcome import Outcome
-    from inweights.experiments.grammar.claim import ClaimResult
     from inweights.runs import RunFolder
 
 #: Runs that are listed unless all are asked for.

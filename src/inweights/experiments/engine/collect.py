@@ -20,6 +20,8 @@ import polars as pl
 
 from inweights.config import check_size, to_plain
 from inweights.errors import CautionWarning, ConfigError, DataError, FolderError, check_names
+from inweights.experiments.claims.numbers import warn_of_divergence
+from inweights.experiments.claims.score import Value
 from inweights.experiments.engine.executors import Executor, Processes, SameProcess
 from inweights.experiments.engine.job import Job, check_sendable, sendable
 from inweights.experiments.engine.plan import (
@@ -33,7 +35,6 @@ from inweights.experiments.engine.plan import (
 )
 from inweights.experiments.engine.schedule import BUSY, Schedule
 from inweights.experiments.grammar.labels import is_label
-from inweights.experiments.grammar.score import Value, warn_of_divergence
 from inweights.experiments.grammar.trial import Plan, Trial
 from inweights.runs.tables.store import MODEL_PART, Store, store_below
 from inweights.support.limits import launched_by_torchrun

@@ -16,11 +16,13 @@ import msgspec
 
 from inweights.config import decode, to_plain
 from inweights.errors import FolderError, InweightsError
-from inweights.experiments.grammar.claim import Claim, ClaimResult
+from inweights.experiments.claims.claim import Claim
+from inweights.experiments.claims.claim_result import ClaimResult
+from inweights.experiments.claims.numbers import warn_of_divergence
+from inweights.experiments.claims.score import Value
+from inweights.experiments.claims.verdict import first_seeds, judge, unjudged
 from inweights.experiments.grammar.differences import compare_plan, table_of
 from inweights.experiments.grammar.recipe import Recipe
-from inweights.experiments.grammar.score import Value, warn_of_divergence
-from inweights.experiments.grammar.verdict import first_seeds, judge, unjudged
 from inweights.runs import RunFolder, explained_writes, read_json, write_json, write_tables
 from inweights.support.intervals import ALPHA, alpha_of, version_alpha
 from inweights.support.showing import Card, Carded
@@ -102,7 +104,7 @@ class Outcome(Carded, _About):
 
     def with_cautions(self) -> Outcome:
         """Return the run with what a reader has to know of its numbers, in sentences."""
-        from inweights.experiments.grammar.controls import cautions
+        from inweights.experiments.grammar.cautions import cautions
 
         if self.recipe.cautions:
             said = self.recipe.cautions(self._settings, dict(self.tables))

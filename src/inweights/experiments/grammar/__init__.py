@@ -1,1 +1,1 @@
-"""What one writes: trials, measures, scores, claims, figures, recipes. Nothing here runs."""
+"""Describe experiments as data: trials, measures, plans, what is varied, figures, recipes."""

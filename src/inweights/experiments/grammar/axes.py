@@ -6,7 +6,7 @@ parts of a trial. A whole part may also be given several times, as a list or by 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import msgspec
@@ -99,12 +99,18 @@ def _parts(
     """Return the three parts at a point; equal parts of several points are one object."""
     for path, _, _ in point:
         if path.partition(".")[0] not in whole:
-            raise _unknown(path, [p for n in whole for p in _below(whole[n], n)])
+            known_paths: list[str] = []
+            for name, part in whole.items():
+                known_paths += _below(part, name)
+            raise _unknown(path, known_paths)
     parts: dict[str, Any] = {}
     for name, part in whole.items():
         changes = [one for one in point if one[0].partition(".")[0] == name]
         # Values live as long as the points, so that their addresses tell them apart.
-        key = (name, *(mark for path, value, _ in changes for mark in (path, id(value))))
+        marks: list[int | str] = [name]
+        for path, value, _ in changes:
+            marks += [path, id(value)]
+        key = tuple(marks)
         if key not in known:
             for path, value, _ in changes:
                 rest = path.partition(".")[2]
@@ -130,11 +136,21 @@ def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Ch
             different paths.
     """
     if isinstance(over, Mapping):
-        axes = [_choices(key, values) for key, values in _flat(whole or {}, over).items()]
-        paths = [path for axis in axes for path, _, _ in axis[0]]
-        if twice := next((path for path in paths if paths.count(path) > 1), None):
-            raise ConfigError(f"'{twice}' is varied by two axes; remove it from one")
-        return [[change for choice in choices for change in choice] for choices in product(*axes)]
+        return _grid_points(_flat(whole or {}, over))
+    return _listed_points(over)
+
+
+def _grid_points(axes_by_key: Mapping[str, Any]) -> list[list[Change]]:
+    """Return the points of a grid: every combination of one choice of each axis."""
+    axes = [_choices(key, values) for key, values in axes_by_key.items()]
+    paths = [path for axis in axes for path, _, _ in axis[0]]
+    if twice := next((path for path in paths if paths.count(path) > 1), None):
+        raise ConfigError(f"'{twice}' is varied by two axes; remove it from one")
+    return [list(chain.from_iterable(choices)) for choices in product(*axes)]
+
+
+def _listed_points(over: Any) -> list[list[Change]]:
+    """Return the points of a list, all of which set the same paths."""
     if not isinstance(over, Sequence) or isinstance(over, str):
         raise ConfigError(
             'over must map paths to values, {"world.n": [10, 20]}, or a list of points, '
@@ -150,11 +166,16 @@ def points_of(over: Any, whole: Mapping[str, Any] | None = None) -> list[list[Ch
                 f"point {place + 1} sets {', '.join(point)}, the first one {', '.join(over[0])}; "
                 "all points must set the same paths"
             )
-    labels = {path: labels_of([one[path] for one in over]) for path in over[0]}
-    return [
-        [(path, as_number(value), labels[path][place]) for path, value in one.items()]
-        for place, one in enumerate(over)
-    ]
+    labels = {}
+    for path in over[0]:
+        labels[path] = labels_of([point[path] for point in over])
+    points = []
+    for place, point in enumerate(over):
+        changes: list[Change] = []
+        for path, value in point.items():
+            changes.append((path, as_number(value), labels[path][place]))
+        points.append(changes)
+    return points
 
 
 def _flat(whole: Mapping[str, Any], over: Mapping[Any, Any], prefix: str = "") -> dict[str, Any]:
@@ -202,10 +223,11 @@ def _choices(key: str, values: Any) -> list[list[Change]]:
                 f"'{key}' move together, so each value must have {len(paths)} entries, got {row!r}"
             )
     labels = [labels_of(column) for column in zip(*rows, strict=True)]
-    return [
-        [(path, row[i], labels[i][place]) for i, path in enumerate(paths)]
-        for place, row in enumerate(rows)
-    ]
+    choices = []
+    for place, row in enumerate(rows):
+        label_row = [column[place] for column in labels]
+        choices.append(list(zip(paths, row, label_row, strict=True)))
+    return choices
 
 
 def _columns(paths: Sequence[str]) -> dict[str, str]:
@@ -222,7 +244,7 @@ def _replaced(part: Any, path: str, rest: str, value: Any) -> Any:
         what = "there is none; give its config" if part is None else f"it is {part!r}, no config"
         raise ConfigError(f"'{path}' is varied, but of the {name} {what}")
     plain = to_plain(part)
-    known, found = {name: plain, **dict(_walk(plain, name))}, path
+    known, found = {name: plain, **dict(walk(plain, name))}, path
     while found not in known:
         found = found.rpartition(".")[0]
     if found != path and isinstance(known[found], Mapping):
@@ -244,19 +266,24 @@ def _unknown(path: str, known: list[str]) -> Exception:
 
 def _below(part: Any, prefix: str) -> list[str]:
     """Return the name of a part and every path below it."""
-    paths = _walk(to_plain(part), prefix) if isinstance(part, msgspec.Struct) else ()
+    paths = walk(to_plain(part), prefix) if isinstance(part, msgspec.Struct) else ()
     words = [(path, path.rpartition(".")[2], isinstance(value, Mapping)) for path, value in paths]
     named = [p for p, last, more in words if last != "kind" and (more or not last.isdigit())]
     return [prefix, *named]
 
 
-def _walk(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
-    """Return every path below plain values, and the value there."""
+def walk(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every path below plain values, and the value there.
+
+    Args:
+        value: Mappings, lists and plain values.
+        at: Path of ``value`` itself; by default paths begin below it.
+    """
     items: Any = value.items() if isinstance(value, Mapping) else ()
     for key, inner in enumerate(value) if isinstance(value, list | tuple) else items:
         path = f"{at}.{key}" if at else str(key)
         yield path, inner
-        yield from _walk(inner, path)
+        yield from walk(inner, path)
 
 
 def config_of(model: Any) -> Any:
@@ -270,71 +297,3 @@ def config_of(model: Any) -> Any:
         return [config_of(one) for one in model]
     config = getattr(model, "config", None)
     return config if isinstance(config, TrainedConfig) else model
-
-
-def is_several(part: Any) -> bool:
-    """Return whether a part of a study is given several times: as a list, or by names."""
-    return isinstance(part, Mapping | list | tuple)
-
-
-def named(part: str, configs: Any) -> dict[str, Any]:
-    """Return several configs of a part by name: their own, or settings that differ.
-
-    Args:
-        part: The part: ``world``, ``model`` or ``learner``.
-        configs: A list of configs, or configs by name.
-
-    Raises:
-        ConfigError: There is none, or no setting tells two of them apart.
-
-    Example:
-        >>> from inweights.models import EmbMLPConfig, GPTConfig
-        >>> list(named("model", [GPTConfig(), EmbMLPConfig()]))
-        ['gpt', 'emb-mlp']
-        >>> list(named("model", [GPTConfig(width=32), GPTConfig(width=64)]))
-        ['width=32', 'width=64']
-    """
-    if not configs:
-        raise ConfigError(f"the list of the {part} is empty; give at least one config")
-    if isinstance(configs, Mapping):
-        return {str(name): config for name, config in configs.items()}
-    kinds = [_kind(config) for config in configs]
-    if len(set(kinds)) < len(kinds):
-        plain = [to_plain(one) if isinstance(one, msgspec.Struct) else one for one in configs]
-        flat = [{path: v for path, v in _walk(one) if not is_several(v)} for one in plain]
-        differ = [path for path in flat[0] if any(one.get(path) != flat[0][path] for one in flat)]
-        kinds = [", ".join(f"{p}={one[p]}" for p in differ if p in one) for one in flat]
-    if len(set(kinds)) < len(kinds):
-        raise ConfigError(f"give the {part}s names, {{'one': …, 'other': …}}: some are alike")
-    return dict(zip(kinds, configs, strict=True))
-
-
-def _kind(config: Any) -> str:
-    """Return what a config is called in tables."""
-    about = getattr(config, "__struct_config__", None)
-    name = getattr(config, "label", None) or (about and about.tag) or type(config).__name__
-    return str(name).lower()
-
-
-def with_parts(several: Mapping[str, Mapping[str, Any]], over: Over) -> Over:
-    """Return what is varied, with the parts that are given several times as further axes.
-
-    Args:
-        several: Configs by name, of each part that is given several times.
-        over: Values by path, or a list of points.
-
-    Raises:
-        ConfigError: ``over`` is a list of points, or varies such a part, too.
-    """
-    if not several:
-        return over
-    if not isinstance(over, Mapping) and over:
-        raise ConfigError(
-            f"of the {' and '.join(several)} there are several; in a list of points set it in "
-            'each, {"model": GPTConfig()}'
-        )
-    varied = over if isinstance(over, Mapping) else {}
-    for name in several:
-        if name in varied:
-            raise ConfigError(f"'{name}' is varied by two axes; remove it from one")
-    return {**several, **varied}

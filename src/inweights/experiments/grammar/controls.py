@@ -1,8 +1,7 @@
-"""Make a comparison sound: controls, and cautions on what it cannot show.
+"""Compare trials with controls: the same trials without what should matter.
 
-A control is the same trial without what should matter (:func:`with_controls`,
-:func:`beyond_control`). A caution is a sentence on what the conditions of a study cannot say
-(:func:`cautions`); pages and sweeps print it.
+:func:`with_controls` adds them to the trials of a study, :func:`beyond_control` says how far
+its conditions exceed them. :mod:`~.cautions` names other things that a comparison cannot show.
 """
 
 import math
@@ -16,26 +15,15 @@ from msgspec import structs
 from inweights.errors import ConfigError, DataError, check_names
 from inweights.experiments.grammar.figure import shown_in
 from inweights.experiments.grammar.trial import Trial
-from inweights.models.configs import GPTConfig
 from inweights.models.outside.module_configs import TrainedConfig, WrapConfig
 from inweights.support.intervals import median_interval
-from inweights.training.curriculum import Phase
 from inweights.training.learner import Curriculum
-from inweights.training.learners import named_for
-from inweights.worlds.knowledge.triples import Triples
 from inweights.worlds.registry import Altered
 
 #: Column that names the control, and its value for the trials themselves.
 CONTROL, NO_CONTROL = "control", "none"
 #: Roles that carry what the papers' findings rest on, in the order in which they are looked for.
 _BRIDGES = (("identity",), ("similarity",), ("edge", "reverse_edge"))
-#: Accuracy from which on facts count as known, and spread over seeds above which few say little.
-KNOWN, SPREAD = 0.99, 0.2
-#: Half the width of the 95% interval of a difference that a number of seeds should reach.
-WANTED = 0.2
-#: Factor between two rates that decides.
-FACTOR = 3.0
-_ASKED = ("composition", "chain", "conclusion")
 
 
 def with_controls(trials: Sequence[Trial], names: Sequence[str]) -> list[Trial]:
@@ -113,8 +101,9 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
     if value not in own:
         raise DataError(f"say which column is compared, value=…; the table has {', '.join(own)}")
     labels = [name for name in table.columns[:split] if name != CONTROL]
-    texts = [n for n in own if table[n].dtype in (pl.String, pl.Boolean, pl.Int64, pl.Int32)]
-    places = [n for n in texts if n not in (value, "step", "statements", "replica")]
+    kinds = (pl.String, pl.Boolean, pl.Int64, pl.Int32)
+    numbers = (value, "step", "statements", "replica")
+    places = [name for name in own if table[name].dtype in kinds and name not in numbers]
     if "step" in own:
         table = table.filter(pl.col("step") == pl.col("step").max().over(*labels, CONTROL, "seed"))
     on = [*labels, *places, "seed"]
@@ -124,11 +113,13 @@ def beyond_control(table: pl.DataFrame, value: str = "") -> pl.DataFrame:
     rows = []
     by = [*labels, *places, CONTROL]
     for case, group in paired.group_by(by, maintain_order=True):
-        if gaps := (group["mine"] - group[value]).drop_nans().drop_nulls().to_list():
-            middle, *ends = median_interval(gaps)
-            low, high = (end if math.isfinite(end) else None for end in ends)
-            about = dict(zip(by, case, strict=True))
-            rows.append(about | {"beyond": middle, "low": low, "high": high, "seeds": len(gaps)})
+        gaps = (group["mine"] - group[value]).drop_nans().drop_nulls().to_list()
+        if not gaps:
+            continue
+        middle, *ends = median_interval(gaps)
+        low, high = (end if math.isfinite(end) else None for end in ends)
+        about = dict(zip(by, case, strict=True))
+        rows.append(about | {"beyond": middle, "low": low, "high": high, "seeds": len(gaps)})
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -202,8 +193,7 @@ def _without(trial: Trial, roles: Sequence[str]) -> Any:
         left = {role: weight for role, weight in phase.roles.items() if role not in roles}
         batch = phase.batch
         if isinstance(batch, dict):
-            drawn = {key: [r for r in key.split("+") if r not in roles] for key in batch}
-            batch = {"+".join(drawn[key]): size for key, size in batch.items() if drawn[key]}
+            batch = _batch_without(batch, roles)
         if left or not phase.roles:  # else it trained nothing else
             phases.append(structs.replace(phase, roles=left, batch=batch))
     if not phases:
@@ -211,119 +201,11 @@ def _without(trial: Trial, roles: Sequence[str]) -> Any:
     return Curriculum(phases=tuple(phases))
 
 
-def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> list[str]:
-    """Return sentences that a reader has to know before comparing the conditions of a study.
-
-    Named are conditions whose facts are not known; conditions whose compositions vary so much
-    by seed that the seeds cannot separate them, and how many would; learners of GPTs that
-    differ from the named one in a setting that decides; and files of facts with chains of
-    three facts about which nothing is asked.
-
-    Args:
-        trials: The conditions.
-        tables: Their tables, by name; those of :func:`~inweights.probes.accuracy` are looked
-            at.
-    """
-    labels = list(dict.fromkeys(name for trial in trials for name in trial.labels))
-    found = _of_learners(trials) + _of_facts(trials)
-    for table in tables.values():
-        if {"part", "role", "seed", "accuracy"} <= set(table.columns):
-            known = table.with_columns(pl.col("accuracy").fill_nan(None))  # of no statements
-            found += _of_accuracy(known, [one for one in labels if one in table.columns])
-    return list(dict.fromkeys(found))
-
-
-def _of_accuracy(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
-    """Return what the accuracies of a table forbid to conclude."""
-    if CONTROL in table.columns:
-        table = table.filter(pl.col(CONTROL) == NO_CONTROL)
-    if "step" in table.columns:
-        table = table.filter(pl.col("step") == pl.col("step").max())
-    asked = table.filter(pl.col("role").is_in(_ASKED))
-    if asked.is_empty():
-        return []
-    found, value = [], pl.col("accuracy")
-    facts = table.filter(part="facts").group_by([*labels, "role"], maintain_order=True)
-    unknown = facts.agg(value.mean()).filter(value < KNOWN)
-    if unknown.height:
-        worst = unknown.sort("accuracy").row(0, named=True)
-        found.append(
-            f"Facts are not known in {_conditions(unknown, labels)} (accuracy "
-            f"{worst['accuracy']:.2f} on {worst['role']}): low accuracy on queries does "
-            "not say there that facts are not combined. Train longer."
-        )
-    seeds = table["seed"].n_unique()
-    by_seed = asked.group_by([*labels, "seed"], maintain_order=True).agg(value.mean())
-    spread = by_seed.group_by(labels or [pl.lit(1)], maintain_order=True).agg(value.std())
-    wide = spread.filter(value > SPREAD)
-    deviation = max(wide["accuracy"], default=0.0)
-    needed = math.ceil(2 * (1.96 * deviation / WANTED) ** 2)
-    if needed > seeds:
-        found.append(
-            f"Composition varies by seed (standard deviation up to {deviation:.2f} in "
-            f"{_conditions(wide, labels)}): {seeds} seeds cannot separate conditions; about "
-            f"{needed} would tell a difference to within {WANTED:g}."
-        )
-    return found
-
-
-def _of_learners(trials: Sequence[Trial]) -> list[str]:
-    """Return cautions on settings that decide and differ from the named learner's."""
-    differing: dict[str, tuple[object, object]] = {}
-    seen: dict[str, set[object]] = {}
-    for trial in trials:
-        if trial.labels.get(CONTROL, NO_CONTROL) != NO_CONTROL:
-            continue
-        if not isinstance(trial.model, GPTConfig) or not isinstance(trial.learner, Curriculum):
-            continue
-        named = named_for(trial.world, trial.model).phases[0]
-        if not named.random_offset:
-            continue  # no family of facts that are composed
-        usual = _deciding(named)
-        for name, value in _deciding(trial.learner.phases[0]).items():
-            seen.setdefault(name, set()).add(value)
-            if _differs(value, usual[name]):
-                differing[name] = (value, usual[name])
-    told = ", ".join(f"{n} ({a}, not {b})" for n, (a, b) in differing.items() if len(seen[n]) == 1)
-    text = (
-        f"The learner differs from learners.two_hop in {told}, which can decide whether a GPT "
-        "composes: see docs/what-decides.md."
-    )
-    return [text] if told else []
-
-
-def _of_facts(trials: Sequence[Trial]) -> list[str]:
-    """Return cautions on chains of three facts that no query is about."""
-    own = [trial.world for trial in trials if isinstance(trial.world, Triples)]
-    worlds = {world.path: world for world in own if world.kinds == ("composition",)}
-    return [
-        f"Of {path} compositions of two facts are asked; its chains of three facts, and other "
-        "kinds, are left out. questions='all' asks them."
-        for path, world in worlds.items()
-        if structs.replace(world, questions="chain").build().queries
-    ]
-
-
-def _deciding(phase: Phase) -> dict[str, object]:
-    """Return the settings of a phase that decide whether a GPT composes."""
-    return {
-        "random_offset": phase.random_offset,
-        "loss": getattr(phase.loss, "at", phase.loss),
-        "optimizer.kind": getattr(phase.optimizer.kind, "at", phase.optimizer.kind),
-        "optimizer.rate": phase.optimizer.rate,
-    }
-
-
-def _differs(value: object, usual: object) -> bool:
-    """Return whether a setting is unusual; a rate is, by :data:`FACTOR` or more."""
-    if isinstance(value, float) and isinstance(usual, float):
-        return max(value, usual) >= FACTOR * min(value, usual)
-    return value != usual
-
-
-def _conditions(table: pl.DataFrame, labels: Sequence[str]) -> str:
-    """Return a few conditions in words."""
-    rows = table.select(labels).unique(maintain_order=True).rows(named=True) if labels else []
-    words = [" ".join(f"{name}={value}" for name, value in row.items()) for row in rows[:3]]
-    rest = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
-    return "; ".join(words) + rest or "every condition"
+def _batch_without(batch: Mapping[str, int], roles: Sequence[str]) -> dict[str, int]:
+    """Return sizes of batches by roles (``edge+path``), without some of the roles."""
+    sizes = {}
+    for drawn_roles, size in batch.items():
+        left = [role for role in drawn_roles.split("+") if role not in roles]
+        if left:
+            sizes["+".join(left)] = size
+    return sizes

@@ -7,19 +7,18 @@ claim.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-import msgspec
-
 from inweights.errors import ConfigError
-from inweights.experiments.grammar.claim import Protocol
+from inweights.experiments.claims.claim import Protocol
+from inweights.experiments.grammar.leaves import Subject, subjects_of
 from inweights.experiments.grammar.protocol_file import (
-    NOTHING,
     PaperProtocol,
     PaperSetting,
+    ProtocolPart,
     Reason,
     absent,
     equal,
@@ -28,7 +27,7 @@ from inweights.experiments.grammar.protocol_file import (
     named,
 )
 from inweights.experiments.grammar.recipe import Recipe
-from inweights.experiments.grammar.trial import Computation, Measure, Plan, Trial
+from inweights.experiments.grammar.trial import Plan
 
 #: Whose a setting is: *unclassified* is an error, which a test looks for.
 Whose = Literal["paper", "code", "smaller", "ours", "unclassified"]
@@ -40,11 +39,6 @@ WHOSE: dict[Whose, str] = {
     "code": "as in the code",
     "paper": "as in the paper",
 }
-#: Settings that decide nothing: a name that messages show, how often a stop is looked for, and in
-#: which order nodes are named, which no training sees.
-NAMES = ("learner.phases.*.name", "learner.phases.*.stop.every", "*.shuffled")
-#: What a measure's leaf says where it is used.
-USED = "used"
 
 
 @dataclass(frozen=True)
@@ -82,19 +76,6 @@ class Difference:
         return self.leaf.partition(".")[0]
 
 
-@dataclass(frozen=True)
-class Subject:
-    """What is compared with a paper: a trial or a computation.
-
-    Attributes:
-        values: Its settings, by path.
-        labels: Its labels in the tables.
-    """
-
-    values: Mapping[str, Any]
-    labels: Mapping[str, Any] = field(default_factory=dict)
-
-
 def compare(recipe: Recipe, scale: str) -> list[list[Difference]]:
     """Return the differences of a recipe from its paper.
 
@@ -119,7 +100,7 @@ def compare(recipe: Recipe, scale: str) -> list[list[Difference]]:
     settings, seeds, _ = recipe.resolve(scale)
     look = partial(_compare, recipe, protocol, scale)
     return [
-        look(one) for one in (*_subjects(recipe.plan(settings)), Subject({"seeds": len(seeds)}))
+        look(one) for one in (*subjects_of(recipe.plan(settings)), Subject({"seeds": len(seeds)}))
     ]
 
 
@@ -138,7 +119,7 @@ def compare_plan(recipe: Recipe, scale: str, plan: Plan) -> list[list[Difference
         ConfigError: The protocol of its paper is not stated.
     """
     look = partial(_compare, recipe, _protocol(recipe), scale)
-    return [look(one) for one in _subjects(plan)]
+    return [look(one) for one in subjects_of(plan)]
 
 
 def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
@@ -208,83 +189,16 @@ def table_of(trials: Iterable[Sequence[Difference]]) -> list[DifferenceRow]:
 
 
 def _protocol(recipe: Recipe) -> PaperProtocol:
+    """Return the protocol of a recipe's paper; a recipe without one is refused."""
     if recipe.protocol is None:
         raise ConfigError(f"no protocol is stated of the paper of {recipe.name}")
     return recipe.protocol
 
 
-def _subjects(plan: Plan) -> Iterator[Subject]:
-    """Return the settings of every trial and computation of a plan."""
-    for trial in plan.trials:
-        yield Subject(dict(_trial(trial, plan.measures)), trial.labels)
-    for computation in plan.computations:
-        yield Subject(dict(_computation(computation)), computation.labels)
-
-
-def _trial(trial: Trial, measures: Sequence[Measure]) -> Iterator[tuple[str, Any]]:
-    for part in ("world", "model", "learner"):
-        config = getattr(trial, part)
-        if config is not None:
-            yield from _leaves(config, part)
-    phases = getattr(trial.learner, "phases", None)
-    if phases is not None:
-        yield "learner.kind", "curriculum"
-        yield "learner.phases", len(phases)
-    for measure in measures:
-        if measure.fits(trial):
-            path = f"measure.{_name(measure.probe)}"
-            yield path, USED
-            if measure.options:
-                yield from _leaves(dict(measure.options), f"{path}.options")
-
-
-def _computation(computation: Computation) -> Iterator[tuple[str, Any]]:
-    path = f"compute.{_name(computation.compute)}"
-    yield path, USED
-    if computation.options:
-        yield from _leaves(dict(computation.options), f"{path}.options")
-
-
-def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Return every setting below a path, and its value; a list of configs has its places.
-
-    What a config says has no effect, given the others, is left out.
-    """
-    if isinstance(value, msgspec.Struct):
-        idle = getattr(value, "idle", ())
-        tag = value.__struct_config__.tag
-        fields = {name: getattr(value, name) for name in value.__struct_fields__}
-        kind = {"kind": tag} if tag else {}
-        value = kind | {n: one for n, one in fields.items() if n not in idle}
-    if isinstance(value, Mapping) and value:
-        for name, inner in value.items():
-            yield from _leaves(inner, f"{path}.{name}")
-    elif isinstance(value, list | tuple) and any(_nested(one) for one in value):
-        for place, inner in enumerate(value):
-            yield from _leaves(inner, f"{path}.{place}")
-    elif not any(named(pattern, path) for pattern in NAMES):
-        yield path, _plain(value)
-
-
-def _nested(value: Any) -> bool:
-    return isinstance(value, Mapping | msgspec.Struct)
-
-
-def _plain(value: Any) -> Any:
-    if value is None:
-        return NOTHING
-    if isinstance(value, tuple | list):
-        return [_plain(one) for one in value]
-    return _name(value) if callable(value) else value
-
-
-def _name(function: Any) -> str:
-    return getattr(function, "__name__", type(function).__name__)
-
-
 def _compare(
     recipe: Recipe, protocol: PaperProtocol, scale: str, subject: Subject
 ) -> list[Difference]:
+    """Return the differences of one trial or computation."""
     short = recipe.name.rpartition("/")[2]
     known = {**subject.labels, **subject.values}
     parts = [p for p in protocol.parts if _about(p.recipes, short) and fits(p.where, known)]
@@ -297,24 +211,38 @@ def _compare(
     ]
     found = []
     for leaf, value in subject.values.items():
-        stated = None
-        for part in parts:
-            for pattern, setting in part.settings.items():
-                if named(pattern, leaf):
-                    stated = setting
+        stated = _stated(parts, leaf)
         whose = _whose(leaf, value, stated)
-        reason = None
-        if whose == "ours":
-            reason = next((r for r in reasons if any(named(p, leaf) for p in r.leaves)), None)
+        reason = _reason(reasons, leaf) if whose == "ours" else None
         found.append(Difference(leaf, value, whose, stated, reason))
     return found
 
 
+def _stated(parts: Iterable[ProtocolPart], leaf: str) -> PaperSetting | None:
+    """Return what the last part that speaks of a setting states of it."""
+    stated = None
+    for part in parts:
+        for pattern, setting in part.settings.items():
+            if named(pattern, leaf):
+                stated = setting
+    return stated
+
+
+def _reason(reasons: Iterable[Reason], leaf: str) -> Reason | None:
+    """Return the first reason that is given for a setting."""
+    for reason in reasons:
+        if any(named(pattern, leaf) for pattern in reason.leaves):
+            return reason
+    return None
+
+
 def _about(recipes: Sequence[str], short: str) -> bool:
+    """Return whether patterns name a recipe; no pattern names all."""
     return not recipes or any(named(pattern, short) for pattern in recipes)
 
 
 def _whose(leaf: str, value: Any, stated: PaperSetting | None) -> Whose:
+    """Return whose value a setting has."""
     if stated is None:
         neutral = [wanted for pattern, wanted in absent().items() if named(pattern, leaf)]
         if not neutral:

@@ -12,7 +12,7 @@ import msgspec
 
 from inweights.config.border import as_python
 from inweights.config.values import to_json
-from inweights.experiments.grammar.score import Value
+from inweights.experiments.claims.score import Value
 
 #: Whole numbers that a column of a table holds.
 _LARGEST = 2**63
@@ -40,9 +40,14 @@ def labels_of(values: Sequence[Any]) -> list[Value]:
     if _fit(labels) and len(set(_seen(labels))) >= len(distinct):
         return labels
     texts = [str(value) for value in values]
-    alike = {text for text in texts if len({_mark(v) for v in values if str(v) == text}) > 1}
-    named = zip(texts, values, strict=True)
-    return [ascii(value) if text in alike or not _is_text(text) else text for text, value in named]
+    marks_by_text: dict[str, set[Any]] = {}
+    for text, value in zip(texts, values, strict=True):
+        marks_by_text.setdefault(text, set()).add(_mark(value))
+    found: list[Value] = []
+    for text, value in zip(texts, values, strict=True):
+        unclear = len(marks_by_text[text]) > 1 or not _is_text(text)
+        found.append(ascii(value) if unclear else text)
+    return found
 
 
 def is_label(label: Value, wanted: Any) -> bool:

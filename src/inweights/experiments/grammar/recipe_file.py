@@ -12,11 +12,11 @@ from typing import Any, TypeVar, Unpack
 
 from inweights.config import Config, decode, load_toml, to_plain
 from inweights.errors import ConfigError, check_names
-from inweights.experiments.grammar.claim import Claim, Protocol, Rule, Stating
+from inweights.experiments.claims.claim import Claim, Protocol, Rule, Stating
+from inweights.experiments.claims.score import Judged
 from inweights.experiments.grammar.figure import Figure
 from inweights.experiments.grammar.protocol_file import PaperProtocol, Reason
 from inweights.experiments.grammar.recipe import Code, Paper, Recipe
-from inweights.experiments.grammar.score import Judged
 
 C = TypeVar("C", bound=Config)
 #: What a claim takes from its file as it stands.
@@ -153,7 +153,7 @@ def read_recipe(
     claims, figures = file.claims.items(), file.figures.items()
     said = {id_: _decoded(StatedClaim, one, f"{path}: claims.{id_}") for id_, one in claims}
     drawn = {id_: _decoded(StatedFigure, one, f"{path}: figures.{id_}") for id_, one in figures}
-    known = notes or {}
+    shared = notes or {}
     kind = type(next(iter(code["scales"].values())))
     used = {**(names or {}), **file.configs}
     code["scales"] = dict(code["scales"]) | {
@@ -164,18 +164,9 @@ def read_recipe(
         code["seeds"] = file.seeds
     if file.version is not None:
         code["version"] = file.version
-    for id_ in said:
-        if id_ not in scores:
-            raise ConfigError(f"{path.name}: claim '{id_}' has no score in the recipe's code")
-    check_names("claim", scores, said, hint=f"It has a score; {path.name} has no words.")
-    check_names("note", file.notes, known, hint=f"{path.name}.")
-    fields = kind.__struct_fields__
-    check_names("setting", file.settings, fields, hint=f"{path.name} says what it means.")
+    _check_names(path, file, said, scores, shared, kind)
     name = path.stem.replace("_", "-")
     state = paper.stating(name, file.cited or file.place, file.condition)
-    reasons = [one for one in file.ours if isinstance(one, Reason)]
-    said_of = [one.why if isinstance(one, Reason) else one for one in file.ours]
-    ours = [*said_of, *(text for note in file.notes for text in known[note])]
     made = paper.recipe(
         name,
         title=file.title,
@@ -183,11 +174,38 @@ def read_recipe(
         summary=_folded(file.summary),
         claims=[_claim(state, id_, one, scores[id_], file) for id_, one in said.items()],
         figures=[_figure(id_, one) for id_, one in drawn.items()],
-        ours=[_folded(text) for text in ours],
+        ours=[_folded(text) for text in _ours(file, shared)],
         **code,
     )
     meanings = {name: _folded(text) for name, text in file.settings.items()}
-    return replace(made, meanings=meanings, reasons=tuple(reasons), protocol=protocol)
+    reasons = tuple(one for one in file.ours if isinstance(one, Reason))
+    return replace(made, meanings=meanings, reasons=reasons, protocol=protocol)
+
+
+def _check_names(
+    path: Path,
+    file: RecipeFile,
+    said: Mapping[str, StatedClaim],
+    scores: Mapping[str, Judged],
+    notes: Mapping[str, Sequence[str]],
+    kind: type[Config],
+) -> None:
+    """Check that file and code name the same claims, and that notes and settings exist."""
+    for id_ in said:
+        if id_ not in scores:
+            raise ConfigError(f"{path.name}: claim '{id_}' has no score in the recipe's code")
+    check_names("claim", scores, said, hint=f"It has a score; {path.name} has no words.")
+    check_names("note", file.notes, notes, hint=f"{path.name}.")
+    fields = kind.__struct_fields__
+    check_names("setting", file.settings, fields, hint=f"{path.name} says what it means.")
+
+
+def _ours(file: RecipeFile, notes: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return all that is said of choices of ours: reasons, sentences, and shared notes."""
+    texts = [one.why if isinstance(one, Reason) else one for one in file.ours]
+    for note in file.notes:
+        texts += notes[note]
+    return texts
 
 
 def _decoded(

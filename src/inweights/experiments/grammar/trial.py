@@ -7,18 +7,16 @@ options; a :class:`Computation` is a function that makes a table without a model
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from inweights.config import check_size, digest
-from inweights.config.border import as_number
-from inweights.errors import ConfigError, DataError, check_kind, check_names
+from inweights.errors import ConfigError, check_kind
+from inweights.experiments.claims.score import Value
 from inweights.experiments.grammar.labels import is_label
-from inweights.experiments.grammar.score import Value
 from inweights.support.extras import check_extra
 from inweights.support.progress import plural
 from inweights.support.showing import Card, Carded
@@ -33,8 +31,6 @@ if TYPE_CHECKING:
 
 #: ``probe(model, worlds, **options)`` returns a table with a column ``replica``.
 Probe = Callable[..., Any]
-#: Column of what a function returns in place of a row: one number, truth value or text.
-RESULT = "result"
 #: What is set at a path, and what it is called in the tables; a point is several of these.
 Change = tuple[str, Any, Value]
 Point = Sequence[Change]
@@ -178,15 +174,17 @@ class Plan(Carded):
         measures: Sequence[Measure | Probe] = (),
         computations: Sequence[Computation] = (),
     ) -> None:
-        looks = [m if isinstance(m, Measure) else Measure(name=_name(m), probe=m) for m in measures]
-        vars(self).update(trials=trials, measures=looks, computations=computations)
+        named = [m if isinstance(m, Measure) else Measure(name=_name(m), probe=m) for m in measures]
+        vars(self).update(trials=trials, measures=named, computations=computations)
 
     def _card(self) -> Card:
-        made: list[Trial | Computation] = [*self.trials, *self.computations]
-        labels = [", ".join(f"{name}={v}" for name, v in one.labels.items()) for one in made]
-        rows = [(type(o).__name__.lower(), text) for o, text in zip(made, labels, strict=True)]
+        tasks: list[Trial | Computation] = [*self.trials, *self.computations]
+        rows = []
+        for task in tasks:
+            labels = [f"{name}={value}" for name, value in task.labels.items()]
+            rows.append((type(task).__name__.lower(), ", ".join(labels)))
         about = {"measures": ", ".join(measure.name for measure in self.measures)}
-        return Card(f"Plan of {plural(len(made), 'task')} a seed", about, ("task", "labels"), rows)
+        return Card(f"Plan of {plural(len(tasks), 'task')} a seed", about, ("task", "labels"), rows)
 
     @property
     def steps(self) -> int:
@@ -205,11 +203,15 @@ class Plan(Carded):
         for measure in self.measures:
             if measure.needs:
                 check_extra(measure.needs, f"the measure '{measure.name}'")
-        made = {m.name for m in self.measures if any(m.fits(trial) for trial in self.trials)}
-        if lacking := sorted({m.name for m in self.measures} - made):
+        lacking = {measure.name for measure in self.measures}
+        for measure in self.measures:
+            if any(map(measure.fits, self.trials)):
+                lacking.discard(measure.name)
+        if lacking:
+            names = ", ".join(sorted(lacking))
             raise ConfigError(
-                f"these settings leave no trial to measure for: {', '.join(lacking)}; a list of "
-                "settings is empty, or a measure names a trial that does not exist"
+                f"these settings leave no trial to measure for: {names}; a list of settings is "
+                "empty, or a measure names a trial that does not exist"
             )
 
 
@@ -218,149 +220,3 @@ def _name(probe: Probe) -> str:
     while isinstance(probe, partial):
         probe = probe.func
     return getattr(probe, "__name__", type(probe).__name__)
-
-
-def computations_of(
-    function: Callable[..., Any], points: Iterable[Point], *, replicated: bool = False
-) -> list[Computation]:
-    """Return a computation for each condition of a function ``function(seed, **settings)``.
-
-    Args:
-        function: Returns one number or text, one row (a mapping), several rows, or a polars frame.
-        points: The conditions; each is a list of (argument, value, label in the tables).
-        replicated: Whether the function takes all seeds at once, as ``seeds``.
-
-    Raises:
-        ConfigError: The function does not take the seed, does not take a setting, or needs a
-            value that no condition gives.
-    """
-    found = []
-    for point in points:
-        settings = {path: value for path, value, _ in point}
-        _check(function, settings, "seeds" if replicated else "seed")
-        found.append(
-            Computation(
-                name=function.__name__.strip("<>"),
-                labels={path: label for path, _, label in point},
-                compute=rows_together if replicated else rows_of,
-                options={"function": function, "settings": settings},
-                seeded=True,
-                together=replicated,
-                uniform=True,
-            )
-        )
-    return found
-
-
-def rows_of(function: Callable[..., Any], settings: Mapping[str, Any], seed: int) -> pl.DataFrame:
-    """Return what a function gives for one seed, as a table.
-
-    Args:
-        function: Returns one number or text, one row (a mapping), several rows, or a polars frame.
-        settings: Its keyword arguments besides the seed.
-        seed: The seed that it is called with.
-
-    Raises:
-        DataError: The result is no table, is empty, or has a column that the sweep adds.
-    """
-    return _table(function, function(seed=seed, **settings), {*settings, "seed"})
-
-
-def rows_together(
-    function: Callable[..., Any], settings: Mapping[str, Any], seeds: Sequence[int]
-) -> pl.DataFrame:
-    """Return what a function gives for several seeds, as a table with a column ``seed``.
-
-    Args:
-        function: Returns rows for every seed.
-        settings: Its keyword arguments besides the seeds.
-        seeds: The seeds that it is called with.
-
-    Raises:
-        DataError: The result is no table, or does not have rows for exactly these seeds.
-    """
-    table = _table(function, function(seeds=list(seeds), **settings), {*settings})
-    told = set(table["seed"].to_list()) if "seed" in table.columns else set()
-    if told != set(seeds):
-        raise DataError(
-            f"{function.__name__} must return rows for every seed, in a column 'seed': "
-            f"{sorted(seeds)}, got {sorted(told)}"
-        )
-    return table
-
-
-def _table(function: Callable[..., Any], result: Any, ours: set[str]) -> pl.DataFrame:
-    """What a function returned as a table, after checking it."""
-    import polars as pl
-
-    name = function.__name__
-    table, what = _as_table(result)
-    if what:
-        raise DataError(
-            f"{name} returned {what}; return a number or a text, a mapping such as "
-            "{'score': 0.9}, a list of mappings, or a polars frame"
-        )
-    if held := [column for column, kind in table.schema.items() if kind == pl.Object]:
-        raise DataError(
-            f"{name} returned in '{held[0]}' a {type(table[held[0]][0]).__name__}, which no table "
-            "keeps; return numbers, texts or lists of them"
-        )
-    if taken := sorted(ours & {*table.columns}):
-        raise DataError(
-            f"{name} returned the column '{taken[0]}', which the sweep adds; leave it out"
-        )
-    return table
-
-
-def _as_table(result: Any) -> tuple[pl.DataFrame, str]:
-    """Rows as a table, and what is wrong with them; nothing if they are one.
-
-    A mapping is a row, or has lists as columns; a number, truth value or text is a row of one
-    column, :data:`RESULT`.
-    """
-    import polars as pl
-
-    result = as_number(result)
-    if isinstance(result, bool | int | float | str):
-        result = {RESULT: result}
-    table, why = pl.DataFrame(), ""
-    try:
-        if isinstance(result, Mapping):
-            columns = any(isinstance(one, list | tuple) for one in result.values())
-            table = pl.DataFrame(dict(result) if columns else [dict(result)])
-        elif isinstance(result, pl.DataFrame):
-            table = result
-        else:
-            rows = list(result)
-            other = [repr(row) for row in rows if not isinstance(row, Mapping)]
-            why = f"a row of it is {other[0]}" if other else ""
-            table = pl.DataFrame(rows, infer_schema_length=None)
-    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        why = why or str(error)
-    if result is None:
-        return table, "nothing"
-    if why:
-        return table, f"a {type(result).__name__}, which is no table ({why})"
-    return table, "" if table.width and table.height else "no row"
-
-
-def _check(function: Callable[..., Any], settings: Mapping[str, Any], seed: str) -> None:
-    parameters = inspect.signature(function).parameters
-    if any(one.kind == inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
-        return
-    name = function.__name__
-    if seed not in parameters:
-        all_at_once = "seeds" in parameters
-        hint = "; replicated=True gives it all of them as 'seeds'" if all_at_once else ""
-        raise ConfigError(
-            f"{name} must take an argument '{seed}', as every run has one: def {name}({seed}, ...)"
-            + hint
-        )
-    others = {one: about.default for one, about in parameters.items() if one != seed}
-    check_names(f"argument of {name}", settings, others)
-    needed = (one for one, default in others.items() if default is inspect.Parameter.empty)
-    if lacking := [one for one in needed if one not in settings]:
-        raise ConfigError(
-            f"{name} needs a value of '{lacking[0]}'; give it, over={{'{lacking[0]}': [...]}}, or "
-            "a default"
-        )

@@ -7,7 +7,7 @@ claim is about with what the paper and its code state
 
 from collections.abc import Sequence
 
-from inweights.experiments.grammar.claim import Claim, Protocol
+from inweights.experiments.claims.claim import Claim, Protocol
 from inweights.experiments.grammar.differences import Difference, compare_plan, protocol_of
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.experiments.grammar.trial import Plan, Trial

@@ -16,13 +16,14 @@ from typing import Any
 import polars as pl
 
 from inweights.errors import ConfigError, InweightsError, check_names
+from inweights.experiments.claims.claim import Claim
+from inweights.experiments.claims.claim_result import ClaimResult
+from inweights.experiments.claims.verdict import is_open
 from inweights.experiments.engine.collect import ExecutionOptions, collect
 from inweights.experiments.engine.engine import execute
 from inweights.experiments.engine.outcome import Outcome, Publish, judge_all, load
-from inweights.experiments.grammar.claim import Claim, ClaimResult
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.experiments.grammar.trial import Computation, Plan, Trial
-from inweights.experiments.grammar.verdict import is_open
 from inweights.runs import RunFolder, RunStore
 
 #: The most that seeds are multiplied with.

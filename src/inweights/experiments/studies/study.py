@@ -17,11 +17,13 @@ from msgspec import structs
 from inweights.config import Config, decode, load_toml, named, to_plain
 from inweights.config.values import decode as decode_value
 from inweights.errors import ConfigError, check_names
-from inweights.experiments.grammar.claim import Claim, own_claim
-from inweights.experiments.grammar.controls import cautions
+from inweights.experiments.claims.claim import Claim, own_claim
+from inweights.experiments.claims.score import Judged, Score, Value
+from inweights.experiments.claims.target import Target
+from inweights.experiments.grammar.cautions import cautions
 from inweights.experiments.grammar.figure import Figure, auto, shown_by
-from inweights.experiments.grammar.recipe import Recipe, choose_seeds
-from inweights.experiments.grammar.score import Judged, Score, Target, Value
+from inweights.experiments.grammar.recipe import Recipe
+from inweights.experiments.grammar.seed_choice import choose_seeds
 from inweights.experiments.grammar.trial import Measure, Probe
 from inweights.experiments.studies.sweep import Study
 from inweights.models.outside.wrapping import wrap_named

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from inweights.errors import CautionWarning, ConfigError
+from inweights.experiments.claims.score import Value
 from inweights.experiments.engine.collect import (
     ExecutionKeywords,
     ExecutionOptions,
@@ -26,17 +27,12 @@ from inweights.experiments.engine.collect import (
     watched,
 )
 from inweights.experiments.grammar import axes
-from inweights.experiments.grammar.controls import cautions, with_controls
-from inweights.experiments.grammar.recipe import choose_seeds
-from inweights.experiments.grammar.score import Value
-from inweights.experiments.grammar.trial import (
-    Computation,
-    Measure,
-    Plan,
-    Probe,
-    Trial,
-    computations_of,
-)
+from inweights.experiments.grammar.cautions import cautions
+from inweights.experiments.grammar.controls import with_controls
+from inweights.experiments.grammar.functions import computations_of
+from inweights.experiments.grammar.seed_choice import choose_seeds
+from inweights.experiments.grammar.several import is_several, named, with_parts
+from inweights.experiments.grammar.trial import Computation, Measure, Plan, Probe, Trial
 from inweights.experiments.studies.cost import Forecast, forecast
 from inweights.models.configs import GPTConfig, Node2VecConfig
 from inweights.models.outside.module_configs import TrainedConfig
@@ -96,11 +92,9 @@ class Study:
             return []
         model = axes.config_of(self.model)
         given = {"world": self.world, "model": model, "learner": self.learner}
-        several = {
-            name: axes.named(name, part) for name, part in given.items() if axes.is_several(part)
-        }
+        several = {name: named(name, part) for name, part in given.items() if is_several(part)}
         first = {name: next(iter(parts.values())) for name, parts in several.items()}
-        over = axes.with_parts(several, self.over)
+        over = with_parts(several, self.over)
         world, model, learner = (given | first).values()
         if model is None and isinstance(learner, Curriculum | None):
             model = default_model(world, over)
@@ -244,9 +238,9 @@ def sweep(
     Args:
         world: Config of the world, or several of them, as a list or by name, ``{"small": …}``.
             Or a function ``function(seed, **settings)`` that returns a number or a text (the
-            column ``result``), one row, rows or a polars frame: it is called once for every seed
-            and combination of its arguments in ``over``, and its results are stored with its
-            source.
+            column ``result``), one row, rows or a polars frame: it is called once for every
+            seed and combination of its arguments in ``over``, and its results are stored with
+            its source.
         model: The same of the architecture; or a trained model, :func:`~inweights.wrap`, which
             is a starting point where there is a learner, and else stays as it is. Left out it
             is a GPT as wide as the largest world of the sweep asks for: of two layers for
@@ -340,7 +334,7 @@ def trials_of(world: Any, model: Any, learner: Learner | None, over: axes.Over) 
 
 
 def _usual_learner(world: Any, model: Any) -> Learner:
-    """The named learner of an architecture; of trained modules none, so that they stay."""
+    """Return the named learner of an architecture; trained modules stay as they are."""
     return Fixed() if isinstance(model, TrainedConfig) else named_for(world, model)
 
 

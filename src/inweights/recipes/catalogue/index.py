@@ -9,7 +9,7 @@ from importlib import resources
 
 import msgspec
 
-from inweights.experiments.grammar.claim import Statement
+from inweights.experiments.claims.claim import Statement
 
 FILE = "index.jsonl"
 

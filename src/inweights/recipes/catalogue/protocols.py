@@ -9,7 +9,7 @@ from importlib import resources
 
 import msgspec
 
-from inweights.experiments.grammar.claim import SIGNS, Protocol
+from inweights.experiments.claims.claim import SIGNS, Protocol
 from inweights.experiments.grammar.differences import Whose, compare, table_of
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.experiments.studies.protocols import computed_protocols

@@ -9,16 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from inweights.config import load_toml
-from inweights.experiments.grammar.claim import (
-    NO_TEXT,
-    NO_WORDS,
-    RELIABLE,
-    ClaimResult,
-    Protocol,
-    Rule,
-    Verdict,
-)
-from inweights.experiments.grammar.verdict import closeness, printed_number
+from inweights.experiments.claims.claim import NO_TEXT, NO_WORDS, RELIABLE, Protocol, Rule, Verdict
+from inweights.experiments.claims.claim_result import ClaimResult
+from inweights.experiments.claims.closeness import closeness
+from inweights.experiments.claims.published import printed_number
 from inweights.report.base.html import disclosure, escape, prose, tag
 from inweights.support.progress import plural
 

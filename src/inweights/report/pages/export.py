@@ -13,8 +13,8 @@ import polars as pl
 
 from inweights.config import load_toml
 from inweights.errors import ConfigError, WriteError
+from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.engine.outcome import Outcome
-from inweights.experiments.grammar.claim import ClaimResult
 from inweights.report.base import style
 from inweights.report.base.tidy import csv_text
 from inweights.report.figures.draw import draw

@@ -2,47 +2,39 @@
 
 A claim is *reproduced* when the whole interval lies in the target, in every case; *not
 reproduced* when all of it lies outside, in one case; *undecided* when it crosses the edge.
-Where the paper prints a number and the target has one edge, :func:`closeness` is a second
-verdict: whether what was measured has the published size. :func:`judge` reads tables,
-:func:`decide` numbers.
+:func:`judge` takes the numbers from tables, :func:`decide` is given them. :mod:`~.closeness`
+compares the size.
 """
 
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import NormalDist, fmean, stdev
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from inweights.errors import DataError
-from inweights.experiments.grammar.claim import (
+from inweights.experiments.claims.claim import (
     IN_A_SUBSTITUTE,
     RELIABLE,
     VERDICTS,
     Claim,
-    ClaimResult,
     Statement,
     Verdict,
 )
-from inweights.experiments.grammar.score import ROUNDING, Numbers, Rounding, Target, numbers_of
+from inweights.experiments.claims.claim_result import ClaimResult
+from inweights.experiments.claims.numbers import Numbers, numbers_of
+from inweights.experiments.claims.published import published_range
+from inweights.experiments.claims.target import ROUNDING, Rounding, Target
 from inweights.support import intervals
 
 if TYPE_CHECKING:
     import polars as pl
 
-#: Whether a measured number has the published size.
-Size = Literal["close", "not close", "undecided"]
-#: A number has the published size if it is within this factor of it, where ``close`` is not given.
-FACTOR = 1.5
 #: Fewer seeds than this give no verdict.
 MIN_SEEDS = 8
 #: As many seeds, or more, are not proposed.
 _MANY = 10_000
-_SIZES: dict[Verdict, Size] = {"reproduced": "close", "not reproduced": "not close"}
-_NUMBER = r"-?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?"
 
 
 def judge(
@@ -100,7 +92,7 @@ def decide(
         targets: Whether the numbers are judged, and not measured only.
         rounding: Share of the size of a number within which it lies on an edge of the target,
             which belongs to the target
-            (:class:`~inweights.experiments.grammar.score.Rounding`).
+            (:class:`~inweights.experiments.claims.target.Rounding`).
     """
     if numbers.why:
         return unjudged(claim, numbers.why)
@@ -121,7 +113,9 @@ def decide(
     needed = _needed(claim, span.values, span.alpha, near) if span.verdict == "undecided" else None
     called = IN_A_SUBSTITUTE if claim.protocol == "substitute" else {}
     result |= {"verdict": called.get(span.verdict, span.verdict), "needed": needed}
-    return ClaimResult(**claim.about() | {"close": _close(claim)}, rule=claim.judged, **result)
+    return ClaimResult(
+        **claim.about() | {"close": published_range(claim)}, rule=claim.judged, **result
+    )
 
 
 class _Span:
@@ -204,7 +198,9 @@ def tally(claims: Iterable[ClaimResult]) -> dict[str, dict[Verdict, int]]:
     """Count verdicts: of the papers' claims, of our own, and of checks."""
     counts = {kind: dict.fromkeys(VERDICTS, 0) for kind in ("papers", "ours", "checks")}
     for claim in claims:
-        kind = "checks" if claim.check else "ours" if claim.source == "ours" else "papers"
+        kind = "ours" if claim.source == "ours" else "papers"
+        if claim.check:
+            kind = "checks"
         counts[kind][claim.verdict] += 1
     return counts
 
@@ -216,7 +212,7 @@ def unjudged(claim: Claim | Statement, why: str, **result: Any) -> ClaimResult:
         claim: The claim, or its statement.
         why: The reason.
         **result: What is known of its numbers, as attributes of
-            :class:`~inweights.experiments.grammar.claim.ClaimResult`.
+            :class:`~inweights.experiments.claims.claim_result.ClaimResult`.
     """
     about: dict[str, Any] = {"verdict": "not judged", "why": why} | result
     return ClaimResult(**claim.about(), rule=claim.judged, **about)
@@ -261,86 +257,3 @@ def _needed(claim: Claim, values: Sequence[float], alpha: float, rounding: Round
         return None
     needed = max(fewest, math.ceil((z * spread / gap) ** 2))
     return needed if needed < _MANY else None
-
-
-@dataclass(frozen=True)
-class Closeness:
-    """Whether a measured number has the published size.
-
-    Attributes:
-        published: The number that the paper prints.
-        ratio: Measured over published; ``None`` where the paper prints 0.
-        span: Confidence interval of the ratio; ``None`` for what is computed.
-        close: Smallest and largest number that has the published size.
-        verdict: Whether the interval lies in ``close``, outside, or across an end.
-    """
-
-    published: float
-    ratio: float | None
-    span: tuple[float, float] | None
-    close: tuple[float, float]
-    verdict: Size
-
-    @property
-    def text(self) -> str:
-        """The ratio in words.
-
-        Example:
-            >>> Closeness(0.0194, 0.16, (0.12, 0.2), (0.013, 0.029), "not close").text
-            'not close: 0.16 of the published 0.0194 (0.12 to 0.2; close is 0.013 to 0.029)'
-        """
-        spread = "{:.2g} to {:.2g}; ".format(*self.span) if self.span else ""
-        within = f"({spread}close is {self.close[0]:.3g} to {self.close[1]:.3g})"
-        measured = "beside" if self.ratio is None else f"{self.ratio:.2g} of"
-        return f"{self.verdict}: {measured} the published {self.published:g} {within}"
-
-
-def closeness(claim: ClaimResult) -> Closeness | None:
-    """Return whether the interval of a result lies in the range of the published size.
-
-    Returns:
-        ``None`` where the claim is not judged, no number is printed, or the target says it
-        already.
-    """
-    printed, measured = printed_number(claim.published), claim.measured
-    if printed is None or measured is None or claim.close is None or claim.verdict == "not judged":
-        return None
-    least, most = claim.close
-    low, high = (measured if end is None else end for end in (claim.low, claim.high))
-    verdict = _SIZES.get(lies(Target(least=least, most=most), low, high), "undecided")
-    if not printed:
-        return Closeness(printed, None, None, claim.close, verdict)
-    first, last = sorted((low / printed, high / printed))
-    span = None if claim.low is None else (first, last)
-    return Closeness(printed, measured / printed, span, claim.close, verdict)
-
-
-def _close(claim: Claim) -> tuple[float, float] | None:
-    """Return what has the published size: a claim's own range, or all within :data:`FACTOR`.
-
-    It is ``None`` where no number is printed, or the target says it: about it, or up to the
-    score's bound.
-    """
-    printed, target = printed_number(claim.published), claim.target
-    if printed is None or not (claim.close or (printed and None in (target.least, target.most))):
-        return None
-    low, high = claim.close or sorted((printed / FACTOR, printed * FACTOR))
-    floor, ceiling = claim.score.bounds or (-math.inf, math.inf)
-    least = floor if target.least is None else target.least
-    most = ceiling if target.most is None else target.most
-    return None if low <= least and most <= high else (low, high)
-
-
-def sizes(claims: Iterable[ClaimResult]) -> Counter[Size]:
-    """Count the verdicts on the published size, of those claims that have one."""
-    return Counter(size.verdict for size in map(closeness, claims) if size)
-
-
-def printed_number(text: str | None) -> float | None:
-    """Return what a paper prints as a number; ``None`` where it is not a single one.
-
-    A spread (``± 0.1``) is left out, and a percentage becomes a share.
-    """
-    pattern = rf"[≈~]?\s*({_NUMBER})(?:\s*±\s*{_NUMBER})?\s*(%?)"
-    found = re.fullmatch(pattern, (text or "").strip(), re.IGNORECASE)
-    return float(found[1]) / (100 if found[2] else 1) if found else None

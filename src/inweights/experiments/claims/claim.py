@@ -1,8 +1,7 @@
-"""Describe claims and their results, as data.
+"""Describe claims, as data: a sentence, what the paper says of it, and a score with its target.
 
-A :class:`Claim` is a sentence, what the paper says of it, and a score with its target. A
-:class:`ClaimResult` is the same with its verdict. :mod:`~.verdict` makes one of the other;
-:class:`Stating` makes the claims of one recipe.
+:class:`Claim` is one claim, :class:`Stating` makes the claims of one recipe. :mod:`~.verdict`
+judges a claim, which gives a :class:`~inweights.experiments.claims.claim_result.ClaimResult`.
 """
 
 import math
@@ -11,8 +10,8 @@ from typing import Any, Literal, get_args
 
 from inweights.config import Config
 from inweights.errors import ConfigError
-from inweights.experiments.grammar.score import Judged, Score, Target
-from inweights.support.intervals import ALPHA
+from inweights.experiments.claims.score import Judged, Score
+from inweights.experiments.claims.target import Target
 from inweights.support.showing import Card
 
 #: What of the seeds' numbers is judged: their median, the share of seeds that meet the target by
@@ -239,82 +238,3 @@ def _condition(score: Score, otherwise: str) -> str:
         return "each"
     one, other = (str(rows.get("condition", "")) for rows in (score.where, score.minus))
     return f"{one}, minus {other}" if one and other and one != other else one or otherwise
-
-
-class ClaimResult(Said, kw_only=True):
-    """A claim with its verdict, as in the results table.
-
-    Attributes:
-        verdict: Whether it is reproduced.
-        rule: What was judged over the seeds.
-        measured: Median of the seeds' numbers, or their mean; of several cases, that of the
-            one that decided.
-        low: Lower end of its confidence interval; ``None`` for what is computed, and for few
-            seeds.
-        high: Upper end of the same.
-        replicates: Number of seeds that were judged.
-        hits: Number of them that meet the target by themselves.
-        share_low: Lower end of the interval of the share of all seeds that would meet it.
-        share_high: Upper end of the same.
-        case: The case that decided: the one that is farthest from reproducing.
-        why: Why there is no verdict, where there is none.
-        needed: About how many seeds would decide an open claim, if they are like those so far.
-        level: Confidence of the intervals.
-        version: Of the claim, by the ledger.
-        earlier: What became of its earlier versions, in words.
-        p: The smallest error probability with which it would have this verdict, on the scale
-            of one analysis at .05.
-        together: Whether the verdict also holds when all papers' claims are tested together
-            (Holm).
-
-    The others are those of :class:`Said`.
-    """
-
-    verdict: Verdict
-    rule: Rule = "typical"
-    measured: float | None = None
-    low: float | None = None
-    high: float | None = None
-    replicates: int = 0
-    hits: int | None = None
-    share_low: float | None = None
-    share_high: float | None = None
-    case: str = ""
-    why: str = ""
-    needed: int | None = None
-    level: float = 1 - ALPHA
-    version: int = 1
-    earlier: tuple[str, ...] = ()
-    p: float | None = None
-    together: bool = False
-
-    def __repr__(self) -> str:
-        number = "" if self.measured is None else f" {self.measured:.3g}"
-        return f"ClaimResult({self.id}: {self.verdict},{number} for {self.target.text})"
-
-    def _repr_html_(self) -> str:
-        between = "" if None in (self.low, self.high) else f"{self.low:.3g} to {self.high:.3g}"
-        measured = {"measured": self.measured, "interval": between, "target": self.target.text}
-        seeds = {"seeds": self.met or self.replicates, "version": self.version}
-        row = (self.verdict, self.text)
-        return Card(self.id, {**measured, **seeds}, ("verdict", "claim"), [row]).html
-
-    @property
-    def agrees(self) -> bool:
-        """Whether what was measured agrees with the claim (reproduced or consistent)."""
-        return self.verdict in ("reproduced", "consistent")
-
-    @property
-    def met(self) -> str:
-        """How many seeds meet the target, with the interval of their share, in words.
-
-        Example:
-            >>> about = {"id": "a/b/c", "text": "", "place": "", "source": "", "published": None}
-            >>> found = {"replicates": 16, "hits": 16, "share_low": 0.76, "share_high": 1.0}
-            >>> ClaimResult(**about, target=Target(least=0.9), verdict="reproduced", **found).met
-            '16 of 16 seeds (76% to 100%)'
-        """
-        if self.hits is None or self.share_low is None or self.share_high is None:
-            return ""
-        between = f"({self.share_low:.0%} to {self.share_high:.0%})"
-        return f"{self.hits} of {self.replicates} seeds {between}"

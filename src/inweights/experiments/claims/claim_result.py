@@ -1,0 +1,85 @@
+"""Hold a claim with its verdict, as pages and the results table show it."""
+
+from inweights.experiments.claims.claim import Rule, Said, Verdict
+from inweights.support.intervals import ALPHA
+from inweights.support.showing import Card
+
+
+class ClaimResult(Said, kw_only=True):
+    """A claim with its verdict, as in the results table.
+
+    Attributes:
+        verdict: Whether it is reproduced.
+        rule: What was judged over the seeds.
+        measured: Median of the seeds' numbers, or their mean; of several cases, that of the
+            one that decided.
+        low: Lower end of its confidence interval; ``None`` for what is computed, and for few
+            seeds.
+        high: Upper end of the same.
+        replicates: Number of seeds that were judged.
+        hits: Number of them that meet the target by themselves.
+        share_low: Lower end of the interval of the share of all seeds that would meet it.
+        share_high: Upper end of the same.
+        case: The case that decided: the one that is farthest from reproducing.
+        why: Why there is no verdict, where there is none.
+        needed: About how many seeds would decide an open claim, if they are like those so far.
+        level: Confidence of the intervals.
+        version: Of the claim, by the ledger.
+        earlier: What became of its earlier versions, in words.
+        p: The smallest error probability with which it would have this verdict, on the scale
+            of one analysis at .05.
+        together: Whether the verdict also holds when all papers' claims are tested together
+            (Holm).
+
+    The others are those of :class:`Said`.
+    """
+
+    verdict: Verdict
+    rule: Rule = "typical"
+    measured: float | None = None
+    low: float | None = None
+    high: float | None = None
+    replicates: int = 0
+    hits: int | None = None
+    share_low: float | None = None
+    share_high: float | None = None
+    case: str = ""
+    why: str = ""
+    needed: int | None = None
+    level: float = 1 - ALPHA
+    version: int = 1
+    earlier: tuple[str, ...] = ()
+    p: float | None = None
+    together: bool = False
+
+    def __repr__(self) -> str:
+        number = "" if self.measured is None else f" {self.measured:.3g}"
+        return f"ClaimResult({self.id}: {self.verdict},{number} for {self.target.text})"
+
+    def _repr_html_(self) -> str:
+        between = "" if None in (self.low, self.high) else f"{self.low:.3g} to {self.high:.3g}"
+        measured = {"measured": self.measured, "interval": between, "target": self.target.text}
+        seeds = {"seeds": self.met or self.replicates, "version": self.version}
+        row = (self.verdict, self.text)
+        return Card(self.id, {**measured, **seeds}, ("verdict", "claim"), [row]).html
+
+    @property
+    def agrees(self) -> bool:
+        """Whether what was measured agrees with the claim (reproduced or consistent)."""
+        return self.verdict in ("reproduced", "consistent")
+
+    @property
+    def met(self) -> str:
+        """How many seeds meet the target, with the interval of their share, in words.
+
+        Example:
+            >>> from inweights.experiments import Target
+            >>> about = {"id": "a/b/c", "text": "", "place": "", "source": "", "published": None}
+            >>> found = {"replicates": 16, "hits": 16, "share_low": 0.76, "share_high": 1.0}
+            >>> ClaimResult(**about, target=Target(least=0.9), verdict="reproduced", **found).met
+            '16 of 16 seeds (76% to 100%)'
+        """
+        if self.hits is None or self.share_low is None or self.share_high is None:
+            return ""
+        between = f"({self.share_low:.0%} to {self.share_high:.0%})"
+        return f"{self.hits} of {self.replicates} seeds {between}"

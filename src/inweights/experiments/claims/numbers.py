@@ -1,0 +1,201 @@
+"""Take the numbers of a score from the tables of a run, and find runs that diverged.
+
+:func:`numbers_of` returns the :class:`Numbers` that :mod:`~.verdict` judges;
+:func:`warn_of_divergence` is called wherever tables are put together.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from inweights.errors import DataError, check_names, unknown_name
+
+if TYPE_CHECKING:
+    import polars as pl
+from inweights.experiments.claims.score import Score
+
+_MEASURED = ("phase", "step", "loss")
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The numbers of a score, ready to be judged.
+
+    Attributes:
+        cases: The number of each seed, by case; a score without ``each`` has one case, "".
+        why: Why they cannot be judged; "" if they can.
+        size: Median size of what was subtracted, over all seeds; it says what rounding can
+            move.
+    """
+
+    cases: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    why: str = ""
+    size: float = 0.0
+
+    @property
+    def fewest(self) -> int:
+        """Number of seeds of the case that has the fewest."""
+        return min((len(numbers) for numbers in self.cases.values()), default=0)
+
+
+def numbers_of(score: Score, tables: Mapping[str, pl.DataFrame], claim: str) -> Numbers:
+    """Take the numbers of a claim's score from the tables of a run.
+
+    Args:
+        score: Which numbers.
+        tables: Tables of the run, by name.
+        claim: Id of the claim, for messages.
+
+    Returns:
+        The numbers; or the reason why they cannot be judged: no row matches, a run diverged,
+        or one of them is not a number.
+
+    Raises:
+        DataError: A table, a column or a value of a column is missing.
+    """
+    cases, size = _cases(score, tables, f"Claim {claim}.")
+    if not cases:
+        return Numbers(why="no row of the table matches the claim")
+    if diverged := _diverged(score, tables):
+        return Numbers(why=f"{diverged} of its runs diverged: their numbers mean nothing")
+    for case, numbers in cases.items():
+        if any(math.isnan(number) for number in numbers.values()):
+            return Numbers(why=f"not a number for {case or 'it'}")
+    return Numbers(cases, size=size)
+
+
+def warn_of_divergence(tables: Mapping[str, pl.DataFrame]) -> None:
+    """Warn of runs whose loss became infinite or not a number: their other numbers mean nothing.
+
+    Args:
+        tables: Tables of a plan, by name; without a table ``losses`` nothing is said.
+    """
+    runs = diverged_runs(tables)
+    if runs.is_empty():
+        return
+    whole = tables["losses"].n_unique(runs.columns)
+    first = ", ".join(f"{name} {value}" for name, value in runs.row(0, named=True).items())
+    if _bad(tables["losses"]).filter(step=0).is_empty():
+        when, what = "", "lower the rate"
+    else:
+        when = " before the first update"
+        what = "make the logits finite: torch.isfinite(model(prompts)).all() of an untrained model"
+    warnings.warn(
+        f"{runs.height} of {whole} runs diverged: their loss is infinite or not a number{when}, "
+        f"and their measurements are meaningless; {what}. The first: {first}",
+        stacklevel=3,
+    )
+
+
+def diverged_runs(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return the runs whose loss became infinite or not a number.
+
+    Args:
+        tables: Tables of a plan, by name.
+
+    Returns:
+        A row per diverged run, with its labels and its seed; no rows where there are no
+        losses.
+    """
+    import polars as pl
+
+    losses = tables.get("losses", pl.DataFrame())
+    if "loss" not in losses.columns:
+        return pl.DataFrame()
+    return _bad(losses).drop(_MEASURED, strict=False).unique(maintain_order=True)
+
+
+def _bad(losses: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of a table of losses whose loss is infinite, not a number or missing."""
+    import polars as pl
+
+    return losses.filter(~pl.col("loss").is_finite().fill_null(False))
+
+
+def _cases(
+    score: Score, tables: Mapping[str, pl.DataFrame], hint: str
+) -> tuple[dict[str, dict[int, float]], float]:
+    """Return the numbers of each case, and the size of what was subtracted."""
+    check_names("table", [score.table], tables, error=DataError, hint=hint)
+    table = tables[score.table]
+    check_names("column", score.columns, table.columns, error=DataError, hint=hint)
+    _check_numbers(table, score.column, hint)
+    numbers = _per_seed(table, score, score.where, hint)
+    size = 0.0
+    if score.minus:
+        others = _per_seed(table, score, score.minus, hint)
+        both = {key: (one, others[key]) for key, one in numbers.items() if key in others}
+        numbers = {key: one - other for key, (one, other) in both.items()}
+        if both and not table.schema[score.column].is_integer():  # whole numbers are exact
+            size = median(max(abs(one), abs(other)) for one, other in both.values())
+    groups: dict[str, dict[int, float]] = {}
+    for (*values, seed), one in numbers.items():
+        case = ", ".join(f"{c} = {_plain(v)}" for c, v in zip(score.each, values, strict=True))
+        groups.setdefault(case, {})[seed] = one
+    return groups, size
+
+
+def _check_numbers(table: pl.DataFrame, column: str, hint: str) -> None:
+    """Refuse a column that holds no numbers, which have no mean."""
+    import polars as pl
+
+    kind = table.schema[column]
+    if kind.is_numeric() or kind in (pl.Boolean, pl.Null):
+        return
+    fitting = [name for name in table.columns if table.schema[name].is_numeric()]
+    raise DataError(
+        f"a claim is about numbers, and column '{column}' holds {kind}, which has no mean; numeric "
+        f"columns: {', '.join(fitting)}. {hint}"
+    )
+
+
+def _diverged(score: Score, tables: Mapping[str, pl.DataFrame]) -> int:
+    """Return how many runs of a score diverged; 0 where its table does not name runs."""
+    import polars as pl
+
+    runs, table = diverged_runs(tables), tables[score.table]
+    if runs.is_empty():
+        return 0
+    every = tables["losses"]
+    keys = [name for name in runs.columns if name == "seed" or every[name].n_unique() > 1]
+    if any(table.schema.get(name) != runs.schema[name] for name in keys):
+        return 0  # its rows are of many runs, or of none
+    wheres = (score.where, score.minus) if score.minus else (score.where,)
+    rows = pl.concat([table.filter(**where) for where in wheres])
+    return runs.join(rows, on=keys, how="semi", nulls_equal=True).n_unique()
+
+
+def _per_seed(
+    table: pl.DataFrame, score: Score, where: Mapping[str, Any], hint: str
+) -> dict[tuple[Any, ...], float]:
+    """Return the mean of each case and seed, in order; a missing mean is not a number."""
+    import polars as pl
+
+    for column, value in where.items():
+        try:
+            left = table.filter(pl.col(column) == value)
+        except pl.exceptions.PolarsError:
+            kind = table.schema[column]
+            raise DataError(
+                f"{column} holds {kind}, and is compared with {value!r}. {hint}"
+            ) from None
+        if not len(left):
+            known = [_plain(one) for one in table[column].unique(maintain_order=True)]
+            raise unknown_name(
+                f"value of {column}", _plain(value), known, error=DataError, hint=hint
+            )
+        table = left
+    keys = [*score.each, "seed"]
+    means = table.group_by(keys).agg(pl.col(score.column).cast(pl.Float64).mean()).sort(keys)
+    numbers = means[score.column].fill_null(math.nan)
+    return dict(zip(means.select(keys).iter_rows(), numbers, strict=True))
+
+
+def _plain(value: Any) -> str:
+    """Return a value as messages show it."""
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,38 @@
+"""Read the number that a paper prints, and say which numbers have the same size."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from inweights.experiments.claims.claim import Claim
+
+#: A number has the published size if it is within this factor of it, where ``close`` is not given.
+FACTOR = 1.5
+_NUMBER = r"-?(?:\d+(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?"
+
+
+def published_range(claim: Claim) -> tuple[float, float] | None:
+    """Return what has the published size: a claim's own range, or all within :data:`FACTOR`.
+
+    It is ``None`` where no number is printed, or the target says it: about it, or up to the
+    score's bound.
+    """
+    printed, target = printed_number(claim.published), claim.target
+    if printed is None or not (claim.close or (printed and None in (target.least, target.most))):
+        return None
+    low, high = claim.close or sorted((printed / FACTOR, printed * FACTOR))
+    floor, ceiling = claim.score.bounds or (-math.inf, math.inf)
+    least = floor if target.least is None else target.least
+    most = ceiling if target.most is None else target.most
+    return None if low <= least and most <= high else (low, high)
+
+
+def printed_number(text: str | None) -> float | None:
+    """Return what a paper prints as a number; ``None`` where it is not a single one.
+
+    A spread (``± 0.1``) is left out, and a percentage becomes a share.
+    """
+    pattern = rf"[≈~]?\s*({_NUMBER})(?:\s*±\s*{_NUMBER})?\s*(%?)"
+    found = re.fullmatch(pattern, (text or "").strip(), re.IGNORECASE)
+    return float(found[1]) / (100 if found[2] else 1) if found else None

@@ -1,0 +1,157 @@
+"""Say in sentences what the conditions of a study cannot show.
+
+:func:`cautions` looks at trials and their tables; pages and sweeps print what it returns.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+from msgspec import structs
+
+from inweights.experiments.grammar.controls import CONTROL, NO_CONTROL
+from inweights.experiments.grammar.trial import Trial
+from inweights.models.configs import GPTConfig
+from inweights.training.curriculum import Phase
+from inweights.training.learner import Curriculum
+from inweights.training.learners import named_for
+from inweights.worlds.knowledge.triples import Triples
+
+#: Accuracy from which on facts count as known, and spread over seeds above which few say little.
+KNOWN, SPREAD = 0.99, 0.2
+#: Half the width of the 95% interval of a difference that a number of seeds should reach.
+WANTED = 0.2
+#: Factor between two rates that decides.
+FACTOR = 3.0
+#: Roles of queries that combine facts.
+_COMBINED = ("composition", "chain", "conclusion")
+#: Conditions that a sentence names before it counts the rest.
+_NAMED = 3
+
+
+def cautions(trials: Sequence[Trial], tables: Mapping[str, pl.DataFrame]) -> list[str]:
+    """Return sentences that a reader has to know before comparing the conditions of a study.
+
+    Named are conditions whose facts are not known; conditions whose compositions vary so much
+    by seed that the seeds cannot separate them, and how many would; learners of GPTs that
+    differ from the named one in a setting that decides; and files of facts with chains of
+    three facts about which nothing is asked.
+
+    Args:
+        trials: The conditions.
+        tables: Their tables, by name; those of :func:`~inweights.probes.accuracy` are looked
+            at.
+    """
+    labels = list(dict.fromkeys(name for trial in trials for name in trial.labels))
+    found = _of_learners(trials) + _of_facts(trials)
+    for table in tables.values():
+        if {"part", "role", "seed", "accuracy"} <= set(table.columns):
+            known = table.with_columns(pl.col("accuracy").fill_nan(None))  # of no statements
+            found += _of_accuracy(known, [one for one in labels if one in table.columns])
+    return list(dict.fromkeys(found))
+
+
+def _of_accuracy(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
+    """Return what the accuracies of a table forbid to conclude."""
+    if CONTROL in table.columns:
+        table = table.filter(pl.col(CONTROL) == NO_CONTROL)
+    if "step" in table.columns:
+        table = table.filter(pl.col("step") == pl.col("step").max())
+    combined = table.filter(pl.col("role").is_in(_COMBINED))
+    if combined.is_empty():
+        return []
+    found = []
+    value = pl.col("accuracy")
+    facts = table.filter(part="facts").group_by([*labels, "role"], maintain_order=True)
+    unknown = facts.agg(value.mean()).filter(value < KNOWN)
+    if unknown.height:
+        worst = unknown.sort("accuracy").row(0, named=True)
+        found.append(
+            f"Facts are not known in {_conditions(unknown, labels)} (accuracy "
+            f"{worst['accuracy']:.2f} on {worst['role']}): low accuracy on queries does "
+            "not say there that facts are not combined. Train longer."
+        )
+    seeds = table["seed"].n_unique()
+    by_seed = combined.group_by([*labels, "seed"], maintain_order=True).agg(value.mean())
+    spread = by_seed.group_by(labels or [pl.lit(1)], maintain_order=True).agg(value.std())
+    wide = spread.filter(value > SPREAD)
+    deviation = max(wide["accuracy"], default=0.0)
+    needed = math.ceil(2 * (1.96 * deviation / WANTED) ** 2)
+    if needed > seeds:
+        found.append(
+            f"Composition varies by seed (standard deviation up to {deviation:.2f} in "
+            f"{_conditions(wide, labels)}): {seeds} seeds cannot separate conditions; about "
+            f"{needed} would tell a difference to within {WANTED:g}."
+        )
+    return found
+
+
+def _of_learners(trials: Sequence[Trial]) -> list[str]:
+    """Return cautions on settings that decide and differ from the named learner's."""
+    differing: dict[str, tuple[object, object]] = {}
+    seen: dict[str, set[object]] = {}
+    for trial in trials:
+        if trial.labels.get(CONTROL, NO_CONTROL) != NO_CONTROL:
+            continue
+        if not isinstance(trial.model, GPTConfig) or not isinstance(trial.learner, Curriculum):
+            continue
+        named = named_for(trial.world, trial.model).phases[0]
+        if not named.random_offset:
+            continue  # no family of facts that are composed
+        usual = _deciding(named)
+        for name, value in _deciding(trial.learner.phases[0]).items():
+            seen.setdefault(name, set()).add(value)
+            if _differs(value, usual[name]):
+                differing[name] = (value, usual[name])
+    fixed = []
+    for name, (value, usual_value) in differing.items():
+        if len(seen[name]) == 1:  # it is not varied
+            fixed.append(f"{name} ({value}, not {usual_value})")
+    if not fixed:
+        return []
+    return [
+        f"The learner differs from learners.two_hop in {', '.join(fixed)}, which can decide "
+        "whether a GPT composes: see docs/what-decides.md."
+    ]
+
+
+def _of_facts(trials: Sequence[Trial]) -> list[str]:
+    """Return cautions on chains of three facts that no query is about."""
+    own = [trial.world for trial in trials if isinstance(trial.world, Triples)]
+    worlds = {world.path: world for world in own if world.kinds == ("composition",)}
+    return [
+        f"Of {path} compositions of two facts are asked; its chains of three facts, and other "
+        "kinds, are left out. questions='all' asks them."
+        for path, world in worlds.items()
+        if structs.replace(world, questions="chain").build().queries
+    ]
+
+
+def _deciding(phase: Phase) -> dict[str, object]:
+    """Return the settings of a phase that decide whether a GPT composes."""
+    return {
+        "random_offset": phase.random_offset,
+        "loss": getattr(phase.loss, "at", phase.loss),
+        "optimizer.kind": getattr(phase.optimizer.kind, "at", phase.optimizer.kind),
+        "optimizer.rate": phase.optimizer.rate,
+    }
+
+
+def _differs(value: object, usual: object) -> bool:
+    """Return whether a setting is unusual; a rate is, by :data:`FACTOR` or more."""
+    if isinstance(value, float) and isinstance(usual, float):
+        return max(value, usual) >= FACTOR * min(value, usual)
+    return value != usual
+
+
+def _conditions(table: pl.DataFrame, labels: Sequence[str]) -> str:
+    """Return a few conditions in words."""
+    if not labels:
+        return "every condition"
+    rows = table.select(labels).unique(maintain_order=True).rows(named=True)
+    words = []
+    for row in rows[:_NAMED]:
+        settings = [f"{name}={value}" for name, value in row.items()]
+        words.append(" ".join(settings))
+    rest = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
+    return "; ".join(words) + rest

@@ -1,0 +1,171 @@
+"""Make computations of a function that returns rows: ``function(seed, **settings)``.
+
+:func:`computations_of` serves sweeps over a user's own function; what the function returns
+becomes a table, or an error that says what to return.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from inweights.config.border import as_number
+from inweights.errors import ConfigError, DataError, check_names
+
+if TYPE_CHECKING:
+    import polars as pl
+
+from inweights.experiments.grammar.trial import Computation, Point
+
+#: Column of what a function returns in place of a row: one number, truth value or text.
+RESULT = "result"
+
+
+def computations_of(
+    function: Callable[..., Any], points: Iterable[Point], *, replicated: bool = False
+) -> list[Computation]:
+    """Return a computation for each condition of a function ``function(seed, **settings)``.
+
+    Args:
+        function: Returns one number or text, one row (a mapping), several rows, or a polars
+            frame.
+        points: The conditions; each is a list of (argument, value, label in the tables).
+        replicated: Whether the function takes all seeds at once, as ``seeds``.
+
+    Raises:
+        ConfigError: The function does not take the seed, does not take a setting, or needs a
+            value that no condition gives.
+    """
+    found = []
+    for point in points:
+        settings = {path: value for path, value, _ in point}
+        _check(function, settings, "seeds" if replicated else "seed")
+        found.append(
+            Computation(
+                name=function.__name__.strip("<>"),
+                labels={path: label for path, _, label in point},
+                compute=rows_together if replicated else rows_of,
+                options={"function": function, "settings": settings},
+                seeded=True,
+                together=replicated,
+                uniform=True,
+            )
+        )
+    return found
+
+
+def rows_of(function: Callable[..., Any], settings: Mapping[str, Any], seed: int) -> pl.DataFrame:
+    """Return what a function gives for one seed, as a table.
+
+    Args:
+        function: Returns one number or text, one row (a mapping), several rows, or a polars
+            frame.
+        settings: Its keyword arguments besides the seed.
+        seed: The seed that it is called with.
+
+    Raises:
+        DataError: The result is no table, is empty, or has a column that the sweep adds.
+    """
+    return _table(function, function(seed=seed, **settings), {*settings, "seed"})
+
+
+def rows_together(
+    function: Callable[..., Any], settings: Mapping[str, Any], seeds: Sequence[int]
+) -> pl.DataFrame:
+    """Return what a function gives for several seeds, as a table with a column ``seed``.
+
+    Args:
+        function: Returns rows for every seed.
+        settings: Its keyword arguments besides the seeds.
+        seeds: The seeds that it is called with.
+
+    Raises:
+        DataError: The result is no table, or does not have rows for exactly these seeds.
+    """
+    table = _table(function, function(seeds=list(seeds), **settings), {*settings})
+    found = set(table["seed"].to_list()) if "seed" in table.columns else set()
+    if found != set(seeds):
+        raise DataError(
+            f"{function.__name__} must return rows for every seed, in a column 'seed': "
+            f"{sorted(seeds)}, got {sorted(found)}"
+        )
+    return table
+
+
+def _table(function: Callable[..., Any], result: Any, ours: set[str]) -> pl.DataFrame:
+    """What a function returned as a table, after checking it."""
+    import polars as pl
+
+    name = function.__name__
+    table, what = _as_table(result)
+    if what:
+        raise DataError(
+            f"{name} returned {what}; return a number or a text, a mapping such as "
+            "{'score': 0.9}, a list of mappings, or a polars frame"
+        )
+    if held := [column for column, kind in table.schema.items() if kind == pl.Object]:
+        raise DataError(
+            f"{name} returned in '{held[0]}' a {type(table[held[0]][0]).__name__}, which no table "
+            "keeps; return numbers, texts or lists of them"
+        )
+    if taken := sorted(ours & {*table.columns}):
+        raise DataError(
+            f"{name} returned the column '{taken[0]}', which the sweep adds; leave it out"
+        )
+    return table
+
+
+def _as_table(result: Any) -> tuple[pl.DataFrame, str]:
+    """Rows as a table, and what is wrong with them; nothing if they are one.
+
+    A mapping is a row, or has lists as columns; a number, truth value or text is a row of one
+    column, :data:`RESULT`.
+    """
+    import polars as pl
+
+    result = as_number(result)
+    if isinstance(result, bool | int | float | str):
+        result = {RESULT: result}
+    table, why = pl.DataFrame(), ""
+    try:
+        if isinstance(result, Mapping):
+            columns = any(isinstance(one, list | tuple) for one in result.values())
+            table = pl.DataFrame(dict(result) if columns else [dict(result)])
+        elif isinstance(result, pl.DataFrame):
+            table = result
+        else:
+            rows = list(result)
+            other = [repr(row) for row in rows if not isinstance(row, Mapping)]
+            why = f"a row of it is {other[0]}" if other else ""
+            table = pl.DataFrame(rows, infer_schema_length=None)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        why = why or str(error)
+    if result is None:
+        return table, "nothing"
+    if why:
+        return table, f"a {type(result).__name__}, which is no table ({why})"
+    return table, "" if table.width and table.height else "no row"
+
+
+def _check(function: Callable[..., Any], settings: Mapping[str, Any], seed: str) -> None:
+    """Refuse a function that does not take the seed and the settings."""
+    parameters = inspect.signature(function).parameters
+    if any(one.kind == inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
+        return
+    name = function.__name__
+    if seed not in parameters:
+        all_at_once = "seeds" in parameters
+        hint = "; replicated=True gives it all of them as 'seeds'" if all_at_once else ""
+        raise ConfigError(
+            f"{name} must take an argument '{seed}', as every run has one: def {name}({seed}, ...)"
+            + hint
+        )
+    others = {one: about.default for one, about in parameters.items() if one != seed}
+    check_names(f"argument of {name}", settings, others)
+    needed = (one for one, default in others.items() if default is inspect.Parameter.empty)
+    if lacking := [one for one in needed if one not in settings]:
+        raise ConfigError(
+            f"{name} needs a value of '{lacking[0]}'; give it, over={{'{lacking[0]}': [...]}}, or "
+            "a default"
+        )

@@ -1,0 +1,103 @@
+"""List every setting of a plan by its path, to be compared with what a paper states."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from inweights.experiments.grammar.protocol_file import (
+    NOTHING,
+    named,
+)
+from inweights.experiments.grammar.trial import Computation, Measure, Plan, Trial
+
+#: Settings that decide nothing: a name that messages show, how often a stop is looked for, and in
+#: which order nodes are named, which no training sees.
+NAMES = ("learner.phases.*.name", "learner.phases.*.stop.every", "*.shuffled")
+#: What a measure's leaf says where it is used.
+USED = "used"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is compared with a paper: a trial or a computation.
+
+    Attributes:
+        values: Its settings, by path.
+        labels: Its labels in the tables.
+    """
+
+    values: Mapping[str, Any]
+    labels: Mapping[str, Any] = field(default_factory=dict)
+
+
+def subjects_of(plan: Plan) -> Iterator[Subject]:
+    """Yield the settings of every trial and computation of a plan."""
+    for trial in plan.trials:
+        yield Subject(dict(_trial(trial, plan.measures)), trial.labels)
+    for computation in plan.computations:
+        yield Subject(dict(_computation(computation)), computation.labels)
+
+
+def _trial(trial: Trial, measures: Sequence[Measure]) -> Iterator[tuple[str, Any]]:
+    """Yield the settings of a trial and of the measures that fit it, by path."""
+    for part in ("world", "model", "learner"):
+        config = getattr(trial, part)
+        if config is not None:
+            yield from _leaves(config, part)
+    phases = getattr(trial.learner, "phases", None)
+    if phases is not None:
+        yield "learner.kind", "curriculum"
+        yield "learner.phases", len(phases)
+    for measure in measures:
+        if measure.fits(trial):
+            path = f"measure.{_name(measure.probe)}"
+            yield path, USED
+            if measure.options:
+                yield from _leaves(dict(measure.options), f"{path}.options")
+
+
+def _computation(computation: Computation) -> Iterator[tuple[str, Any]]:
+    """Yield the settings of a computation, by path."""
+    path = f"compute.{_name(computation.compute)}"
+    yield path, USED
+    if computation.options:
+        yield from _leaves(dict(computation.options), f"{path}.options")
+
+
+def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Return every setting below a path, and its value; a list of configs has its places.
+
+    What a config says has no effect, given the others, is left out.
+    """
+    if isinstance(value, msgspec.Struct):
+        idle = getattr(value, "idle", ())
+        tag = value.__struct_config__.tag
+        fields = {name: getattr(value, name) for name in value.__struct_fields__}
+        kind = {"kind": tag} if tag else {}
+        value = kind | {n: one for n, one in fields.items() if n not in idle}
+    if isinstance(value, Mapping) and value:
+        for name, inner in value.items():
+            yield from _leaves(inner, f"{path}.{name}")
+    elif isinstance(value, list | tuple) and any(_nested(one) for one in value):
+        for place, inner in enumerate(value):
+            yield from _leaves(inner, f"{path}.{place}")
+    elif not any(named(pattern, path) for pattern in NAMES):
+        yield path, _plain(value)
+
+
+def _nested(value: Any) -> bool:
+    return isinstance(value, Mapping | msgspec.Struct)
+
+
+def _plain(value: Any) -> Any:
+    if value is None:
+        return NOTHING
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    return _name(value) if callable(value) else value
+
+
+def _name(function: Any) -> str:
+    return getattr(function, "__name__", type(function).__name__)

@@ -1,0 +1,67 @@
+"""Read and check the root seeds of a run."""
+
+from collections.abc import Sequence
+
+from inweights.config.border import as_list
+from inweights.errors import ConfigError
+
+#: Seeds that one run may have: beyond this a number is a slip of the pen.
+MAX_SEEDS = 100_000
+
+
+def parse_seeds(text: str) -> int | tuple[int, ...]:
+    """Read seeds as they are written on the command line: a number, a range or a list.
+
+    Raises:
+        ConfigError: The text is none of these, the range decreases, or there are too many
+            seeds.
+
+    Example:
+        >>> parse_seeds("8"), parse_seeds("900..903"), parse_seeds("7,8,9")
+        (8, (900, 901, 902, 903), (7, 8, 9))
+    """
+    first, dots, last = text.partition("..")
+    try:
+        if not dots:
+            listed = tuple(int(part) for part in text.split(",") if part.strip())
+            return listed if "," in text else int(text)
+        low, high = int(first), int(last)
+    except ValueError:
+        raise ConfigError(
+            f"seeds must be a number (8), a range (900..907) or a list (7,8,9), got '{text}'"
+        ) from None
+    if high < low:
+        raise ConfigError(f"'{text}' is a decreasing range; write {last}..{first}")
+    if high - low >= MAX_SEEDS:
+        raise ConfigError(f"'{text}' are more seeds than the {MAX_SEEDS} of one run")
+    return tuple(range(low, high + 1))
+
+
+def choose_seeds(seeds: int | Sequence[int], first: int) -> tuple[int, ...]:
+    """Return root seeds: a number of them from ``first`` on, or the given ones.
+
+    Args:
+        seeds: How many, or which.
+        first: The first seed, if a number is given.
+
+    Raises:
+        ConfigError: There is none, there are too many, one is given twice, or one is not a
+            whole number from 0 to 2^63 - 1.
+    """
+    seeds = as_list(seeds)
+    if isinstance(seeds, bool | str | float | None):
+        raise ConfigError(f"seeds must be a number (3) or a list ([7, 9]), got {seeds!r}")
+    chosen: Sequence[int] = (
+        range(first, first + min(seeds, MAX_SEEDS + 1)) if isinstance(seeds, int) else [*seeds]
+    )
+    if other := next((one for one in chosen if type(one) is not int), None):
+        raise ConfigError(f"a seed must be a whole number, got {other!r}")
+    if not chosen:
+        raise ConfigError(f"a run needs at least one seed, got {seeds}")
+    if len(chosen) > MAX_SEEDS:
+        raise ConfigError(f"a run has at most {MAX_SEEDS} seeds, got {seeds}")
+    if len(set(chosen)) != len(chosen):
+        raise ConfigError("a seed is given twice; seeds must be different")
+    if min(chosen) < 0 or max(chosen) >= 2**63:
+        raise ConfigError(f"seeds must be from 0 to 2^63 - 1, got {min(chosen)} to {max(chosen)}")
+    return tuple(chosen)

@@ -1,0 +1,94 @@
+"""Name the parts of a study that are given several times, as a list or by names."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from inweights.config import to_plain
+from inweights.errors import ConfigError
+from inweights.experiments.grammar.axes import Over, walk
+
+
+def is_several(part: Any) -> bool:
+    """Return whether a part of a study is given several times: as a list, or by names."""
+    return isinstance(part, Mapping | list | tuple)
+
+
+def named(part: str, configs: Any) -> dict[str, Any]:
+    """Return several configs of a part by name: their own, or settings that differ.
+
+    Args:
+        part: The part: ``world``, ``model`` or ``learner``.
+        configs: A list of configs, or configs by name.
+
+    Raises:
+        ConfigError: There is none, or no setting tells two of them apart.
+
+    Example:
+        >>> from inweights.models import EmbMLPConfig, GPTConfig
+        >>> list(named("model", [GPTConfig(), EmbMLPConfig()]))
+        ['gpt', 'emb-mlp']
+        >>> list(named("model", [GPTConfig(width=32), GPTConfig(width=64)]))
+        ['width=32', 'width=64']
+    """
+    if not configs:
+        raise ConfigError(f"the list of the {part} is empty; give at least one config")
+    if isinstance(configs, Mapping):
+        return {str(name): config for name, config in configs.items()}
+    names = [_kind(config) for config in configs]
+    if len(set(names)) < len(names):
+        names = _differences(configs)
+    if len(set(names)) < len(names):
+        raise ConfigError(f"give the {part}s names, {{'one': …, 'other': …}}: some are alike")
+    return dict(zip(names, configs, strict=True))
+
+
+def _differences(configs: Sequence[Any]) -> list[str]:
+    """Return of each config the settings in which it differs from others, in words."""
+    settings = []
+    for config in configs:
+        plain = to_plain(config) if isinstance(config, msgspec.Struct) else config
+        settings.append({path: value for path, value in walk(plain) if not is_several(value)})
+    first = settings[0]
+    differing = []
+    for path, value in first.items():
+        if any(own.get(path) != value for own in settings):
+            differing.append(path)
+    return [_in_words(own, differing) for own in settings]
+
+
+def _in_words(settings: Mapping[str, Any], paths: Sequence[str]) -> str:
+    """Return some settings in words, without those that a config does not have."""
+    return ", ".join(f"{path}={settings[path]}" for path in paths if path in settings)
+
+
+def _kind(config: Any) -> str:
+    """Return what a config is called in tables."""
+    about = getattr(config, "__struct_config__", None)
+    name = getattr(config, "label", None) or (about and about.tag) or type(config).__name__
+    return str(name).lower()
+
+
+def with_parts(several: Mapping[str, Mapping[str, Any]], over: Over) -> Over:
+    """Return what is varied, with the parts that are given several times as further axes.
+
+    Args:
+        several: Configs by name, of each part that is given several times.
+        over: Values by path, or a list of points.
+
+    Raises:
+        ConfigError: ``over`` is a list of points, or varies such a part, too.
+    """
+    if not several:
+        return over
+    if over and not isinstance(over, Mapping):
+        raise ConfigError(
+            f"of the {' and '.join(several)} there are several; in a list of points set it in "
+            'each, {"model": GPTConfig()}'
+        )
+    varied = over if isinstance(over, Mapping) else {}
+    for name in several:
+        if name in varied:
+            raise ConfigError(f"'{name}' is varied by two axes; remove it from one")
+    return {**several, **varied}
