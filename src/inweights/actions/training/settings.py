@@ -4,6 +4,7 @@ The texts that name the ways are in ``words.toml``.
 """
 
 from pathlib import Path
+from typing import Literal
 
 from msgspec import structs
 
@@ -12,6 +13,8 @@ from inweights.config.outside import Outside
 from inweights.errors import check_names
 from inweights.lm import LanguageModel
 from inweights.lm.tuning.fine_tune import DEFAULT, FineTune
+from inweights.worlds.knowledge.knowledge import Knowledge
+from inweights.worlds.knowledge.triples import Triples
 
 WORDS = load_toml(Path(__file__).with_name("words.toml"))
 #: Ways to give a model facts, by name, in words.
@@ -37,10 +40,18 @@ class TrainingSettings(Config):
         device: Where the model lives.
         dtype: Type of its weights.
         chat: Whether its chat template is used.
+        header: ``yes`` or ``no``: whether the first row of the facts is a header; if empty, the
+            rows decide.
+        columns: Columns of subject, relation and object, by name or number; if empty, the header
+            or the values decide.
+        wide: Whether each column but the first is a relation.
+        labels: File of ids and labels; the ids in the facts are replaced.
 
     Raises:
         ConfigError: A way is unknown, or a number is out of range.
     """
+
+    later = {"header": "", "columns": "", "wide": False, "labels": Outside(name="")}
 
     facts: Outside
     model: Outside
@@ -56,12 +67,30 @@ class TrainingSettings(Config):
     device: str = "cpu"
     dtype: str = "float32"
     chat: bool = False
+    header: Literal["", "yes", "no"] = ""
+    columns: str = ""
+    wide: bool = False
+    labels: Outside = Outside(name="")
 
     def __post_init__(self) -> None:
         check_names("way", self.ways, WAYS)
         check_size("tokens", self.tokens, least=0, most=10**8)
         check_size("questions", self.questions, most=10_000)
         check_size("retrieved", self.retrieved, least=2, most=1000)
+
+    def read_facts(self) -> Knowledge:
+        """Read the facts.
+
+        Raises:
+            DataError: They cannot be read; the message states the line.
+        """
+        return Triples(
+            path=self.facts.name,
+            header=self.header,
+            columns=self.columns,
+            wide=self.wide,
+            labels=self.labels.name,
+        ).read()
 
     def load(self, seed: int = 0, *, download: bool = False) -> LanguageModel:
         """Load the model.

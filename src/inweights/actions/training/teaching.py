@@ -21,7 +21,7 @@ from inweights.lm.tuning.stages import steps_of
 from inweights.lm.tuning.writing import tokens_to_write
 from inweights.seeds import EVALUATION, Streams
 from inweights.support.progress import Progress
-from inweights.worlds.knowledge.knowledge import Knowledge, read_knowledge
+from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.wording import Wording
 
 #: Wordings of a fact that are trained; the last of its templates is asked.
@@ -66,7 +66,7 @@ def prepare(settings: TrainingSettings, lm: language.LanguageModel) -> Prepared:
         ConfigError: A strategy or a number does not fit the facts.
         DataError: The facts cannot be read.
     """
-    facts = read_knowledge(settings.facts.name)
+    facts = settings.read_facts()
     file = settings.wording.name
     own = Wording.read(file, facts) if file else Wording()
     making = partial(

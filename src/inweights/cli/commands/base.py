@@ -206,13 +206,43 @@ class Layout:
 
 
 @options
-class Source(Layout):
+class FactLayout(Layout):
+    """How a file of facts is read."""
+
+    wide: Annotated[Flag, Parameter(help=_WIDE)] = False
+    labels: Annotated[str, Parameter(help=_LABELS)] = ""
+
+    def header_of(self, name: str) -> str:
+        """Read facts once, report what was assumed, and return what was decided of the header.
+
+        Args:
+            name: File, folder or built-in set of facts.
+
+        Returns:
+            ``yes`` or ``no`` where it was asked for or given; empty where the rows decide.
+
+        Raises:
+            DataError: The facts cannot be read.
+        """
+
+        def checked(header: str) -> str:
+            console.assumed(self._world(name, header).read().reading)
+            return header
+
+        return self.decided(checked)
+
+    def _world(self, name: str, header: str) -> "Triples":
+        from inweights.worlds import Triples
+
+        return Triples(path=name, questions="all", **{**vars(self), "header": header})
+
+
+@options
+class Source(FactLayout):
     """Where facts come from, beside their name, and how they are read."""
 
     query: Query = ""
     download: Download = False
-    wide: Annotated[Flag, Parameter(help=_WIDE)] = False
-    labels: Annotated[str, Parameter(help=_LABELS)] = ""
 
     def read(self, name: str) -> "Knowledge":
         """Read facts, and report on the error stream what was assumed about the file.
@@ -245,11 +275,6 @@ class Source(Layout):
             return given
 
         return self.decided(checked)
-
-    def _world(self, name: str, header: str) -> "Triples":
-        from inweights.worlds import Triples
-
-        return Triples(path=name, questions="all", **{**vars(self), "header": header})
 
 
 @options

@@ -46,6 +46,7 @@ def compare_training(
     /,
     *,
     compared: Compared,
+    layout: base.FactLayout = base.FactLayout(),
     choice: base.Choice = base.Choice(),
     how: base.RunOptions = base.RunOptions(),
     download: base.Download = False,
@@ -79,6 +80,10 @@ def compare_training(
         "questions": compared.questions,
         "device": how.device,
         "chat": compared.chat,
+        "header": layout.header_of(facts),
+        "columns": layout.columns,
+        "wide": layout.wide,
+        "labels": {"name": layout.labels},
     }
     usual = to_plain(given)
     changed = {key: value for key, value in own.items() if value != usual[key]}
