@@ -1,0 +1,217 @@
+"""Ours: do positions, ties and residual streams decide whether paths are read from a geometry?
+
+Edges of a path-star and three quarters of its paths are learnt together, as Geometric Memory does,
+while one setting of the model changes at a time. At every step it is measured how long position
+vectors are beside token embeddings, and which part of the state before the first block says which
+token it is. A grid shows how the same blocks fold a geometry.
+"""
+
+from functools import partial
+
+import polars as pl
+
+import inweights as iw
+from inweights.experiments import Measure, ModelConfig, Plan, Trial, cosine, share
+from inweights.models.configs import MambaConfig
+from inweights.recipes.geometric_memory import common as gm
+from inweights.recipes.geometric_memory import paths as ways
+from inweights.recipes.shared import derived, derived_paths
+from inweights.worlds.families.graph import Graph
+
+KEYS = ["world", "model", "condition", "seed"]
+STAR, GRID = "path-star", "grid"
+GPT, MAMBA = "GPT", "Mamba"
+
+#: Conditions of the GPT. Positions are learned, and start as the name says, unless it says more.
+SMALL, THIRD, UNIT = "N(0, .02²)", "N(0, .3²)", "N(0, 1)"
+WAVES, NONE = "sinusoidal", "none"
+LEARNED = (SMALL, THIRD, UNIT)
+POSITIONS = (*LEARNED, WAVES, NONE)
+LONG = "tokens N(0, 1)"
+UNTIED, BARE = "untied", "no residual stream"
+#: Conditions of Mamba: as in its paper, and as in the code of Geometric Memory.
+ADDS, CODE, CODE_ADDS = "residual stream", "the code's", "the code's, with a residual stream"
+
+#: What each condition changes in a model whose positions start small and whose head is tied.
+CHANGES: dict[str, dict[str, object]] = {
+    SMALL: {},
+    THIRD: {"position_std": 0.3},
+    UNIT: {"position_std": 1.0},
+    WAVES: {"positions": "sinusoidal"},
+    NONE: {"positions": "none"},
+    LONG: {"embedding_std": 1.0},
+    UNTIED: {"tied": False},
+    BARE: {"residual": False},
+}
+#: Norm and start of a block in the code of Geometric Memory.
+_CODE = {
+    "norm": "layer",
+    "final_norm": False,
+    "convolution": "uniform",
+    "first_steps": "equal",
+}
+BLOCKS: dict[str, dict[str, object]] = {
+    ADDS: {},
+    CODE: {**_CODE, "residual": False},
+    CODE_ADDS: _CODE,
+}
+
+
+#: Which are asked for paths; the others of the GPT and Mamba are on the grid alone.
+ON_STAR = (*POSITIONS, LONG, UNTIED)
+MAMBAS_ON_STAR = (ADDS, CODE)
+ON_GRID = (SMALL, UNIT, UNTIED, BARE)
+
+
+class Settings(iw.Config):
+    arms: int = 100
+    layers: int = 2
+    width: int = 32
+    steps: int = 500
+    mamba_steps: int = 250
+    leaves: int = 32
+    grid_steps: int = 500
+    every: int = 50
+    draws: int = 20
+
+
+def plan(settings: Settings) -> Plan:
+    """Every condition on the path-star; those with other ties and blocks on a grid, too."""
+    from inweights.probes.token_share import token_share
+
+    on_star = partial(Measure, where={"world": STAR})
+    on_grid = partial(Measure, where={"world": GRID}, probe=iw.probes.hop_correlation)
+    return Plan(
+        trials=[*_stars(settings), *_grids(settings)],
+        measures=[
+            on_star(name="paths", probe=iw.probes.path_accuracy, every=settings.every),
+            on_star(name="share", probe=token_share, every=settings.every),
+            on_star(name="navigation", probe=iw.probes.navigation),
+            on_grid(name="even", options={"pairs": "even", "draws": settings.draws}),
+            on_grid(name="odd", options={"pairs": "odd", "draws": settings.draws}),
+            Measure(name="recall", probe=iw.probes.graph_recall, where={"world": GRID}),
+        ],
+    )
+
+
+def _stars(settings: Settings) -> list[Trial]:
+    """Edges and paths of a path-star, interleaved."""
+    star = partial(ways.PathStarTraining, arms=settings.arms, nodes=4, leaves=settings.leaves)
+    trials = []
+    for name in ON_STAR:
+        model = _gpt(settings, name, heads=2, context=16)
+        training = star(model=model, together=settings.steps)
+        trials.append(training.trial({"world": STAR, "model": GPT, "condition": name}))
+    for name in MAMBAS_ON_STAR:
+        training = star(model=_mamba(settings, name), together=settings.mamba_steps)
+        trials.append(training.trial({"world": STAR, "model": MAMBA, "condition": name}))
+    return trials
+
+
+def _grids(settings: Settings) -> list[Trial]:
+    """The edges of a grid, by models of one block."""
+    learner = gm.training(gm.GPT, GRID, most=settings.grid_steps).learner
+    models: dict[tuple[str, str], ModelConfig] = {
+        (GPT, name): _gpt(settings, name, layers=1, heads=1) for name in ON_GRID
+    }
+    models |= {(MAMBA, name): _mamba(settings, name, layers=1) for name in BLOCKS}
+    return [
+        Trial(
+            labels={"world": GRID, "model": kind, "condition": name},
+            world=Graph(shape="grid"),
+            model=model,
+            learner=learner,
+        )
+        for (kind, name), model in models.items()
+    ]
+
+
+def _gpt(settings: Settings, name: str, **sizes: object) -> iw.GPTConfig:
+    given = {"layers": settings.layers, "width": settings.width, **sizes, **CHANGES[name]}
+    return iw.GPTConfig(**given)  # type: ignore[arg-type]
+
+
+def _mamba(settings: Settings, name: str, **sizes: object) -> MambaConfig:
+    given = {"layers": settings.layers, "width": settings.width, **sizes, **BLOCKS[name]}
+    return MambaConfig(**given)  # type: ignore[arg-type]
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Curves and ends of every run, what its embeddings hold, and how it began."""
+    runs = derived_paths.whole(tables["paths"])
+    first = tables["share"].filter(pl.col("step") == 0)
+    began = first.select(*KEYS, "ratio", "gradient", began="share")
+    nearest = tables["navigation"].filter(pl.col("depth") == 1).select(*KEYS, "nearest")
+    when = derived_paths.learnt(tables["paths"], KEYS).unique(subset=KEYS, maintain_order=True)
+    final = (
+        derived.at_the_end(runs, KEYS)
+        .join(began, on=KEYS)
+        .join(nearest, on=KEYS)
+        .join(when.select(*KEYS, half="hardest"), on=KEYS)
+    )
+    gpt_final = final.filter(pl.col("model") == GPT)
+    learned = gpt_final.filter(pl.col("condition").is_in(LEARNED))
+    dose = learned.group_by("seed", maintain_order=True).agg(
+        by_ratio=pl.corr("ratio", "half", method="spearman")
+    )
+    grid = pl.concat(
+        [
+            tables[pairs].with_columns(pairs=pl.lit(f"{pairs} hops apart"))
+            for pairs in ("even", "odd")
+        ]
+    )
+    group = (
+        pl.when(pl.col("model") == MAMBA)
+        .then(pl.lit(MAMBA))
+        .when(pl.col("condition").is_in(POSITIONS))
+        .then(pl.lit("GPT, positions"))
+        .otherwise(pl.lit("GPT, tokens and ties"))
+    )
+    return {
+        "curves": runs.with_columns(panel=group),
+        "shares": tables["share"].filter(pl.col("model") == GPT).with_columns(panel=group),
+        "final": final,
+        "drowned": gpt_final.filter(pl.col("condition").is_in([UNIT, WAVES])),
+        "ends": gpt_final.unpivot(
+            on=["hardest", "trained", "nearest"],
+            index=["condition", "seed"],
+            variable_name="what",
+            value_name="accuracy",
+        ),
+        "dose": dose,
+        "grid": grid.with_columns(which=pl.format("{}, {}", "model", "condition")),
+    }
+
+
+found = share("final", "hardest", model=GPT)
+known = share("final", "trained", model=GPT)
+nearest = share("final", "nearest", model=GPT)
+drowned = share("drowned", "trained").over("condition")
+mamba = share("final", "hardest", model=MAMBA)
+even = cosine("grid", "spearman", pairs="even hops apart")
+odd = cosine("grid", "spearman", pairs="odd hops apart")
+
+SCORES = {
+    "small-positions-find": found.at(condition=SMALL) >= 0.9,
+    "no-positions-find": found.at(condition=NONE) >= 0.9,
+    "unit-positions-find-fewer": found.at(condition=UNIT) - found.at(condition=SMALL) <= -0.3,
+    "waves-find-fewer": found.at(condition=WAVES) - found.at(condition=SMALL) <= -0.3,
+    "larger-positions-later": cosine("dose", "by_ratio") >= 0.8,
+    "drowned-are-memorised": drowned >= 0.9,
+    "drowned-are-geometric": drowned.of("nearest") >= 0.9,
+    "tokens-drown": drowned.of("began") <= 0.01,
+    "long-tokens-are-seen": share("final", "began", condition=LONG) >= 0.3,
+    "long-tokens-have-no-geometry": nearest.at(condition=LONG) <= 0.3,
+    "untied-fails": found.at(condition=UNTIED) <= 0.1,
+    "untied-memorises": known.at(condition=UNTIED) >= 0.9,
+    "untied-is-geometric": nearest.at(condition=UNTIED) >= 0.9,
+    "mamba-finds": mamba.at(condition=ADDS) >= 0.9,
+    "mamba-of-the-code-fails": mamba.at(condition=CODE) <= 0.5,
+    "mamba-of-the-code-memorises": mamba.of("trained").at(condition=CODE) >= 0.9,
+    "unit-positions-do-not-fold": odd.at(model=GPT, condition=UNIT) <= -0.5,
+    "untied-folds": odd.at(model=GPT, condition=UNTIED) >= -0.4,
+    "mamba-of-the-code-folds": odd.at(model=MAMBA, condition=CODE) >= -0.4,
+    "mamba-of-the-code-keeps-even": even.at(model=MAMBA, condition=CODE) <= -0.5,
+    "mamba-does-not-fold": odd.at(model=MAMBA, condition=ADDS) <= -0.5,
+    "stream-unfolds": odd.at(model=MAMBA, condition=CODE_ADDS) <= -0.5,
+}
