@@ -170,7 +170,7 @@ def test_cosines_are_counted_in_steps_from_the_smallest_to_the_largest(monkeypat
     monkeypatch.setattr(hop_module, "_SORTED", 0)
     groups: list[np.ndarray] = []
     monkeypatch.setattr(Pairs, "counted", lambda _, found: groups.append(found) or 0.0)
-    asked = hop_module.asked_pairs(*edge_ends(GRID))
+    asked = hop_module.choose_pairs(*edge_ends(GRID))
     hop_module._chances([asked], 1, (asked.nodes, 1), 0, centred=False)
     assert np.unique(groups[0]).tolist() == [0, hop_module._STEPS - 2]
 
