@@ -73,20 +73,19 @@ def path_accuracy(
         right = ranks == 0
         chances = [_chances(world, role) for world in each]
         accuracy, exact = share(right).tolist(), share(right.all(-1)).tolist()
-        rows.extend(
-            {
-                "replica": replica,
-                "part": part,
-                "place": place,
-                "hardest": place == hardest,
-                "accuracy": accuracy[replica][place],
-                "exact": exact[replica],
-                "statements": len(indices),
-                "chance": chance,
-            }
-            for replica in range(model.replicas)
-            for place, chance in enumerate(chances[replica % len(each)])
-        )
+        for replica in range(model.replicas):
+            for place, chance in enumerate(chances[replica % len(each)]):
+                row = {
+                    "replica": replica,
+                    "part": part,
+                    "place": place,
+                    "hardest": place == hardest,
+                    "accuracy": accuracy[replica][place],
+                    "exact": exact[replica],
+                    "statements": len(indices),
+                    "chance": chance,
+                }
+                rows.append(row)
     return pl.DataFrame(rows)
 
 

@@ -126,7 +126,8 @@ def bridge_projection(
     layers = [name for name in model.layer_names if subjects[name].shape[-1] == width]
     tables = []
     for replica in range(model.replicas):
-        states = [kind[layer][replica] for kind in (subjects, bridges) for layer in layers]
+        states = [subjects[layer][replica] for layer in layers]
+        states += [bridges[layer][replica] for layer in layers]
         points = np.concatenate([state.cpu().numpy() for state in states])
         where, trust = project(points, method=method, seed=seed)
         vocabulary = each[replica % len(each)].vocabulary

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 import polars as pl
@@ -73,7 +74,7 @@ def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataF
         for replica, (own, parts) in enumerate(zip(values, tables, strict=True)):
             k = replica % len(each)
             parts.append(_cells(each[k], replica, prompts[k][rows_of], answers[k][rows_of], own))
-    return pl.concat([part for parts in tables for part in parts])
+    return pl.concat(chain.from_iterable(tables))
 
 
 def _cells(
@@ -134,5 +135,7 @@ def _prompts(world: World, rows: str) -> tuple[Ids, Ids]:
 
 def _groups(world: World) -> dict[int, str]:
     """Return the group of every token."""
-    vocabulary = world.vocabulary
-    return {int(token): group for group in vocabulary.groups for token in vocabulary[group]}
+    groups: dict[int, str] = {}
+    for group in world.vocabulary.groups:
+        groups |= dict.fromkeys(world.vocabulary[group].tolist(), group)
+    return groups

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,7 @@ class Vocabulary:
 
     @guarded
     def __init__(self, groups: Mapping[str, Sequence[str]]) -> None:
-        self.names: tuple[str, ...] = tuple(name for names in groups.values() for name in names)
+        self.names: tuple[str, ...] = tuple(chain.from_iterable(groups.values()))
         self._ids = {name: i for i, name in enumerate(self.names)}
         if len(self._ids) != len(self.names):
             seen: set[str] = set()

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ from inweights.models.packing import Packed, pack
 from inweights.probes.needs import holds
 from inweights.probes.states import by_replica
 from inweights.training.batches.worlds import as_worlds
-from inweights.worlds.arrays import Int
+from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import Ids, World, Worlds
 
 #: The four distinguishable answers, by what the replaced state carries: the bridge, the last
@@ -87,57 +88,71 @@ def carries(
         ['bridge', 'relation', 'answer', 'unchanged', 'other']
     """
     pairs = _pairs(as_worlds(worlds, model), role, most)
-    device = model.column.device
-    base, source = pack([pairs.bases.to(device)]), pack([pairs.sources.to(device)])
-    outcomes = {name: model.columns(tokens) for name, tokens in pairs.answers.items()}
-    valid = pairs.valid.to(device)
-
-    def answered(batch: Packed) -> Tensor:
-        return model(batch, at=batch.last).argmax(-1)
-
-    # A model that gives such an answer anyway, by mistake, shows nothing.
-    at_base, at_source = answered(base), answered(source)
-    counts = {name: valid & (at_base != columns) for name, columns in outcomes.items()}
-    for name in ("bridge", "relation"):
-        counts[name] = counts[name] & (at_source != outcomes[name])
-    counts["unchanged"] = valid
-    pairs_each = valid.sum(-1).double()
-
-    def shares() -> dict[str, Tensor]:
-        """Share of pairs by what the model answers, each ``[R]``."""
-        now = answered(base)
-        found = {
-            name: ((now == outcomes[name]) & counted).sum(-1) / pairs_each
-            for name, counted in counts.items()
-        }
-        return {**found, "other": 1.0 - torch.stack(list(found.values())).sum(0)}
-
-    clean = shares()["unchanged"]
+    outcomes = _Outcomes(model, pairs)
+    clean = outcomes.shares()["unchanged"]
     chosen: Sequence[Place] = model.layer_names if places is None else places
     listed = [(place,) if isinstance(place, str) else tuple(place) for place in chosen]
-    named = {" + ".join(names): names for names in listed}
-    spots = {name: _spot(model, name) for names in named.values() for name in names}
-    states = _recorded(model, source, {spot.name for spot in spots.values()})
+    spots = {" + ".join(names): [_spot(model, name) for name in names] for names in listed}
+    hooks = {spot.name for spot in chain.from_iterable(spots.values())}
+    states = _recorded(model, outcomes.source, hooks)
+    chance = torch.tensor(pairs.chance, dtype=torch.double).expand(model.replicas)
     rows: list[dict[str, object]] = []
-    for depth, (place, names) in enumerate(named.items()):
+    for depth, (place, own) in enumerate(spots.items()):
         for position in range(pairs.bases.shape[-1]):
             edits: dict[str, Edit] = {}
-            for spot in (spots[name] for name in names):
+            for spot in own:
                 edit = _put(states[spot.name], pairs.bases.shape[-2:], position, spot.columns)
                 edits[spot.name] = _after(edits.get(spot.name), edit)
             with model.hooks(edits):
-                found = shares()
+                shares = outcomes.shares()
             rows += by_replica(
                 model.replicas,
                 place=place,
                 depth=depth,
                 position=position,
-                **found,
+                **shares,
                 clean=clean,
-                chance=torch.tensor(pairs.chance, dtype=torch.double).expand(model.replicas),
-                statements=valid.sum(-1).expand(model.replicas),
+                chance=chance,
+                statements=outcomes.valid.sum(-1).expand(model.replicas),
             )
     return pl.DataFrame(rows)
+
+
+class _Outcomes:
+    """Counts the outcomes of interventions on base queries.
+
+    Attributes:
+        base: Packed prompts of the base queries.
+        source: Packed prompts of their sources.
+        valid: Whether a base has a source, ``[R, m]``.
+    """
+
+    def __init__(self, model: Model, pairs: _Pairs) -> None:
+        device = model.column.device
+        self.base = pack([pairs.bases.to(device)])
+        self.source = pack([pairs.sources.to(device)])
+        self.valid = pairs.valid.to(device)
+        self._model = model
+        self._columns = {name: model.columns(tokens) for name, tokens in pairs.answers.items()}
+        # A model that gives such an answer anyway, by mistake, shows nothing.
+        at_base, at_source = self._answers(self.base), self._answers(self.source)
+        self._counted = {n: self.valid & (at_base != c) for n, c in self._columns.items()}
+        for name in ("bridge", "relation"):
+            self._counted[name] = self._counted[name] & (at_source != self._columns[name])
+        self._counted["unchanged"] = self.valid
+
+    def _answers(self, batch: Packed) -> Int[Tensor, "R m"]:
+        """Return the column of the largest logit after every prompt."""
+        return self._model(batch, at=batch.last).argmax(-1)
+
+    def shares(self) -> dict[str, Float[Tensor, " R"]]:
+        """Return the share of base queries with each outcome, as the model answers now."""
+        now = self._answers(self.base)
+        pairs = self.valid.sum(-1).double()
+        found = {}
+        for name, counted in self._counted.items():
+            found[name] = ((now == self._columns[name]) & counted).sum(-1) / pairs
+        return {**found, "other": 1.0 - torch.stack(list(found.values())).sum(0)}
 
 
 class _Spot(NamedTuple):

@@ -7,6 +7,7 @@ of its own. Paths from a root to its leaves may be queries. :class:`Graph` is th
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -241,8 +242,7 @@ class Graph(Config, tag_field="kind", tag="graph"):
             raise DataError(f"{self.file} has no line 'leaf=root,…,leaf'; leave paths out")
         if len({len(steps) for steps in edges.paths}) > 1:
             raise DataError(f"{self.file}: paths have different lengths; keep those of one length")
-        labels = [label for steps in edges.paths for label in steps]
-        places = np.array([place[label] for label in labels])
+        places = np.array([place[label] for label in chain.from_iterable(edges.paths)])
         answers = ids[places.reshape(len(edges.paths), -1)]
         prompts = np.stack([np.full(len(answers), vocabulary.id("<path>")), answers[:, -1]], axis=1)
         return {"path": (prompts, answers)}

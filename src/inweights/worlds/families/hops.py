@@ -4,6 +4,7 @@ It generalises the two-hop world of :class:`~inweights.worlds.TwoHop` to longer 
 """
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -144,7 +145,7 @@ def _relation_names(hops: int, several: int) -> list[str]:
     names = numbered("r", hops)
     if several == 1:
         return names
-    return [one for name in names for one in numbered(f"{name}_", several)]
+    return list(chain.from_iterable(numbered(f"{name}_", several) for name in names))
 
 
 def _walks(path: Sequence[Ids], steps: Sequence[Ids], relations: Ids) -> Iterator[tuple[Ids, Ids]]:

@@ -5,7 +5,7 @@ edge, ``leaf=root,…,leaf`` for a path. :class:`OwnPathStar` states the same fa
 :class:`~inweights.worlds.PathStar`, so that curricula and probes for one take the other.
 """
 
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -81,8 +81,8 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
         self._check(lines)
         links = [(u, v) for u, v in self.links]
         if not links:
-            links = [pair for line in lines for pair in pairwise(line)]
-        names = list(dict.fromkeys(label for labels in (*lines, *links) for label in labels))
+            links = list(chain.from_iterable(map(pairwise, lines)))
+        names = list(dict.fromkeys(chain.from_iterable([*lines, *links])))
         words = task_vocabulary(self, names)
         place = {name: i for i, name in enumerate(names)}
         there, back = _directed(links, lines, place)
@@ -96,7 +96,7 @@ class OwnPathStar(Config, tag_field="kind", tag="own-path-star"):
             count = min(max(1, round(self.train * len(lines))), len(lines) - 1)
             order = streams.numpy(WORLD, "path-star", "split").permutation(len(lines))
             trained[order[count:]] = False
-        places = np.array([place[label] for line in lines for label in line])
+        places = np.array([place[label] for label in chain.from_iterable(lines)])
         ids = places.reshape(len(lines), -1)
         facts["path"] = path_statements(self, words, ids[trained])
         queries = path_statements(self, words, ids[~trained])
@@ -206,14 +206,18 @@ def _directed(
     links: list[tuple[str, str]], lines: list[list[str]], place: dict[str, int]
 ) -> tuple[Ids, Ids]:
     """Return links as pairs away from the root, ``[E, 2]``: those written so, and the others."""
-    depth = {label: d for line in lines for d, label in enumerate(line)}
+    depth: dict[str, int] = {}
+    for line in lines:
+        depth |= {label: d for d, label in enumerate(line)}
     neighbours: dict[str, list[str]] = {}
     for u, v in links:
         neighbours.setdefault(u, []).append(v)
         neighbours.setdefault(v, []).append(u)
     front = list(depth)
     while front:  # nodes on no path get their distance from the edges
-        new = [(v, depth[u] + 1) for u in front for v in neighbours.get(u, ()) if v not in depth]
+        new: list[tuple[str, int]] = []
+        for u in front:
+            new += [(v, depth[u] + 1) for v in neighbours.get(u, ()) if v not in depth]
         depth.update(new)
         front = [v for v, _ in new]
     there, back = [], []

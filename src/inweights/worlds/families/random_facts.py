@@ -94,7 +94,9 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         check_world("random-facts", tokens=sum(self.levels), statements=3 * most + 3 * self.asked)
         rng = Streams(seed).numpy(WORLD, "random-facts")
         levels = {f"level_{k + 1}": numbered("abcdefghi"[k], n) for k, n in enumerate(self.levels)}
-        names = [name for k in range(self.hops) for name in numbered("rstuvwxy"[k], self.relations)]
+        names = []
+        for stem in "rstuvwxy"[: self.hops]:
+            names += numbered(stem, self.relations)
         if self.pairs:
             names.append("with")
         vocabulary = Vocabulary({**levels, "relation": names})

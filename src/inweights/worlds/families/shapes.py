@@ -6,7 +6,7 @@ the ring, to the right and down.
 """
 
 from collections.abc import Iterable
-from itertools import pairwise
+from itertools import chain, combinations, pairwise
 from typing import Protocol
 
 import numpy as np
@@ -82,7 +82,7 @@ def irregular() -> EdgeList:
     """
     ring = [(i, (i + 1) % 12) for i in range(12)]
     chords = [(1, 3), (5, 8)]
-    complete = [(i, j) for i in range(12, 16) for j in range(i + 1, 16)]
+    complete = combinations(range(12, 16), 2)
     return _edge_list([*ring, *chords, *complete])
 
 
@@ -108,8 +108,7 @@ def path_star(arms: int, nodes: int) -> EdgeList:
     """
     tail = nodes - 1
     paths = [[0, *range(1 + tail * arm, 1 + tail * (arm + 1))] for arm in range(arms)]
-    links = [pair for path in paths for pair in pairwise(path)]
-    return _edge_list(links, paths)
+    return _edge_list(chain.from_iterable(map(pairwise, paths)), paths)
 
 
 def tree_star(arms: int, nodes: int, branches: int) -> EdgeList:

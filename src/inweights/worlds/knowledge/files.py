@@ -185,7 +185,10 @@ def _folder(path: Path, source: Source) -> Iterator[text.Row]:
         else:
             # Not deeper, since the folder may be the root of all files.
             depths = ("*.parquet", "*/*.parquet", "*/*/*.parquet")
-            parts = sorted(part for pattern in depths for part in path.glob(pattern))
+            parts = []
+            for pattern in depths:
+                parts += path.glob(pattern)
+            parts.sort()
     except DataError:
         raise
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:

@@ -246,7 +246,10 @@ def numbered(triples: Iterable[tuple[str, str, str]]) -> dict[str, Any]:
         The fields ``entities``, ``relations`` and ``triples`` of :class:`Knowledge`.
     """
     found = list(triples)
-    entities = dict.fromkeys(name for s, _, o in found for name in (s, o))
+    entities: dict[str, None] = {}
+    for subject, _, thing in found:
+        entities[subject] = None
+        entities[thing] = None
     relations = dict.fromkeys(r for _, r, _ in found)
     number = {name: i for i, name in enumerate(entities)}
     place = {name: i for i, name in enumerate(relations)}

@@ -19,7 +19,7 @@ the others.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal
 
 import numpy as np
@@ -90,14 +90,15 @@ def _columns(given: Iterable[Question]) -> tuple[Ids, Ids]:
 
 
 def _with_all_answers(given: Iterable[Question]) -> Iterator[Question]:
-    """Return the questions of the first :data:`MOST` prompts, each with all its answers."""
+    """Yield the questions of the first :data:`MOST` prompts, each with all its answers."""
     answers: dict[tuple[int, ...], list[int]] = {}
     for prompt, answer in given:
         if prompt in answers:
             answers[prompt].append(answer)
         elif len(answers) < MOST:
             answers[prompt] = [answer]
-    return ((prompt, answer) for prompt, found in answers.items() for answer in found)
+    for prompt, found in answers.items():
+        yield from ((prompt, answer) for answer in found)
 
 
 def _chains(rows: Rows) -> Iterator[Question]:
@@ -132,18 +133,19 @@ def _chain_prompts(
     for subject, first, one in rows:
         for second, others in further.get(one, {}).items():
             fresh = [other for other in others if other not in (subject, one)]
-            for third in dict.fromkeys([step for other in fresh for step in links[other]]):
+            for third in dict.fromkeys(chain.from_iterable(links[other] for other in fresh)):
                 prompt = subject, first, second, third
                 if prompt in seen or subject == one:
                     continue
-                ends = (
-                    thing not in (subject, one, other)
-                    for other in fresh
-                    for thing in links[other].get(third, ())
-                )
-                if any(ends):
+                ways = [(other, links[other].get(third, ())) for other in fresh]
+                if any(_leads_on(ends, {subject, one, other}) for other, ends in ways):
                     seen.add(prompt)
                     yield prompt
+
+
+def _leads_on(ends: Sequence[int], passed: set[int]) -> bool:
+    """Return whether one of the ends of a chain is an entity that it has not passed."""
+    return any(end not in passed for end in ends)
 
 
 def inverses(rows: Rows) -> dict[int, list[int]]:

@@ -7,6 +7,7 @@ hub go through the same class.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -179,7 +180,7 @@ class Records:
             return lists[key]
         if found and all(isinstance(value, Mapping) for value in found.values()):
             self._remark("format", "keys are read as subjects, and theirs as relations")
-            return [fact for name, inner in found.items() for fact in _spread(name, inner)]
+            return list(chain.from_iterable(_spread(name, inner) for name, inner in found.items()))
         keys = ", ".join(map(str, list(found)[:8])) or "none"
         raise DataError(
             f"{self.path} contains no list; expected the cases of MQuAKE, or objects of facts; its "

@@ -169,14 +169,18 @@ def _quotes(arranged: Arranged) -> tuple[str, str] | None:
         return None
     places = [arranged.places[role] for role in FACTS]
     for begin, end in _QUOTES:
-        quoted = (
-            place < len(cells) and _is_within(cells[place].strip(), begin, end)
-            for _, cells in arranged.rows
-            for place in places
-        )
-        if all(quoted):
+        if _all_within(arranged.rows, places, begin, end):
             return begin, end
     return None
+
+
+def _all_within(rows: Rows, places: Sequence[int], begin: str, end: str) -> bool:
+    """Return whether some columns of all rows have names in quotes."""
+    for _, cells in rows:
+        for place in places:
+            if place >= len(cells) or not _is_within(cells[place].strip(), begin, end):
+                return False
+    return True
 
 
 def _is_within(cell: str, begin: str, end: str) -> bool:

@@ -7,6 +7,7 @@ what to do. Names are corrected in :mod:`.repair`, dates are recognised in :mod:
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from inweights.worlds.knowledge.dates import is_short_date, serial_day, written_date
 from inweights.worlds.knowledge.repair import parts_of, repaired
@@ -77,7 +78,8 @@ def _markup(first: dict[str, int]) -> Iterator[Remark]:
 def _several(what: str, cells: Sequence[Cell], known: frozenset[str]) -> Iterator[Remark]:
     """Yield a remark on cells that seem to have several values."""
     found = [(name, line) for name, line in cells if parts_of(name, known)]
-    shared = any(part in known for name, _ in found for part in parts_of(name, known))
+    parts = chain.from_iterable(parts_of(name, known) for name, _ in found)
+    shared = any(part in known for part in parts)
     if found and (shared or len(found) > 1):
         text = (
             f"{what}: cells seem to hold several values, {_listed(found)}; no question chains "
@@ -139,7 +141,8 @@ def _rounded(what: str, values: dict[str, list[int]]) -> Iterator[Remark]:
             f"{what}: numbers that lost digits, {_listed(cells)}{shared}: export them as text, "
             "since different ones have become one name"
         )
-        yield Remark("rounded", tuple(line for *_, lines in found for line in lines), text)
+        every = chain.from_iterable(lines for _, _, lines in found)
+        yield Remark("rounded", tuple(every), text)
 
 
 def _digits(what: str, cells: Sequence[Cell]) -> Iterator[Remark]:

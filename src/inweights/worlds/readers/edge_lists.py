@@ -9,7 +9,7 @@ edges, ``u=``, and one for each path, ``leaf=root,…,leaf``. Empty lines and li
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -62,7 +62,7 @@ class EdgeList:
     @property
     def lone(self) -> list[str]:
         """Labels of the nodes without edges."""
-        linked = {label for link in self.links for label in link}
+        linked = set(chain.from_iterable(self.links))
         return [label for label in self.nodes if label not in linked]
 
     @classmethod
@@ -86,7 +86,7 @@ class EdgeList:
             ('b', 'a', 'z')
         """
         unique = tuple(dict.fromkeys(links))
-        nodes = dict.fromkeys([label for link in unique for label in link])
+        nodes = dict.fromkeys(chain.from_iterable(unique))
         every = tuple(nodes | dict.fromkeys(lone))
         return cls(unique, every, tuple(dict.fromkeys(paths)), tuple(remarks))
 
@@ -160,7 +160,7 @@ def read_paths(path: str | Path) -> EdgeList:
     edges = _plain(file, read_text(file), complete=False)
     if not edges.paths:
         raise DataError(f"{file} has no paths; expected lines 'leaf=root,…,leaf'")
-    steps = [pair for line in edges.paths for pair in pairwise(line)]
+    steps = chain.from_iterable(map(pairwise, edges.paths))
     written = {frozenset(link) for link in edges.links}
     new = [pair for pair in steps if frozenset(pair) not in written]
     return EdgeList.collect([*edges.links, *new], edges.nodes, edges.paths)

@@ -72,8 +72,9 @@ def wikidata_facts(path: Path) -> Iterator[tuple[int, Fact]]:
                     "items"
                 )
             triples.append((line, item["id"], relation, value, is_item))
-    ids = {name for _, s, r, _, _ in triples for name in (s, r)}
-    ids |= {value for *_, value, is_item in triples if is_item}
+    ids: set[str] = set()
+    for _, subject, relation, value, is_item in triples:
+        ids |= {subject, relation, value} if is_item else {subject, relation}
     labels: dict[str, str] = {}
     others: dict[str, tuple[str, ...]] = {}
     for _, item in _items(path):
