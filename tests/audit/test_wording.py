@@ -8,7 +8,7 @@ from inweights.audit import audit, augment
 from inweights.cli import main
 from inweights.errors import ConfigError
 from inweights.worlds import Wording, read_knowledge
-from inweights.worlds.knowledge.relation_kinds import KindOfRelation
+from inweights.worlds.knowledge.words.relation_kinds import KindOfRelation
 
 COMPANY = """Ann,mentor,Hugo
 Bob,mentor,Ida

@@ -38,7 +38,7 @@ _WORDS = re.compile("|".join(rf"(?:\b(?:{word})\b)" for word in WORDS), re.IGNOR
 #: Files whose strings are data: what language models read, and the records of recipes.
 _DATA = (
     "recipes/",
-    "worlds/knowledge/english.py",
+    "worlds/knowledge/words/english.py",
     "lm/exams/general.py",
     "lm/tuning/writing.py",
 )

@@ -19,9 +19,8 @@ from inweights.probes.geometry.arrangement import (
     agreement,
     arrange,
     arrangement,
-    procrustes,
-    procrustes_align,
 )
+from inweights.probes.geometry.procrustes import procrustes, procrustes_align
 from inweights.worlds import Graph
 
 #: They compare replicas or are of points, so that the contract of a replica alone is not theirs.

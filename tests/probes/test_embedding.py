@@ -20,7 +20,7 @@ from inweights.probes import (
     read_embedding,
     spectral_energy,
 )
-from inweights.probes.geometry.hops import Pairs
+from inweights.probes.geometry.pairs import Pairs
 from inweights.theory.geometric_memory.spectral import adjacency, eigenspaces, operator
 from inweights.worlds import Graph, PathStar
 

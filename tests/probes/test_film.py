@@ -12,7 +12,8 @@ import torch
 from inweights.errors import DataError
 from inweights.models import GPTConfig, Node2VecConfig, TinyNNConfig
 from inweights.probes import cosines, graph_recall, hop_correlation, snapshot, spectral_energy
-from inweights.probes.film import _cosines, align, moments, positions, render_frames
+from inweights.probes.film import _cosines, moments, positions, render_frames
+from inweights.probes.geometry.procrustes import align
 from inweights.training import Curriculum, Descent, Observer, Optimizer, Phase, train
 from inweights.worlds import Graph, TwoHop
 

@@ -19,11 +19,12 @@ from inweights.models import (
     Node2VecConfig,
     TinyNNConfig,
 )
-from inweights.probes.geometry.cosines import cosines, graph_recall, node_vectors
+from inweights.probes.geometry.cosines import cosines, graph_recall
 from inweights.probes.geometry.edge_margins import edge_margin, geometric_margin
 from inweights.probes.geometry.hops import hop_correlation
 from inweights.probes.geometry.named import named_geometry
 from inweights.probes.geometry.spectrum import spectral_energy, zigzag
+from inweights.probes.geometry.vectors import node_vectors
 from inweights.theory.geometric_memory.node2vec import descend
 from inweights.theory.geometric_memory.spectral import (
     adjacency,

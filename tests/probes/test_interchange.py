@@ -70,11 +70,9 @@ class Clockwork(Model):
 
 def test_the_bridge_is_found_where_it_is() -> None:
     table = carries(Clockwork(WORLDS[0]), WORLDS[0])
-    shares = {
-        (place, position): [row[name] for name in OUTCOMES]
-        for row in table.iter_rows(named=True)
-        for place, position in [(row["place"], row["position"])]
-    }
+    shares = {}
+    for row in table.iter_rows(named=True):
+        shares[row["place"], row["position"]] = [row[name] for name in OUTCOMES]
     bridge, relation, answer, unchanged = torch.eye(5).tolist()[:4]
     assert shares["tokens", 0] == bridge  # another subject, the same last relation
     assert shares["tokens", 1] == unchanged  # there is one first relation

@@ -20,6 +20,8 @@ from inweights.probes.depth import label_cosines
 from inweights.probes.geometry import cosines as cosine_module
 from inweights.probes.geometry import edge_margins, named, spectrum
 from inweights.probes.geometry import hops as hop_module
+from inweights.probes.geometry import pairs as pair_module
+from inweights.probes.geometry import vectors as vector_module
 from inweights.support.limits import at_most
 from inweights.worlds import Analogy, Graph, PathStar, TwoHop, World
 from inweights.worlds.labels import Labels
@@ -119,14 +121,16 @@ def test_what_is_held_was_said_within_a_factor_of_two(name: str, request, monkey
 )
 def test_bytes_and_operations_grow_as_the_world(name: str, monkeypatch) -> None:
     """From ``n`` to ``4 n``; with the numbers of all logits or cosines where these are asked."""
-    for module in (hop_module, spectrum, named, edge_margins, needs):
+    for module in (hop_module, pair_module, spectrum, named, edge_margins, needs):
         monkeypatch.setattr(module, "EXACT", 100)
-    monkeypatch.setattr(hop_module, "PAIRS", 5000)
+    monkeypatch.setattr(pair_module, "PAIRS", 5000)
     monkeypatch.setattr(edge_margins, "_SAMPLED", 50)
     monkeypatch.setattr("inweights.probes.film.DRAWN", 100)
-    for module in (cosine_module, edge_margins):
+    for module in (cosine_module, vector_module, edge_margins):
         monkeypatch.setattr(module, "_AT_ONCE", 2**16)
-    few = {"draws": 2} if name in DRAWN else {"most": 64} if name == "activation_patching" else {}
+    few = {"draws": 2} if name in DRAWN else {}
+    if name == "activation_patching":
+        few = {"most": 64}
     monkeypatch.setitem(ALL, name, partial(ALL[name], **few))
     metered(name, 24)
     n = 104 if name in GRAPHS else 52  # graphs have more than EXACT nodes

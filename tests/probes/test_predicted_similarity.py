@@ -33,7 +33,8 @@ def by_hand(n: int, told: dict[str, float], start: float) -> float:
     a = coefficients(told["category"], told["attribution"])
     b = coefficients(told["similarity"], 0.0)
     inner = sum(x * y for x, y in zip(a, b, strict=True))
-    return inner / math.prod((sum(x * x for x in v) + start) ** 0.5 for v in (a, b))
+    squares = [sum(x * x for x in a) + start, sum(x * x for x in b) + start]
+    return inner / math.prod(square**0.5 for square in squares)
 
 
 def test_the_cosine_of_the_facts_by_hand() -> None:

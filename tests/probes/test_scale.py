@@ -25,7 +25,8 @@ from inweights.probes import (
 from inweights.probes.film import snapshot
 from inweights.probes.geometry import cosines as cosine_module
 from inweights.probes.geometry import hops as hop_module
-from inweights.probes.geometry.hops import Pairs, cosine_ranks, midranks, tie_groups
+from inweights.probes.geometry import pairs as pair_module
+from inweights.probes.geometry.pairs import Pairs, cosine_ranks, midranks, tie_groups
 from inweights.seeds import EVALUATION, Streams
 from inweights.support.limits import at_most
 from inweights.theory.geometric_memory.bands import BANDS, Bands
@@ -141,8 +142,9 @@ def test_sampled_pairs_say_what_all_pairs_say(noise: float, monkeypatch) -> None
     model = smooth(noise)
     exact = hop_correlation(model, GRID, draws=20)
     assert "error" not in exact.columns
-    monkeypatch.setattr(hop_module, "EXACT", 100)
-    monkeypatch.setattr(hop_module, "PAIRS", 20_000)
+    for module in (hop_module, pair_module):
+        monkeypatch.setattr(module, "EXACT", 100)
+    monkeypatch.setattr(pair_module, "PAIRS", 20_000)
     errors = []
     for seed in range(8):
         sampled = hop_correlation(model, GRID, draws=20, seed=seed)
@@ -171,13 +173,14 @@ def test_cosines_are_counted_in_steps_from_the_smallest_to_the_largest(monkeypat
     groups: list[np.ndarray] = []
     monkeypatch.setattr(Pairs, "counted", lambda _, found: groups.append(found) or 0.0)
     asked = hop_module.choose_pairs(*edge_ends(GRID))
-    hop_module._chances([asked], 1, (asked.nodes, 1), 0, centred=False)
+    hop_module._random_correlations([asked], 1, (asked.nodes, 1), 0, centred=False)
     assert np.unique(groups[0]).tolist() == [0, hop_module._STEPS - 2]
 
 
 def test_pairs_are_drawn_by_their_seed_and_within_bounds(monkeypatch) -> None:
-    monkeypatch.setattr(hop_module, "EXACT", 100)
-    monkeypatch.setattr(hop_module, "PAIRS", 5000)
+    for module in (hop_module, pair_module):
+        monkeypatch.setattr(module, "EXACT", 100)
+    monkeypatch.setattr(pair_module, "PAIRS", 5000)
     asked: list[Pairs] = []
     real = hop_module.choose_pairs
 

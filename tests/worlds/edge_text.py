@@ -12,7 +12,8 @@ def world_edges(world: World) -> EdgeList:
     names, facts, queries = world.vocabulary.names, world.facts, world.queries
     places = [i for i in range(len(facts)) if facts.role_names[facts.roles[i]] != "reverse_edge"]
     links = [(names[facts.prompt(i)[0]], names[facts.answer(i)[0]]) for i in places]
-    paths = [tuple(names[t] for t in queries.answer(i)) for i in range(len(queries))]
+    answers = [queries.answer(i) for i in range(len(queries))]
+    paths = [tuple(map(names.__getitem__, answer)) for answer in answers]
     return EdgeList.collect(links, world.vocabulary.groups["node"], paths)
 
 

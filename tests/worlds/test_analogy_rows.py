@@ -9,7 +9,7 @@ import pytest
 
 from inweights.errors import ConfigError, DataError
 from inweights.worlds.knowledge.analogy_rows import COLUMNS, AnalogyRow, read_analogies, shuffled
-from inweights.worlds.knowledge.wording import TABLE_6
+from inweights.worlds.knowledge.words.wording import TABLE_6
 
 ROWS = read_analogies()
 

@@ -18,7 +18,7 @@ from tests.worlds.edge_text import write_edges
 from inweights.errors import ConfigError, DataError
 from inweights.theory.geometric_memory.spectral import adjacency
 from inweights.worlds import FACT_ROLES, EdgeList, Graph, World, from_networkx, read_edges
-from inweights.worlds.families.classics import CLASSICS
+from inweights.worlds.families.shapes import CLASSICS
 
 TOLD: dict[str, Any] = {"idle_tokens": 2, "edge_token": True}
 
@@ -203,12 +203,12 @@ def test_paths_survive_the_text_form(tmp_path: Path) -> None:
     file = write_edges(world, tmp_path / "star.txt")
     assert "=" in file.read_text().splitlines()[0]
     read = Graph(shape="file", file=str(file), paths=True).build()
-    texts = [
-        {w.vocabulary.text(w.queries.answer(i)) for i in range(len(w.queries))}
-        for w in (world, read)
-    ]
-    assert texts[0] == texts[1]
-    assert len(texts[0]) == 4
+
+    def answers(of: World) -> set[str]:
+        return {of.vocabulary.text(of.queries.answer(i)) for i in range(len(of.queries))}
+
+    assert answers(world) == answers(read)
+    assert len(answers(world)) == 4
 
 
 def test_csv_and_graphml(tmp_path: Path) -> None:

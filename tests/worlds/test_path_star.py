@@ -99,13 +99,13 @@ def test_a_quarter_of_the_leaves_is_held_out_and_others_with_another_seed() -> N
 def test_held_out_arms_share_no_first_node_with_trained_ones() -> None:
     arm = PathStar(arms=8, nodes=4, branches=2, split="arm").build(0)
     leaf = PathStar(arms=8, nodes=4, branches=2, split="leaf").build(0)
-    first = [
-        [set(matrix(world, "path", part)[1][:, 1].tolist()) for part in ("facts", "queries")]
-        for world in (arm, leaf)
-    ]
-    assert not first[0][0] & first[0][1]
-    assert len(first[0][1]) == 2
-    assert first[1][0] & first[1][1]
+
+    def first_nodes(world: World, part: str) -> set[int]:
+        return set(matrix(world, "path", part)[1][:, 1].tolist())
+
+    assert not first_nodes(arm, "facts") & first_nodes(arm, "queries")
+    assert len(first_nodes(arm, "queries")) == 2
+    assert first_nodes(leaf, "facts") & first_nodes(leaf, "queries")
 
 
 def test_the_reverse_path_is_said_from_the_leaf() -> None:

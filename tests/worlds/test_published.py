@@ -58,7 +58,7 @@ def test_socrates_as_parquet_without_categories(tmp_path: Path) -> None:
         c.replace("category", "template_id").replace(".aliases", ".minimal_aliases")
         for c in COLUMNS
     ]
-    table = pl.DataFrame({name: [row[i] for row in ROWS] for i, name in enumerate(names)})
+    table = pl.DataFrame(ROWS, schema=names, orient="row")
     table.write_parquet(tmp_path / "SOCRATES.parquet")
     facts = read_knowledge(tmp_path / "SOCRATES.parquet")
     assert facts.relations == ("person-birthcity", "city-cntry")

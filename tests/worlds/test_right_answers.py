@@ -25,9 +25,10 @@ def towns(folder: Path, text: str = TWO) -> Path:
 
 
 def pairs(**roles: list[tuple[list[int], int]]) -> Statements:
-    return Statements.build(
-        {role: ([p for p, _ in rows], [[a] for _, a in rows]) for role, rows in roles.items()}
-    )
+    parts = {}
+    for role, rows in roles.items():
+        parts[role] = ([prompt for prompt, _ in rows], [[answer] for _, answer in rows])
+    return Statements.build(parts)
 
 
 def test_one_query_for_each_role_and_prompt() -> None:

@@ -94,7 +94,7 @@ def _in_words(model: LanguageModel, world: World, prompt: Sequence[int], best: i
     import numpy as np
 
     from inweights.lm import log_likelihoods
-    from inweights.worlds.knowledge.wording import Wording
+    from inweights.worlds.knowledge.words.wording import Wording
 
     subject, *relations = (world.vocabulary.names[token] for token in prompt)
     answers = {fact.answer[0]: None for fact in world.facts if fact.prompt[-1] == prompt[-1]}

@@ -19,10 +19,10 @@ from inweights.errors import InweightsError
 from inweights.support.progress import Progress, SolverProgress
 from inweights.theory import Prediction
 from inweights.theory.prediction.parts_in_time import check_seconds
+from inweights.worlds.knowledge.checks.names import literals
 from inweights.worlds.knowledge.knowledge import Knowledge
-from inweights.worlds.knowledge.names import literals
 from inweights.worlds.knowledge.triples import identities_of
-from inweights.worlds.knowledge.wording import Wording
+from inweights.worlds.knowledge.words.wording import Wording
 
 _PARTS = ("chains", "compositions", "leaks and analogies", "shortcuts", "forecast")
 

@@ -32,7 +32,7 @@ from inweights.errors import ConfigError, check_names
 from inweights.support.progress import Progress
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.triples import two_step_questions
-from inweights.worlds.knowledge.wording import Wording
+from inweights.worlds.knowledge.words.wording import Wording
 
 #: Most tokens of replayed text for each token of all other texts.
 REPLAYED = 0.25

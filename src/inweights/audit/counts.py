@@ -10,8 +10,8 @@ from collections.abc import Collection
 
 import polars as pl
 
+from inweights.worlds.knowledge.checks.names import literals
 from inweights.worlds.knowledge.knowledge import Knowledge
-from inweights.worlds.knowledge.names import literals
 
 #: Largest number of chains that are listed; beyond it, those of some subjects stand for all.
 LISTED = 1_000_000

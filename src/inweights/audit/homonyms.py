@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from inweights.worlds.knowledge.checks.names import literals
 from inweights.worlds.knowledge.knowledge import Knowledge
-from inweights.worlds.knowledge.names import literals
-from inweights.worlds.knowledge.wording import Wording
+from inweights.worlds.knowledge.words.wording import Wording
 from inweights.worlds.world import Ids
 
 #: A relation has one value a subject, as a rule, when at least this share of its subjects has one.

@@ -19,7 +19,7 @@ from inweights.seeds import WORLD, Streams
 from inweights.support.extras import optional
 from inweights.support.limits import check_memory
 from inweights.worlds.knowledge.knowledge import Knowledge
-from inweights.worlds.knowledge.wording import Wording
+from inweights.worlds.knowledge.words.wording import Wording
 
 #: Gives the length of each text.
 Counter = Callable[[Sequence[str]], list[int]]

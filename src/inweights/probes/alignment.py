@@ -1,7 +1,7 @@
 """Alignment of a first hop with its bridge, layer by layer (Identity Bridge §4.4, Figs. 6, 7).
 
-:func:`alignment` compares hidden states at two places of a prompt; :func:`bridge_pairs` says which
-prompts are compared, for other probes as well.
+:func:`alignment` compares hidden states at two places of a prompt; :func:`bridge_pairs` says
+which prompts are compared, for other probes as well.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def alignment(
 ) -> pl.DataFrame:
     """Compare the hidden states of a subject's prompt and of its bridge's prompt, by layer.
 
-    At the place ``first_hop`` the states of ``(e1, r1)`` and ``(e2)`` are compared, each at its
-    last position; at the place ``query`` those of ``(e1, r1, r2)`` and ``(e2, r2)``. A high cosine
-    alone says little, since all states of a layer may point the same way. The table therefore
-    also gives the mean cosine with *other* bridges.
+    At the place ``first_hop`` the states of ``(e1, r1)`` and ``(e2)`` are compared, each at
+    its last position; at the place ``query`` those of ``(e1, r1, r2)`` and ``(e2, r2)``. A
+    high cosine alone says little, since all states of a layer may point the same way. The
+    table therefore also gives the mean cosine with *other* bridges.
 
     Args:
         model: ``R`` replicas.
@@ -110,8 +110,8 @@ def bridge_pairs(
 
     Args:
         world: A two-hop world with ``m`` first hops or compositions.
-        place: ``first_hop``: the prompts ``(e1, r1)`` and ``(e2)`` of every first hop. Otherwise
-            ``(e1, r1, r2)`` and ``(e2, r2)`` of every composition.
+        place: ``first_hop``: the prompts ``(e1, r1)`` and ``(e2)`` of every first hop.
+            Otherwise ``(e1, r1, r2)`` and ``(e2, r2)`` of every composition.
 
     Returns:
         Token ids of shapes ``[m, T]``, ``[m, T − 1]`` and ``[m]``, row by row of one pair.

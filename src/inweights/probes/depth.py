@@ -1,7 +1,7 @@
 """Similarity of inputs with one label, layer by layer (Feature Resemblance, theorem 6, figure 1).
 
-:func:`label_cosines` measures it in a trained model; :func:`predicted_similarity_by_depth` is the
-prediction that it is compared with.
+:func:`label_cosines` measures it in a trained model; :func:`predicted_similarity_by_depth` is
+the prediction that it is compared with.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
 
     Args:
         model: ``R`` replicas.
-        worlds: Worlds whose facts of role ``category`` have prompts of one length and labels that
-            several of them share: one, or one for each replica.
+        worlds: Worlds whose facts of role ``category`` have prompts of one length and labels
+            that several of them share: one, or one for each replica.
 
     Returns:
-        A row for each replica and layer: ``replica, layer, depth`` (from 1), ``same`` (mean cosine
-        of two inputs with one label), ``other`` (mean cosine of inputs with different labels) and
-        ``other_size`` (mean of its absolute value: where it is as high as ``same``, all states lie
-        in one cone).
+        A row for each replica and layer: ``replica, layer, depth`` (from 1), ``same`` (mean
+        cosine of two inputs with one label), ``other`` (mean cosine of inputs with different
+        labels) and ``other_size`` (mean of its absolute value: where it is as high as
+        ``same``, all states lie in one cone).
 
     Raises:
         DataError: A world has no facts of role ``category``, or no label occurs twice.

@@ -1,8 +1,8 @@
 """Node2Vec's gradient descent in closed form: tables of its path, and training compared with it.
 
 The descent is :class:`inweights.training.Descent` (Geometric Memory, appendix F, Lemma 1).
-:func:`along_descent` makes a table of a whole path; :func:`off_descent` measures how far a model
-trained by autograd is from it.
+:func:`along_descent` makes a table of a whole path; :func:`off_descent` measures how far a
+model trained by autograd is from it.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
 from inweights.models.configs import Node2VecConfig
 from inweights.models.node2vec import Node2Vec
-from inweights.probes.geometry.cosines import node_vectors
+from inweights.probes.geometry.vectors import node_vectors
 from inweights.theory.geometric_memory.node2vec import descend
 from inweights.theory.geometric_memory.spectral import adjacency
 from inweights.training.batches.worlds import as_worlds
@@ -38,8 +38,8 @@ def along_descent(
 
     Args:
         world: Config of a graph.
-        look: Function ``look(trajectory, adjacency, **options)`` that returns the table, such as
-            :func:`inweights.theory.feature_resemblance.stabilisation.propositions`.
+        look: Function ``look(trajectory, adjacency, **options)`` that returns the table, such
+            as :func:`inweights.theory.feature_resemblance.stabilisation.propositions`.
         descent: Learning rate and number of steps.
         model: Width, whether the weights are tied, and the initial scale.
         seed: Root seed of the world and of the initial weights.
@@ -53,21 +53,21 @@ def along_descent(
 def off_descent(model: Model, worlds: Worlds, *, rate: float, steps: int) -> pl.DataFrame:
     """Measure how far a trained Node2Vec is from the closed form of its descent (Lemma 1).
 
-    The closed form uses no autograd. :func:`inweights.train` takes the mean over facts. On a graph
-    whose ``N`` nodes have one degree that is the paper's sum over nodes divided by ``N``, so that
-    plain gradient descent at the rate ``N η`` is the closed form at ``η``.
+    The closed form uses no autograd. :func:`inweights.train` takes the mean over facts. On a
+    graph whose ``N`` nodes have one degree that is the paper's sum over nodes divided by
+    ``N``, so that plain gradient descent at the rate ``N η`` is the closed form at ``η``.
 
     Args:
-        model: ``R`` replicas of a tied :class:`~inweights.models.node2vec.Node2Vec`, each built
-            with its world's seed.
+        model: ``R`` replicas of a tied :class:`~inweights.models.node2vec.Node2Vec`, each
+            built with its world's seed.
         worlds: Worlds of regular graphs, one for each replica.
         rate: ``η`` of the closed form.
         steps: Number of updates of the closed form.
 
     Returns:
-        A row for each replica: ``replica``; ``distance``, the norm of the difference of the trained
-        embeddings and the closed form's, over the norm of the latter; ``travelled``, the same for
-        the initial embeddings.
+        A row for each replica: ``replica``; ``distance``, the norm of the difference of the
+        trained embeddings and the closed form's, over the norm of the latter; ``travelled``,
+        the same for the initial embeddings.
 
     Raises:
         ConfigError: The model is not a tied Node2Vec.

@@ -3,11 +3,12 @@
 :func:`snapshot` records a frame while a model trains; :func:`render_frames` makes positions,
 cosines and energies of the recorded frames, which :mod:`inweights.report.living` draws.
 
-A frame holds the Gram matrix of the node vectors: everything that a rotation does not change, and
-no larger at width 512 than at width 16. Positions are each frame's *own* leading directions, turned
-within those three dimensions only (orthogonal Procrustes). A Procrustes in all dimensions would
-mislead: ``N`` random vectors are nearly orthogonal, and can be turned to look like any graph.
-Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``G`` eigenspaces, ``K`` frames.
+A frame holds the Gram matrix of the node vectors: everything that a rotation does not change,
+and no larger at width 512 than at width 16. Positions are each frame's *own* leading
+directions, turned within those three dimensions only (orthogonal Procrustes). A Procrustes in
+all dimensions would mislead: ``N`` random vectors are nearly orthogonal, and can be turned to
+look like any graph. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``G`` eigenspaces, ``K``
+frames.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ import polars as pl
 
 from inweights.errors import DataError
 from inweights.models.base import Model
-from inweights.probes.geometry.cosines import cosine_matrix, graph_recall, placed
-from inweights.probes.geometry.hops import choose_pairs, cosine_ranks, spearman
+from inweights.probes.geometry.cosines import graph_recall
+from inweights.probes.geometry.pairs import choose_pairs, cosine_ranks, spearman
+from inweights.probes.geometry.procrustes import align
+from inweights.probes.geometry.vectors import cosine_matrix, placed
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory import spectral
@@ -47,13 +50,15 @@ def snapshot(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataF
     Args:
         model: ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
-        layer: Where vectors are read; see :func:`inweights.probes.geometry.cosines.node_vectors`.
+        layer: Where vectors are read; see
+            :func:`inweights.probes.geometry.vectors.node_vectors`.
 
     Returns:
-        A row for each replica: ``replica, gram`` (rows of the lower triangle, ``N (N + 1) / 2``
-        single-precision numbers), ``recall`` and ``recall_others`` (of
-        :func:`~inweights.probes.geometry.cosines.graph_recall`). For a graph with more than 250
-        nodes there is a column ``vectors`` in place of ``gram``, node after node, ``N D`` numbers.
+        A row for each replica: ``replica, gram`` (rows of the lower triangle, ``N (N + 1) /
+        2`` single-precision numbers), ``recall`` and ``recall_others`` (of
+        :func:`~inweights.probes.geometry.cosines.graph_recall`). For a graph with more than
+        250 nodes there is a column ``vectors`` in place of ``gram``, node after node, ``N D``
+        numbers.
 
     Raises:
         DataError: A world is no graph, or the model's head does not cover the nodes.
@@ -117,8 +122,8 @@ def positions(gram: Float[Floats, "N N"]) -> tuple[Float[Floats, "N 3"], float]:
         gram: Inner products of the node vectors.
 
     Returns:
-        Coordinates, centred, of root mean square length 1; and the share of the variance that lies
-        in these directions, from 0 to 1.
+        Coordinates, centred, of root mean square length 1; and the share of the variance that
+        lies in these directions, from 0 to 1.
 
     Example:
         >>> where, share = positions(np.eye(4))
@@ -141,29 +146,12 @@ def _in_space(where: Float[Floats, "N D"]) -> Float[Floats, "N 3"]:
     return place / size if size > 0 else place
 
 
-def align(frames: Float[Floats, "K N 3"]) -> Float[Floats, "K N 3"]:
-    """Rotate or reflect every frame so that it lies best on the next one.
-
-    The last frame stays as it is. Returns a copy.
-
-    Example:
-        >>> last = np.random.default_rng(0).normal(size=(5, 3))
-        >>> turned = last @ np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
-        >>> bool(np.allclose(align(np.stack([turned, last]))[0], last))
-        True
-    """
-    out = frames.copy()
-    for k in range(len(out) - 2, -1, -1):
-        left, _, right = np.linalg.svd(out[k].T @ out[k + 1])
-        out[k] = out[k] @ (left @ right)
-    return out
-
-
 def render_frames(film: pl.DataFrame, world: World, *, frames: int = 40) -> pl.DataFrame:
     """Compute what the frames of a film show: aligned positions, cosines, energies, correlation.
 
-    For a graph with more than 250 nodes, positions and cosines are those of 250 of them, energies
-    are by bands of eigenvalues, and there are fewer frames (40 for 1,000 nodes, 4 for 10,000).
+    For a graph with more than 250 nodes, positions and cosines are those of 250 of them,
+    energies are by bands of eigenvalues, and there are fewer frames (40 for 1,000 nodes, 4 for
+    10,000).
 
     Args:
         film: Rows of :func:`snapshot` of one replica with a column ``step``.
@@ -171,10 +159,11 @@ def render_frames(film: pl.DataFrame, world: World, *, frames: int = 40) -> pl.D
         frames: About how many frames are rendered, denser at the start.
 
     Returns:
-        A row for each frame: ``step, recall`` (a node's own logit left out), ``spearman`` (cosine
-        against hops; null where all distances are equal), ``shown`` (share of the variance in
-        three dimensions), ``positions`` (``3 N``, node after node), ``cosines`` (the lower triangle
-        without the diagonal, ``N (N - 1) / 2``), ``energies`` (``G``, from the smoothest).
+        A row for each frame: ``step, recall`` (a node's own logit left out), ``spearman``
+        (cosine against hops; null where all distances are equal), ``shown`` (share of the
+        variance in three dimensions), ``positions`` (``3 N``, node after node), ``cosines``
+        (the lower triangle without the diagonal, ``N (N - 1) / 2``), ``energies`` (``G``, from
+        the smoothest).
 
     Raises:
         DataError: The world is not a graph, the film has other nodes than the world, or a step

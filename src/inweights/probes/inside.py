@@ -1,9 +1,10 @@
 """Looking inside: the logit lens, attention patterns, and similarity of two sets of states.
 
-Main names: :func:`logit_lens`, :func:`attention`, :func:`cka`. The two first read a model on its
-world; :func:`cka` takes states, such as those of two models.
+Main names: :func:`logit_lens`, :func:`attention`, :func:`cka`. The two first read a model on
+its world; :func:`cka` takes states, such as those of two models.
 
-Shapes: ``R`` replicas, ``n`` prompts, ``D`` width, ``K`` candidates, ``H`` heads, ``T`` positions.
+Shapes: ``R`` replicas, ``n`` prompts, ``D`` width, ``K`` candidates, ``H`` heads, ``T``
+positions.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ def logit_lens(
 ) -> pl.DataFrame:
     """Decode the answer from the state of each layer (the logit lens, nostalgebraist 2020).
 
-    The state at the last position goes through the final norm and the unembedding, as if the layers
-    between did nothing. In the deepest layer these are the model's logits.
+    The state at the last position goes through the final norm and the unembedding, as if the
+    layers between did nothing. In the deepest layer these are the model's logits.
 
     Args:
         model: ``R`` replicas.
@@ -50,11 +51,12 @@ def logit_lens(
         most: Largest number of statements of each slice that are read, the first ones.
 
     Returns:
-        A row for each replica, slice and layer: ``replica, part, role, distribution, layer, depth,
-        accuracy`` (of the first answer token, over all candidates), ``probability`` (mean of the
-        right answer's), ``rank`` (mean number of candidates with a larger logit), ``statements``
-        (their number). Where several answers are right, any of them counts: ``probability`` is
-        their sum, and ``rank`` counts wrong candidates above the best of them.
+        A row for each replica, slice and layer: ``replica, part, role, distribution, layer,
+        depth, accuracy`` (of the first answer token, over all candidates), ``probability``
+        (mean of the right answer's), ``rank`` (mean number of candidates with a larger logit),
+        ``statements`` (their number). Where several answers are right, any of them counts:
+        ``probability`` is their sum, and ``rank`` counts wrong candidates above the best of
+        them.
 
     Raises:
         ConfigError: A layer or a part is unknown.
@@ -135,7 +137,8 @@ def attention(
         model: ``R`` replicas of an architecture with attention.
         worlds: One world, or one for each replica.
         parts: ``facts``, ``queries`` or both.
-        most: Largest number of statements of each role and length that are read, the first ones.
+        most: Largest number of statements of each role and length that are read, the first
+            ones.
 
     Returns:
         A row for each replica, role, length of prompt, layer, head and pair of positions:
@@ -192,9 +195,9 @@ def _attention_table(weights: NDArray[np.floating]) -> pl.DataFrame:
 def cka(one: Float[Tensor, "R n D"], other: Float[Tensor, "R n E"]) -> Float[Tensor, " R"]:
     """Compute the linear CKA of two sets of states of the same prompts: similarity from 0 to 1.
 
-    Rotating or scaling either set does not change it, so that models that were trained separately
-    can be compared (Kornblith et al. 2019, §3). With fewer prompts than dimensions it is high for
-    any two sets; where all prompts have one state it is not a number.
+    Rotating or scaling either set does not change it, so that models that were trained
+    separately can be compared (Kornblith et al. 2019, §3). With fewer prompts than dimensions
+    it is high for any two sets; where all prompts have one state it is not a number.
 
     Args:
         one: States ``[R, n, D]`` of ``n`` prompts.

@@ -20,8 +20,8 @@ from inweights.worlds.world import Worlds
 def margins(model: Model, worlds: Worlds, *, parts: Sequence[str] = ("queries",)) -> pl.DataFrame:
     """Compute the margin of every statement: ``f_y − max_{y' ≠ y} f_{y'}`` (Identity Bridge §4.3).
 
-    ``f`` are the logits and ``y`` the right answer. Where several answers to a prompt are right, it
-    is the margin of the best of them over the best wrong one.
+    ``f`` are the logits and ``y`` the right answer. Where several answers to a prompt are
+    right, it is the margin of the best of them over the best wrong one.
 
     Args:
         model: ``R`` replicas.
@@ -29,10 +29,11 @@ def margins(model: Model, worlds: Worlds, *, parts: Sequence[str] = ("queries",)
         parts: ``facts``, ``queries`` or both.
 
     Returns:
-        A row for each replica and statement: ``replica``, ``part``, ``role``, ``distribution``,
-        ``prompt`` and ``answer`` in words (of several right ones the first), ``predicted``,
-        ``margin`` (against every candidate) and ``margin_among`` (against the answers of the role
-        only), both in logits, ``right_answers`` (how many answers are right to the prompt).
+        A row for each replica and statement: ``replica``, ``part``, ``role``,
+        ``distribution``, ``prompt`` and ``answer`` in words (of several right ones the first),
+        ``predicted``, ``margin`` (against every candidate) and ``margin_among`` (against the
+        answers of the role only), both in logits, ``right_answers`` (how many answers are
+        right to the prompt).
 
     Raises:
         ConfigError: A part is unknown.

@@ -1,7 +1,7 @@
 """Shared memory of a subject and its objects: a model's logits without the first relation.
 
-:func:`shared_memory` tests whether the subject alone already favours the objects that follow from
-it (Identity Bridge §4.4).
+:func:`shared_memory` tests whether the subject alone already favours the objects that follow
+from it (Identity Bridge §4.4).
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def shared_memory(model: Model, worlds: Worlds) -> pl.DataFrame:
 
     Returns:
         A row for each replica and prompt: ``replica, prompt`` (``subject`` or
-        ``subject_relation``), ``contrast`` (mean logit of the objects that the subject leads to by
-        two hops, minus that of the other objects), ``reached`` (share of prompts whose largest
-        logit among the objects is one of them).
+        ``subject_relation``), ``contrast`` (mean logit of the objects that the subject leads
+        to by two hops, minus that of the other objects), ``reached`` (share of prompts whose
+        largest logit among the objects is one of them).
 
     Example:
         >>> import inweights as iw

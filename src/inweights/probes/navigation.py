@@ -1,13 +1,14 @@
 """Paths read off the embeddings: from a leaf to the nodes above it, by depth.
 
-Main names: :func:`navigation` reads embeddings; :func:`stepwise` evaluates the model's own answers
-token by token.
+Main names: :func:`navigation` reads embeddings; :func:`stepwise` evaluates the model's own
+answers token by token.
 
-A model that answers with the first node of a leaf's arm has to find that node from the leaf alone.
-If the embeddings are frozen, it can only do so if they hold the information: either the leaf's own
-first node is the nearest one, or one affine map, the same for all arms, leads there. The map is
-a ridge regression, fitted on the arms whose paths are trained and evaluated on those that are held
-out: it measures what a linear reader could find, and nearness what is there without one.
+A model that answers with the first node of a leaf's arm has to find that node from the leaf
+alone. If the embeddings are frozen, it can only do so if they hold the information: either the
+leaf's own first node is the nearest one, or one affine map, the same for all arms, leads
+there. The map is a ridge regression, fitted on the arms whose paths are trained and evaluated
+on those that are held out: it measures what a linear reader could find, and nearness what is
+there without one.
 
 Shapes: ``R`` replicas, ``d`` arms, ``p`` nodes of a path, ``D`` width.
 """
@@ -22,7 +23,7 @@ import polars as pl
 
 from inweights.errors import DataError
 from inweights.models.base import Model
-from inweights.probes.geometry.cosines import node_vectors
+from inweights.probes.geometry.vectors import node_vectors
 from inweights.probes.needs import holds
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import answer_ranks
@@ -47,11 +48,11 @@ def navigation(
         ridge: Penalty of the affine map, relative to the mean variance of a coordinate.
 
     Returns:
-        A row for each replica and depth from 1 (the first node of an arm) to ``p - 2`` (the leaf's
-        neighbour): ``replica, depth, hops`` (from the leaf), ``nearest`` (share of held-out leaves
-        whose own node of that depth is the closest by cosine, among all arms), ``ridge`` (the same
-        after the map), ``explained`` (share of the held-out nodes' variance that the map
-        explains), ``chance`` (``1 / d``).
+        A row for each replica and depth from 1 (the first node of an arm) to ``p - 2`` (the
+        leaf's neighbour): ``replica, depth, hops`` (from the leaf), ``nearest`` (share of
+        held-out leaves whose own node of that depth is the closest by cosine, among all arms),
+        ``ridge`` (the same after the map), ``explained`` (share of the held-out nodes'
+        variance that the map explains), ``chance`` (``1 / d``).
 
     Raises:
         DataError: A world has no trained or no held-out paths, or they have no inner nodes.
@@ -120,15 +121,16 @@ def stepwise(
         worlds: One world, or one for each replica; the statements of a role have one shape.
         roles: Roles of facts and queries that are evaluated; by default all.
         most: Largest number of statements of a role that are read, evenly spread; 0 for all.
-        apart: Whether prompts with most answers, such as the root of a star, get rows of their own
-            where a role has them. The column ``hub`` then tells which rows these are.
+        apart: Whether prompts with most answers, such as the root of a star, get rows of their
+            own where a role has them. The column ``hub`` then tells which rows these are.
 
     Returns:
-        A row for each replica, role and place: ``replica, part, role``, perhaps ``hub``, ``place``
-        (0-based, in the answer), ``statements`` (their number), ``accuracy`` (of the largest logit
-        over all candidates), ``recall`` (share of tokens that are among as many largest logits as
-        their prompt has answers in these roles: 1 where all edges are stored), ``exact`` (share of
-        answers that are right at every place, as greedy decoding gives them).
+        A row for each replica, role and place: ``replica, part, role``, perhaps ``hub``,
+        ``place`` (0-based, in the answer), ``statements`` (their number), ``accuracy`` (of the
+        largest logit over all candidates), ``recall`` (share of tokens that are among as many
+        largest logits as their prompt has answers in these roles: 1 where all edges are
+        stored), ``exact`` (share of answers that are right at every place, as greedy decoding
+        gives them).
 
     Raises:
         DataError: The statements of a role differ in shape.

@@ -1,8 +1,8 @@
 """Memory that a probe needs, estimated before it starts.
 
-Every probe declares with :func:`holds` how many bytes it takes for each of the arrays that can be
-large; their sizes follow from the model and its worlds (:func:`sizes`). A probe that would need
-more than there is, is refused (:func:`check_probe`). The factors were measured:
+Every probe declares with :func:`holds` how many bytes it takes for each of the arrays that can
+be large; their sizes follow from the model and its worlds (:func:`sizes`). A probe that would
+need more than there is, is refused (:func:`check_probe`). The factors were measured:
 ``tests/probes/test_needs.py`` compares them with the peaks, within a factor of two.
 """
 
@@ -42,8 +42,8 @@ def sizes(model: Model, worlds: Worlds, most: float = np.inf) -> dict[str, float
     Returns:
         ``logits``: of a block of statements; ``whole``: of all statements; ``asked``: of a
         block of nodes, for one replica; ``states``: of the positions of a block, at one layer;
-        ``kept``: of all prompts, at all layers; ``cosines``: of a block; ``matrix``: of all pairs
-        of nodes, in graphs where no pairs are sampled; ``draws``: of random embeddings;
+        ``kept``: of all prompts, at all layers; ``cosines``: of a block; ``matrix``: of all
+        pairs of nodes, in graphs where no pairs are sampled; ``draws``: of random embeddings;
         ``angles``: of their cosines, where they are sorted; ``margins``: of their margins;
         ``weights``: of a matrix of tokens and candidates; ``statements``: of one column of a
         table; ``one``: 1, for what is needed at any size.
@@ -77,9 +77,13 @@ def needed(probe: Callable[..., Any], model: Model, worlds: Worlds) -> float:
     """Estimate how many bytes a probe takes beyond the model.
 
     Args:
-        probe: Function of a model and worlds; without the decorator :func:`holds` it counts as 0.
+        probe: Function of a model and worlds; without the decorator :func:`holds` it counts as
+            0.
         model: The probed model.
         worlds: One world, or one for each replica.
+
+    Returns:
+        Number of bytes.
     """
     if not hasattr(probe, "holds"):
         return 0.0
@@ -96,6 +100,9 @@ def holds(*, most: float = np.inf, **factors: float) -> Callable[[Callable[P, T]
     Args:
         most: Default of the probe's option of that name: how many statements it reads at most.
         factors: Bytes for each number in an array of :func:`sizes`, by the array's name.
+
+    Returns:
+        The decorator.
 
     Raises:
         ConfigError: The decorated probe is called with too large a model or world; the message

@@ -28,8 +28,8 @@ def direction(model: Model, worlds: Worlds, *, gap: float = 1e-4) -> pl.DataFram
     """Compare the direction of a linear model's templates with the optimum of program (2).
 
     Templates ``W`` are the matrix whose rows, summed over a prompt's tokens, are its logits.
-    Program (2) of Identity Bridge asks for the least nuclear norm of ``W`` at which all facts have
-    a margin of 1.
+    Program (2) of Identity Bridge asks for the least nuclear norm of ``W`` at which all facts
+    have a margin of 1.
 
     Args:
         model: ``R`` replicas of an Emb-MLP or a deep linear network.
@@ -37,11 +37,12 @@ def direction(model: Model, worlds: Worlds, *, gap: float = 1e-4) -> pl.DataFram
         gap: Certified relative gap at which the solver stops.
 
     Returns:
-        A row for each replica: ``replica``; ``cosine`` of ``W`` and the optimum, both centred by
-        row; ``least_margin`` of the facts, in logits; ``excess``: the nuclear norm of ``W`` scaled
-        to a least margin of 1, over the optimum's, minus 1; ``query_margin``: median margin of the
-        queries at that scale; ``expected``: the optimum's median margin of the queries. ``excess``
-        and ``query_margin`` are not numbers where a fact has no positive margin.
+        A row for each replica: ``replica``; ``cosine`` of ``W`` and the optimum, both centred
+        by row; ``least_margin`` of the facts, in logits; ``excess``: the nuclear norm of ``W``
+        scaled to a least margin of 1, over the optimum's, minus 1; ``query_margin``: median
+        margin of the queries at that scale; ``expected``: the optimum's median margin of the
+        queries. ``excess`` and ``query_margin`` are not numbers where a fact has no positive
+        margin.
 
     Raises:
         ConfigError: The model is of another architecture: only in these two are logits sums of

@@ -1,7 +1,7 @@
 """Hidden states in the plane: PCA and t-SNE, with a measure of how far to trust the picture.
 
-:func:`project` takes any points; :func:`bridge_projection` the states of first hops and bridges;
-:func:`align_frames` aligns projections of several steps, for a film.
+:func:`project` takes any points; :func:`bridge_projection` the states of first hops and
+bridges; :func:`align_frames` aligns projections of several steps, for a film.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def project(
         seed: Root seed; only t-SNE uses it.
 
     Returns:
-        Coordinates, and their trustworthiness (Venna & Kaski 2001): 1 where all neighbours in the
-        plane are also neighbours in the space.
+        Coordinates, and their trustworthiness (Venna & Kaski 2001): 1 where all neighbours in
+        the plane are also neighbours in the space.
 
     Raises:
         DataError: There are fewer than 8 points.
@@ -108,9 +108,10 @@ def bridge_projection(
         seed: Root seed of t-SNE.
 
     Returns:
-        A row for each replica, state and layer: ``replica, pair`` (the subject's prompt), ``kind``
-        (``subject`` or ``bridge``), ``layer, depth, x, y, trustworthiness`` (of the replica's
-        picture; see :func:`project`). Layers of another width than the first are left out.
+        A row for each replica, state and layer: ``replica, pair`` (the subject's prompt),
+        ``kind`` (``subject`` or ``bridge``), ``layer, depth, x, y, trustworthiness`` (of the
+        replica's picture; see :func:`project`). Layers of another width than the first are
+        left out.
 
     Raises:
         DataError: The world has no first hops, or there are fewer than 8 states.
@@ -154,8 +155,8 @@ def align_frames(
 ) -> pl.DataFrame:
     """Rotate and scale every frame of a film of projections so that it lies best on the one before.
 
-    A projection has no orientation of its own; without this the picture would rotate from frame to
-    frame (orthogonal Procrustes).
+    A projection has no orientation of its own; without this the picture would rotate from
+    frame to frame (orthogonal Procrustes).
 
     Args:
         frames: Rows with ``x``, ``y`` and ``step``; points have the same order in every frame.
@@ -163,8 +164,8 @@ def align_frames(
         step: Name of the column that identifies a frame.
 
     Returns:
-        The rows with other ``x`` and ``y``, each frame centred and of root mean square length 1;
-        sorted by film and step.
+        The rows with other ``x`` and ``y``, each frame centred and of root mean square length
+        1; sorted by film and step.
     """
     aligned = []
     films = frames.partition_by(list(by), maintain_order=True) if by else [frames]

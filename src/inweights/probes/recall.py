@@ -37,12 +37,12 @@ def accuracy(model: Model, worlds: World | Sequence[World]) -> pl.DataFrame:
 
     Returns:
         A row for each replica and slice: ``replica``, ``part`` (``facts`` or ``queries``),
-        ``role``, ``distribution`` (``trained``, ``in`` or ``out`` of distribution), ``statements``
-        (their number), ``accuracy`` (of the largest logit over *all* candidates of the head),
-        ``accuracy_among`` (over those tokens only that answer some statement of the role: for
-        compositions, the objects), ``chance`` (accuracy of guessing among the answers of the
-        role), ``loss`` (mean cross-entropy over all candidates, nats), ``right_answers`` (mean
-        number of answers of the role that are right to a prompt).
+        ``role``, ``distribution`` (``trained``, ``in`` or ``out`` of distribution),
+        ``statements`` (their number), ``accuracy`` (of the largest logit over *all* candidates
+        of the head), ``accuracy_among`` (over those tokens only that answer some statement of
+        the role: for compositions, the objects), ``chance`` (accuracy of guessing among the
+        answers of the role), ``loss`` (mean cross-entropy over all candidates, nats),
+        ``right_answers`` (mean number of answers of the role that are right to a prompt).
 
     Example:
         >>> import inweights as iw
@@ -135,6 +135,9 @@ def chosen_parts(world: World, parts: Sequence[str]) -> tuple[Part, ...]:
         world: The probed world.
         parts: ``facts``, ``queries`` or both.
 
+    Returns:
+        The parts, in the order given.
+
     Raises:
         ConfigError: A part is unknown.
         DataError: All the parts are empty.
@@ -175,6 +178,9 @@ def answers_among(
         worlds: Worlds of the replicas: one, or one for each.
         part: ``facts`` or ``queries``.
         role: Role of the statements.
+
+    Returns:
+        Whether each candidate is a right answer to one of them, in the order of the logits.
     """
     allowed = torch.zeros(len(worlds), len(model.candidates), dtype=torch.bool)
     columns = model.column.cpu()

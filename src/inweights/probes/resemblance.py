@@ -50,32 +50,34 @@ def resemblance(
 ) -> pl.DataFrame:
     """Compute the cosine of the states of two entities that share a property (equation 10).
 
-    For a :class:`~inweights.models.OneLayer` it is the cosine of ``W_V e_a`` and ``W_V e_b``; for a
-    deeper model, that of the penultimate states at the last token of a prompt. The paper does not
-    say of which prompt, so the table does. A high cosine alone says little, since all states of a
-    layer may point the same way. The table therefore also gives the mean cosine with entities of
-    *other* tuples.
+    For a :class:`~inweights.models.OneLayer` it is the cosine of ``W_V e_a`` and ``W_V e_b``;
+    for a deeper model, that of the penultimate states at the last token of a prompt. The paper
+    does not say of which prompt, so the table does. A high cosine alone says little, since all
+    states of a layer may point the same way. The table therefore also gives the mean cosine
+    with entities of *other* tuples.
 
     Args:
         model: ``R`` replicas.
         worlds: Analogies, or two hops as analogies: one world, or one for each replica.
-        prompt: ``entity``: the entity alone. ``premise``: with the relation of the property that
-            both share. ``query``: with the relation of the conclusion. By default ``entity`` for a
-            :class:`~inweights.models.OneLayer`, and ``premise`` for other models, which in trials
-            with a small GPT came closest to the similarities of Table 1.
+        prompt: ``entity``: the entity alone. ``premise``: with the relation of the property
+            that both share. ``query``: with the relation of the conclusion. By default
+            ``entity`` for a :class:`~inweights.models.OneLayer`, and ``premise`` for other
+            models, which in trials with a small GPT came closest to the similarities of Table
+            1.
         layers: Names of layers; by default the last but one, which is ``value`` of a
             :class:`~inweights.models.OneLayer` and the last block's output of a GPT.
         by_pair: Whether each pair has a row of its own, in place of one row with their mean.
 
     Returns:
-        A row for each replica and layer, and with ``by_pair`` for each pair: ``replica, prompt,
-        layer, depth``, perhaps ``one, two`` (names of the pair's entities), ``cosine``, ``other``
-        (mean cosine of an entity ``one`` with all entities ``two`` from which another conclusion
-        follows; not a number where there are none), ``contrast`` (``cosine − other``).
+        A row for each replica and layer, and with ``by_pair`` for each pair: ``replica,
+        prompt, layer, depth``, perhaps ``one, two`` (names of the pair's entities),
+        ``cosine``, ``other`` (mean cosine of an entity ``one`` with all entities ``two`` from
+        which another conclusion follows; not a number where there are none), ``contrast``
+        (``cosine − other``).
 
     Raises:
-        ConfigError: A prompt or layer is unknown, or the layer sees only the last token, which is
-            the same in both prompts.
+        ConfigError: A prompt or layer is unknown, or the layer sees only the last token, which
+            is the same in both prompts.
         DataError: The world has no pairs of entities.
 
     Example:
@@ -144,8 +146,8 @@ def _compare(
 def entity_pairs(world: World) -> Int[Ids, "P 2"]:
     """Return the pairs of entities that a conclusion links.
 
-    In an analogy they are ``(a_i, b_i)``, tuple by tuple. In two hops they are ``(a_i, b_i)``, too,
-    where the entity ``b_i`` is the bridge that ``a_i`` leads to.
+    In an analogy they are ``(a_i, b_i)``, tuple by tuple. In two hops they are ``(a_i, b_i)``,
+    too, where the entity ``b_i`` is the bridge that ``a_i`` leads to.
 
     Raises:
         DataError: The world has no conclusions, or neither similarities nor first hops.

@@ -1,10 +1,10 @@
 """Hidden states at the ends of prompts, and what probes share to make tables of them.
 
-:func:`last_states` reads states; :func:`cosine_blocks` compares all pairs of two sets, some at a
-time; :func:`by_replica` and :func:`share` make rows of a table.
+:func:`last_states` reads states; :func:`cosine_blocks` compares all pairs of two sets, some at
+a time; :func:`by_replica` and :func:`share` make rows of a table.
 
-Shapes: ``R`` replicas, ``m`` prompts or states, ``b`` of them in a block, ``T`` tokens of a prompt,
-``D`` width.
+Shapes: ``R`` replicas, ``m`` prompts or states, ``b`` of them in a block, ``T`` tokens of a
+prompt, ``D`` width.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def share(
 
     Args:
         right: Whether each statement is right, perhaps at several places.
-        among: Statements that count; by default all. Where none counts, the share is not a number.
+        among: Statements that count; by default all. Where none counts, the share is not a
+            number.
 
     Example:
         >>> share(torch.tensor([[True] * 18 + [False] * 2])).tolist()
@@ -101,9 +102,9 @@ def cosine_blocks(
         groups: Group of every state: one row for all replicas, or a row for each.
 
     Yields:
-        Which rows of ``one`` these are, their cosines, and which pairs belong to one group. Copy
-        results that outlast a block into an array that was allocated before: a view keeps the
-        whole block in memory, and small arrays between blocks fragment it.
+        Which rows of ``one`` these are, their cosines, and which pairs belong to one group.
+        Copy results that outlast a block into an array that was allocated before: a view keeps
+        the whole block in memory, and small arrays between blocks fragment it.
     """
     ours, theirs = F.normalize(one, dim=-1), F.normalize(two, dim=-1).mT
     label = torch.from_numpy(groups).to(one.device)

@@ -28,20 +28,22 @@ _GROUP_ORDER = ("first_relation", "second_relation", "subject", "bridge", "objec
 def templates(model: Model, worlds: Worlds, *, rows: str = "tokens") -> pl.DataFrame:
     """Return the logits of every output for tokens or prompts, as a long table.
 
-    For Emb-MLP the rows of ``tokens`` are those of ``W = E W_proj``, and the rows of a prompt are
-    the sums of its tokens' rows. For other models a row holds the model's logits for the prompt.
+    For Emb-MLP the rows of ``tokens`` are those of ``W = E W_proj``, and the rows of a prompt
+    are the sums of its tokens' rows. For other models a row holds the model's logits for the
+    prompt.
 
     Args:
         model: ``R`` replicas.
         worlds: One world, or one for each replica.
-        rows: ``tokens`` (every token that occurs in a prompt, as a prompt of its own), or a role of
-            the world's facts or queries (its prompts).
+        rows: ``tokens`` (every token that occurs in a prompt, as a prompt of its own), or a
+            role of the world's facts or queries (its prompts).
 
     Returns:
-        A row for each replica, prompt and output token of the world: ``replica, row`` (the prompt),
-        ``row_group`` (group of its first token), ``column`` (the output), ``column_group``,
-        ``value`` (logit, centred over the outputs of its prompt), ``top`` (whether it is the
-        largest of its prompt), ``answer`` (whether the output is the right answer).
+        A row for each replica, prompt and output token of the world: ``replica, row`` (the
+        prompt), ``row_group`` (group of its first token), ``column`` (the output),
+        ``column_group``, ``value`` (logit, centred over the outputs of its prompt), ``top``
+        (whether it is the largest of its prompt), ``answer`` (whether the output is the right
+        answer).
 
     Raises:
         ConfigError: ``rows`` is neither ``tokens`` nor a role of the world, or the table would

@@ -1,8 +1,8 @@
 """Worlds: facts that a model is trained on, and queries that it is only evaluated on.
 
-A world is built from a config (such as :class:`TwoHop` or :class:`Graph`) and a seed, or read from
-a user's files (:class:`Triples`, :func:`read_edges`). Curricula train on its facts, probes read its
-queries. Nothing here imports torch.
+A world is built from a config (such as :class:`TwoHop` or :class:`Graph`) and a seed, or read
+from a user's files (:class:`Triples`, :func:`read_edges`). Curricula train on its facts,
+probes read its queries. Nothing here imports torch.
 """
 
 from typing import TYPE_CHECKING
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from inweights.worlds.knowledge.knowledge import read_knowledge as read_knowledge
     from inweights.worlds.knowledge.triples import Facts as Facts
     from inweights.worlds.knowledge.triples import Triples as Triples
-    from inweights.worlds.knowledge.wording import Wording as Wording
+    from inweights.worlds.knowledge.words.wording import Wording as Wording
     from inweights.worlds.readers.edge_lists import EdgeList as EdgeList
     from inweights.worlds.readers.edge_lists import read_edges as read_edges
     from inweights.worlds.registry import Altered as Altered

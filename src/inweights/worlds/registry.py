@@ -1,7 +1,8 @@
 """Worlds by name, for files and the command line; users can register kinds of their own.
 
-:func:`open_world` builds a world by the name of its kind, or reads a folder or file. The config
-that alters another world, :class:`Altered`, is here as well, since it finds the other by its kind.
+:func:`open_world` builds a world by the name of its kind, or reads a folder or file. The
+config that alters another world, :class:`Altered`, is here as well, since it finds the other
+by its kind.
 """
 
 import json

@@ -1,7 +1,8 @@
 """Right answers to a prompt: all that any statement of a world gives to it.
 
-:class:`RightAnswers` looks them up for facts, each of which states one answer; :func:`merged_rows`
-says how queries with the same prompt become one, with the set of its right answers.
+:class:`RightAnswers` looks them up for facts, each of which states one answer;
+:func:`merged_rows` says how queries with the same prompt become one, with the set of its right
+answers.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class RightAnswers:
 
     @classmethod
     def of(cls, statements: Statements) -> RightAnswers:
-        """Collect the right answers of some statements."""
+        """Return the right answers of some statements."""
         moved = [name.startswith(_MOVED) for name in statements.role_names]
         apart = np.array([*moved, False], dtype=np.int64)[statements.roles]
         prompt = prompt_numbers(statements, apart)
@@ -90,6 +91,9 @@ def prompt_numbers(statements: Statements, apart: Int[Ids, " M"]) -> Int[Ids, " 
     Args:
         statements: ``M`` statements.
         apart: A group of each statement; prompts of different groups get different numbers.
+
+    Returns:
+        A number from 0 for each statement.
     """
     lengths = np.diff(statements.prompt_ends, prepend=0)
     starts = statements.prompt_ends - lengths
@@ -112,8 +116,8 @@ def merged_rows(statements: Statements) -> tuple[Int[Ids, " m"], Int[Ids, "F 2"]
     Statements that answer in several tokens are not merged.
 
     Returns:
-        The index of the first statement of each role and prompt, ``[m]``; and the further right
-        answers, each as a place among these and a token.
+        The index of the first statement of each role and prompt, ``[m]``; and the further
+        right answers, each as a place among these and a token.
     """
     number = prompt_numbers(statements, statements.roles.astype(np.int64))
     single: Bools = np.diff(statements.answer_ends, prepend=0) == 1

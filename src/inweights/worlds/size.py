@@ -1,6 +1,7 @@
 """Checks of a world's size before it is built: counts, fractions and the memory it would take.
 
-Each family's config calls them in ``__post_init__`` and ``build``; all raise a ``ConfigError``.
+Each family's config calls them in ``__post_init__`` and ``build``; all raise a
+``ConfigError``.
 """
 
 import math

@@ -39,9 +39,9 @@ class Statement(NamedTuple):
 class Statements:
     """Many statements ``prompt tokens → answer tokens``, each with a role, in columns.
 
-    Iterating and indexing give single statements; :meth:`World.table` returns all in words. A fact
-    is a prompt with one answer, since that is trained on. A query is a prompt with the set of its
-    right answers.
+    Iterating and indexing give single statements; :meth:`World.table` returns all in words. A
+    fact is a prompt with one answer, since that is trained on. A query is a prompt with the
+    set of its right answers.
 
     Attributes:
         prompts: All prompt tokens, one statement after another.
@@ -79,9 +79,10 @@ class Statements:
         """Build statements from one pair of matrices for each role.
 
         Args:
-            parts: Prompts ``[m, T]`` and answers ``[m, A]`` by role, as token ids. Roles without
-                statements are left out.
-            out_of_distribution: Whether each statement, or all of them, is out of distribution.
+            parts: Prompts ``[m, T]`` and answers ``[m, A]`` by role, as token ids. Roles
+                without statements are left out.
+            out_of_distribution: Whether each statement, or all of them, is out of
+                distribution.
 
         Raises:
             DataError: The shapes do not fit.
@@ -168,8 +169,8 @@ class Statements:
         """Return first tokens of all right answers to the prompt of a statement, its own first.
 
         A right answer is one that any of these statements gives to the same prompt. Roles that
-        begin with ``moved_`` state another graph than the rest: they are compared with each other
-        only.
+        begin with ``moved_`` state another graph than the rest: they are compared with each
+        other only.
 
         Example:
             >>> borders = Statements.build({"edge": ([[0], [1], [0]], [[1], [2], [3]])})
@@ -188,7 +189,8 @@ class Statements:
         """Return every right answer of some statements.
 
         Returns:
-            For each right answer its statement, as a place in ``indices``, and its first token.
+            For each right answer its statement, as a place in ``indices``, and its first
+            token.
         """
         return self._right.pairs(indices)
 

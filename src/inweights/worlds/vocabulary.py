@@ -1,6 +1,7 @@
 """The vocabulary of a world: token names in named groups, and ids for them.
 
-:class:`Vocabulary` is what worlds share with models; the functions make names of generated tokens.
+:class:`Vocabulary` is what worlds share with models; the functions make names of generated
+tokens.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """A world: its vocabulary, facts that are trained on and queries that never are.
 
-:class:`World` is what families of worlds build, curricula train on and probes read. All columns are
-NumPy arrays, so that a million facts are cheap. Nothing here imports torch.
+:class:`World` is what families of worlds build, curricula train on and probes read. All
+columns are NumPy arrays, so that a million facts are cheap. Nothing here imports torch.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from inweights.support.border import guarded
 from inweights.support.progress import plural
 from inweights.support.showing import Card
 from inweights.worlds.arrays import Bools, Float, Floats
-from inweights.worlds.roles import FACT_ROLES, QUERY_ROLES
 from inweights.worlds.statements import Statement, Statements
 from inweights.worlds.vocabulary import Ids, Vocabulary
 
@@ -38,6 +37,37 @@ __all__ = [
     "Worlds",
 ]
 
+#: Roles that facts of the built-in worlds have. A user's world may have others.
+FACT_ROLES = (
+    "first_hop",
+    "second_hop",
+    "identity",
+    "two_hop",
+    "chain",
+    "category",
+    "similarity",
+    "attribution",
+    "edge",
+    "reverse_edge",
+    "self_edge",
+    "moved_edge",
+    "moved_reverse_edge",
+    "path",
+    "triple",
+    "turned",
+    "counter_example",
+)
+#: Roles that queries of the built-in worlds have.
+QUERY_ROLES = (
+    "composition",
+    "chain",
+    "reversal",
+    "implication",
+    "unstated",
+    "conclusion",
+    "path",
+)
+
 
 @dataclass(frozen=True, eq=False)
 class World:
@@ -47,8 +77,8 @@ class World:
         name: Name of the world's family.
         vocabulary: All tokens.
         facts: Statements that are trained on: each is a prompt with one answer.
-        queries: Statements that are never trained on: each is a prompt with the set of its right
-            answers. Those of one role and prompt are merged into one.
+        queries: Statements that are never trained on: each is a prompt with the set of its
+            right answers. Those of one role and prompt are merged into one.
         settings: The resolved config that the world was built from, with its ``kind``.
         seed: Root seed that it was built with.
         why_out_of_distribution: The rule by which a query is out of distribution, in words.
@@ -98,8 +128,8 @@ class World:
             facts: Statements, or prompts ``[m, T]`` and answers ``[m, A]`` by role.
             queries: The same for queries.
             why: The rule by which a query is out of distribution, in words.
-            out_of_distribution: Whether each query, or all of them, is out of distribution; has no
-                effect on statements, which know it.
+            out_of_distribution: Whether each query, or all of them, is out of distribution;
+                has no effect on statements, which know it.
 
         Raises:
             DataError: A shape does not fit, or a token id is not in the vocabulary.
@@ -138,8 +168,8 @@ class World:
     def complexity(self) -> int:
         """Largest number of objects that a subject leads to (Identity Bridge §3.2).
 
-        Counted over compositions, both trained ones (``two_hop``) and queries. 0 where the world
-        has none.
+        Counted over compositions, both trained ones (``two_hop``) and queries. 0 where the
+        world has none.
         """
         reached: dict[int, set[int]] = {}
         for part, role in ((self.facts, "two_hop"), (self.queries, "composition")):
@@ -155,9 +185,10 @@ class World:
         """Return all facts and queries in words.
 
         Returns:
-            A row for each statement: ``part`` (``facts`` or ``queries``), ``role``, ``prompt`` and
-            ``answer`` (names of tokens, joined by spaces), ``out_of_distribution``,
-            ``right_answers`` (number of right answers to this prompt; ``answer`` is the first).
+            A row for each statement: ``part`` (``facts`` or ``queries``), ``role``, ``prompt``
+            and ``answer`` (names of tokens, joined by spaces), ``out_of_distribution``,
+            ``right_answers`` (number of right answers to this prompt; ``answer`` is the
+            first).
 
         Example:
             >>> from inweights.worlds import TwoHop

@@ -22,7 +22,7 @@ from inweights.lm.tuning.writing import tokens_to_write
 from inweights.seeds import EVALUATION, Streams
 from inweights.support.progress import Progress
 from inweights.worlds.knowledge.knowledge import Knowledge
-from inweights.worlds.knowledge.wording import Wording
+from inweights.worlds.knowledge.words.wording import Wording
 
 #: Wordings of a fact that are trained; the last of its templates is asked.
 _WORDINGS = 3

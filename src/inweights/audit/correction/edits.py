@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from inweights.worlds.knowledge.names import is_literal, is_nothing
+from inweights.worlds.knowledge.checks.names import is_literal, is_nothing
 from inweights.worlds.readers.headers import without_accents
 from inweights.worlds.world import Ids
 

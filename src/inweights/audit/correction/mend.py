@@ -17,9 +17,9 @@ import polars as pl
 from inweights.audit.correction.near import missing_rows, near_spellings
 from inweights.audit.correction.repairs import Change, repaired_facts
 from inweights.worlds.arrays import Bools
+from inweights.worlds.knowledge.checks.names import alias_groups, is_nothing
+from inweights.worlds.knowledge.checks.remarks import contradictions
 from inweights.worlds.knowledge.knowledge import Knowledge
-from inweights.worlds.knowledge.names import alias_groups, is_nothing
-from inweights.worlds.knowledge.remarks import contradictions
 from inweights.worlds.readers.new_folder import new_folder
 from inweights.worlds.world import Ids
 

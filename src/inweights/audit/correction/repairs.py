@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from inweights.worlds.knowledge.dates import serial_day, written_date
+from inweights.worlds.knowledge.checks.dates import serial_day, written_date
+from inweights.worlds.knowledge.checks.repair import parts_of, repaired
 from inweights.worlds.knowledge.knowledge import Knowledge, numbered
-from inweights.worlds.knowledge.repair import parts_of, repaired
 
 #: Line, change, before, after and reason.
 Change = tuple[int, str, str, str, str]

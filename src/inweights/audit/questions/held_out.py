@@ -16,7 +16,7 @@ import polars as pl
 from inweights.audit.questions.kinds import Draft, analogies, compositions, reversals
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge.knowledge import Knowledge
-from inweights.worlds.knowledge.wording import Wording
+from inweights.worlds.knowledge.words.wording import Wording
 
 #: Largest number of questions of each kind; which ones is decided by the seed.
 QUESTIONS = 10_000

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from inweights.audit.homonyms import doubtful_facts
+from inweights.worlds.knowledge.checks.names import literals
 from inweights.worlds.knowledge.knowledge import Knowledge
-from inweights.worlds.knowledge.names import literals
 from inweights.worlds.knowledge.two_steps import spread_chains
-from inweights.worlds.knowledge.wording import Wording
+from inweights.worlds.knowledge.words.wording import Wording
 from inweights.worlds.world import Ids
 
 #: Share of the facts whose value nobody else has, above which a relation is one-to-one, by kind.

@@ -18,7 +18,7 @@ from inweights.audit.homonyms import doubtful_facts
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge.knowledge import Knowledge
 from inweights.worlds.knowledge.triples import bridges_of
-from inweights.worlds.knowledge.wording import Wording
+from inweights.worlds.knowledge.words.wording import Wording
 from inweights.worlds.world import Ids
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from inweights.audit.strategies.inputs import Row, StrategyInput
 from inweights.audit.strategies.mentions import Mentions
 from inweights.errors import DataError
-from inweights.worlds.knowledge.sentences import ended
-from inweights.worlds.knowledge.wording import REVERSE
+from inweights.worlds.knowledge.words.sentences import ended
+from inweights.worlds.knowledge.words.wording import REVERSE
 
 _WORD = re.compile(r"\w+(?:n't)?")
 #: Words that turn what a sentence says.

@@ -15,9 +15,9 @@ from inweights.audit.strategies.inputs import Row, StrategyInput
 from inweights.audit.strategies.mentions import Mentions
 from inweights.errors import ConfigError, DataError
 from inweights.support.limits import read_text
-from inweights.worlds.knowledge.sentences import ended
 from inweights.worlds.knowledge.triples import bridges_of, identities_of
-from inweights.worlds.knowledge.wording import DERIVED, IDENTITY
+from inweights.worlds.knowledge.words.sentences import ended
+from inweights.worlds.knowledge.words.wording import DERIVED, IDENTITY
 
 #: Largest number of facts in one passage; an entity with more has several.
 _FACTS = 8

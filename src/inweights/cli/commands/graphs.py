@@ -133,7 +133,7 @@ def _graphs(given: Sequence[str], layout: base.Layout) -> dict[str, Graph]:
 def _graph(given: str, layout: base.Layout) -> tuple[str, Graph]:
     """A graph by its name or file, with its edges written out, and what it is called."""
     from inweights.worlds.families.graph import Graph, Shape
-    from inweights.worlds.readers.edge_lists import own_graphs
+    from inweights.worlds.readers.graph_files import own_graphs
 
     file = Path(given)
     if file.is_file():

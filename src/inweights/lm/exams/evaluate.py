@@ -14,7 +14,7 @@ from inweights.lm.exams.questions import Question
 from inweights.lm.model.load import LanguageModel
 from inweights.lm.model.score import generate, log_likelihoods
 from inweights.support.progress import Progress
-from inweights.worlds.knowledge.sentences import ended
+from inweights.worlds.knowledge.words.sentences import ended
 
 
 def ask(

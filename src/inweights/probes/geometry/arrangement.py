@@ -2,10 +2,10 @@
 
 Two models that learnt the same graph may hold it in different directions of a space of many
 dimensions. Their embeddings are compared here after the best rotation or reflection
-(:func:`agreement`), and placed in few dimensions to be drawn (:func:`arrangement`). ``N`` vectors
-in ``D ≥ N`` dimensions can always be rotated a good way towards any others, so that a distance
-means something only beside that of random vectors. Shapes: ``R`` replicas, ``N`` nodes, ``D``
-width, ``K`` dimensions of a picture.
+(:func:`agreement`), and placed in few dimensions to be drawn (:func:`arrangement`). ``N``
+vectors in ``D ≥ N`` dimensions can always be rotated a good way towards any others, so that a
+distance means something only beside that of random vectors. Shapes: ``R`` replicas, ``N``
+nodes, ``D`` width, ``K`` dimensions of a picture.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import polars as pl
 
 from inweights.errors import ConfigError, DataError
 from inweights.models.base import Model
-from inweights.probes.geometry.cosines import once_each, placed, random_blocks
+from inweights.probes.geometry.procrustes import procrustes, procrustes_align
+from inweights.probes.geometry.vectors import once_each, placed, random_blocks
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.support.extras import optional
@@ -30,69 +31,6 @@ Method = Literal["pca", "umap"]
 
 #: Fewest points of each method; UMAP needs neighbours.
 _LEAST = {"pca": 2, "umap": 5}
-
-
-def procrustes_align(
-    points: Float[Floats, "N D"], onto: Float[Floats, "N E"]
-) -> Float[Floats, "N _"]:
-    """Rotate or reflect points about the origin so that they lie best on others.
-
-    Orthogonal Procrustes (Schönemann 1966): ``Q = argmin ‖X Q − Y‖`` over orthogonal ``Q``. Where
-    the widths differ, the narrower one gets further dimensions of zeros.
-
-    Args:
-        points: ``X``, which are moved.
-        onto: ``Y``, as many points.
-
-    Returns:
-        ``X Q``, of the larger width.
-
-    Raises:
-        DataError: The shapes do not fit.
-    """
-    from scipy.linalg import orthogonal_procrustes
-
-    if points.ndim != 2 or onto.ndim != 2 or len(points) != len(onto):
-        raise DataError(
-            f"points must have shape [N, D], with as many points as the reference, got "
-            f"{points.shape} and {onto.shape}"
-        )
-    width = max(points.shape[1], onto.shape[1])
-    x = np.pad(points, ((0, 0), (0, width - points.shape[1])))
-    y = np.pad(onto, ((0, 0), (0, width - onto.shape[1])))
-    rotation: Floats = orthogonal_procrustes(x, y)[0]
-    placed: Floats = x @ rotation
-    return placed
-
-
-def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> float:
-    """Compute the Procrustes distance of two arrangements of the same points.
-
-    Both are centred and scaled to norm 1 first. The distance is then ``1 − (Σ σ_i)²``, ``σ`` the
-    singular values of ``XᵀY``: the sum of squares that remains after the best rotation and scaling
-    (Gower 1975).
-
-    Args:
-        points: ``X``, one arrangement.
-        onto: ``Y``, the other one, with as many points.
-
-    Returns:
-        A number from 0, where one is the other rotated and scaled, to 1.
-
-    Raises:
-        DataError: The shapes do not fit, or all points of an arrangement are the same.
-    """
-    if points.ndim != 2 or onto.ndim != 2 or len(points) != len(onto):
-        raise DataError(
-            f"two arrangements must have the same number of points, got {points.shape} and "
-            f"{onto.shape}"
-        )
-    x, y = points - points.mean(0), onto - onto.mean(0)
-    norms = np.linalg.norm(x), np.linalg.norm(y)
-    if min(norms) <= 1e-12 * max(1.0, float(np.abs(points).max()), float(np.abs(onto).max())):
-        raise DataError("all points of an arrangement are the same, so that it has no shape")
-    inner = np.linalg.svd((x / norms[0]).T @ (y / norms[1]), compute_uv=False).sum()
-    return float(max(0.0, 1.0 - inner**2))
 
 
 @holds(states=21)
@@ -113,17 +51,18 @@ def agreement(
     Args:
         model: ``R`` replicas, at least two.
         worlds: Worlds of one graph: one, or one for each replica.
-        layer: Where vectors are read; see :func:`inweights.probes.geometry.cosines.node_vectors`.
-        dimensions: Number of leading principal directions that are compared; 0 for all, which mean
-            little where the width is at least the number of nodes.
+        layer: Where vectors are read; see
+            :func:`inweights.probes.geometry.vectors.node_vectors`.
+        dimensions: Number of leading principal directions that are compared; 0 for all, which
+            mean little where the width is at least the number of nodes.
         draws: Pairs of random embeddings of the same shape in the null distribution.
         seed: Root seed of the null distribution.
 
     Returns:
-        A row for each replica: ``replica, distance`` (:func:`procrustes`, mean over the other
-        replicas), ``nearest`` (the smallest one), ``null_mean, null_low`` (mean and 2.5% quantile
-        of the distance of two random embeddings) and ``p``, the share of ``1 + draws`` values at
-        most as large.
+        A row for each replica: ``replica, distance`` (Procrustes distance, mean over the other
+        replicas), ``nearest`` (the smallest one), ``null_mean, null_low`` (mean and 2.5%
+        quantile of the distance of two random embeddings) and ``p``, the share of ``1 +
+        draws`` values at most as large.
 
     Raises:
         ConfigError: ``dimensions`` is below 0.
@@ -263,13 +202,15 @@ def arrangement(
         model: ``R`` replicas.
         worlds: Worlds of one graph: one, or one for each replica.
         method: ``pca`` or ``umap``; see :func:`arrange`.
-        layer: Where vectors are read; see :func:`inweights.probes.geometry.cosines.node_vectors`.
+        layer: Where vectors are read; see
+            :func:`inweights.probes.geometry.vectors.node_vectors`.
         dimensions: Number of dimensions, 1 to 3.
         neighbours: Number of nearest neighbours that UMAP considers for each node.
         seed: Root seed of UMAP.
 
     Returns:
-        A row for each replica and node: ``replica, node`` (its name), then ``x, y, z`` or fewer.
+        A row for each replica and node: ``replica, node`` (its name), then ``x, y, z`` or
+        fewer.
 
     Raises:
         ConfigError: A setting is out of range, or umap-learn is not installed.

@@ -1,178 +1,40 @@
 """Recall of a graph's edges, and cosines of its nodes (Geometric Memory B.5, C.3).
 
-:func:`graph_recall` and :func:`cosines` are probes. The other functions give all probes of
-graphs their vectors (:func:`node_vectors`), edges and null distributions. Shapes: ``R`` replicas,
-``N`` nodes, ``D`` width, ``K`` random draws.
+:func:`graph_recall` measures whether edges are stored, :func:`cosines` whether near nodes have
+similar vectors. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
-import torch
 from numpy.typing import NDArray
 
 from inweights.errors import DataError
 from inweights.models.base import Model
-from inweights.probes.geometry.embedding import node_names
+from inweights.probes.geometry.vectors import (
+    graph_edges,
+    node_prompts,
+    node_vectors,
+    once_each,
+    prefix_of,
+    unit,
+)
 from inweights.probes.needs import holds
-from inweights.seeds import EVALUATION, Streams
 from inweights.support.limits import check_memory
-from inweights.theory.geometric_memory.spectral import adjacency, edge_ends, hops_from
+from inweights.theory.geometric_memory.spectral import hops_from
 from inweights.training.batches.worlds import as_worlds
 from inweights.training.scoring import MAX_LOGITS
 from inweights.worlds.arrays import Bool, Bools, Float, Floats, Int
-from inweights.worlds.families.graph import edge_prefix
-from inweights.worlds.world import Ids, World, Worlds
+from inweights.worlds.world import Ids, Worlds
 
 #: Bytes that a pair of nodes takes in a table while it is made.
 _BYTES = 150
-#: Random numbers that are held at once.
+#: Numbers that are held at once.
 _AT_ONCE = 2**22
-#: Number of nodes, and the nodes at which each edge starts and ends.
-Edges = tuple[int, Ids, Ids]
-T = TypeVar("T")
-
-
-def adjacencies(model: Model, worlds: Worlds) -> list[Float[Floats, "N N"]]:
-    """Return the adjacency matrix of every replica's graph.
-
-    Args:
-        model: ``R`` replicas.
-        worlds: Worlds of graphs: one, or one for each replica.
-
-    Returns:
-        ``R`` matrices; replicas that share a world share the array.
-
-    Raises:
-        DataError: A world is not a graph, or its nodes are not those of an
-            :class:`~inweights.probes.Embedding`.
-    """
-    each = [adjacency(world) for world in _graphs(model, worlds)]
-    return each * model.replicas if len(each) == 1 else each
-
-
-def graph_edges(model: Model, worlds: Worlds) -> list[Edges]:
-    """Return the number of nodes and the edges of every replica's graph.
-
-    They take less memory than :func:`adjacencies`.
-
-    Args:
-        model: ``R`` replicas.
-        worlds: Worlds of graphs: one, or one for each replica.
-
-    Raises:
-        DataError: A world is not a graph, or its nodes are not those of an
-            :class:`~inweights.probes.Embedding`.
-    """
-    each = [edge_ends(world) for world in _graphs(model, worlds)]
-    return each * model.replicas if len(each) == 1 else each
-
-
-def once_each(graphs: Sequence[T]) -> dict[int, T]:
-    """Return different graphs by their identity, so that each is computed with only once."""
-    return {id(graph): graph for graph in graphs}
-
-
-def _graphs(model: Model, worlds: Worlds) -> tuple[World, ...]:
-    """Return the worlds, after checking that their nodes are those of the model."""
-    given = as_worlds(worlds, model)
-    named = getattr(model, "names", None)
-    if named is not None and any(node_names(world) != named for world in given):
-        raise DataError(
-            "this graph has other nodes, or has them in another order, than the one that the "
-            "embedding was put on; put it on this one: embedding.on(world)"
-        )
-    return given
-
-
-@torch.no_grad()
-def node_vectors(
-    model: Model, nodes: int, layer: str = "tokens", before: Sequence[int] = ()
-) -> Float[Floats, "R N D"]:
-    """Return a copy of the vector of every node.
-
-    Args:
-        model: ``R`` replicas.
-        nodes: Number of nodes ``N``; they are the first tokens of a graph's vocabulary.
-        layer: ``tokens`` for the table of token embeddings, or one of the model's layers, whose
-            state is read at the end of a prompt that the node ends.
-        before: Tokens before the node in that prompt, such as those of
-            :func:`~inweights.worlds.families.graph.edge_prefix`.
-
-    Raises:
-        ConfigError: The layer is unknown.
-        DataError: The model has no table of token embeddings.
-    """
-    if layer != "tokens":
-        prompts = _prompts(nodes, before, model)
-        vectors = model.hidden(prompts, layers=[layer])[layer]
-    else:
-        table = model.token_table
-        if table is None:
-            raise DataError(f"the model has no table 'tokens'; name one of {model.layer_names}")
-        vectors = table[:, :nodes]
-    return vectors.detach().cpu().double().clone().numpy()
-
-
-def prefix_of(worlds: Worlds) -> tuple[int, ...]:
-    """Return the tokens before a node in the prompt of an edge; the same for all worlds."""
-    return edge_prefix(worlds if isinstance(worlds, World) else worlds[0])
-
-
-def placed(
-    model: Model, worlds: Worlds, layer: str = "tokens"
-) -> tuple[list[Edges], Float[Floats, "R N D"]]:
-    """Return the edges of every replica's graph, and the vectors of their nodes.
-
-    Args:
-        model: ``R`` replicas.
-        worlds: Worlds of graphs: one, or one for each replica.
-        layer: Where vectors are read; see :func:`node_vectors`.
-
-    Raises:
-        DataError: A world is not a graph; see also :func:`graph_edges` and :func:`node_vectors`.
-    """
-    graphs = graph_edges(model, worlds)
-    return graphs, node_vectors(model, graphs[0][0], layer, prefix_of(worlds))
-
-
-def _prompts(nodes: int, before: Sequence[int], model: Model) -> Int[torch.Tensor, "N T"]:
-    """Return a prompt for each node: the tokens before it, and the node."""
-    ends = torch.arange(nodes, device=model.column.device).unsqueeze(1)
-    return torch.cat([ends.new_tensor(before).expand(nodes, -1), ends], dim=1)
-
-
-def random_blocks(
-    draws: int, shape: Sequence[int], seed: int, at_once: int = 0
-) -> Iterator[Float[Floats, "k N D"]]:
-    """Yield standard normal embeddings, some draws at a time.
-
-    Args:
-        draws: Number of embeddings in all.
-        shape: Shape ``[N, D]`` of an embedding.
-        seed: Root seed.
-        at_once: Number of embeddings in a block; 0 for as many as fit in 32 MB.
-
-    Raises:
-        DataError: ``draws`` is below 1.
-    """
-    if draws < 1:
-        raise DataError(f"draws must be at least 1, got {draws}")
-    rng = Streams(seed).numpy(EVALUATION, "null")
-    step = at_once or max(1, _AT_ONCE // math.prod(shape))
-    for start in range(0, draws, step):
-        yield rng.normal(size=(min(step, draws - start), *shape))
-
-
-def null_limits(chance: Float[Floats, " K"]) -> dict[str, float]:
-    """Return the mean and the 2.5% and 97.5% quantiles of a null distribution, by column name."""
-    low, high = np.quantile(chance, [0.025, 0.975])
-    return {"null_mean": chance.mean(), "null_low": low, "null_high": high}
 
 
 @holds(asked=48, logits=4)
@@ -180,19 +42,20 @@ def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
     """Measure how well a graph's edges are stored: recall, accuracy and loss with their bounds.
 
     A node with three neighbours has one largest logit, so that the accuracy over edges has a
-    ceiling and the loss a floor. *Top-degree recall* is 1 for perfect memory: the share of a node's
-    neighbours among its ``deg(u)`` largest logits.
+    ceiling and the loss a floor. *Top-degree recall* is 1 for perfect memory: the share of a
+    node's neighbours among its ``deg(u)`` largest logits.
 
     Args:
         model: ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
 
     Returns:
-        A row for each replica: ``replica, recall`` (top-degree recall over all edges), ``worst``
-        (its minimum over nodes), ``recall_others`` (with a node's own logit left out, which is the
-        largest one in a tied Node2Vec), ``accuracy`` (of the facts ``u → v``, by the largest
-        logit), ``ceiling`` (the largest possible accuracy), ``loss`` (mean cross-entropy over
-        facts, nats), ``floor`` (the smallest possible loss, the mean of ``ln deg``).
+        A row for each replica: ``replica, recall`` (top-degree recall over all edges),
+        ``worst`` (its minimum over nodes), ``recall_others`` (with a node's own logit left
+        out, which is the largest one in a tied Node2Vec), ``accuracy`` (of the facts ``u →
+        v``, by the largest logit), ``ceiling`` (the largest possible accuracy), ``loss`` (mean
+        cross-entropy over facts, nats), ``floor`` (the smallest possible loss, the mean of
+        ``ln deg``).
 
     Raises:
         DataError: A world is not a graph, or the model's head does not cover the nodes.
@@ -209,7 +72,7 @@ def graph_recall(model: Model, worlds: Worlds) -> pl.DataFrame:
     column = model.column[:nodes]
     if (column < 0).any():
         raise DataError("the model's head does not cover every node of the graph")
-    prompts = _prompts(nodes, prefix_of(worlds), model)
+    prompts = node_prompts(nodes, prefix_of(worlds), model)
     edges = {i: np.unique(np.stack(g[1:], 1), axis=0) for i, g in once_each(graphs).items()}
     found: list[list[dict[str, Floats]]] = [[] for _ in graphs]
     step = max(1, MAX_LOGITS // max(nodes, len(model.candidates)))
@@ -332,15 +195,3 @@ def cosines(model: Model, worlds: Worlds, *, layer: str = "tokens") -> pl.DataFr
                 )
             )
     return pl.concat(frames)
-
-
-def cosine_matrix(vectors: Float[NDArray[Any], "*R N D"]) -> Float[NDArray[Any], "*R N N"]:
-    """Return the cosines of all pairs of vectors; 0 with a vector of zeros."""
-    ends = unit(vectors)
-    return ends @ np.swapaxes(ends, -1, -2)
-
-
-def unit(vectors: Float[NDArray[Any], "*R N D"]) -> Float[NDArray[Any], "*R N D"]:
-    """Scale vectors to length 1; a vector of zeros stays as it is."""
-    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return np.divide(vectors, length, out=np.zeros_like(vectors), where=length > 0)

@@ -1,8 +1,8 @@
 """Margins that the geometry of embeddings alone gives the edges of a graph (B.5 (4)).
 
-:func:`geometric_margin` is the test with its null distribution, :func:`edge_margin` the margin as
-the paper's code computes it. Shapes: ``R`` replicas, ``N`` nodes, ``S`` of them whose margins are
-computed, ``D`` width, ``K`` draws.
+:func:`geometric_margin` is the test with its null distribution, :func:`edge_margin` the margin
+as the paper's code computes it. Shapes: ``R`` replicas, ``N`` nodes, ``S`` of them whose
+margins are computed, ``D`` width, ``K`` draws.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import polars as pl
 from inweights.errors import DataError
 from inweights.models.base import Model
 from inweights.models.tiny_nn import TinyNN
-from inweights.probes.geometry.cosines import graph_edges, node_vectors, once_each, random_blocks
+from inweights.probes.geometry.vectors import graph_edges, node_vectors, once_each, random_blocks
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import EXACT
@@ -34,32 +34,32 @@ def geometric_margin(
 ) -> pl.DataFrame:
     """Compute margins on the edges with a middle layer that only scales the embeddings' axes.
 
-    This is test (4) of B.5. ``W`` is replaced by ``Σ_i (v_iᵀ W v_i) v_i v_iᵀ``, ``v_i`` the right
-    singular vectors of the embeddings, which leaves no connection between different directions;
-    the bias stays. A node's margin is the logit of a neighbour less the largest logit of the other
-    nodes. The neighbour is the one with the *largest* logit (``max``; a weak test) or the
-    *smallest* (``min``: above 0, every edge is right).
+    This is test (4) of B.5. ``W`` is replaced by ``Σ_i (v_iᵀ W v_i) v_i v_iᵀ``, ``v_i`` the
+    right singular vectors of the embeddings, which leaves no connection between different
+    directions; the bias stays. A node's margin is the logit of a neighbour less the largest
+    logit of the other nodes. The neighbour is the one with the *largest* logit (``max``; a
+    weak test) or the *smallest* (``min``: above 0, every edge is right).
 
     The null distribution is associative storage: random embeddings of the same shape, with the
     least-squares ``W`` that gives logit 1 on edges and 0 elsewhere. :func:`edge_margin` is the
-    margin as the paper's code computes it. For a graph with more than 2,000 nodes the margins are
-    those of 500 nodes, drawn by the seed.
+    margin as the paper's code computes it. For a graph with more than 2,000 nodes the margins
+    are those of 500 nodes, drawn by the seed.
 
     Args:
         model: A :class:`~inweights.models.TinyNN` of ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
-        itself: Whether a node without a loop counts among the other nodes, as in the softmax. A
-            node with a loop is neither among them nor a neighbour of its own.
+        itself: Whether a node without a loop counts among the other nodes, as in the softmax.
+            A node with a loop is neither among them nor a neighbour of its own.
         draws: Draws in the null distribution.
         seed: Root seed of the null distribution.
 
     Returns:
-        A row for each replica and ``over`` (``max`` or ``min``): ``replica, over, margin`` (mean
-        over nodes), ``worst`` (the smallest), ``positive`` (share of nodes above 0),
-        ``null_positive`` and ``null_worst`` (means of these two in the null distribution, where
-        margins have another scale than the model's), ``null_all`` (share of draws whose mean
-        margin is above 0), ``p`` (share of ``1 + draws`` values of ``positive`` at least as large
-        as the replica's).
+        A row for each replica and ``over`` (``max`` or ``min``): ``replica, over, margin``
+        (mean over nodes), ``worst`` (the smallest), ``positive`` (share of nodes above 0),
+        ``null_positive`` and ``null_worst`` (means of these two in the null distribution,
+        where margins have another scale than the model's), ``null_all`` (share of draws whose
+        mean margin is above 0), ``p`` (share of ``1 + draws`` values of ``positive`` at least
+        as large as the replica's).
 
     Raises:
         DataError: The model is not a TinyNN, a world is not a graph, or the graph is complete.
@@ -106,9 +106,9 @@ def geometric_margin(
 def edge_margin(model: Model, worlds: Worlds) -> pl.DataFrame:
     """Compute the geometric margin as the paper's code does: no bias, and never the node itself.
 
-    As :func:`geometric_margin`, with logits ``E W̃ᵀ Eᵀ``. The neighbours' rivals are the nodes that
-    are neither neighbours nor the node itself (``nodes``), or these and the tokens that are not
-    nodes (``vocabulary``), whose rows then also take part in the singular vectors. Of
+    As :func:`geometric_margin`, with logits ``E W̃ᵀ Eᵀ``. The neighbours' rivals are the nodes
+    that are neither neighbours nor the node itself (``nodes``), or these and the tokens that
+    are not nodes (``vocabulary``), whose rows then also take part in the singular vectors. Of
     more than 2,000 rows 500 are drawn.
 
     Args:
@@ -116,9 +116,9 @@ def edge_margin(model: Model, worlds: Worlds) -> pl.DataFrame:
         worlds: Worlds of graphs: one, or one for each replica.
 
     Returns:
-        A row for each replica, ``rivals`` (``nodes`` or ``vocabulary``) and ``over`` (``max`` or
-        ``min``): ``replica, rivals, over, margin`` (mean over nodes), ``worst`` (the smallest),
-        ``positive`` (share of nodes above 0).
+        A row for each replica, ``rivals`` (``nodes`` or ``vocabulary``) and ``over`` (``max``
+        or ``min``): ``replica, rivals, over, margin`` (mean over nodes), ``worst`` (the
+        smallest), ``positive`` (share of nodes above 0).
 
     Raises:
         DataError: The model is not a TinyNN, a world is not a graph, or the graph is complete.
@@ -169,8 +169,8 @@ def _geometric(vectors: Floats, w: Floats, bias: Floats, rows: slice | Ids) -> F
 def _associative(vectors: Floats, chosen: _Rows) -> Floats:
     """Return logits of the geometric part of associative storage in random embeddings, [K, S, N].
 
-    With ``E = U Σ Vᵀ`` the least-squares ``Wᵀ = E⁺ A E⁺ᵀ`` has ``v_iᵀ W v_i = u_iᵀ A u_i / σ_i²``,
-    so that ``E W̃ᵀ Eᵀ = Σ_i (u_iᵀ A u_i) u_i u_iᵀ``; no ``[K, D, D]`` is ever made.
+    With ``E = U Σ Vᵀ`` the least-squares ``Wᵀ = E⁺ A E⁺ᵀ`` has ``v_iᵀ W v_i = u_iᵀ A u_i /
+    σ_i²``, so that ``E W̃ᵀ Eᵀ = Σ_i (u_iᵀ A u_i) u_i u_iᵀ``; no ``[K, D, D]`` is ever made.
     """
     left = np.linalg.svd(vectors, full_matrices=False)[0]
     if isinstance(chosen.nodes, slice):

@@ -1,8 +1,8 @@
 """Embeddings from elsewhere: a matrix, the names of its rows, and a graph over the same names.
 
-:class:`Embedding` turns them into a model that every probe of graphs takes. Rows are matched to
-nodes by name, or refused: a graph's nodes are in the order in which a file first names them, and a
-matrix in another order would silently give wrong numbers.
+:class:`Embedding` turns them into a model that every probe of graphs takes. Rows are matched
+to nodes by name, or refused: a graph's nodes are in the order in which a file first names
+them, and a matrix in another order would silently give wrong numbers.
 """
 
 from __future__ import annotations
@@ -90,13 +90,13 @@ class Embedding:
     def on(self, world: World, *, centred: bool = False) -> NamedNodes:
         """Return the vectors of a graph's nodes as a model, one replica for each matrix.
 
-        Rows of other names are left out. Tokens of the graph that are not nodes, such as a pause,
-        get zeros.
+        Rows of other names are left out. Tokens of the graph that are not nodes, such as a
+        pause, get zeros.
 
         Args:
             world: A graph whose nodes have the names of rows.
-            centred: Whether the mean of the nodes' rows is subtracted, for vectors that lie in a
-                narrow cone.
+            centred: Whether the mean of the nodes' rows is subtracted, for vectors that lie in
+                a narrow cone.
 
         Raises:
             DataError: A node has no row, or several rows have its name.

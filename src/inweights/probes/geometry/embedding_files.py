@@ -1,7 +1,7 @@
 """Readers of embedding files: NumPy, safetensors, and the text of word2vec and GloVe.
 
-:func:`read_embedding` chooses a reader by the file's ending. Pickles are refused, since loading one
-could run code.
+:func:`read_embedding` chooses a reader by the file's ending. Pickles are refused, since
+loading one could run code.
 """
 
 import json
@@ -33,13 +33,16 @@ def read_embedding(
     r"""Read a matrix whose rows have names.
 
     Args:
-        path: A file ``.npy`` or ``.safetensors``, such as a checkpoint. Any other file is read as
-            text with a line ``name x1 … xD`` for each row, after a first line ``rows D`` (word2vec,
-            fastText) or without one (GloVe).
+        path: A file ``.npy`` or ``.safetensors``, such as a checkpoint. Any other file is read
+            as text with a line ``name x1 … xD`` for each row, after a first line ``rows D``
+            (word2vec, fastText) or without one (GloVe).
         names: Text file with the name of every row, one per line. Needed for ``.npy``, and for
-            ``.safetensors`` unless its metadata has ``names``, a JSON list; text has names already.
-        tensor: Name of the tensor in a ``.safetensors`` file; needed where it has several matrices.
-        only: Names whose rows are read from a text; by default all. Has no effect on other files.
+            ``.safetensors`` unless its metadata has ``names``, a JSON list; text has names
+            already.
+        tensor: Name of the tensor in a ``.safetensors`` file; needed where it has several
+            matrices.
+        only: Names whose rows are read from a text; by default all. Has no effect on other
+            files.
 
     Raises:
         DataError: The file is missing, damaged or a pickle; rows have no names, or the wrong

@@ -1,8 +1,8 @@
 """The tests of appendix B.5 on embeddings whose geometry is known (Geometric Memory, Remark 4).
 
-Remark 4 says when each test mistakes a local geometry for a global one, or the other way around.
-:func:`known_geometries` makes embeddings that are one or the other and applies every test to
-them; :func:`skew` is the test of spectral bias. Shapes: ``N`` nodes, ``D`` width.
+Remark 4 says when each test mistakes a local geometry for a global one, or the other way
+around. :func:`known_geometries` makes embeddings that are one or the other and applies every
+test to them; :func:`skew` is the test of spectral bias. Shapes: ``N`` nodes, ``D`` width.
 """
 
 from collections.abc import Sequence
@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from inweights.probes.geometry.cosines import cosine_matrix
-from inweights.probes.geometry.hops import spearman
+from inweights.probes.geometry.pairs import spearman
+from inweights.probes.geometry.vectors import cosine_matrix
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory import spectral
 from inweights.theory.geometric_memory.storage import incidence_storage, shifted_storage
@@ -30,9 +30,9 @@ def skew(energy: pl.DataFrame, by: Sequence[str] = ("replica",)) -> pl.DataFrame
         by: Columns that identify a run.
 
     Returns:
-        Its rows with ``spectrum`` (``|μ_i / μ_1|``), ``relative`` (energy per dimension over that
-        of the first space), ``magnitude`` (its square root: length of projections) and ``beyond``
-        (``spectrum − magnitude``: above 0 where the embeddings are *more* skewed).
+        Its rows with ``spectrum`` (``|μ_i / μ_1|``), ``relative`` (energy per dimension over
+        that of the first space), ``magnitude`` (its square root: length of projections) and
+        ``beyond`` (``spectrum − magnitude``: above 0 where the embeddings are *more* skewed).
 
     Example:
         >>> import inweights as iw
@@ -56,21 +56,22 @@ def known_geometries(world: Graph, *, seed: int = 0) -> pl.DataFrame:
     """Apply each test of B.5 to embeddings that are local, global, both or neither.
 
     The embeddings are ``local``, the rows of the incidence matrix (for any graph, what the
-    hypercube path is in Remark 4); ``full rank``, a factorisation of ``A + cI``; ``global``, the
-    eigenvectors of as many top eigenspaces as have two dimensions; and ``random``, normal vectors
-    of width ``N``. The first two are nearly the same: the incidence matrix factorises ``A + D``.
+    hypercube path is in Remark 4); ``full rank``, a factorisation of ``A + cI``; ``global``,
+    the eigenvectors of as many top eigenspaces as have two dimensions; and ``random``, normal
+    vectors of width ``N``. The first two are nearly the same: the incidence matrix factorises
+    ``A + D``.
 
     Args:
         world: Config of an undirected graph without loops.
         seed: Root seed of the labels and of the random vectors.
 
     Returns:
-        A row for each embedding: ``embedding, width``; ``neighbours`` (mean cosine one hop apart)
-        and ``others`` (largest ``|cosine|`` further apart), as in a heat-map; ``heatmap`` (minus
-        Spearman's ρ of cosine with hops); ``picture`` (ρ of the distance in the first three
-        principal components with hops); ``probe`` (as ``heatmap``, for the part of the embeddings
-        in the top eigenspaces); ``beyond`` (by how much their energy is more skewed than the
-        spectrum, mean over dimensions; see :func:`skew`).
+        A row for each embedding: ``embedding, width``; ``neighbours`` (mean cosine one hop
+        apart) and ``others`` (largest ``|cosine|`` further apart), as in a heat-map;
+        ``heatmap`` (minus Spearman's ρ of cosine with hops); ``picture`` (ρ of the distance in
+        the first three principal components with hops); ``probe`` (as ``heatmap``, for the
+        part of the embeddings in the top eigenspaces); ``beyond`` (by how much their energy is
+        more skewed than the spectrum, mean over dimensions; see :func:`skew`).
 
     Raises:
         DataError: The graph is directed, or has loops.

@@ -1,9 +1,10 @@
 """Geometry of an embedding over a graph, compared with the same rows under shuffled names.
 
-:func:`named_geometry` is meant for embeddings from elsewhere. Random vectors are the right null
-distribution for a model trained from such; an embedding from elsewhere has directions that all rows
-share, and clusters of its own. Its null distribution is the embedding itself, with its rows
-assigned to the nodes at random. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width, ``K`` draws.
+:func:`named_geometry` is meant for embeddings from elsewhere. Random vectors are the right
+null distribution for a model trained from such; an embedding from elsewhere has directions
+that all rows share, and clusters of its own. Its null distribution is the embedding itself,
+with its rows assigned to the nodes at random. Shapes: ``R`` replicas, ``N`` nodes, ``D``
+width, ``K`` draws.
 """
 
 from typing import Any
@@ -13,8 +14,15 @@ import polars as pl
 
 from inweights.errors import DataError
 from inweights.models.base import Model
-from inweights.probes.geometry import cosines
-from inweights.probes.geometry.hops import Pairs, choose_pairs, cosine_ranks, midranks, tie_groups
+from inweights.probes.geometry.pairs import Pairs, choose_pairs, cosine_ranks, midranks, tie_groups
+from inweights.probes.geometry.vectors import (
+    adjacencies,
+    cosine_matrix,
+    null_limits,
+    once_each,
+    placed,
+    unit,
+)
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.spectral import EXACT, eigenspaces, hop_distances, operator
@@ -42,33 +50,34 @@ def named_geometry(
 ) -> pl.DataFrame:
     """Measure how well an embedding fits a graph, compared with shuffled names.
 
-    The measures are ``spearman``, the rank correlation of cosine with hops; ``far``, the same over
-    pairs at least two hops apart (both −1 at best); ``neighbours``, the share of a node's
-    neighbours among as many nodes with the largest cosine; ``fiedler``, the share of energy in the
-    Fiedler space; and ``zigzag``, the share of energy where neighbours have opposite signs (high
-    for an embedding that separates neighbours).
+    The measures are ``spearman``, the rank correlation of cosine with hops; ``far``, the same
+    over pairs at least two hops apart (both −1 at best); ``neighbours``, the share of a node's
+    neighbours among as many nodes with the largest cosine; ``fiedler``, the share of energy in
+    the Fiedler space; and ``zigzag``, the share of energy where neighbours have opposite signs
+    (high for an embedding that separates neighbours).
 
     Args:
         model: ``R`` replicas, such as :meth:`inweights.probes.Embedding.on` returns.
         worlds: Worlds of graphs: one, or one for each replica. Edges count in both directions.
-        layer: Where vectors are read; see :func:`inweights.probes.geometry.cosines.node_vectors`.
-        together: Whether ``p`` is corrected for choosing the best replica: each draw then counts
-            with its own best replica. Without it, ``p`` is valid only for a replica that was not
-            chosen by these values.
+        layer: Where vectors are read; see
+            :func:`inweights.probes.geometry.vectors.node_vectors`.
+        together: Whether ``p`` is corrected for choosing the best replica: each draw then
+            counts with its own best replica. Without it, ``p`` is valid only for a replica
+            that was not chosen by these values.
         draws: Number of times that the names are shuffled, the same way for all replicas.
         seed: Root seed of the shuffles.
 
     Returns:
         A row for each replica and measure: ``replica, measure, value, null_mean, null_low,
-        null_high`` (mean, 2.5% and 97.5% quantiles under shuffled names) and ``p``, the share of
-        ``1 + draws`` values that are at least as geometric. ``far`` is missing where all such pairs
-        have one distance. For graphs of more than 2,000 nodes ``far`` and the energies are missing
-        (:func:`inweights.probes.zigzag` has them), pairs and edges are drawn by the seed, and
-        ``error`` is the standard error.
+        null_high`` (mean, 2.5% and 97.5% quantiles under shuffled names) and ``p``, the share
+        of ``1 + draws`` values that are at least as geometric. ``far`` is missing where all
+        such pairs have one distance. For graphs of more than 2,000 nodes ``far`` and the
+        energies are missing (:func:`inweights.probes.zigzag` has them), pairs and edges are
+        drawn by the seed, and ``error`` is the standard error.
 
     Raises:
-        DataError: A world is not a graph, all its nodes have the same distance from one another,
-            the names of model and graph differ, or there are no draws.
+        DataError: A world is not a graph, all its nodes have the same distance from one
+            another, the names of model and graph differ, or there are no draws.
 
     Example:
         >>> import inweights as iw
@@ -79,18 +88,18 @@ def named_geometry(
     """
     if draws < 1:
         raise DataError(f"draws must be at least 1, got {draws}")
-    edges, vectors = cosines.placed(model, worlds, layer)
+    edges, vectors = placed(model, worlds, layer)
     count = vectors.shape[1]
     rng = Streams(seed).numpy(EVALUATION, "names")
     orders = np.stack([np.arange(count), *(rng.permutation(count) for _ in range(draws))])
     errors: list[dict[str, float]] = []
     if count > EXACT:
-        samples = {i: _Sample(*graph, seed) for i, graph in cosines.once_each(edges).items()}
+        samples = {i: _Sample(*graph, seed) for i, graph in once_each(edges).items()}
         found = [samples[id(g)].measure(v, orders) for v, g in zip(vectors, edges, strict=True)]
         errors = [samples[id(g)].errors(v) for v, g in zip(vectors, edges, strict=True)]
     else:
-        graphs = cosines.adjacencies(model, worlds)
-        shapes = {i: _Shape(a) for i, a in cosines.once_each(graphs).items()}
+        graphs = adjacencies(model, worlds)
+        shapes = {i: _Shape(a) for i, a in once_each(graphs).items()}
         found = [_measure(v, shapes[id(a)], orders) for v, a in zip(vectors, graphs, strict=True)]
     rows = []
     for replica, each in enumerate(found):
@@ -104,7 +113,7 @@ def named_geometry(
                     "replica": replica,
                     "measure": name,
                     "value": values[0],
-                    **cosines.null_limits(values[1:]),
+                    **null_limits(values[1:]),
                     # Equal but for rounding is as geometric: a symmetry of the graph, say.
                     "p": (1 + (rival >= sign * values[0] - 1e-9).sum()) / (1 + draws),
                 }
@@ -130,7 +139,7 @@ class _Sample:
 
     def measure(self, vectors: Floats, orders: Ids) -> dict[str, Floats]:
         """Return the measures under every order of the rows ``[1 + K, N]``, ``[1 + K]`` each."""
-        ends = cosines.unit(vectors).astype(np.float32)
+        ends = unit(vectors).astype(np.float32)
         found: dict[str, list[Any]] = {"spearman": [], "neighbours": []}
         rows = np.arange(len(self.one))
         for order in orders:
@@ -173,7 +182,7 @@ def _measure(vectors: Floats, shape: _Shape, orders: Ids) -> dict[str, Floats]:
     An order permutes cosines without changing any, so that they are sorted once.
     """
     count = len(vectors)
-    angles = cosines.cosine_matrix(vectors)
+    angles = cosine_matrix(vectors)
     u, v = np.triu_indices(count, 1)
     groups = np.zeros((count, count), dtype=np.int32)
     groups[u, v] = groups[v, u] = tie_groups(angles[u, v])

@@ -1,7 +1,8 @@
 """Probes of graphs with another graph as reference than the one that was trained on.
 
-:func:`without_self_edges` leaves out self-edges (Geometric Memory §4.4); :func:`both_ways` adds the
-reverse of every edge (Fig. 32). So models that learnt different facts are compared on one graph.
+:func:`without_self_edges` leaves out self-edges (Geometric Memory §4.4); :func:`both_ways`
+adds the reverse of every edge (Fig. 32). So models that learnt different facts are compared on
+one graph.
 """
 
 from collections.abc import Callable
@@ -22,15 +23,16 @@ def without_self_edges(
 ) -> pl.DataFrame:
     """Return the table of a graph probe for the graph without its trained self-edges.
 
-    Self-edges raise the eigenvalues of the walk, so that fewer eigenspaces are negative and even
-    random vectors have less energy there. To compare a model that learnt them with one that did
-    not, measure both on the graph without them.
+    Self-edges raise the eigenvalues of the walk, so that fewer eigenspaces are negative and
+    even random vectors have less energy there. To compare a model that learnt them with one
+    that did not, measure both on the graph without them.
 
     Args:
         model: ``R`` replicas.
         worlds: Worlds of :class:`~inweights.worlds.families.graph.Graph`: one, or one for each
             replica.
-        inner: Probe ``inner(model, worlds, **options)``, such as :func:`~inweights.probes.zigzag`.
+        inner: Probe ``inner(model, worlds, **options)``, such as
+            :func:`~inweights.probes.zigzag`.
         options: Further keyword arguments of ``inner``.
 
     Raises:
@@ -51,7 +53,8 @@ def both_ways(
         model: ``R`` replicas.
         worlds: Worlds of :class:`~inweights.worlds.families.graph.Graph`: one, or one for each
             replica.
-        inner: Probe ``inner(model, worlds, **options)``, such as :func:`~inweights.probes.zigzag`.
+        inner: Probe ``inner(model, worlds, **options)``, such as
+            :func:`~inweights.probes.zigzag`.
         options: Further keyword arguments of ``inner``.
 
     Raises:

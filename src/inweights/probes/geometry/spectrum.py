@@ -1,9 +1,9 @@
 """Energy of embeddings in the eigenspaces of their graph (Geometric Memory B.5, §4.4).
 
 :func:`spectral_energy` returns all eigenspaces, :func:`zigzag` the negative end. Energies are
-by whole eigenspace (:mod:`inweights.theory.geometric_memory.spectral`), so that they do not depend
-on the choice of a basis for equal eigenvalues. Shapes: ``R`` replicas, ``N`` nodes, ``D`` width,
-``K`` draws.
+by whole eigenspace (:mod:`inweights.theory.geometric_memory.spectral`), so that they do not
+depend on the choice of a basis for equal eigenvalues. Shapes: ``R`` replicas, ``N`` nodes,
+``D`` width, ``K`` draws.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from inweights.models.base import Model
-from inweights.probes.geometry import cosines
+from inweights.probes.geometry.vectors import (
+    Edges,
+    adjacencies,
+    null_limits,
+    once_each,
+    placed,
+    random_blocks,
+)
 from inweights.probes.needs import holds
 from inweights.seeds import EVALUATION, Streams
 from inweights.theory.geometric_memory.bands import Bands
@@ -40,25 +47,26 @@ def spectral_energy(
 ) -> pl.DataFrame:
     """Compute the share of the embeddings' energy in every eigenspace of the graph (Fig. 7).
 
-    For a graph with more than 2,000 nodes the rows are 32 bands of eigenvalues, whose energies are
-    estimated without eigenvectors (:mod:`inweights.theory.geometric_memory.bands`).
+    For a graph with more than 2,000 nodes the rows are 32 bands of eigenvalues, whose energies
+    are estimated without eigenvectors (:mod:`inweights.theory.geometric_memory.bands`).
 
     Args:
         model: ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
         kind: Which negative Laplacian; see
             :func:`inweights.theory.geometric_memory.spectral.operator`.
-        layer: Where vectors are read; see :func:`inweights.probes.geometry.cosines.node_vectors`.
+        layer: Where vectors are read; see
+            :func:`inweights.probes.geometry.vectors.node_vectors`.
         draws: Random embeddings of the same shape in the null distribution.
         seed: Root seed of the null distribution.
 
     Returns:
         A row for each replica and eigenspace: ``replica, space`` (0 is the Fiedler space),
         ``eigenvalue, size`` (its dimension), ``energy`` (share; sums to 1), ``cumulative``,
-        ``degenerate`` (share of all energy in the null vectors, which the eigenspaces leave out),
-        ``null_mean, null_low, null_high`` (mean, 2.5% and 97.5% quantiles for random embeddings).
-        In bands, ``eigenvalue`` is the middle, ``size`` an estimate, and ``error`` bounds the error
-        of an energy at either limit of its band.
+        ``degenerate`` (share of all energy in the null vectors, which the eigenspaces leave
+        out), ``null_mean, null_low, null_high`` (mean, 2.5% and 97.5% quantiles for random
+        embeddings). In bands, ``eigenvalue`` is the middle, ``size`` an estimate, and
+        ``error`` bounds the error of an energy at either limit of its band.
 
     Raises:
         DataError: A world is not a graph, or ``kind`` is unknown.
@@ -81,7 +89,7 @@ def spectral_energy(
                 "energy": found.energy[g],
                 "cumulative": found.energy[: g + 1].sum(),
                 "degenerate": found.degenerate,
-                **cosines.null_limits(found.chance[:, g]),
+                **null_limits(found.chance[:, g]),
             }
             | more
             for g in range(len(found.energy))
@@ -98,16 +106,18 @@ def zigzag(
     Args:
         model: ``R`` replicas.
         worlds: Worlds of graphs: one, or one for each replica.
-        layer: Where vectors are read; see :func:`inweights.probes.geometry.cosines.node_vectors`.
+        layer: Where vectors are read; see
+            :func:`inweights.probes.geometry.vectors.node_vectors`.
         draws: Random embeddings of the same shape in the null distribution.
         seed: Root seed of the null distribution.
 
     Returns:
         A row for each replica: ``replica, zigzag`` (share of the energy in the eigenspaces of
-        negative eigenvalues of ``P + Pᵀ``), ``bottom`` (in the last eigenspace alone), ``null_mean,
-        null_low, null_high`` of ``zigzag`` (mean, 2.5% and 97.5% quantiles for random embeddings)
-        and ``bottom_null``, the mean of ``bottom`` for them. For more than 2,000 nodes ``zigzag``
-        is estimated, ``error`` bounds its error, and ``bottom`` is not a number.
+        negative eigenvalues of ``P + Pᵀ``), ``bottom`` (in the last eigenspace alone),
+        ``null_mean, null_low, null_high`` of ``zigzag`` (mean, 2.5% and 97.5% quantiles for
+        random embeddings) and ``bottom_null``, the mean of ``bottom`` for them. For more than
+        2,000 nodes ``zigzag`` is estimated, ``error`` bounds its error, and ``bottom`` is not
+        a number.
 
     Raises:
         DataError: A world is not a graph.
@@ -122,7 +132,7 @@ def zigzag(
                 "replica": replica,
                 "zigzag": found.energy[negative].sum(),
                 "bottom": found.energy[-1] if whole else np.nan,
-                **cosines.null_limits(found.chance[:, negative].sum(1)),
+                **null_limits(found.chance[:, negative].sum(1)),
                 "bottom_null": found.chance[:, -1].mean() if whole else np.nan,
             }
             | ({} if whole else {"error": found.error})
@@ -161,13 +171,13 @@ def _shares(
     cut: float | None = None,
 ) -> list[_Shares]:
     """Return the energies of every replica; in a large graph by bands, or above and below a cut."""
-    graphs, vectors = cosines.placed(model, worlds, layer)
+    graphs, vectors = placed(model, worlds, layer)
     if vectors.shape[1] > EXACT:
         return _banded(graphs, vectors, kind, draws, seed, cut)
-    dense = cosines.adjacencies(model, worlds)
-    spectra = {i: eigenspaces(operator(a, kind)) for i, a in cosines.once_each(dense).items()}
+    dense = adjacencies(model, worlds)
+    spectra = {i: eigenspaces(operator(a, kind)) for i, a in once_each(dense).items()}
     found: dict[int, list[Floats]] = {place: [] for place in spectra}
-    for null in cosines.random_blocks(draws, vectors.shape[1:], seed):
+    for null in random_blocks(draws, vectors.shape[1:], seed):
         for place, spectrum in spectra.items():
             found[place].append(spectrum.energy(null))
     shares = []
@@ -181,7 +191,7 @@ def _shares(
 
 
 def _banded(
-    graphs: Sequence[cosines.Edges],
+    graphs: Sequence[Edges],
     vectors: Floats,
     kind: Operator,
     draws: int,
@@ -190,11 +200,11 @@ def _banded(
 ) -> list[_Shares]:
     """Return the energies by bands.
 
-    No random embeddings are needed: the energy of normal vectors in a band of ``k`` dimensions is
-    χ² distributed with ``k D`` degrees of freedom.
+    No random embeddings are needed: the energy of normal vectors in a band of ``k`` dimensions
+    is χ² distributed with ``k D`` degrees of freedom.
     """
     rng = Streams(seed).numpy(EVALUATION, "null")
-    bands = {i: Bands.of(*graph, kind) for i, graph in cosines.once_each(graphs).items()}
+    bands = {i: Bands.of(*graph, kind) for i, graph in once_each(graphs).items()}
     sizes = {place: one.sizes(seed, cut) for place, one in bands.items()}
     shares = []
     for graph, own in zip(graphs, vectors, strict=True):

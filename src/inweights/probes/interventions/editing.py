@@ -1,7 +1,7 @@
 """Effects of edits of stored facts: on other facts, and on what should follow from the edit.
 
-:func:`edits` tries edits on copies of a model; :func:`after_edits` measures those that a phase of
-a curriculum made. How weights are edited is in :mod:`inweights.training.steps.editing`.
+:func:`edits` tries edits on copies of a model; :func:`after_edits` measures those that a phase
+of a curriculum made. How weights are edited is in :mod:`inweights.training.steps.editing`.
 
 Shapes: ``R`` replicas, ``N`` facts of a role, ``M`` statements that may follow from them.
 """
@@ -49,10 +49,11 @@ def edits(
     change. What should follow depends on the world:
 
     - two hops: the two-hop facts and queries through the edited hop;
-    - an analogy: from an edited attribution, the same attribution of other entities of the class;
-      from an edited similarity, the attributes of the new class;
-    - an edge: its reversal, where that is a query or in a graph. The new answer has to be among as
-      many first answers as are right, and among two where the old answer is right as well.
+    - an analogy: from an edited attribution, the same attribution of other entities of the
+      class; from an edited similarity, the attributes of the new class;
+    - an edge: its reversal, where that is a query or in a graph. The new answer has to be
+      among as many first answers as are right, and among two where the old answer is right as
+      well.
 
     Args:
         model: ``R`` replicas of a GPT.
@@ -66,12 +67,13 @@ def edits(
         layer: Block of a rank-one edit; by default the last one.
 
     Returns:
-        A row for each replica, means over edits: ``replica``; ``holds``, the share of edited facts
-        with the new answer; ``reached``, the share of the statements that should follow with the
-        new answer, and ``unmoved``, the share of them with the answer as before; ``facts`` and
-        ``others``, the shares of other facts of the role and of other statements with the answer as
-        before; ``overlap``, the overlap of the edited keys with the keys of the statements that
-        should follow, before any edit, and ``apart``, with the keys of others.
+        A row for each replica, means over edits: ``replica``; ``holds``, the share of edited
+        facts with the new answer; ``reached``, the share of the statements that should follow
+        with the new answer, and ``unmoved``, the share of them with the answer as before;
+        ``facts`` and ``others``, the shares of other facts of the role and of other statements
+        with the answer as before; ``overlap``, the overlap of the edited keys with the keys of
+        the statements that should follow, before any edit, and ``apart``, with the keys of
+        others.
 
     Raises:
         ConfigError: The model is not a GPT with a residual stream and one loop, or a name or
@@ -119,14 +121,14 @@ def after_edits(model: Model, worlds: Worlds, *, edit: Edit | Mapping[str, Any])
     Args:
         model: ``R`` replicas.
         worlds: One world, or one for each replica; they decide which facts were edited.
-        edit: The phase's :class:`~inweights.training.Edit`, or its fields as a mapping, as a file
-            has them.
+        edit: The phase's :class:`~inweights.training.Edit`, or its fields as a mapping, as a
+            file has them.
 
     Returns:
         A row for each replica: ``replica``; the shares ``holds``, ``reached``, ``unmoved``,
-        ``facts`` and ``others`` of :func:`edits`, where the answers before the edit are those of
-        the world; ``restored``, the share of edited facts with the old answer again; ``edited``,
-        the facts as edited.
+        ``facts`` and ``others`` of :func:`edits`, where the answers before the edit are those
+        of the world; ``restored``, the share of edited facts with the old answer again;
+        ``edited``, the facts as edited.
 
     Raises:
         ConfigError: The model has no such weights as the method changes.

@@ -1,10 +1,10 @@
 """Interchange interventions: which hidden state carries the bridge, and which the answer.
 
-:func:`carries` replaces states of a base query by those of a source query that differs in bridge
-and last relation, and counts which of four answers the model then gives.
+:func:`carries` replaces states of a base query by those of a source query that differs in
+bridge and last relation, and counts which of four answers the model then gives.
 
-Shapes: ``R`` replicas (1 where all share a world), ``m`` pairs of prompts, ``T`` positions, ``D``
-width.
+Shapes: ``R`` replicas (1 where all share a world), ``m`` pairs of prompts, ``T`` positions,
+``D`` width.
 """
 
 from __future__ import annotations
@@ -49,12 +49,13 @@ def carries(
     """Measure what hidden states carry of a two-hop query, by interchange interventions.
 
     The model reads a base query ``(a, r1, r2)``, and one hidden state is replaced by that of a
-    source query ``(a', r1', r3)`` with another bridge ``b'`` and another last relation (Vig et al.
-    2020, arXiv:2004.12265; Geiger et al. 2021, arXiv:2106.02997). The model's answer then shows
-    what the place carries: the answer to ``(b', r2)`` the *bridge*, to ``(b, r3)`` the *relation*,
-    the source's answer both, or the *answer* itself; that to ``(b, r2)`` is *unchanged*. The four
-    answers differ. With one last relation, bridge and answer change together, so that patching
-    cannot separate them. An answer that the model gives without the intervention is not counted.
+    source query ``(a', r1', r3)`` with another bridge ``b'`` and another last relation (Vig et
+    al. 2020, arXiv:2004.12265; Geiger et al. 2021, arXiv:2106.02997). The model's answer then
+    shows what the place carries: the answer to ``(b', r2)`` the *bridge*, to ``(b, r3)`` the
+    *relation*, the source's answer both, or the *answer* itself; that to ``(b, r2)`` is
+    *unchanged*. The four answers differ. With one last relation, bridge and answer change
+    together, so that patching cannot separate them. An answer that the model gives without the
+    intervention is not counted.
 
     The world needs two last relations or more, such as
     ``TwoHop(complexity=2, first_relations=1, second_relations=2)``.
@@ -63,17 +64,17 @@ def carries(
         model: ``R`` replicas.
         worlds: One world, or one for each replica.
         role: Role of the queries, which have three tokens.
-        places: Some of the model's ``layer_names`` or ``part_names``, or a head of a GPT such as
-            ``block.0.head.1``. The states of a list of names are replaced at once. By default each
-            layer.
+        places: Some of the model's ``layer_names`` or ``part_names``, or a head of a GPT such
+            as ``block.0.head.1``. The states of a list of names are replaced at once. By
+            default each layer.
         most: Largest number of base queries, the first ones.
 
     Returns:
-        A row for each replica, place and position: ``replica, place, depth`` (index in ``places``),
-        ``position``, the shares of base queries ``bridge``, ``relation``, ``answer``, ``unchanged``
-        and ``other`` by the model's answer, ``clean`` (share answered correctly without an
-        intervention), ``chance`` (one over the number of answers of the second hop),
-        ``statements`` (number of base queries).
+        A row for each replica, place and position: ``replica, place, depth`` (index in
+        ``places``), ``position``, the shares of base queries ``bridge``, ``relation``,
+        ``answer``, ``unchanged`` and ``other`` by the model's answer, ``clean`` (share
+        answered correctly without an intervention), ``chance`` (one over the number of answers
+        of the second hop), ``statements`` (number of base queries).
 
     Raises:
         ConfigError: A place is unknown.
@@ -91,8 +92,10 @@ def carries(
     outcomes = _Outcomes(model, pairs)
     clean = outcomes.shares()["unchanged"]
     chosen: Sequence[Place] = model.layer_names if places is None else places
-    listed = [(place,) if isinstance(place, str) else tuple(place) for place in chosen]
-    spots = {" + ".join(names): [_spot(model, name) for name in names] for names in listed}
+    spots: dict[str, list[_Spot]] = {}
+    for one in chosen:
+        names = (one,) if isinstance(one, str) else tuple(one)
+        spots[" + ".join(names)] = [_spot(model, name) for name in names]
     hooks = {spot.name for spot in chain.from_iterable(spots.values())}
     states = _recorded(model, outcomes.source, hooks)
     chance = torch.tensor(pairs.chance, dtype=torch.double).expand(model.replicas)

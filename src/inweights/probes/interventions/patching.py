@@ -43,8 +43,8 @@ def patch(
     Args:
         model: ``R`` replicas.
         tokens: Token ids ``[B, T]``, or ``[R, B, T]`` where replicas differ.
-        state: The new state: ``[R, B, D]`` at one position, ``[R, B, T, D]`` at all; an axis of
-            length 1 serves all replicas, or all prompts.
+        state: The new state: ``[R, B, D]`` at one position, ``[R, B, T, D]`` at all; an axis
+            of length 1 serves all replicas, or all prompts.
         layer: One of the model's ``layer_names``.
         position: Position that is replaced, negative ones from the end; by default all.
         at: Where logits are computed: at ``all`` positions, or at the ``last`` one.
@@ -101,37 +101,39 @@ def activation_patching(
 ) -> pl.DataFrame:
     """Measure the effect of patching on the answer, by layer and position.
 
-    The effect shows which hidden state carries the answer. Each statement gets a partner: the next
-    one of its role and length with another prompt and another answer. The model reads the
-    statement's prompt, and one of its hidden states is replaced by that of the partner's prompt.
-    With ``d`` the logit of the partner's answer minus that of the own one, at the last position,
-    averaged over statements,
+    The effect shows which hidden state carries the answer. Each statement gets a partner: the
+    next one of its role and length with another prompt and another answer. The model reads the
+    statement's prompt, and one of its hidden states is replaced by that of the partner's
+    prompt. With ``d`` the logit of the partner's answer minus that of the own one, at the last
+    position, averaged over statements,
 
         ``effect = (d_patched − d_own) / (d_partner − d_own)``,
 
     0 where nothing changes, 1 where the model answers as it does to the partner's prompt
-    (Heimersheim and Nanda 2024, arXiv:2404.15255). It is not a number where the model gives both
-    prompts the same logits.
+    (Heimersheim and Nanda 2024, arXiv:2404.15255). It is not a number where the model gives
+    both prompts the same logits.
 
     Args:
         model: ``R`` replicas.
         worlds: One world, or one for each replica.
         part: ``queries`` or ``facts``.
         layers: Names of layers; by default all.
-        donor: Model whose states are put in, with the same layers and width, and as many replicas
-            or one; by default the model itself. With a donor, an effect of 1 means that its states
-            serve the model as well as its own.
-        most: Largest number of statements of each role and length that are read, the first ones.
+        donor: Model whose states are put in, with the same layers and width, and as many
+            replicas or one; by default the model itself. With a donor, an effect of 1 means
+            that its states serve the model as well as its own.
+        most: Largest number of statements of each role and length that are read, the first
+            ones.
 
     Returns:
-        A row for each replica, role, length, layer and position: ``replica, part, role, length``
-        (tokens of the prompts), ``layer, depth, position, effect, accuracy`` (share of statements
-        after which the largest logit is the partner's answer), ``statements`` (their number).
+        A row for each replica, role, length, layer and position: ``replica, part, role,
+        length`` (tokens of the prompts), ``layer, depth, position, effect, accuracy`` (share
+        of statements after which the largest logit is the partner's answer), ``statements``
+        (their number).
 
     Raises:
         ConfigError: A layer or the part is unknown.
-        DataError: The part is empty, no two statements of a role differ in their answer, the head
-            does not cover an answer, or the donor's states do not fit.
+        DataError: The part is empty, no two statements of a role differ in their answer, the
+            head does not cover an answer, or the donor's states do not fit.
 
     Example:
         >>> import inweights as iw

@@ -1,9 +1,9 @@
 """Realignment: during the forward pass, a bridge's state is replaced by that of the bridge token.
 
-After a first hop ``(e1, r1)`` the bridge may be decodable from a state that later layers, or the
-next loop, cannot use (Fu et al. 2026, arXiv:2607.00341). :func:`realignment` tests this on a
-trained model, without training anything.
-Shapes: ``R`` replicas, ``M`` queries, ``T`` positions, ``D`` width.
+After a first hop ``(e1, r1)`` the bridge may be decodable from a state that later layers, or
+the next loop, cannot use (Fu et al. 2026, arXiv:2607.00341). :func:`realignment` tests this on
+a trained model, without training anything. Shapes: ``R`` replicas, ``M`` queries, ``T``
+positions, ``D`` width.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ def realignment(
     Args:
         model: ``R`` replicas.
         worlds: Two-hop worlds: one, or one for each replica.
-        onto: The state that replaces it: ``embedding``, the bridge token's in the first layer, at
-            this position; or ``layer``, that of the bridge token alone in the same layer.
-        methods: How the bridge is found: ``none`` leaves the state as it is; ``decoded`` takes the
-            token with the largest logit of the layer (logit lens); ``ridge`` applies a linear map
-            from states after first hops onto bridges, fitted without the bridges that it is used
-            on; ``true`` takes the right bridge, an upper bound.
+        onto: The state that replaces it: ``embedding``, the bridge token's in the first layer,
+            at this position; or ``layer``, that of the bridge token alone in the same layer.
+        methods: How the bridge is found: ``none`` leaves the state as it is; ``decoded`` takes
+            the token with the largest logit of the layer (logit lens); ``ridge`` applies a
+            linear map from states after first hops onto bridges, fitted without the bridges
+            that it is used on; ``true`` takes the right bridge, an upper bound.
         layers: Names of layers in which the state is replaced; by default all blocks.
         ridge: Penalty of the map, relative to the mean square of its inputs.
 
     Returns:
         A row for each replica, role, layer and method: ``replica, role, layer, depth, method,
         accuracy``; ``decodable`` (share of queries where the bridge has the largest logit),
-        ``cosine`` (mean cosine of the state with that of the right bridge), ``other`` (with those
-        of other bridges), ``statements`` (number of queries).
+        ``cosine`` (mean cosine of the state with that of the right bridge), ``other`` (with
+        those of other bridges), ``statements`` (number of queries).
 
     Raises:
         ConfigError: A method, ``onto`` or a layer is unknown.

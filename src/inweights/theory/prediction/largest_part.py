@@ -16,7 +16,7 @@ import numpy as np
 
 from inweights.theory.prediction.advice import bridges
 from inweights.worlds.arrays import Bool, Bools, Int
-from inweights.worlds.parts import Components
+from inweights.worlds.knowledge.parts import Components
 from inweights.worlds.world import Ids, Statements, World
 
 #: Queries that chain facts.

@@ -1,7 +1,7 @@
 """Graphs whose edges are facts (Geometric Memory §2.1, B.2, C.2, C.3).
 
-A fact is ``u → v``; a prompt ``u`` has as many right answers as ``u`` has neighbours, each a fact
-of its own. Paths from a root to its leaves may be queries. :class:`Graph` is the config,
+A fact is ``u → v``; a prompt ``u`` has as many right answers as ``u`` has neighbours, each a
+fact of its own. Paths from a root to its leaves may be queries. :class:`Graph` is the config,
 :func:`from_networkx` makes one of a networkx graph; the shapes are in ``shapes``.
 """
 
@@ -16,26 +16,19 @@ from inweights.config import Config, check_size
 from inweights.errors import ConfigError, DataError
 from inweights.seeds import WORLD, Streams
 from inweights.support.content import fingerprint
-from inweights.worlds.families.classics import CLASSICS, classic_edges
-from inweights.worlds.families.shapes import ROOTED, built_in_graph, check_memory_of
+from inweights.worlds.families.shapes import (
+    CLASSICS,
+    ROOTED,
+    Shape,
+    built_in_graph,
+    check_memory_of,
+    classic_edges,
+)
 from inweights.worlds.readers.edge_lists import EdgeList, from_graph, read_edges
 from inweights.worlds.size import check_counts, check_depth
 from inweights.worlds.vocabulary import numbered
 from inweights.worlds.world import Ids, Vocabulary, World
 
-Shape = Literal[
-    "path-star",
-    "tree-star",
-    "grid",
-    "cycle",
-    "irregular",
-    "file",
-    "edges",
-    "karate-club",
-    "florentine-families",
-    "davis-southern-women",
-    "les-miserables",
-]
 #: Shapes whose nodes have labels of their own.
 NAMED = ("file", "edges", *CLASSICS)
 
@@ -43,43 +36,44 @@ NAMED = ("file", "edges", *CLASSICS)
 class Graph(Config, tag_field="kind", tag="graph"):
     """A graph: a built-in shape, a file of edges, or edges that are given.
 
-    Edges have a written direction: away from the root, along the ring, to the right and down, or
-    from ``u`` to ``v`` of a list. ``forward`` facts have role ``edge``, ``backward`` ones
+    Edges have a written direction: away from the root, along the ring, to the right and down,
+    or from ``u`` to ``v`` of a list. ``forward`` facts have role ``edge``, ``backward`` ones
     ``reverse_edge``. An edge that is listed twice counts once; one that is listed in both
     directions has two forward facts and no reverse ones. A loop ``u = u`` of a list is a
-    ``self_edge`` fact. A node without edges is in the vocabulary and has no fact. The graph may
-    have several components.
+    ``self_edge`` fact. A node without edges is in the vocabulary and has no fact. The graph
+    may have several components.
 
     Attributes:
         shape: ``path-star``: ``arms`` paths that share their root. ``tree-star``: a root with
-            ``arms`` children, below which every inner node has ``branches`` children. ``grid``:
-            ``rows × columns``. ``cycle``: ``n`` nodes. ``irregular``: 16 nodes in two components
-            (C.3). ``file``: the graph in :attr:`file`. ``edges``: the edges in :attr:`links`. The
-            others are social networks (:mod:`inweights.worlds.families.classics`).
+            ``arms`` children, below which every inner node has ``branches`` children.
+            ``grid``: ``rows × columns``. ``cycle``: ``n`` nodes. ``irregular``: 16 nodes in
+            two components (C.3). ``file``: the graph in :attr:`file`. ``edges``: the edges in
+            :attr:`links`. The others are social networks
+            (:mod:`inweights.worlds.families.shapes`).
         arms: Number of arms of a star.
         nodes: Number of nodes on a path of a star, root and leaf included.
         branches: Number of children of an inner node of a tree-star.
         rows: Number of rows of a grid.
         columns: Number of columns of a grid.
         n: Number of nodes of a cycle, at least 3.
-        file: File of edges: a table of two columns, ``.graphml`` and other formats of networkx, or
-            plain text with lines ``u=v`` (:func:`inweights.worlds.read_edges`). It is read when
-            the world is built.
-        header: ``yes`` or ``no``: whether the first row of :attr:`file` is a header. Empty: decided
-            by the rows, and refused where they do not show it.
-        ends: The two columns of :attr:`file` with the ends of an edge, by name or number, joined by
-            a comma. Empty: decided by the header.
+        file: File of edges: a table of two columns, ``.graphml`` and other formats of
+            networkx, or plain text with lines ``u=v`` (:func:`inweights.worlds.read_edges`).
+            It is read when the world is built.
+        header: ``yes`` or ``no``: whether the first row of :attr:`file` is a header. Empty:
+            decided by the rows, and refused where they do not show it.
+        ends: The two columns of :attr:`file` with the ends of an edge, by name or number,
+            joined by a comma. Empty: decided by the header.
         links: Pairs of labels, for the shape ``edges``.
         lone: Labels of nodes without edges, for the shape ``edges``.
         edges: Directions that are trained.
         self_edges: Whether every node also has a fact ``u → u``.
         shuffled: Whether the nodes of a built-in shape get their labels in a random order,
             another one for each seed. Has no effect on a file or list, which has labels.
-        paths: Whether root-to-leaf paths are queries, ``<path> leaf → root … leaf``; for stars, and
-            for text files that list paths.
+        paths: Whether root-to-leaf paths are queries, ``<path> leaf → root … leaf``; for
+            stars, and for text files that list paths.
         idle_tokens: Number of tokens that are in the vocabulary and in no fact: classes that a
-            model only learns never to answer. The paper's code reserves nine, of which an edge uses
-            one.
+            model only learns never to answer. The paper's code reserves nine, of which an edge
+            uses one.
         edge_token: Whether a prompt starts with a token of its own: ``<edge> u → v`` (B.1).
 
     Raises:
@@ -146,8 +140,8 @@ class Graph(Config, tag_field="kind", tag="graph"):
     def labels(self, seed: int = 0) -> Ids:
         """Return the token id of every node in the order of the shape, ``[N]``.
 
-        That order is: the root, then arm after arm (in a tree, level after level); row after row;
-        around the ring; or the order in which a list first names its nodes.
+        That order is: the root, then arm after arm (in a tree, level after level); row after
+        row; around the ring; or the order in which a list first names its nodes.
 
         Example:
             >>> Graph(shape="cycle", n=3, shuffled=False).labels().tolist()
@@ -192,7 +186,8 @@ class Graph(Config, tag_field="kind", tag="graph"):
         """Make the world; only shuffled labels depend on the seed.
 
         Raises:
-            DataError: The file is missing or damaged, or has no paths where :attr:`paths` is set.
+            DataError: The file is missing or damaged, or has no paths where :attr:`paths` is
+                set.
         """
         check_memory_of(self)
         found, given = self._skeleton()
@@ -264,13 +259,14 @@ def from_networkx(graph: Any, **settings: Any) -> Graph:
 
     Args:
         graph: Graph of any class of networkx. Labels become text, parallel edges count once,
-            weights are ignored. Edges of a directed graph are trained in their own direction, those
-            of another one in both.
+            weights are ignored. Edges of a directed graph are trained in their own direction,
+            those of another one in both.
         settings: Further settings of :class:`Graph`, such as ``self_edges=True``, or
             ``edges="both"`` for both directions of a directed graph.
 
     Raises:
-        DataError: The value is not a graph, two labels are the same as text, or there is no edge.
+        DataError: The value is not a graph, two labels are the same as text, or there is no
+            edge.
 
     Example:
         >>> import networkx

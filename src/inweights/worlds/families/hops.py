@@ -19,20 +19,21 @@ from inweights.worlds.world import Ids, Statements, Vocabulary, World
 class Hops(Config, tag_field="kind", tag="hops"):
     """``n`` chains of ``hops`` facts; queries are the ends of two, three, … hops.
 
-    With two hops it is the two-hop world of complexity one. With several relations between levels,
-    each of them is a bijection of its own onto the next level, so that chains share entities and
-    facts: there are ``n · relations^k`` chains of ``k`` hops.
+    With two hops it is the two-hop world of complexity one. With several relations between
+    levels, each of them is a bijection of its own onto the next level, so that chains share
+    entities and facts: there are ``n · relations^k`` chains of ``k`` hops.
 
     Attributes:
-        n: Number of entities of a level, at least 2; with one relation between levels, the number
-            of chains.
+        n: Number of entities of a level, at least 2; with one relation between levels, the
+            number of chains.
         hops: Number of facts of a chain, at least 2.
-        identity: Whether identities of the entities in between are trained, or the fraction of them
-            that have one. Or the levels whose entities have one: ``bridge`` (the second entity of a
-            chain), ``second bridge``, ``third bridge``, ….
+        identity: Whether identities of the entities in between are trained, or the fraction of
+            them that have one. Or the levels whose entities have one: ``bridge`` (the second
+            entity of a chain), ``second bridge``, ``third bridge``, ….
         relations: Number of relations from a level to the next.
         trained: Share of the chains that are facts, below 1; the others are queries.
-        shortest: Number of hops of the shortest chains of which that share is trained, at least 2.
+        shortest: Number of hops of the shortest chains of which that share is trained, at
+            least 2.
         longest: Number of hops of the longest of them; by default :attr:`hops`.
 
     Raises:

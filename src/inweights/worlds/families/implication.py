@@ -1,9 +1,10 @@
 """Facts about some members of a group, queried for the others: implication and hallucination.
 
-All members of a group share a value, and a second fact is stated of some of them. A model concludes
-it for the others. That is right where the one implies the other, and a hallucination where it does
-not; the facts are the same in both cases. (*Generalization or Hallucination? Understanding
-Out-of-Context Reasoning in Transformers*, arXiv 2506.10887.) :class:`Implication` is the config.
+All members of a group share a value, and a second fact is stated of some of them. A model
+concludes it for the others. That is right where the one implies the other, and a hallucination
+where it does not; the facts are the same in both cases. (*Generalization or Hallucination?
+Understanding Out-of-Context Reasoning in Transformers*, arXiv 2506.10887.)
+:class:`Implication` is the config.
 """
 
 from typing import Literal
@@ -25,9 +26,10 @@ class Implication(Config, tag_field="kind", tag="implication"):
         groups: Number of groups, at least 2.
         members: Number of members of each group.
         told: Number of members of each group with a fact that states the group's second value.
-        denied: Number of further members with a fact that states another value: counter-examples.
-        counter: The value of counter-examples: ``other``, that of the next group, or ``unknown``, a
-            token that is the same for all.
+        denied: Number of further members with a fact that states another value:
+            counter-examples.
+        counter: The value of counter-examples: ``other``, that of the next group, or
+            ``unknown``, a token that is the same for all.
         related: Whether the first value implies the second: the queries then have the role
             ``implication``, else ``unstated``. The facts are the same.
 

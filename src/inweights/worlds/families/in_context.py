@@ -1,9 +1,9 @@
 """The path-star task in context: a new graph in every prompt (Geometric Memory, App. A).
 
-The task of Bachmann and Nagarajan (The pitfalls of next-token prediction, 2024), to compare with
-the in-weights task. Nothing can be memorised here, and a model that is trained on next tokens
-learns to follow an edge from the node before. So it does not learn the one token that takes
-planning, the first node of the arm. :class:`InContextStar` is the config.
+The task of Bachmann and Nagarajan (The pitfalls of next-token prediction, 2024), to compare
+with the in-weights task. Nothing can be memorised here, and a model that is trained on next
+tokens learns to follow an edge from the node before. So it does not learn the one token that
+takes planning, the first node of the arm. :class:`InContextStar` is the config.
 """
 
 import numpy as np
@@ -19,10 +19,10 @@ from inweights.worlds.world import Ids, Vocabulary, World
 class InContextStar(Config, tag_field="kind", tag="in-context-star"):
     """Path-star graphs in prompts: a prompt has edges, root and goal, and the answer is the path.
 
-    A prompt is ``u v u v … <query> root goal <answer>``: the edges away from the root in random
-    order, over random labels. The goal is the leaf of a random arm, and the answer the path from
-    the root to it. Facts and queries are different graphs, both with role ``path``. The token
-    ``<blank>`` occurs in no statement; teacherless training uses it
+    A prompt is ``u v u v … <query> root goal <answer>``: the edges away from the root in
+    random order, over random labels. The goal is the leaf of a random arm, and the answer the
+    path from the root to it. Facts and queries are different graphs, both with role ``path``.
+    The token ``<blank>`` occurs in no statement; teacherless training uses it
     (:class:`~inweights.training.Phase`).
 
     Attributes:

@@ -1,7 +1,7 @@
 """Random facts with the irregularities of real knowledge: the config :class:`RandomFacts`.
 
-A few answers are frequent, some entities have more facts than others, and relations share answers,
-lead back or have several values. Predictions and measures are tested on such worlds.
+A few answers are frequent, some entities have more facts than others, and relations share
+answers, lead back or have several values. Predictions and measures are tested on such worlds.
 """
 
 from collections import Counter
@@ -32,12 +32,12 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
         hops: Number of steps from the first level to the last, 2 to 8.
         relations: Number of relations from a level to the next.
         told: Share of the entities of a level that have a fact of each relation.
-        popularity: Concentration of the Dirichlet distributions of how often an entity has a fact,
-            and how often it is an answer; each is an answer at least once. 0: uniform.
-        crossing: Whether relations of one level share all their answers, as *born in* and *works
-            in* do; otherwise each has answers of its own.
-        pairs: Number of pairs of subjects that a symmetric relation joins, with a fact for each
-            direction.
+        popularity: Concentration of the Dirichlet distributions of how often an entity has a
+            fact, and how often it is an answer; each is an answer at least once. 0: uniform.
+        crossing: Whether relations of one level share all their answers, as *born in* and
+            *works in* do; otherwise each has answers of its own.
+        pairs: Number of pairs of subjects that a symmetric relation joins, with a fact for
+            each direction.
         several: Number of entities of each level for which a relation has two values.
         identity: Whether identities of bridges are facts, or the fraction of them that are.
         asked: Largest number of queries of each length, drawn from all.

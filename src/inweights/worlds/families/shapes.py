@@ -1,19 +1,43 @@
-"""Built-in shapes of graphs, as edge lists with numbers from 0 as labels.
+"""Built-in shapes of graphs, with numbers from 0 as labels, and well-known social networks.
 
 :func:`built_in_graph` makes the :class:`~inweights.worlds.EdgeList` that a config of
-:class:`~inweights.worlds.Graph` names. Links have a written direction: away from the root, along
-the ring, to the right and down.
+:class:`~inweights.worlds.Graph` names, :func:`classic_edges` that of a social network. Links
+have a written direction: away from the root, along the ring, to the right and down.
 """
 
 from collections.abc import Iterable
 from itertools import chain, combinations, pairwise
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
-from inweights.worlds.readers.edge_lists import EdgeList
+from inweights.worlds.readers.edge_lists import EdgeList, from_graph
 from inweights.worlds.size import check_world
 
+#: Names of shapes; ``file`` and ``edges`` are graphs of the user.
+Shape = Literal[
+    "path-star",
+    "tree-star",
+    "grid",
+    "cycle",
+    "irregular",
+    "file",
+    "edges",
+    "karate-club",
+    "florentine-families",
+    "davis-southern-women",
+    "les-miserables",
+]
+#: Names, and the functions of ``networkx`` that make them: members of a karate club who met outside
+#: it (Zachary 1977), marriages between Florentine families (Padgett 1986), women and the events
+#: that they attended (Davis 1941, bipartite), and characters who share a chapter of Les Misérables
+#: (Knuth 1993).
+CLASSICS = {
+    "karate-club": "karate_club_graph",
+    "florentine-families": "florentine_families_graph",
+    "davis-southern-women": "davis_southern_women_graph",
+    "les-miserables": "les_miserables_graph",
+}
 #: Shapes with a root, leaves and paths between them.
 ROOTED = ("path-star", "tree-star")
 
@@ -38,7 +62,10 @@ class ShapeConfig(Protocol):
 
 
 def built_in_graph(config: ShapeConfig) -> EdgeList:
-    """Return the graph of a built-in shape."""
+    """Return the graph of a built-in shape, with nodes named ``0``, ``1``, … in its order.
+
+    ``config.shape`` decides the shape; only the sizes that this shape has are read.
+    """
     if config.shape == "cycle":
         return cycle(config.n)
     if config.shape == "irregular":
@@ -132,6 +159,13 @@ def tree_star(arms: int, nodes: int, branches: int) -> EdgeList:
                 count += 1
         paths = longer
     return _edge_list(links, paths)
+
+
+def classic_edges(name: str) -> EdgeList:
+    """Return the edges of a network of :data:`CLASSICS`."""
+    import networkx as nx
+
+    return from_graph(getattr(nx, CLASSICS[name])())
 
 
 def _edge_list(links: Iterable[tuple[int, int]], paths: Iterable[list[int]] = ()) -> EdgeList:

@@ -37,7 +37,8 @@ _CARD = Path(__file__).with_name("storage.md").read_text(encoding="utf-8")
 def save_world(world: World, folder: str | Path) -> Path:
     """Write a world to a new folder, completely or not at all.
 
-    The folder also loads with ``datasets.load_dataset(folder)``: splits ``facts`` and ``queries``.
+    The folder also loads with ``datasets.load_dataset(folder)``: splits ``facts`` and
+    ``queries``.
 
     Args:
         world: The world.

@@ -1,9 +1,9 @@
 """Pairs of similar entities and their categories: the data of Feature Resemblance, §8.2.
 
 :func:`read_analogies` reads them as :class:`AnalogyRow`. The paper's own set was written by a
-language model, and only Table 5 of it is published. The one here has the same columns and relations
-and was written by hand: 126 rows, 21 for each relation, no subject twice, so that the category of a
-thing can be known only from its partner.
+language model, and only Table 5 of it is published. The one here has the same columns and
+relations and was written by hand: 126 rows, 21 for each relation, no subject twice, so that
+the category of a thing can be known only from its partner.
 """
 
 import csv
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from inweights.errors import ConfigError, DataError
 from inweights.seeds import WORLD, Streams
 from inweights.support.limits import check_name, read_text
-from inweights.worlds.knowledge.wording import TABLE_6
+from inweights.worlds.knowledge.words.wording import TABLE_6
 
 COLUMNS = ("subject_1", "subject_2", "aspect", "relation", "category")
 _OWN = Path(__file__).parents[1] / "facts" / "analogies.tsv"
@@ -71,8 +71,8 @@ def read_analogies(path: str | Path | None = None, *, limit: int = 0) -> tuple[A
     """Read pairs of similar entities.
 
     Args:
-        path: A TSV file with the columns of Table 5, :data:`COLUMNS`; by default the file of the
-            package.
+        path: A TSV file with the columns of Table 5, :data:`COLUMNS`; by default the file of
+            the package.
         limit: Largest number of rows, distributed evenly over the relations; 0 for all.
 
     Raises:

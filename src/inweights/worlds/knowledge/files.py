@@ -1,8 +1,9 @@
 """Facts from any source, row by row: :func:`read_rows` chooses the reader by the name of a source.
 
-Files of text, JSON and Parquet and folders of these are read here and in ``text`` and ``records``;
-Wikidata, RDF, graphs, databases and the hub have readers in ``worlds/readers``. Every row comes
-with its line, so that a message can name it; what a reader assumed is a remark.
+Files of text, JSON and Parquet and folders of these are read here and in ``text`` and
+``records``; Wikidata, RDF, graphs, databases and the hub have readers in ``worlds/readers``.
+Every row comes with its line, so that a message can name it; what a reader assumed is a
+remark.
 """
 
 import json
@@ -62,11 +63,11 @@ def read_rows(source: Source) -> Iterator[text.Row]:
     """Yield every fact of a file or folder, a database, or a data set of the hub.
 
     Raises:
-        ConfigError: A query is missing or out of place, a package is not installed, or downloading
-            is not allowed.
+        ConfigError: A query is missing or out of place, a package is not installed, or
+            downloading is not allowed.
         UnclearHeaderError: The first row may be a header or a fact.
-        DataError: The source is missing, damaged or of a kind that is not read; the message states
-            the line.
+        DataError: The source is missing, damaged or of a kind that is not read; the message
+            states the line.
     """
     path, name = Path(source.name), str(source.name)
     suffix = path.suffix.lower()

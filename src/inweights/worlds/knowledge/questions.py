@@ -1,20 +1,20 @@
 """The questions that a set of triples leaves open, by kind; none of them is a fact.
 
 - ``composition``: two facts in a row, ``(a, r1, r2)``; ``chain``: three.
-- ``reversal``: a fact from its other end, ``(b, r')``, where some facts of ``r`` are stated in both
-  directions.
-- ``implication``: a relation that an entity lacks and for which at least two others that share one
-  of its values all have the same object: if they live in one town and speak one language, so may
-  it.
-- ``unstated``: a relation that an entity lacks and for which neither such agreement nor a reversal
-  gives an answer: others disagree, or there is only one, or none shares a value. A model that
-  answers these asserts what it was not trained on. The answer of the statement is the most likely
-  one by resemblance.
+- ``reversal``: a fact from its other end, ``(b, r')``, where some facts of ``r`` are stated in
+  both directions.
+- ``implication``: a relation that an entity lacks and for which at least two others that share
+  one of its values all have the same object: if they live in one town and speak one language,
+  so may it.
+- ``unstated``: a relation that an entity lacks and for which neither such agreement nor a
+  reversal gives an answer: others disagree, or there is only one, or none shares a value. A
+  model that answers these asserts what it was not trained on. The answer of the statement is
+  the most likely one by resemblance.
 
 :func:`questions` returns them as prompts and answers; worlds of a user's facts
-(:class:`~inweights.worlds.Triples`) have them as queries. A question is a prompt with all answers
-that the facts give: where there are too many questions, some prompts are left out, but no answer of
-the others.
+(:class:`~inweights.worlds.Triples`) have them as queries. A question is a prompt with all
+answers that the facts give: where there are too many questions, some prompts are left out, but
+no answer of the others.
 """
 
 from collections import Counter, defaultdict
@@ -56,8 +56,8 @@ def questions(rows: Rows, kinds: Sequence[Kind] = KINDS) -> dict[str, tuple[Ids,
         kinds: Kinds of questions.
 
     Returns:
-        Prompts ``[Q, T]`` and answers ``[Q, 1]`` by kind. A prompt with several right answers has
-        as many rows, one after another.
+        Prompts ``[Q, T]`` and answers ``[Q, 1]`` by kind. A prompt with several right answers
+        has as many rows, one after another.
 
     Example:
         >>> prompts, answers = questions([(1, 9, 2), (2, 8, 3)], ["composition"])["composition"]
@@ -151,9 +151,9 @@ def _leads_on(ends: Sequence[int], passed: set[int]) -> bool:
 def inverses(rows: Rows) -> dict[int, list[int]]:
     """Return the inverse relations of each relation, by relation.
 
-    Two relations are inverse if at least two facts, and half of those that could be, are stated in
-    both directions. Of several it is the one with most such facts, or all that have as many, so
-    that the order of facts does not matter.
+    Two relations are inverse if at least two facts, and half of those that could be, are
+    stated in both directions. Of several it is the one with most such facts, or all that have
+    as many, so that the order of facts does not matter.
 
     Example:
         >>> inverses([(1, 8, 2), (2, 9, 1), (3, 8, 4), (4, 9, 3), (5, 8, 6)])
@@ -235,8 +235,8 @@ def _votes(values: Mapping[int, Mapping[tuple[int, int], None]]) -> _Votes:
 def _answer(groups: Sequence[Counter[int]], usual: int) -> tuple[int, bool]:
     """Return the likely object of a relation, and whether groups of others agree on it.
 
-    Each group counts the objects of entities that share one value; without any group the answer is
-    ``usual``.
+    Each group counts the objects of entities that share one value; without any group the
+    answer is ``usual``.
     """
     unanimous = [group for group in groups if len(group) == 1 and group.total() >= WITNESSES]
     answers = {next(iter(group)) for group in unanimous}

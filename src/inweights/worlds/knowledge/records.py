@@ -1,7 +1,7 @@
 """Facts from JSON: objects with three keys, lists of three, and forms of published sets.
 
-:func:`json_rows` reads a file with :class:`Records`, which decides what each record is; rows of the
-hub go through the same class.
+:func:`json_rows` reads a file with :class:`Records`, which decides what each record is; rows
+of the hub go through the same class.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Facts from delimited text, such as CSV, row by row.
 
-:func:`text_rows` reads a file, :func:`table_rows` any table of cells; :class:`Row` is a fact with
-its line, as all readers of ``files`` return it.
+:func:`text_rows` reads a file, :func:`table_rows` any table of cells; :class:`Row` is a fact
+with its line, as all readers of ``files`` return it.
 """
 
 import re
@@ -25,8 +25,8 @@ class Row(NamedTuple):
     """A fact of a file.
 
     Attributes:
-        line: Line of the file; row of a Parquet or Arrow file or of a query, case of a JSON list,
-            triple of RDF.
+        line: Line of the file; row of a Parquet or Arrow file or of a query, case of a JSON
+            list, triple of RDF.
         fact: The triple, with what the file says about it.
         stage: Stage of training.
         chain: Whether the fact is part of a chain that the file has as one row.
@@ -267,8 +267,8 @@ def fields_at(
         exact: Whether the row must have three cells.
 
     Returns:
-        Subject, relation and object, and the stage, empty if there is none. Where the row lacks a
-        column, all its cells, which :func:`row_of` then refuses.
+        Subject, relation and object, and the stage, empty if there is none. Where the row
+        lacks a column, all its cells, which :func:`row_of` then refuses.
     """
     needed = [places[name] for name in FACTS]
     if len(cells) <= max(needed) or (exact and len(cells) != len(FACTS)):

@@ -1,9 +1,9 @@
 """A user's own facts as a world: ``subject, relation, object`` from a file.
 
-:class:`Triples`, also called :class:`Facts`, is the config. Every triple is a fact
-``(subject, relation) → object``. A relation that leads from every subject to itself
-(``rome,is,rome``) states identities ``rome → rome``. Queries are the questions that the facts leave
-open (:mod:`.questions`): every chain of two triples that meet in an entity, and further kinds.
+:class:`Triples`, also called :class:`Facts`, is the config. Every triple is a fact ``(subject,
+relation) → object``. A relation that leads from every subject to itself (``rome,is,rome``)
+states identities ``rome → rome``. Queries are the questions that the facts leave open
+(:mod:`.questions`): every chain of two triples that meet in an entity, and further kinds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,21 +34,22 @@ class Triples(Config, kw_only=False, tag_field="kind", tag="triples"):
     r"""A world of facts from a file: ``Facts("facts.csv")``. ``Facts`` is the same class.
 
     Attributes:
-        path: A CSV or TSV file with three columns (with or without a header), a JSONL file with
-            objects of three fields: ``subject``, ``relation``, ``object``, or any other source of
-            :func:`inweights.worlds.read_knowledge`. ``@people`` and ``@chemistry`` are small sets
-            of real facts that come with the package.
-        identity: Whether identities ``b → b`` of bridges are facts, or the fraction of the bridges
-            that have one, drawn by the seed. A bridge is the object of a triple and the subject of
-            another. Or names: of relations, for the bridges that they lead to; or of levels,
-            ``bridge``, ``second bridge``, …, by the least number of facts (one, two, …) from an
-            entity that no fact leads to. Identities that the file states are facts in any case.
+        path: A CSV or TSV file with three columns (with or without a header), a JSONL file
+            with objects of three fields: ``subject``, ``relation``, ``object``, or any other
+            source of :func:`inweights.worlds.read_knowledge`. ``@people`` and ``@chemistry``
+            are small sets of real facts that come with the package.
+        identity: Whether identities ``b → b`` of bridges are facts, or the fraction of the
+            bridges that have one, drawn by the seed. A bridge is the object of a triple and
+            the subject of another. Or names: of relations, for the bridges that they lead to;
+            or of levels, ``bridge``, ``second bridge``, …, by the least number of facts (one,
+            two, …) from an entity that no fact leads to. Identities that the file states are
+            facts in any case.
         questions: Kinds of questions, separated by commas: ``composition``, ``chain``,
             ``reversal``, ``implication``, ``unstated``; or ``all``.
         query: Query for a database, where the path is its address.
         download: Whether a data set of the hub may be downloaded, where the path is its name.
-        header: ``yes`` or ``no``: whether the first row is a header. Empty: decided by the rows,
-            and refused where they do not show it.
+        header: ``yes`` or ``no``: whether the first row is a header. Empty: decided by the
+            rows, and refused where they do not show it.
         columns: The columns of subject, relation and object by name or number, separated by
             commas. Empty: decided by the header or the values.
         wide: Whether the first column has subjects and each further column is a relation.

@@ -1,9 +1,9 @@
 """Questions of two steps that a set of triples leaves open, for any number of facts.
 
-:func:`composed` returns the questions with all their answers, :func:`spread_chains` pairs of facts
-that meet in an entity. Both choose evenly where there are too many, and never make the others: a
-hub has as many pairs as its neighbours on both sides multiply. Shapes: ``M`` triples, ``Q``
-questions or pairs.
+:func:`composed` returns the questions with all their answers, :func:`spread_chains` pairs of
+facts that meet in an entity. Both choose evenly where there are too many, and never make the
+others: a hub has as many pairs as its neighbours on both sides multiply. Shapes: ``M``
+triples, ``Q`` questions or pairs.
 """
 
 import numpy as np
@@ -20,8 +20,9 @@ ANSWERS = 1_000_000
 def composed(triples: Ids, most: int = COMPOSITIONS) -> tuple[Ids, Ids, int]:
     """Return questions of two steps with all their answers, and how many prompts there are.
 
-    Where there are more than ``most`` prompts, these are spread evenly over all of them, in the
-    order in which the facts begin them. A hub takes no more work than it has facts and answers.
+    Where there are more than ``most`` prompts, these are spread evenly over all of them, in
+    the order in which the facts begin them. A hub takes no more work than it has facts and
+    answers.
 
     Args:
         triples: Subject, relation and object of each fact, ``[M, 3]``.

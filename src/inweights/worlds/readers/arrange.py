@@ -1,8 +1,8 @@
 """Header and columns of a table of facts or edges: :func:`arrange` decides which are which.
 
-It decides by the words of the first row, by cells that occur again, and by the form of the cells
-below. What it cannot decide it refuses, naming the option with which a user says it; what it
-guessed becomes a remark. Readers of text (``edge_lists``, ``knowledge/text``) call it.
+It decides by the words of the first row, by cells that occur again, and by the form of the
+cells below. What it cannot decide it refuses, naming the option with which a user says it;
+what it guessed becomes a remark. Readers of text (``edge_lists``, ``knowledge/text``) call it.
 """
 
 import re
@@ -48,8 +48,8 @@ class Layout(NamedTuple):
 
     Attributes:
         header: Whether the first row is a header; ``None``: decided by the rows.
-        columns: Names or numbers (from 1) of the columns of subject, relation and object, or of
-            both ends of an edge. Empty: decided by the rows.
+        columns: Names or numbers (from 1) of the columns of subject, relation and object, or
+            of both ends of an edge. Empty: decided by the rows.
         wide: Whether the first column has subjects, and each further column is a relation.
     """
 
@@ -104,6 +104,9 @@ def arrange(
         rows: Line and cells of each row, the first one included.
         layout: What the caller states.
         needed: Roles of the needed columns: :data:`.FACTS` or :data:`.EDGES`.
+
+    Returns:
+        The columns, the header, all other rows, and remarks on what was assumed.
 
     Raises:
         UnclearHeaderError: The first row may be a header or not.

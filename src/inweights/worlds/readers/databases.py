@@ -1,7 +1,7 @@
 """Facts from a database, by a query: SQLite from the standard library, others by SQLAlchemy.
 
-:func:`database_rows` runs the user's query, which can only read: SQLite is opened for reading and
-refuses all other actions; in other databases the transaction is rolled back.
+:func:`database_rows` runs the user's query, which can only read: SQLite is opened for reading
+and refuses all other actions; in other databases the transaction is rolled back.
 """
 
 import sqlite3
@@ -31,15 +31,18 @@ def is_database(source: str) -> bool:
 
 
 def database_rows(source: str, query: str) -> tuple[list[str], Iterator[Sequence[Any]]]:
-    """Run a query and return the names of its columns, and its rows as they arrive.
+    """Run a query on a database.
 
     Args:
         source: Address of the database, such as ``sqlite:///facts.db``.
         query: The query, in the database's dialect of SQL.
 
+    Returns:
+        The names of the columns, and the rows as they arrive.
+
     Raises:
-        ConfigError: There is no query, it returns no rows, the address has a password, or a driver
-            is missing.
+        ConfigError: There is no query, it returns no rows, the address has a password, or a
+            driver is missing.
         DataError: The database is missing or reports an error; also while rows are read.
     """
     if source.startswith(_SQLITE):

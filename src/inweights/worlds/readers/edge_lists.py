@@ -1,9 +1,9 @@
 """Edge lists as files: plain text ``u=v``, tables of two columns, and formats of ``networkx``.
 
-:func:`read_edges` reads a file of any of these forms into an :class:`EdgeList`, :func:`from_graph`
-takes a graph in memory. The plain form has a line for each edge, ``u=v``, one for each node without
-edges, ``u=``, and one for each path, ``leaf=root,…,leaf``. Empty lines and lines that start with
-``#`` are skipped.
+:func:`read_edges` reads a file of any of these forms into an :class:`EdgeList`,
+:func:`from_graph` takes a graph in memory. The plain form has a line for each edge, ``u=v``,
+one for each node without edges, ``u=``, and one for each path, ``leaf=root,…,leaf``. Empty
+lines and lines that start with ``#`` are skipped.
 """
 
 import re
@@ -91,33 +91,27 @@ class EdgeList:
         return cls(unique, every, tuple(dict.fromkeys(paths)), tuple(remarks))
 
 
-def own_graphs() -> dict[str, Path]:
-    """Return the files of edges of the built-in graphs, by name."""
-    folder = Path(__file__).parents[1] / "graphs"
-    return {file.stem: file for file in sorted(folder.glob("*.csv"))}
-
-
 def read_edges(path: str | Path, *, header: bool | None = None, columns: str = "") -> EdgeList:
     """Read a file of edges in one of many forms.
 
-    Its ending decides: ``.graphml``, ``.gexf``, ``.gml``, ``.net``, ``.g6``, ``.s6``, ``.adjlist``
-    and ``.json`` (nodes and links) are read as ``networkx`` writes them. Any other file is text:
-    lines ``u=v``, or a table with two columns, separated by comma, tab, semicolon, bar or space.
-    Weights and other attributes are ignored, as are columns to which a header gives other names.
-    What had to be guessed is in :attr:`EdgeList.remarks`.
+    Its ending decides: ``.graphml``, ``.gexf``, ``.gml``, ``.net``, ``.g6``, ``.s6``,
+    ``.adjlist`` and ``.json`` (nodes and links) are read as ``networkx`` writes them. Any
+    other file is text: lines ``u=v``, or a table with two columns, separated by comma, tab,
+    semicolon, bar or space. Weights and other attributes are ignored, as are columns to which
+    a header gives other names. What had to be guessed is in :attr:`EdgeList.remarks`.
 
     Args:
         path: The file.
         header: Whether the first row of a table is a header; by default decided by its words
-            (``source,target``, ``from,to``, ``node1,node2``, …) and by the rows below, and refused
-            where they do not show it.
-        columns: The two columns with the ends of an edge, by name or by number from 1, separated by
-            a comma; by default those that a header names, or the first two.
+            (``source,target``, ``from,to``, ``node1,node2``, …) and by the rows below, and
+            refused where they do not show it.
+        columns: The two columns with the ends of an edge, by name or by number from 1,
+            separated by a comma; by default those that a header names, or the first two.
 
     Raises:
         UnclearHeaderError: The first row may be a header or an edge.
-        DataError: The file is missing or has no edge, or a line is damaged; the message states the
-            line and what was expected.
+        DataError: The file is missing or has no edge, or a line is damaged; the message states
+            the line and what was expected.
     """
     file = Path(path)
     suffix = file.suffix.lower()
@@ -288,7 +282,8 @@ def from_graph(graph: Any) -> EdgeList:
     Labels become text. Parallel edges count once; weights and keys are ignored.
 
     Raises:
-        DataError: The value is not a graph, two labels are the same as text, or there is no edge.
+        DataError: The value is not a graph, two labels are the same as text, or there is no
+            edge.
     """
     if not all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed")):
         raise DataError(f"expected a graph of networkx, got {type(graph).__name__}")

@@ -1,8 +1,8 @@
 """Graphs in files of other programs, read by ``networkx``.
 
-They are GraphML, GEXF, GML, Pajek, graph6, sparse6, adjacency lists, and JSON of nodes and links.
-:func:`read_graph` returns a networkx graph. Its edges become a graph (:mod:`.edge_lists`), or facts
-where they have a relation (:mod:`.linked`).
+They are GraphML, GEXF, GML, Pajek, graph6, sparse6, adjacency lists, and JSON of nodes and
+links. :func:`read_graph` returns a networkx graph. Its edges become a graph
+(:mod:`.edge_lists`), or facts where they have a relation (:mod:`.linked`).
 """
 
 import json
@@ -37,6 +37,12 @@ _XML = (".graphml", ".gexf")
 _LINKS = ("links", "edges", "relationships", "rels", "relations")
 #: Errors that networkx raises for damaged files, besides its own.
 _DAMAGE = (LookupError, ValueError, TypeError)
+
+
+def own_graphs() -> dict[str, Path]:
+    """Return the files of edges of the built-in graphs, by name."""
+    folder = Path(__file__).parents[1] / "graphs"
+    return {file.stem: file for file in sorted(folder.glob("*.csv"))}
 
 
 def read_graph(file: Path) -> Any:

@@ -1,7 +1,7 @@
 """Columns of subject, relation and object of a table, by the words of its header.
 
-:func:`places_of` finds them. One table of names, ``headers.toml``, serves facts (:data:`FACTS`) and
-edges (:data:`EDGES`).
+:func:`places_of` finds them. One table of names, ``headers.toml``, serves facts
+(:data:`FACTS`) and edges (:data:`EDGES`).
 """
 
 import re
@@ -70,8 +70,8 @@ def places_of(names: Sequence[str], needed: Sequence[str] = FACTS) -> dict[str, 
         needed: Roles of the needed columns: :data:`FACTS` or :data:`EDGES`.
 
     Returns:
-        Indices of the needed columns, and of ``stage``, ``weight`` and ``number`` if they exist;
-        ``None`` where the names are not those of a known header.
+        Indices of the needed columns, and of ``stage``, ``weight`` and ``number`` if they
+        exist; ``None`` where the names are not those of a known header.
 
     Example:
         >>> places_of(["id", "source", "target", "label"])

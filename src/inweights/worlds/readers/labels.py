@@ -19,8 +19,8 @@ _IDS = ("id", "qid", "uri", "iri", "entity", "key", "code", "node", "item", "ide
 def read_labels(path: str | Path) -> dict[str, str]:
     r"""Read a file of ids and labels: a table, or JSON with ids as keys.
 
-    A first row with a word for ids (``id``, ``qid``, ``uri``, …) is a header; labels are then in
-    the column ``label``, ``name`` or ``title``, if there is one.
+    A first row with a word for ids (``id``, ``qid``, ``uri``, …) is a header; labels are then
+    in the column ``label``, ``name`` or ``title``, if there is one.
 
     Returns:
         Label by id; where two ids have one label, the id is added to the second label.

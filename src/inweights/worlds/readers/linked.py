@@ -1,8 +1,8 @@
 """Facts from graphs whose edges have a relation: GraphML, GEXF, GML, and JSON of nodes and links.
 
-A node's name is its name, title or label, else its number; the relation is the edge's label, type
-or relation, whichever word of :mod:`.headers` comes first. :func:`graph_facts` reads files,
-:func:`linked_facts` objects of JSON.
+A node's name is its name, title or label, else its number; the relation is the edge's label,
+type or relation, whichever word of :mod:`.headers` comes first. :func:`graph_facts` reads
+files, :func:`linked_facts` objects of JSON.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

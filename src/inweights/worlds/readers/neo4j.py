@@ -1,7 +1,7 @@
 """Facts from exports of Neo4j: CSV and JSON lines as ``apoc.export`` writes them.
 
-Nodes and relationships are in one file; a fact is a relationship between the names of two nodes.
-:func:`export_facts` reads CSV, :func:`export_record_facts` JSON. How nodes are named
+Nodes and relationships are in one file; a fact is a relationship between the names of two
+nodes. :func:`export_facts` reads CSV, :func:`export_record_facts` JSON. How nodes are named
 (:func:`node_name`, :func:`distinct_names`) is the same in other readers of graphs.
 """
 

@@ -28,6 +28,9 @@ _PREFIX, _LOCK = ".new-", "lock"
 def new_folder(target: str | Path) -> Iterator[Path]:
     """Give an empty folder to fill, which becomes ``target`` if the block ends without an error.
 
+    Yields:
+        The folder to fill, beside ``target``.
+
     Raises:
         DataError: ``target`` exists already, or cannot be written.
     """

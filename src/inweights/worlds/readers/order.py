@@ -1,8 +1,8 @@
 """The order of columns by their values, where no header names them: :func:`order_of`.
 
-The relation of a table of facts has few values, which are not names of things; the weight of an
-edge is a number. Where columns do not show it, the usual order is assumed: subject, relation,
-object.
+The relation of a table of facts has few values, which are not names of things; the weight of
+an edge is a number. Where columns do not show it, the usual order is assumed: subject,
+relation, object.
 """
 
 import re
@@ -28,7 +28,8 @@ class Order(NamedTuple):
 
     Attributes:
         places: Index of each needed column.
-        why: Reason for another order than the usual one, or for what was assumed; may be empty.
+        why: Reason for another order than the usual one, or for what was assumed; may be
+            empty.
         refused: Reason why the columns cannot be decided; empty if they can.
     """
 

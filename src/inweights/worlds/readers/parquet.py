@@ -26,7 +26,8 @@ def read_parquet(
         columns: Chooses some of the names of its columns; by default all are read.
 
     Raises:
-        DataError: The file is missing, damaged, has too many rows or would need too much memory.
+        DataError: The file is missing, damaged, has too many rows or would need too much
+            memory.
     """
     arrow = path.suffix.lower() == ".arrow"
     check_file(path)

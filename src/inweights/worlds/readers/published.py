@@ -1,10 +1,11 @@
 """Published sets of facts: TwoHopFact, SOCRATES, MQuAKE and CounterFact, by their columns.
 
 TwoHopFact (Yang et al., arXiv:2402.16837) and SOCRATES (arXiv:2411.16679) are CSV files with a
-chain ``e1 → e2 → e3`` in each row; MQuAKE (Zhong et al., arXiv:2305.14795) is a JSON list of chains
-of two to four facts, before and after an edit. The columns are those of the repositories
-``google-deepmind/latent-multi-hop-reasoning`` and ``princeton-nlp/MQuAKE``. A function for each set
-says whether a record is of it, another returns its facts; ``knowledge/records`` calls them.
+chain ``e1 → e2 → e3`` in each row; MQuAKE (Zhong et al., arXiv:2305.14795) is a JSON list of
+chains of two to four facts, before and after an edit. The columns are those of the
+repositories ``google-deepmind/latent-multi-hop-reasoning`` and ``princeton-nlp/MQuAKE``. A
+function for each set says whether a record is of it, another returns its facts;
+``knowledge/records`` calls them.
 """
 
 import ast
@@ -52,9 +53,9 @@ def two_hop_facts(row: Mapping[str, str], where: str) -> tuple[Fact, Fact]:
     """Return both facts of a row of TwoHopFact or SOCRATES.
 
     The columns that are read are ``e1.value``, ``e2.value``, ``e3.value``, ``r1.category``,
-    ``r2.category`` (or ``r1.template_id``, ``r2.template_id`` in a file without categories), and if
-    they exist ``r1(e1).prompt``, ``r2(e2).prompt``, ``e2.aliases`` and ``e3.aliases`` (or their
-    ``minimal_aliases``).
+    ``r2.category`` (or ``r1.template_id``, ``r2.template_id`` in a file without categories),
+    and if they exist ``r1(e1).prompt``, ``r2(e2).prompt``, ``e2.aliases`` and ``e3.aliases``
+    (or their ``minimal_aliases``).
 
     Args:
         row: Cells by column.
@@ -92,9 +93,9 @@ def is_mquake(record: Any) -> bool:
 def mquake_facts(record: Mapping[str, Any], where: str, *, edited: bool = False) -> list[Fact]:
     """Return the facts of a case of MQuAKE, before or after its edit.
 
-    The keys that are read are ``triples_labeled`` (``new_triples_labeled``) of ``orig``, or at the
-    top with the prefix ``orig_``, as in the flat copies of the set; ``cloze`` and ``answer_alias``
-    of ``single_hops`` (``new_single_hops``).
+    The keys that are read are ``triples_labeled`` (``new_triples_labeled``) of ``orig``, or at
+    the top with the prefix ``orig_``, as in the flat copies of the set; ``cloze`` and
+    ``answer_alias`` of ``single_hops`` (``new_single_hops``).
 
     Args:
         record: The case.
@@ -134,8 +135,9 @@ def is_counterfact(record: Any) -> bool:
 def counterfact_fact(record: Mapping[str, Any], where: str, *, edited: bool = False) -> Fact:
     """Return the fact of a case of CounterFact, before or after its edit.
 
-    The keys that are read are ``subject``, ``relation_id`` (the number of a property of Wikidata),
-    ``prompt``, and ``str`` of ``target_true``, or of ``target_new`` with ``edited``.
+    The keys that are read are ``subject``, ``relation_id`` (the number of a property of
+    Wikidata), ``prompt``, and ``str`` of ``target_true``, or of ``target_new`` with
+    ``edited``.
 
     Args:
         record: The case.

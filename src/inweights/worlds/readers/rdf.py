@@ -1,6 +1,7 @@
 """Facts from RDF: Turtle, N-Triples, TriG, N-Quads, JSON-LD, by ``rdflib``.
 
-:func:`rdf_facts` yields the triples of a file between names. Nothing is fetched from addresses.
+:func:`rdf_facts` yields the triples of a file between names. Nothing is fetched from
+addresses.
 """
 
 from __future__ import annotations
@@ -58,9 +59,9 @@ def rdf_facts(path: Path, kind: str = "") -> Iterator[tuple[int, Fact]]:
     """Yield every triple between names as a fact, numbered in the order of the file.
 
     The name of a thing is that of ``rdfs:label``, ``skos:prefLabel``, ``foaf:name`` or
-    ``schema:name`` in English or without a language, else the end of its address; where two things
-    have one name, the second is named by its whole address. Triples with blank nodes, which have no
-    name, are left out. Named graphs are read as one.
+    ``schema:name`` in English or without a language, else the end of its address; where two
+    things have one name, the second is named by its whole address. Triples with blank nodes,
+    which have no name, are left out. Named graphs are read as one.
 
     Args:
         path: The file.
@@ -68,7 +69,8 @@ def rdf_facts(path: Path, kind: str = "") -> Iterator[tuple[int, Fact]]:
 
     Raises:
         ConfigError: ``rdflib`` is not installed.
-        DataError: The file is missing, too large or damaged, or takes a context from an address.
+        DataError: The file is missing, too large or damaged, or takes a context from an
+            address.
     """
     optional("rdf", f"reading {path}")
     from rdflib import BNode, Literal

@@ -13,11 +13,12 @@ class Remark(msgspec.Struct, frozen=True):
         kind: Its subject. How the file was read: ``header``, ``order``, ``rows``, ``cells``,
             ``format``, ``encoding`` or ``labels``. What the facts say: ``duplicate``,
             ``contradiction``, ``blank``, ``literal``, ``alias``, ``one-sided``, ``inverse``,
-            ``homonym``, or a kind of :data:`inweights.worlds.knowledge.values.KINDS`.
-        lines: Lines of the file that it is about; for a pair of relations, those of an example.
+            ``homonym``, or a kind of :data:`inweights.worlds.knowledge.checks.values.KINDS`.
+        lines: Lines of the file that it is about; for a pair of relations, those of an
+            example.
         text: The remark as a sentence.
-        sure: Whether a reader had no choice, as with a header that says ``subject``; only guesses
-            are printed.
+        sure: Whether a reader had no choice, as with a header that says ``subject``; only
+            guesses are printed.
     """
 
     kind: str

@@ -49,6 +49,9 @@ def read_cells(path: Path, text: str, *, least: int, expected: str = "") -> Cell
         least: Smallest number of cells of a row: 3 for a fact, 2 for an edge.
         expected: What a row should be, for the message about a damaged one.
 
+    Returns:
+        The rows, the delimiter, and remarks on what was assumed.
+
     Raises:
         DataError: A quoted cell does not end; the message states the line.
     """

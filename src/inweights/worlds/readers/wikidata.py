@@ -1,9 +1,9 @@
 """Facts from Wikidata: a dump or a part of one, read item by item.
 
-:func:`wikidata_facts` yields them. The format is that of Wikidata's JSON dumps: one array with an
-item in each line (as ``.json``, ``.json.gz`` or ``.json.bz2``), the same without the array, and
-``{"entities": {…}}``, which ``Special:EntityData`` returns. A file is read twice: once for its
-statements, and once for the names of items.
+:func:`wikidata_facts` yields them. The format is that of Wikidata's JSON dumps: one array with
+an item in each line (as ``.json``, ``.json.gz`` or ``.json.bz2``), the same without the array,
+and ``{"entities": {…}}``, which ``Special:EntityData`` returns. A file is read twice: once for
+its statements, and once for the names of items.
 """
 
 import bz2
@@ -54,10 +54,11 @@ def is_wikidata(path: Path) -> bool:
 def wikidata_facts(path: Path) -> Iterator[tuple[int, Fact]]:
     """Yield the statements of all items as facts, in order, with the line of their item.
 
-    Of a property's statements only those of the best rank are read. Dates are written as far as
-    they are known (``1952-03-11``, ``1952-03``, ``1952``), amounts without their unit. Identifiers,
-    links, media and coordinates are left out. Names are labels in English; an item without one is
-    named by its number, and where two have one label, the number is added to the second.
+    Of a property's statements only those of the best rank are read. Dates are written as far
+    as they are known (``1952-03-11``, ``1952-03``, ``1952``), amounts without their unit.
+    Identifiers, links, media and coordinates are left out. Names are labels in English; an
+    item without one is named by its number, and where two have one label, the number is added
+    to the second.
 
     Raises:
         DataError: The file cannot be read, is damaged or has too many statements; the message

@@ -18,7 +18,7 @@ from inweights.recipes.shared.language.experiment import Quiz
 from inweights.recipes.shared.language.invented import COUNTRY, WORDING, Invented, knowledge
 from inweights.seeds import WORLD, Streams
 from inweights.worlds.knowledge.knowledge import Knowledge, read_knowledge
-from inweights.worlds.knowledge.wording import Wording
+from inweights.worlds.knowledge.words.wording import Wording
 
 #: How the real facts are told: of people and of substances. No relation is both a first hop and a
 #: second one, so that second hops can be told without any first.

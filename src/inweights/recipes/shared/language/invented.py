@@ -12,7 +12,7 @@ from inweights.lm.tuning.fine_tune import FineTune
 from inweights.seeds import WORLD, Streams
 from inweights.support.content import contents_of
 from inweights.worlds.knowledge.knowledge import Knowledge
-from inweights.worlds.knowledge.wording import Wording
+from inweights.worlds.knowledge.words.wording import Wording
 
 BORN, COUNTRY = "born_in", "country"
 #: How the facts are told; the second relation's words fit a person, too, for the (e1, r2) prompt.

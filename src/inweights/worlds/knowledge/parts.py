@@ -1,7 +1,7 @@
 """Connected components of facts, and a part of them that a program of limited size can hold.
 
-:class:`Components` finds components of facts that share an entity; :func:`whole_components` chooses
-some of them, for predictions of large knowledge.
+:class:`Components` finds components of facts that share an entity; :func:`whole_components`
+chooses some of them, for predictions of large knowledge.
 """
 
 import numpy as np
@@ -49,9 +49,9 @@ class Components:
 def whole_components(facts: Ids, nodes: Ids, *, total: int, most: int) -> Bools:
     """Choose at most ``most`` facts, in whole components where possible.
 
-    Components of facts that share a node are chosen whole, the largest that fits first. Where they
-    have less than half of ``most`` facts, part of the largest component is chosen instead: its
-    facts nearest to the node with most facts.
+    Components of facts that share a node are chosen whole, the largest that fits first. Where
+    they have less than half of ``most`` facts, part of the largest component is chosen
+    instead: its facts nearest to the node with most facts.
 
     Args:
         facts: The fact of each mention of a node, ``[K]``.

@@ -1,7 +1,7 @@
 """Corrections of damaged names that show their damage, such as ``Quill &amp; Co``.
 
-:func:`repaired` returns the corrected name, :func:`parts_of` the values of a cell with several.
-Remarks on values and the correction of a user's facts are made with them.
+:func:`repaired` returns the corrected name, :func:`parts_of` the values of a cell with
+several. Remarks on values and the correction of a user's facts are made with them.
 """
 
 import html
@@ -28,8 +28,8 @@ def repaired(name: str) -> tuple[str, str]:
     """Return a name with its damage corrected, and what the damage was.
 
     Returns:
-        The corrected name and the damage in words; the name itself and an empty text if there is
-        none.
+        The corrected name and the damage in words; the name itself and an empty text if there
+        is none.
 
     Example:
         >>> repaired("Quill &amp; Co"), repaired("Leeds")
@@ -59,8 +59,8 @@ def parts_of(name: str, known: Container[str], *, sure: bool = False) -> tuple[s
 
     Args:
         name: The cell.
-        known: Names that occur elsewhere: a name is split at a comma or stroke only if each part is
-            one of them.
+        known: Names that occur elsewhere: a name is split at a comma or stroke only if each
+            part is one of them.
         sure: Whether to split only lists and at semicolons and bars, and only if each part is
             known. *Paris, France* is one place, although both parts are names.
 

@@ -1,7 +1,7 @@
 """Kinds of relations by their objects, such as persons, and the questions for each kind.
 
-:func:`kinds_of_relations` returns the kinds of ``kinds.toml``; a user's :class:`.Wording` may add
-relations and questions to them.
+:func:`kinds_of_relations` returns the kinds of ``kinds.toml``; a user's :class:`.Wording` may
+add relations and questions to them.
 """
 
 import re

@@ -6,7 +6,7 @@
 
 from collections.abc import Sequence
 
-from inweights.worlds.knowledge.english import Sense, a
+from inweights.worlds.knowledge.words.english import Sense, a
 
 
 def stations(senses: Sequence[Sense], subject: str) -> list[str]:
@@ -15,6 +15,9 @@ def stations(senses: Sequence[Sense], subject: str) -> list[str]:
     Args:
         senses: Noun and verb of each relation.
         subject: Name of the entity at the start.
+
+    Returns:
+        A noun phrase for each entity that a relation leads to.
 
     Example:
         >>> stations([Sense("birthplace", ""), Sense("", "lies in")], "Ann")
@@ -32,7 +35,7 @@ def stations(senses: Sequence[Sense], subject: str) -> list[str]:
 
 
 def relative_clauses(senses: Sequence[Sense]) -> str:
-    """Describe a chain of at least two relations in relative clauses.
+    """Return a description of a chain of at least two relations in relative clauses.
 
     Example:
         >>> relative_clauses([Sense("birthplace", ""), Sense("country", "")])
@@ -65,7 +68,7 @@ def fill(templates: Sequence[str], subject: str, thing: str, index: int) -> tupl
         templates: Templates with ``{subject}``, then ``{object}``.
         subject: Name in place of the subject.
         thing: Name in place of the object.
-        index: Which template; they repeat from the first.
+        index: Number of the template, from 0; after the last one they start again.
 
     Example:
         >>> fill(["{subject} is in {object}."], "Rome", "Italy", 0)

@@ -1,7 +1,7 @@
 """Remarks on values that a program damaged, or of which one has several forms.
 
-:func:`value_remarks` yields one remark of each kind for each relation: what is wrong, where, and
-what to do. Names are corrected in :mod:`.repair`, dates are recognised in :mod:`.dates`.
+:func:`value_remarks` yields one remark of each kind for each relation: what is wrong, where,
+and what to do. Names are corrected in :mod:`.repair`, dates are recognised in :mod:`.dates`.
 """
 
 import re
@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from inweights.worlds.knowledge.dates import is_short_date, serial_day, written_date
-from inweights.worlds.knowledge.repair import parts_of, repaired
+from inweights.worlds.knowledge.checks.dates import is_short_date, serial_day, written_date
+from inweights.worlds.knowledge.checks.repair import parts_of, repaired
 from inweights.worlds.readers.remark import Remark
 from inweights.worlds.world import Ids
 

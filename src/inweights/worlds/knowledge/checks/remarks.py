@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from inweights.support.progress import plural
-from inweights.worlds.knowledge.names import alias_groups, is_literal, is_nothing, literals
-from inweights.worlds.knowledge.values import value_remarks
+from inweights.worlds.knowledge.checks.names import alias_groups, is_literal, is_nothing, literals
+from inweights.worlds.knowledge.checks.values import value_remarks
 from inweights.worlds.readers.remark import Remark
 from inweights.worlds.world import Ids
 
@@ -73,8 +73,8 @@ class Contradiction(NamedTuple):
         relation: Index of the relation.
         subject: Index of the subject.
         rows: Indices of its triples.
-        sure: Whether at least nine in ten subjects have one value, or all values of the subject are
-            dates or numbers.
+        sure: Whether at least nine in ten subjects have one value, or all values of the
+            subject are dates or numbers.
     """
 
     relation: int
@@ -86,7 +86,8 @@ class Contradiction(NamedTuple):
 def contradictions(entities: Sequence[str], triples: Ids) -> Iterator[Contradiction]:
     """Yield subjects with several values of a relation that normally has one value per subject.
 
-    At least three subjects have one value then, and at most one subject, or a tenth, has several.
+    At least three subjects have one value then, and at most one subject, or a tenth, has
+    several.
 
     Args:
         entities: Names of entities.

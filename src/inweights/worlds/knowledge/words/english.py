@@ -1,6 +1,7 @@
 """English phrases for the names of relations: nouns, as ``country``, or verbs, as ``reports_to``.
 
-:func:`sense` decides which a name is; :class:`~inweights.worlds.Wording` makes sentences with it.
+:func:`sense` decides which a name is; :class:`~inweights.worlds.Wording` makes sentences with
+it.
 """
 
 import re

@@ -1,7 +1,8 @@
 """Wording of facts in English: sentences for each relation, and questions that chain relations.
 
 :class:`Wording` makes them from templates, a user's (TOML) or those of ``wording.toml`` and
-``kinds.toml``. Data sets for language models are written, and models are queried, in these words.
+``kinds.toml``. Data sets for language models are written, and models are queried, in these
+words.
 """
 
 import re
@@ -13,10 +14,10 @@ from msgspec.structs import replace
 
 from inweights.config import Config, decode, load_toml
 from inweights.errors import ConfigError, check_names
-from inweights.worlds.knowledge.english import Sense, question, sense
 from inweights.worlds.knowledge.knowledge import Knowledge
-from inweights.worlds.knowledge.relation_kinds import KindOfRelation, kinds_of_relations
-from inweights.worlds.knowledge.sentences import fill, relative_clauses, stations
+from inweights.worlds.knowledge.words.english import Sense, question, sense
+from inweights.worlds.knowledge.words.relation_kinds import KindOfRelation, kinds_of_relations
+from inweights.worlds.knowledge.words.sentences import fill, relative_clauses, stations
 
 _TEXT = load_toml(Path(__file__).with_name("wording.toml"))
 #: The six templates of Feature Resemblance, Table 6.
@@ -30,13 +31,15 @@ class Wording(Config):
     """Templates of relations, from which facts and questions get their words.
 
     Attributes:
-        statements: Templates by relation, with ``{subject}``, then ``{object}`` at the end. The
-            text before the object becomes the prompt, the object the completion.
-        phrases: Noun phrase of a relation, such as ``place of birth`` for ``born_in``; by default
-            its name is read as an English noun or verb. Questions about chains are made of these.
-        aliases: Other names of entities; each wording of a fact uses the next name of its subject.
-        kinds: Kinds of relations, ``person``, ``name`` and ``other``: further relations of a kind,
-            and questions that replace those of ``kinds.toml``.
+        statements: Templates by relation, with ``{subject}``, then ``{object}`` at the end.
+            The text before the object becomes the prompt, the object the completion.
+        phrases: Noun phrase of a relation, such as ``place of birth`` for ``born_in``; by
+            default its name is read as an English noun or verb. Questions about chains are
+            made of these.
+        aliases: Other names of entities; each wording of a fact uses the next name of its
+            subject.
+        kinds: Kinds of relations, ``person``, ``name`` and ``other``: further relations of a
+            kind, and questions that replace those of ``kinds.toml``.
 
     Raises:
         ConfigError: A kind is unknown, or a template does not fit.
@@ -78,11 +81,13 @@ class Wording(Config):
 
         Args:
             path: The file.
-            facts: Facts whose relations and entities the file must name; by default not checked.
+            facts: Facts whose relations and entities the file must name; by default not
+                checked.
 
         Raises:
-            ConfigError: The file cannot be read, a template does not fit, the facts lack a relation
-                or an entity of it, or an alias is empty or the name of another entity.
+            ConfigError: The file cannot be read, a template does not fit, the facts lack a
+                relation or an entity of it, or an alias is empty or the name of another
+                entity.
         """
         words = decode(cls, load_toml(Path(path)))
         if facts:
@@ -132,6 +137,8 @@ class Wording(Config):
     def kind(self, relation: str) -> str:
         """Return the kind of a relation's objects: ``person``, ``name`` or ``other``.
 
+        A relation belongs to a kind by its name, its noun or its verb.
+
         Example:
             >>> words = Wording(kinds={"person": KindOfRelation(relations=("goalkeeper",))})
             >>> [words.kind(name) for name in ("spouse", "reports_to", "goalkeeper", "country")]
@@ -173,7 +180,7 @@ class Wording(Config):
             relation: Name of the relation.
             subject: Name of the subject; further wordings use its aliases, too.
             thing: Name of the object.
-            index: Which wording; they repeat from the first.
+            index: Number of the wording, from 0; after the last one they start again.
         """
         names = (subject, *self.aliases.get(subject, ()))
         return fill(self.templates(relation), names[index % len(names)], thing, index)
@@ -183,7 +190,7 @@ class Wording(Config):
 
         Args:
             entity: Name of the entity.
-            index: Which wording; they repeat from the first.
+            index: Number of the wording, from 0; after the last one they start again.
         """
         return fill(IDENTITY, entity, entity, index)
 
@@ -194,7 +201,7 @@ class Wording(Config):
             relation: Name of the relation.
             subject: Name of the subject, which becomes the completion.
             thing: Name of the object.
-            index: Which wording; they repeat from the first.
+            index: Number of the wording, from 0; after the last one they start again.
         """
         noun, verb = self.sense(relation)
         if not noun:
@@ -258,7 +265,7 @@ class Wording(Config):
             relations: Relations of the chain, from the subject on; at least two.
             subject: Name of the subject.
             thing: Name of the end of the chain.
-            index: Which of the :data:`DERIVED` wordings; they repeat from the first.
+            index: Number of the wording, from 0; after :data:`DERIVED` they start again.
 
         Example:
             >>> path = ["born_in", "country"]

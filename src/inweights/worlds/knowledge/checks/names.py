@@ -64,8 +64,8 @@ def alias_groups(names: Sequence[str]) -> list[list[int]]:
 def literals(entities: Sequence[str], triples: Ids) -> Bools:
     """Return which names are dates or numbers rather than entities, although some may be subjects.
 
-    Where a tenth of all subjects look like numbers, numbers are names of entities there, and none
-    is a literal.
+    Where a tenth of all subjects look like numbers, numbers are names of entities there, and
+    none is a literal.
 
     Args:
         entities: Names.

@@ -1,7 +1,7 @@
 """Dates as people and spreadsheets write them: the format, the day, and whether that day exists.
 
-:func:`written_date` recognises a date; remarks on a user's values (``values``) and corrections of
-them are made with it.
+:func:`written_date` recognises a date; remarks on a user's values (``values``) and corrections
+of them are made with it.
 """
 
 import re

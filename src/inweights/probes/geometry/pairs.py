@@ -1,0 +1,200 @@
+"""Pairs of nodes with their hop distances, and rank correlations over them.
+
+:func:`choose_pairs` takes all pairs of a small graph and a sample of a large one;
+:class:`Pairs` correlates cosines with distances. The functions for ranks treat equal values
+alike: single precision must not rank pairs that are equally close. Shapes: ``N`` nodes, ``D``
+width, ``K`` random draws, ``P`` pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inweights.probes.geometry.vectors import cosine_matrix, unit
+from inweights.seeds import EVALUATION, Streams
+from inweights.theory.geometric_memory.spectral import COSINE_TIE, EXACT, hops_from
+from inweights.worlds.arrays import Float, Floats, Int, Integer
+from inweights.worlds.world import Ids
+
+#: Number of pairs that are drawn in a graph of more than :data:`EXACT` nodes.
+PAIRS = 100_000
+#: Drawn targets of each drawn source.
+_TARGETS = 100
+#: Groups of sources, whose differences estimate the sampling error.
+_GROUPS = 10
+#: Added to each rank, so that one sum over a group gives both its size and its ranks exactly.
+_CODE = 2.0**32
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs of nodes of a graph that a path joins, with their distances.
+
+    Attributes:
+        u: First node of each pair.
+        v: Second node of each pair.
+        hops: Number of edges of the shortest path between them.
+        nodes: Number of nodes of the graph.
+    """
+
+    u: Int[Ids, " P"]
+    v: Int[Ids, " P"]
+    hops: Int[Ids, " P"]
+    nodes: int
+
+    @classmethod
+    def all(cls, hops: Float[Floats, "N N"]) -> Pairs:
+        """Return all unordered pairs whose distance is finite."""
+        u, v = np.triu_indices(len(hops), 1)
+        near = hops[u, v]
+        joined = np.isfinite(near)
+        return cls(u[joined], v[joined], near[joined].astype(np.int64), len(hops))
+
+    def at(self, remainders: Sequence[int]) -> Pairs:
+        """Return the pairs whose hops have one of these remainders modulo 2."""
+        if len(remainders) == 2:
+            return self
+        fits = np.isin(self.hops % 2, remainders)
+        return Pairs(self.u[fits], self.v[fits], self.hops[fits], self.nodes)
+
+    def cosines(self, vectors: Float[NDArray[Any], "N D"]) -> Float[NDArray[Any], " P"]:
+        """Return the cosine of every pair; 0 with a vector of zeros."""
+        if self.nodes <= EXACT:
+            return cosine_matrix(vectors)[self.u, self.v]
+        return self.angles(unit(vectors))
+
+    def angles(self, ends: Float[NDArray[Any], "N D"]) -> Float[NDArray[Any], " P"]:
+        """Return the inner product of every pair of vectors: the cosine, if they have length 1."""
+        return np.einsum("pd,pd->p", ends[self.u], ends[self.v])
+
+    @cached_property
+    def ranks(self) -> Float[Floats, " P"]:
+        """Ranks of the distances, minus their mean."""
+        found = midranks(self.hops)
+        return found - found.mean()
+
+    @cached_property
+    def _coded(self) -> Float[Floats, " P"]:
+        return self.ranks + _CODE
+
+    @cached_property
+    def places(self) -> Int[Ids, " P"]:
+        """Index of each pair in a flattened matrix of all pairs of nodes."""
+        return self.u * self.nodes + self.v
+
+    @cached_property
+    def _spread(self) -> float:
+        return float((self.ranks**2).sum())
+
+    def correlation(self, ours: Float[Floats, "*K P"]) -> Float[Floats, "*K"]:
+        """Return the correlation of ranks of cosines with the ranks of the distances."""
+        ours = ours - ours.mean(-1, keepdims=True)
+        scale = np.sqrt((ours**2).sum(-1) * self._spread)
+        nothing = np.full(scale.shape, np.nan)
+        return np.divide(ours @ self.ranks, scale, out=nothing, where=scale > 0)
+
+    def counted(self, groups: Integer[NDArray[Any], " P"]) -> float:
+        """Return :meth:`correlation` for cosines given as numbered steps, without sorting them.
+
+        Pairs of one step share their mean rank. Sums over pairs become sums over steps; ranks
+        are whole or half numbers, so that the sums are exact.
+        """
+        coded = np.bincount(groups, self._coded)
+        counts = np.rint(coded / _CODE)
+        own = coded - counts * _CODE
+        if counts.max(initial=0) * len(groups) >= _CODE:  # sums of ranks reach into the code
+            counts = np.asarray(np.bincount(groups), dtype=np.float64)
+            own = np.asarray(np.bincount(groups, self.ranks), dtype=np.float64)
+        ranks = _ranks_of(counts) - (len(groups) + 1) / 2
+        scale = np.sqrt((counts * ranks**2).sum() * self._spread)
+        return float(own @ ranks / scale) if scale > 0 else np.nan
+
+    def error(self, angles: Float[Floats, " P"]) -> float:
+        """Return the standard error of a sampled correlation, from groups of sources."""
+        parts = []
+        for group in range(_GROUPS):
+            mine = self.u % _GROUPS == group
+            part = Pairs(self.u[mine], self.v[mine], self.hops[mine], self.nodes)
+            parts.append(part.correlation(cosine_ranks(angles[mine])))
+        return float(np.std(parts, ddof=1) / np.sqrt(_GROUPS))
+
+
+def choose_pairs(count: int, u: Ids, v: Ids, least: int = 1, seed: int = 0) -> Pairs:
+    """Choose the pairs of a graph that are compared.
+
+    Up to :data:`EXACT` nodes they are all pairs that a path joins; of more, up to
+    :data:`PAIRS` pairs of random sources with random targets.
+
+    Args:
+        count: Number of nodes.
+        u: Node at which each edge starts.
+        v: Node at which it ends.
+        least: Smallest number of hops of a pair.
+        seed: Root seed of the draw.
+
+    Returns:
+        The pairs with their distances.
+    """
+    if count <= EXACT:
+        hops = hops_from(count, u, v)
+        return Pairs.all(np.where(hops >= least, hops, np.inf))
+    rng = Streams(seed).numpy(EVALUATION, "pairs")
+    sources = rng.choice(count, size=PAIRS // _TARGETS, replace=False)
+    targets = rng.integers(count, size=(len(sources), _TARGETS))
+    source_groups = np.array_split(sources, _GROUPS)
+    target_groups = np.array_split(targets, _GROUPS)
+    blocks = []
+    for some, to in zip(source_groups, target_groups, strict=True):
+        blocks.append(np.take_along_axis(hops_from(count, u, v, some), to, axis=1))
+    near = np.concatenate(blocks).ravel()
+    fits = np.isfinite(near) & (near >= max(least, 1))
+    first, second = np.repeat(sources, _TARGETS)[fits], targets.ravel()[fits]
+    return Pairs(first, second, near[fits].astype(int), count)
+
+
+def spearman(angles: Float[Floats, "K N N"], hops: Float[Floats, "N N"]) -> Float[Floats, " K"]:
+    """Compute the rank correlation of cosines with hops, over pairs that a path joins.
+
+    Args:
+        angles: Cosines of all pairs of nodes, for ``K`` embeddings.
+        hops: Distances of all pairs, infinite between components.
+    """
+    pairs = Pairs.all(hops)
+    return pairs.correlation(np.stack([cosine_ranks(one[pairs.u, pairs.v]) for one in angles]))
+
+
+def cosine_ranks(values: Float[Floats, " P"]) -> Float[Floats, " P"]:
+    """Return the ranks of cosines; equal ones share their mean rank."""
+    if np.isnan(values).any():
+        return np.full(len(values), np.nan)
+    return midranks(tie_groups(values))
+
+
+def tie_groups(values: Float[Floats, " P"]) -> Int[Ids, " P"]:
+    """Return a number for each cosine, from 0 for the smallest; equal ones have the same number.
+
+    Single precision must not rank pairs that are equally close, such as those of a circle:
+    values with a gap of at most :data:`~inweights.theory.geometric_memory.spectral.COSINE_TIE`
+    are equal. (Rounding would separate some that lie on two sides of a half.)
+    """
+    order = values.argsort()
+    gaps = np.diff(values[order], prepend=-np.inf)
+    groups = np.empty(len(values), dtype=np.int64)
+    groups[order] = (gaps > COSINE_TIE).cumsum() - 1
+    return groups
+
+
+def midranks(groups: Integer[NDArray[Any], " P"]) -> Float[Floats, " P"]:
+    """Return ranks from 1 of numbered values; those of one number share their mean rank."""
+    return _ranks_of(np.bincount(groups).astype(np.float64))[groups]
+
+
+def _ranks_of(counts: Float[Floats, " G"]) -> Float[Floats, " G"]:
+    """Return the mean rank of each number, given how often it occurs."""
+    return np.asarray(counts.cumsum() - (counts - 1) / 2)

@@ -1,0 +1,95 @@
+"""Orthogonal Procrustes: the best rotation of one arrangement of points onto another.
+
+:func:`procrustes` is a distance that does not depend on rotation and scale;
+:func:`procrustes_align` rotates points, and :func:`align` the frames of a film. Shapes: ``N``
+points, ``D`` and ``E`` dimensions, ``K`` frames.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inweights.errors import DataError
+from inweights.worlds.arrays import Float, Floats
+
+
+def procrustes_align(
+    points: Float[Floats, "N D"], onto: Float[Floats, "N E"]
+) -> Float[Floats, "N _"]:
+    """Rotate or reflect points about the origin so that they lie best on others.
+
+    Orthogonal Procrustes (Schönemann 1966): ``Q = argmin ‖X Q − Y‖`` over orthogonal ``Q``.
+    Where the widths differ, the narrower one gets further dimensions of zeros.
+
+    Args:
+        points: ``X``, which are moved.
+        onto: ``Y``, as many points.
+
+    Returns:
+        ``X Q``, of the larger width.
+
+    Raises:
+        DataError: The shapes do not fit.
+    """
+    from scipy.linalg import orthogonal_procrustes
+
+    if points.ndim != 2 or onto.ndim != 2 or len(points) != len(onto):
+        raise DataError(
+            f"points must have shape [N, D], with as many points as the reference, got "
+            f"{points.shape} and {onto.shape}"
+        )
+    width = max(points.shape[1], onto.shape[1])
+    x = np.pad(points, ((0, 0), (0, width - points.shape[1])))
+    y = np.pad(onto, ((0, 0), (0, width - onto.shape[1])))
+    rotation: Floats = orthogonal_procrustes(x, y)[0]
+    placed: Floats = x @ rotation
+    return placed
+
+
+def procrustes(points: Float[Floats, "N D"], onto: Float[Floats, "N E"]) -> float:
+    """Compute the Procrustes distance of two arrangements of the same points.
+
+    Both are centred and scaled to norm 1 first. The distance is then ``1 − (Σ σ_i)²``, ``σ``
+    the singular values of ``XᵀY``: the sum of squares that remains after the best rotation and
+    scaling (Gower 1975).
+
+    Args:
+        points: ``X``, one arrangement.
+        onto: ``Y``, the other one, with as many points.
+
+    Returns:
+        A number from 0, where one is the other rotated and scaled, to 1.
+
+    Raises:
+        DataError: The shapes do not fit, or all points of an arrangement are the same.
+    """
+    if points.ndim != 2 or onto.ndim != 2 or len(points) != len(onto):
+        raise DataError(
+            f"two arrangements must have the same number of points, got {points.shape} and "
+            f"{onto.shape}"
+        )
+    x, y = points - points.mean(0), onto - onto.mean(0)
+    norms = np.linalg.norm(x), np.linalg.norm(y)
+    if min(norms) <= 1e-12 * max(1.0, float(np.abs(points).max()), float(np.abs(onto).max())):
+        raise DataError("all points of an arrangement are the same, so that it has no shape")
+    inner = np.linalg.svd((x / norms[0]).T @ (y / norms[1]), compute_uv=False).sum()
+    return float(max(0.0, 1.0 - inner**2))
+
+
+def align(frames: Float[Floats, "K N 3"]) -> Float[Floats, "K N 3"]:
+    """Rotate or reflect every frame so that it lies best on the next one.
+
+    Returns:
+        A copy of the frames; the last one is as it was.
+
+    Example:
+        >>> last = np.random.default_rng(0).normal(size=(5, 3))
+        >>> turned = last @ np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
+        >>> bool(np.allclose(align(np.stack([turned, last]))[0], last))
+        True
+    """
+    out = frames.copy()
+    for k in range(len(out) - 2, -1, -1):
+        left, _, right = np.linalg.svd(out[k].T @ out[k + 1])
+        out[k] = out[k] @ (left @ right)
+    return out
