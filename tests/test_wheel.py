@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
-from tests.docs.test_pages import blocks
+from tests.docs.printed import blocks
 
 ROOT = Path(__file__).parents[1]
 
@@ -73,7 +73,7 @@ def test_wheel_has_no_tests_and_all_assets(installed: Path) -> None:
 def test_pages_run_where_nothing_else_is(installed: Path, page: str, tmp_path: Path) -> None:
     """What a page prints, as one program of somebody who has installed the wheel."""
     text = (ROOT / "docs" / f"{page}.md").read_text("utf-8")
-    (tmp_path / "page.py").write_text("\n".join(code for _, code in blocks(text)))
+    (tmp_path / "page.py").write_text("\n".join(block.code for block in blocks(text)))
     kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "INWEIGHTS_RUNS")}
     done = subprocess.run(
         [installed / "empty" / "bin" / "python", "page.py"],

@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.docs.test_pages import ROOT, blocks
+from tests.docs.printed import blocks
+from tests.docs.test_pages import ROOT
 from tests.forks import Forks
 
 SCRIPTS = sorted((ROOT / "docs" / "studies").glob("*.py"))
 
 
 def first_block(page: str) -> str:
-    return blocks((ROOT / "docs" / f"{page}.md").read_text("utf-8"))[0][1]
+    return blocks((ROOT / "docs" / f"{page}.md").read_text("utf-8"))[0].code
 
 
 def test_a_study_has_twelve_lines_and_a_recipe_thirty() -> None:
