@@ -26,7 +26,8 @@ import polars as pl
 import inweights as iw
 from inweights.actions.plans import Planned, work, write_plan
 from inweights.experiments import Computation
-from inweights.experiments.engine.collect import ExecutionOptions, collect
+from inweights.experiments.engine.collect import collect
+from inweights.experiments.engine.execution import ExecutionOptions
 from inweights.experiments.grammar.axes import grid
 from inweights.experiments.grammar.trial import Measure, Plan
 from inweights.runs import environment

@@ -29,7 +29,8 @@ from tests.forks import Child, Forks
 
 from inweights.experiments import Plan
 from inweights.experiments.engine.cluster import bare
-from inweights.experiments.engine.collect import ExecutionOptions, collect
+from inweights.experiments.engine.collect import collect
+from inweights.experiments.engine.execution import ExecutionOptions
 from inweights.runs.tables.store import Store
 
 SEEDS, KINDS, NODES = 2, 24, 3

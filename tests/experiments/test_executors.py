@@ -25,7 +25,8 @@ from inweights.actions.plans import Planned, work, write_plan
 from inweights.errors import RunError
 from inweights.experiments import Plan
 from inweights.experiments.engine.cluster import Leader, Ray, joined
-from inweights.experiments.engine.collect import ExecutionOptions, collect
+from inweights.experiments.engine.collect import collect
+from inweights.experiments.engine.execution import ExecutionOptions
 from inweights.experiments.engine.executors import Executor, Leased, Processes, SameProcess
 from inweights.runs.tables.store import Store
 from inweights.training import Observer

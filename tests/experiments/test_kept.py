@@ -10,8 +10,9 @@ import inweights as iw
 from inweights import actions
 from inweights.errors import ConfigError, FolderError
 from inweights.experiments.engine import task
-from inweights.experiments.engine.collect import ExecutionOptions, collect
+from inweights.experiments.engine.collect import collect
 from inweights.experiments.engine.engine import execute
+from inweights.experiments.engine.execution import ExecutionOptions
 from inweights.experiments.grammar.trial import Measure, Plan, Trial
 from inweights.models.configs import Node2VecConfig
 from inweights.recipes import get_recipe

@@ -16,7 +16,8 @@ from inweights.actions import finished
 from inweights.cli import entry as cli
 from inweights.errors import ConfigError
 from inweights.experiments import share
-from inweights.experiments.studies.settle import narrowed, settle, share_of, standing
+from inweights.experiments.studies.narrowed import narrowed, share_of
+from inweights.experiments.studies.settle import settle, standing
 from inweights.recipes import get_recipe
 from inweights.runs import RunStore, write_json
 from inweights.runs.files import hash_of

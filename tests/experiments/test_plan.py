@@ -20,7 +20,8 @@ from inweights.errors import ConfigError
 from inweights.experiments import Computation, Measure, Plan, Trial
 from inweights.experiments.engine import together
 from inweights.experiments.engine.job import from_wire, sendable, to_wire
-from inweights.experiments.engine.plan import LearnTask, expand_plan, tasks_of
+from inweights.experiments.engine.plan import expand_plan, tasks_of
+from inweights.experiments.engine.tasks import LearnTask
 from inweights.experiments.engine.together import build_model
 from inweights.models import EmbMLPConfig, GPTConfig, Node2VecConfig
 from inweights.models.model_config import Init
@@ -215,7 +216,7 @@ def test_tasks_come_back_from_json_as_they_were(place: int) -> None:
             "inweights.experiments.engine.executors:subprocess.getoutput",
             "neither to the library nor to a plugin",
         ),
-        ("inweights.experiments.engine.plan:Run", "is not a function"),
+        ("inweights.experiments.engine.tasks:Run", "is not a function"),
         ("inweights.experiments.engine.plan:nothing", "is not there"),
         ("inweights.nowhere:nothing", "is not there"),
     ],

@@ -24,7 +24,8 @@ from inweights.actions import plans
 from inweights.actions.plans import Planned, work, write_plan
 from inweights.cli import main
 from inweights.experiments.engine import task
-from inweights.experiments.engine.collect import ExecutionOptions, collect
+from inweights.experiments.engine.collect import collect
+from inweights.experiments.engine.execution import ExecutionOptions
 from inweights.experiments.engine.job import Job, to_wire
 from inweights.experiments.engine.schedule import Schedule
 from inweights.runs.tables.files import Folder

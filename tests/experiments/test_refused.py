@@ -11,7 +11,7 @@ from inweights.cli import main
 from inweights.config import apply_overrides
 from inweights.errors import ConfigError
 from inweights.experiments import Measure, Plan
-from inweights.experiments.engine.collect import ExecutionOptions
+from inweights.experiments.engine.execution import ExecutionOptions
 from inweights.models import (
     DeepLinearConfig,
     EmbMLPConfig,

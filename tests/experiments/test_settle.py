@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from tests.coins import PAPER, Settings, of_coins
 
 from inweights.experiments import share
-from inweights.experiments.engine.collect import ExecutionOptions
+from inweights.experiments.engine.execution import ExecutionOptions
 from inweights.experiments.studies.settle import settle
 from inweights.runs import RunStore
 

@@ -13,7 +13,8 @@ import inweights as iw
 from inweights.errors import ConfigError
 from inweights.experiments import Measure
 from inweights.experiments.grammar.axes import grid
-from inweights.experiments.studies.sweep import sweep, useful_processes
+from inweights.experiments.studies.sweep import sweep
+from inweights.experiments.studies.sweep_defaults import useful_processes
 from inweights.support import progress
 from inweights.worlds.families.path_star import PathStar
 

@@ -31,7 +31,8 @@ from inweights.config.values import MAX_DEPTH, decode, encode, from_json, to_jso
 from inweights.errors import ConfigError
 from inweights.experiments import Measure, Outside
 from inweights.experiments.engine.job import from_wire, to_wire
-from inweights.experiments.engine.plan import ComputeTask, LearnTask, expand_plan, tasks_of
+from inweights.experiments.engine.plan import expand_plan, tasks_of
+from inweights.experiments.engine.tasks import ComputeTask, LearnTask
 from inweights.experiments.grammar.functions import computations_of
 from inweights.experiments.grammar.trial import Plan, Trial
 from inweights.models.save import decode_model, encode_model

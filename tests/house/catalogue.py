@@ -20,9 +20,10 @@ import msgspec
 import numpy as np
 
 from inweights.actions import find
-from inweights.experiments.engine.outcome import seeds_to_judge
-from inweights.experiments.engine.plan import LearnTask, expand_plan, tasks_of
+from inweights.experiments.engine.judging import seeds_to_judge
+from inweights.experiments.engine.plan import expand_plan, tasks_of
 from inweights.experiments.engine.task import run_task
+from inweights.experiments.engine.tasks import LearnTask
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.experiments.studies.cost import forecast
 from inweights.recipes import get_recipe, is_built_in, recipe_names

@@ -15,10 +15,10 @@ from inweights.errors import ConfigError
 from inweights.experiments import judge
 from inweights.experiments.claims.verdict import MIN_SEEDS
 from inweights.experiments.engine.collect import collect
-from inweights.experiments.engine.outcome import judge_all
+from inweights.experiments.engine.judging import judge_all
 from inweights.experiments.engine.plan import expand_plan
 from inweights.experiments.grammar.recipe import split_ours
-from inweights.experiments.studies.settle import narrowed
+from inweights.experiments.studies.narrowed import narrowed
 from inweights.recipes import get_recipe, recipe_names, register
 from inweights.recipes.catalogue.index import index
 from inweights.recipes.catalogue.settings import is_ours

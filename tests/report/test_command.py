@@ -15,8 +15,8 @@ from inweights.actions.plans import Planned, write_plan
 from inweights.cli.console.results import status
 from inweights.config import apply_overrides
 from inweights.errors import ConfigError, FolderError
-from inweights.experiments.engine.collect import ExecutionOptions
 from inweights.experiments.engine.engine import execute
+from inweights.experiments.engine.execution import ExecutionOptions
 from inweights.experiments.engine.outcome import load
 from inweights.recipes import get_recipe
 from inweights.report.pages.sections import command_of

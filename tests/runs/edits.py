@@ -32,8 +32,8 @@ from tests.runs.kills import folder_of, publish
 from tests.runs.tiny import RECIPE
 
 from inweights.errors import InweightsError
-from inweights.experiments.engine.collect import ExecutionOptions
 from inweights.experiments.engine.engine import execute
+from inweights.experiments.engine.execution import ExecutionOptions
 from inweights.experiments.engine.outcome import load
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.lm import FineTune

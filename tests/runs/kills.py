@@ -34,8 +34,8 @@ from tests.runs.tiny import RECIPE
 from inweights.errors import InweightsError
 from inweights.experiments import Recipe
 from inweights.experiments.engine import task
-from inweights.experiments.engine.collect import ExecutionOptions
 from inweights.experiments.engine.engine import execute
+from inweights.experiments.engine.execution import ExecutionOptions
 from inweights.experiments.engine.outcome import Outcome, refresh
 from inweights.recipes import get_recipe
 from inweights.runs import RunFolder, RunStore

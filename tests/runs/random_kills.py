@@ -31,8 +31,8 @@ from tests.runs.tiny import RECIPE
 
 from inweights.errors import DataError
 from inweights.experiments import Recipe
-from inweights.experiments.engine.collect import ExecutionOptions
 from inweights.experiments.engine.engine import execute
+from inweights.experiments.engine.execution import ExecutionOptions
 from inweights.experiments.engine.outcome import Outcome
 from inweights.lm.tuning.job import finetune_to
 from inweights.lm.tuning.tuning import finetune

@@ -17,8 +17,8 @@ from inweights.actions import finished
 from inweights.cli import entry as cli
 from inweights.errors import FolderError, RunError
 from inweights.experiments import Paper, computed
-from inweights.experiments.engine.collect import ExecutionOptions
 from inweights.experiments.engine.engine import execute
+from inweights.experiments.engine.execution import ExecutionOptions
 from inweights.experiments.engine.executors import SameProcess
 from inweights.experiments.engine.outcome import load
 from inweights.runs import RunStore, write_json

@@ -18,8 +18,8 @@ from tests.runs.tiny import RECIPE
 
 from inweights.actions.plans import Planned, work, write_plan
 from inweights.errors import ConfigError, FolderError
-from inweights.experiments.engine.collect import ExecutionOptions
 from inweights.experiments.engine.engine import execute
+from inweights.experiments.engine.execution import ExecutionOptions
 from inweights.experiments.engine.outcome import refresh
 from inweights.runs import RunFolder, RunStore, about
 from inweights.runs.tables.store import Store

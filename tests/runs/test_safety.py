@@ -16,8 +16,8 @@ from tests.runs.tiny import RECIPE
 from inweights import recipes
 from inweights.cli import entry as cli
 from inweights.errors import FolderError, RunError
-from inweights.experiments.engine.collect import ExecutionOptions
 from inweights.experiments.engine.engine import execute
+from inweights.experiments.engine.execution import ExecutionOptions
 from inweights.experiments.engine.executors import SameProcess
 from inweights.experiments.engine.outcome import refresh
 from inweights.report.pages.export import write_export

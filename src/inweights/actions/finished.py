@@ -178,7 +178,7 @@ def open_run(
 def _open(folder: RunFolder, *, again: bool) -> Outcome:
     """Return the run in a folder, with the recipe that its config names."""
     from inweights.experiments.engine.outcome import load, refresh
-    from inweights.experiments.studies.settle import of_folder
+    from inweights.experiments.studies.narrowed import of_folder
 
     home = folder.config.get("recipe")
     if not isinstance(home, str):

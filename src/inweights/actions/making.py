@@ -31,7 +31,7 @@ from inweights.support.intervals import ALPHA, alpha_of
 if TYPE_CHECKING:
     import polars as pl
 
-    from inweights.experiments.engine.collect import ExecutionKeywords, ExecutionOptions
+    from inweights.experiments.engine.execution import ExecutionKeywords, ExecutionOptions
     from inweights.experiments.engine.outcome import Outcome
     from inweights.experiments.grammar.recipe import Recipe
     from inweights.experiments.studies.cost import Forecast
@@ -83,7 +83,7 @@ def run(
         progress: Called with updates done, all updates, and what is being done; by default a
             line with an estimate is shown, with False nothing.
         **how: Further fields of
-            :class:`~inweights.experiments.engine.collect.ExecutionOptions`: ``device`` (where
+            :class:`~inweights.experiments.engine.execution.ExecutionOptions`: ``device`` (where
             models live: ``cpu``, ``cuda``), ``threads`` of each process, ``plugins`` (modules
             that the processes import first), ``observers`` (notified of the work and of every
             run that is stored, such as a :class:`~inweights.training.Tracker`), ``on``
@@ -96,8 +96,8 @@ def run(
         ConfigError: A name, a scale or an override does not fit.
         RunError: The run failed, or its folder is damaged.
     """
-    from inweights.experiments.engine.collect import ExecutionOptions
     from inweights.experiments.engine.engine import execute
+    from inweights.experiments.engine.execution import ExecutionOptions
     from inweights.support.progress import shown
 
     chosen = recipe_for(recipe, scale, seeds, overrides)
@@ -137,7 +137,7 @@ def recipe_for(
 
 def _enough(recipe: Recipe, scale: str) -> int | None:
     """Return how many seeds verdicts take; ``None`` where the recipe names its seeds."""
-    from inweights.experiments.engine.outcome import seeds_to_judge
+    from inweights.experiments.engine.judging import seeds_to_judge
 
     named = recipe.root_seeds or scale not in recipe.seeds
     return None if named else seeds_to_judge(recipe, scale)
@@ -161,14 +161,14 @@ def forecast(
             claims take.
         overrides: Changes of settings: ``["n=10"]`` or ``{"n": 10}``.
         runs: Folder of all runs.
-        **execution: Fields of :class:`~inweights.experiments.engine.collect.ExecutionOptions`,
+        **execution: Fields of :class:`~inweights.experiments.engine.execution.ExecutionOptions`,
             such as ``jobs`` and ``device``.
 
     Raises:
         ConfigError: A name, a scale or an override does not fit, or this machine lacks the
             device.
     """
-    from inweights.experiments.engine.collect import ExecutionOptions
+    from inweights.experiments.engine.execution import ExecutionOptions
     from inweights.experiments.studies.cost import forecast as look_ahead
 
     asked = ExecutionOptions(**execution)  # rejects what this machine lacks

@@ -21,11 +21,13 @@ from typing import TypeVar
 import msgspec
 
 from inweights.errors import ConfigError, FolderError, InweightsError
-from inweights.experiments.engine.collect import ExecutionOptions, choose_executor, report_stored
+from inweights.experiments.engine.collect import report_stored
+from inweights.experiments.engine.execution import ExecutionOptions, choose_executor
 from inweights.experiments.engine.executors import Leased
 from inweights.experiments.engine.job import Job, check_sendable, from_wire, to_wire
-from inweights.experiments.engine.plan import LearnTask, Task, expand_plan, tasks_of
+from inweights.experiments.engine.plan import expand_plan, tasks_of
 from inweights.experiments.engine.schedule import Failure, Schedule
+from inweights.experiments.engine.tasks import LearnTask, Task
 from inweights.experiments.grammar.trial import Plan
 from inweights.runs.environment import version_of
 from inweights.runs.tables.files import open_files

@@ -259,7 +259,8 @@ def _rows(
     from inweights.actions.ledger.stating import on_its_block
     from inweights.experiments.claims.numbers import numbers_of
     from inweights.experiments.engine.outcome import load
-    from inweights.experiments.studies.settle import of_folder, own_folders
+    from inweights.experiments.studies.narrowed import of_folder
+    from inweights.experiments.studies.settle import own_folders
 
     held = on_its_block(recipe, scale, ledger)
     blocks = {

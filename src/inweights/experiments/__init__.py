@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from inweights.experiments.claims.score import share as share
     from inweights.experiments.claims.target import Target as Target
     from inweights.experiments.claims.verdict import judge as judge
-    from inweights.experiments.engine.collect import SavedModel as SavedModel
+    from inweights.experiments.engine.saved_models import SavedModel as SavedModel
     from inweights.experiments.grammar.axes import grid as grid
     from inweights.experiments.grammar.controls import CONTROLS as CONTROLS
     from inweights.experiments.grammar.controls import beyond_control as beyond_control

@@ -158,7 +158,7 @@ def sweep(
         doing.fresh: Discard an earlier run of the same study.
     """
     from inweights.experiments.studies.study import open_study
-    from inweights.experiments.studies.sweep import useful_processes
+    from inweights.experiments.studies.sweep_defaults import useful_processes
 
     recipe = open_study(file)
     settings, numbers, _ = recipe.resolve("cpu", choice.numbers, choice.set)

@@ -73,7 +73,7 @@ def work(
     """
     from inweights.actions.plans import Planned
     from inweights.actions.plans import work as do
-    from inweights.experiments.engine.collect import ExecutionOptions
+    from inweights.experiments.engine.execution import ExecutionOptions
 
     check_size("lease", how.lease, least=1)
     planned = Planned(plan, how.lease)

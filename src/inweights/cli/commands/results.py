@@ -207,7 +207,7 @@ def _settle(
     results: Path | None,
     plugins: tuple[str, ...],
 ) -> None:
-    from inweights.experiments.engine.collect import ExecutionOptions
+    from inweights.experiments.engine.execution import ExecutionOptions
 
     with console.progress() as progress:
         execution = ExecutionOptions(

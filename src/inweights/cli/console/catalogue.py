@@ -13,7 +13,7 @@ from rich.text import Text
 
 from inweights.cli.console.base import WIDTH, cut, out, parts_of, print_json, say, table
 from inweights.config import to_plain
-from inweights.experiments.engine.outcome import seeds_to_judge
+from inweights.experiments.engine.judging import seeds_to_judge
 from inweights.recipes.catalogue.minutes import cost_of, minutes_of
 from inweights.support.progress import plural, roughly
 

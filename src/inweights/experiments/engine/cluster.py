@@ -29,9 +29,9 @@ import torch.distributed as dist
 from inweights.errors import InweightsError, RunError
 from inweights.experiments.engine.executors import PAUSE, SameProcess, throttled
 from inweights.experiments.engine.job import Job, check_sendable, task_of, to_wire
-from inweights.experiments.engine.plan import LearnTask, Task
 from inweights.experiments.engine.schedule import End, Schedule
 from inweights.experiments.engine.task import attempt_sent
+from inweights.experiments.engine.tasks import LearnTask, Task
 from inweights.experiments.engine.together import build_model, train_block
 from inweights.runs.tables.store import LEASE
 from inweights.support.extras import optional

@@ -17,20 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inweights.errors import ConfigError, DataError, FolderError
-from inweights.experiments.engine.outcome import (
-    Outcome,
-    Publish,
-    blaming,
-    judge_all,
-    load,
-    write_outcome,
-)
+from inweights.experiments.engine.judging import judge_all
+from inweights.experiments.engine.outcome import Outcome, Publish, blaming, load, write_outcome
 from inweights.experiments.grammar.recipe import Recipe, Tables
 from inweights.runs import RunStore, environment, read_json, repositories, when, write_json
 from inweights.support.sources import differing
 
 if TYPE_CHECKING:
-    from inweights.experiments.engine.collect import ExecutionOptions
+    from inweights.experiments.engine.execution import ExecutionOptions
     from inweights.support.progress import Progress
 
 #: Where an interrupted run says how long it has taken so far.
@@ -67,7 +61,8 @@ def execute(
         DataError: A table lacks what derived tables are made of.
         RunError: A training failed, or the folder of the run is damaged.
     """
-    from inweights.experiments.engine.collect import ExecutionOptions, collect, watched
+    from inweights.experiments.engine.collect import collect, watched
+    from inweights.experiments.engine.execution import ExecutionOptions
 
     execution = execution or ExecutionOptions()
     store = store or RunStore()

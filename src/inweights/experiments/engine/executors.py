@@ -28,8 +28,8 @@ import msgspec
 
 from inweights.errors import InweightsError
 from inweights.experiments.engine.job import Job, to_wire
-from inweights.experiments.engine.plan import Task
 from inweights.experiments.engine.schedule import End, Schedule
+from inweights.experiments.engine.tasks import Task
 
 if TYPE_CHECKING:
     from inweights.experiments.engine.task import Joint

@@ -22,7 +22,7 @@ from inweights.config.outside import Outside
 from inweights.config.values import decode as decode_value
 from inweights.config.values import encode
 from inweights.errors import ConfigError
-from inweights.experiments.engine.plan import ComputeTask, LearnTask, Run, Task
+from inweights.experiments.engine.tasks import ComputeTask, LearnTask, Run, Task
 from inweights.experiments.grammar.trial import Computation, Measure, Trial
 from inweights.models.outside.module_configs import TrainedConfig
 from inweights.runs.environment import version_of

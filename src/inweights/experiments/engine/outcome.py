@@ -12,30 +12,24 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from inweights.config import decode, to_plain
 from inweights.errors import FolderError, InweightsError
-from inweights.experiments.claims.claim import Claim
 from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.numbers import warn_of_divergence
 from inweights.experiments.claims.score import Value
-from inweights.experiments.claims.verdict import first_seeds, judge, unjudged
+from inweights.experiments.engine.judging import judge_all
 from inweights.experiments.grammar.differences import compare_plan, table_of
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.runs import RunFolder, explained_writes, read_json, write_json, write_tables
-from inweights.support.intervals import ALPHA, alpha_of, version_alpha
 from inweights.support.showing import Card, Carded
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from inweights.experiments.engine.collect import SavedModel
+    from inweights.experiments.engine.saved_models import SavedModel
     from inweights.experiments.grammar.differences import DifferenceRow
     from inweights.experiments.grammar.figure import Figure
 
-#: Why a claim is not judged that the ledger does not hold as it is.
-NOT_STATED = "not stated in the ledger before this run; 'inweights claims state', commit, run"
 #: What precedes a title whose claims are not all reproduced.
 IN_QUESTION = "In question: "
 #: Adds figures and a page to the folder of a run.
@@ -153,7 +147,7 @@ class Outcome(Carded, _About):
             ConfigError: A label is unknown.
             FolderError: The weights were not stored, or are damaged.
         """
-        from inweights.experiments.engine.collect import saved_models
+        from inweights.experiments.engine.saved_models import saved_models
         from inweights.runs.tables.store import Store, store_below
 
         trials = self.recipe.plan(self._settings).trials
@@ -309,54 +303,3 @@ def derive_again(old: Outcome) -> dict[str, pl.DataFrame]:
                 "its tables are derived from; run it again with --fresh: its trainings are kept"
             )
     return tables
-
-
-def judge_all(
-    recipe: Recipe, tables: Mapping[str, pl.DataFrame], scale: str, *, seeds: Sequence[int] = ()
-) -> tuple[ClaimResult, ...]:
-    """Judge every claim of a recipe; at ``smoke`` its numbers are measured only.
-
-    Seeds beyond those that a first verdict takes, counted on from the recipe's own, are a
-    further interim analysis. Rows that a claim is about and that are missing leave it without
-    a verdict, with the reason: a long run is not lost over a name.
-
-    Args:
-        recipe: The recipe.
-        tables: Its tables, by name.
-        scale: The scale that was run.
-        seeds: Root seeds of the run.
-    """
-    results = []
-    for claim in recipe.claims:
-        version = _version(recipe, claim)
-        counts = version > 0 and tuple(seeds[:1]) == (recipe.first_seed,)
-        alpha = version_alpha(version) if counts else ALPHA
-        first = first_seeds(claim, recipe.seeds[scale], alpha)
-        alpha = alpha_of(len(seeds), first, version) if counts else alpha
-        judged = scale != "smoke"
-        result = judge(claim, tables, alpha=alpha, minimum=first, targets=judged, strict=False)
-        if not version and result.verdict != "not judged":
-            result = unjudged(claim, NOT_STATED)
-        results.append(msgspec.structs.replace(result, version=version or 1))
-    return tuple(results)
-
-
-def seeds_to_judge(recipe: Recipe, scale: str) -> int:
-    """Return how many seeds a recipe runs with: as many as a verdict on each claim takes.
-
-    They are more than stated where a claim is judged by the share of seeds or is a later
-    version.
-
-    Args:
-        recipe: The recipe.
-        scale: The scale.
-    """
-    stated = recipe.seeds[scale]
-    judged = [c for c in recipe.claims if not c.score.exact] if scale != "smoke" else []
-    alphas = ((claim, version_alpha(_version(recipe, claim) or 1)) for claim in judged)
-    return max([stated, *(first_seeds(claim, stated, alpha) for claim, alpha in alphas)])
-
-
-def _version(recipe: Recipe, claim: Claim) -> int:
-    """Return a claim's version; 0 where the ledger does not hold it unchanged."""
-    return 1 if recipe.versions is None else recipe.versions.get(claim.id, 0)

@@ -1,28 +1,30 @@
 """Turn a plan into tasks: which runs it has, what is missing, and what trains together.
 
-A :class:`Run` is one world, model, learner and seed: two recipes, or two labels of one, share
-it. Its numbers are the same to the last bit alone and in company. A plan multiplied by its
-seeds is :class:`Work`; :func:`tasks_of` groups what is missing of it into tasks, which
-executors run.
+A plan multiplied by its seeds is :class:`Work` (:func:`expand_plan`); :func:`tasks_of` groups
+what is missing of it into tasks (:mod:`~.tasks`), which executors do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 from inweights.config import digest, identity
-from inweights.experiments.grammar.trial import Computation, Measure, Plan, Trial
+from inweights.experiments.engine.tasks import (
+    KEY_LENGTH,
+    LOSSES,
+    ComputeTask,
+    LearnTask,
+    Run,
+    TableRequest,
+    Task,
+)
+from inweights.experiments.grammar.trial import Measure, Plan
 from inweights.models.model_config import ModelConfig
 from inweights.runs.tables.store import MODEL_PART
-from inweights.support.progress import plural
 from inweights.support.sources import plain, plain_call, public_name, sources_of
-from inweights.training.learner import Curriculum, Learner
-
-if TYPE_CHECKING:
-    from inweights.worlds.world import World
+from inweights.training.learner import Curriculum
 
 #: Raised by hand when the same run would give other numbers: stored results are then made again.
 VERSION = 1
@@ -32,206 +34,6 @@ MAX_REPLICAS = 24
 #: The same on an accelerator, where a step of small models is bound by launching kernels, whose
 #: number does not grow with the replicas. Whoever does a task measures how many go together.
 MAX_REPLICAS_ACCELERATED = 512
-#: The table that training leaves by itself: the loss over time.
-LOSSES = "losses"
-_KEY = 20
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run: what is trained on which world, and from which seed.
-
-    Attributes:
-        key: Hash of world, model, learner, seed and version: its name in the store.
-        trial: World, model and learner.
-        seed: Root seed.
-    """
-
-    key: str
-    trial: Trial
-    seed: int
-
-    @cached_property
-    def world(self) -> World:
-        """The world that is learnt."""
-        return self.trial.world.build(self.seed)
-
-
-@dataclass(frozen=True)
-class TableRequest:
-    """A table of a run or computation that a plan needs."""
-
-    name: str
-    place: tuple[str, str]
-    labels: Mapping[str, Any]
-    seed: int
-
-
-@dataclass(frozen=True)
-class LearnTask:
-    """Runs that may train as one program, and what is measured of them.
-
-    Attributes:
-        runs: They differ in seeds, initial scales, rates and decays only.
-        measures: What is measured, of all or of some.
-        parts: What is stored of each run: keys of measures, losses, weights.
-        sources: Files and modules that they depend on, with their hashes when it was planned.
-    """
-
-    runs: tuple[Run, ...]
-    measures: tuple[Measure, ...]
-    parts: tuple[tuple[str, ...], ...]
-    sources: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def dependencies(self) -> Any:
-        """Everything that may name a file or have a source."""
-        trials = {id(run.trial): run.trial for run in self.runs}.values()
-        parts = [[trial.world, trial.model, trial.learner] for trial in trials]
-        return [*parts, *([m.call] for m in self.measures)]
-
-    @cached_property
-    def key(self) -> str:
-        """Its name: a hash of which parts of which runs it makes."""
-        return digest([[run.key for run in self.runs], self.parts], _KEY)
-
-    @property
-    def wanted(self) -> list[tuple[str, str]]:
-        """Every table that it makes, as (key of the run, part)."""
-        both = zip(self.runs, self.parts, strict=True)
-        return [(run.key, part) for run, parts in both for part in parts]
-
-    @property
-    def requests(self) -> list[TableRequest]:
-        """Its tables, with the labels of its runs."""
-        names = {LOSSES: LOSSES, **{m.key: m.name for m in self.measures}}
-        return [
-            TableRequest(names[part], (run.key, part), run.trial.labels, run.seed)
-            for run, parts in zip(self.runs, self.parts, strict=True)
-            for part in parts
-            if part in names
-        ]
-
-    def part(self, places: Iterable[int]) -> LearnTask:
-        """Return some of the runs as a task of their own, with what is measured of them.
-
-        Args:
-            places: Places of the runs in :attr:`runs`.
-        """
-        places = list(places)
-        parts = tuple(self.parts[i] for i in places)
-        kept = set().union(*parts)
-        measures = tuple(m for m in self.measures if m.key in kept)
-        return LearnTask(tuple(self.runs[i] for i in places), measures, parts, self.sources)
-
-    @property
-    def worlds(self) -> list[World]:
-        """The world of each run."""
-        return [run.world for run in self.runs]
-
-    @property
-    def only_measures(self) -> bool:
-        """Whether trained models are enough: nothing is recorded, or measured on the way."""
-        recorded = any(part in (LOSSES, MODEL_PART) for _, part in self.wanted)
-        return not recorded and not any(m.every for m in self.measures)
-
-    @property
-    def title(self) -> str:
-        """What is learnt, in a few words."""
-        words = in_words(self.runs[0].trial.labels)
-        return f"{len(self.runs)} × {words}" if words else plural(len(self.runs), "run")
-
-    @property
-    def about(self) -> str:
-        """Settings and seeds, in words, by which a user finds the task in a plan."""
-        return _with_seeds(in_words(self.runs[0].trial.labels), [run.seed for run in self.runs])
-
-    @property
-    def learner(self) -> Learner:
-        """How they learn; learners of other runs differ in rate and decay only."""
-        return self.runs[0].trial.learner
-
-    @property
-    def steps(self) -> int:
-        """Number of updates of all runs together."""
-        return len(self.runs) * self.learner.steps
-
-
-@dataclass(frozen=True)
-class ComputeTask:
-    """A computation for one seed, or for several that it takes together.
-
-    Attributes:
-        key: Its name in the store, for the first seed.
-        computation: What is computed.
-        seed: The first seed.
-        sources: Files and modules that it depends on, with their hashes when it was planned.
-        others: Key and seed of each further seed.
-    """
-
-    key: str
-    computation: Computation
-    seed: int
-    sources: Mapping[str, str] = field(default_factory=dict)
-    others: tuple[tuple[str, int], ...] = ()
-
-    @property
-    def members(self) -> list[tuple[str, int]]:
-        """Key and seed of each."""
-        return [(self.key, self.seed), *self.others]
-
-    @property
-    def dependencies(self) -> Any:
-        """Everything that may name a file or have a source."""
-        return [self.computation.call]
-
-    @property
-    def wanted(self) -> list[tuple[str, str]]:
-        """Every table that it makes, as (key, ``table``)."""
-        return [(key, "table") for key, _ in self.members]
-
-    @property
-    def requests(self) -> list[TableRequest]:
-        """Its tables, with the labels of the computation."""
-        one = self.computation
-        return [
-            TableRequest(one.name, (key, "table"), one.labels, seed) for key, seed in self.members
-        ]
-
-    @property
-    def title(self) -> str:
-        """What is computed, in a few words."""
-        name, labels = self.computation.name, in_words(self.computation.labels)
-        return f"{name} of {labels}" if labels else name
-
-    @property
-    def about(self) -> str:
-        """Settings and seeds, in words, by which a user finds the task in a plan."""
-        seeds = [seed for _, seed in self.members] if self.computation.seeded else []
-        return _with_seeds(self.title, seeds)
-
-    @property
-    def steps(self) -> int:
-        """Its share of the progress, in updates that take about as long."""
-        return self.computation.effort * len(self.members)
-
-
-Task = LearnTask | ComputeTask
-
-
-def _with_seeds(words: str, seeds: Sequence[int]) -> str:
-    """Return what a task is about, with its seeds: the first and the last of many."""
-    numbers = sorted({*seeds})
-    if not numbers:
-        return words
-    ends = f"seeds {numbers[0]} to {numbers[-1]}" if numbers[1:] else f"seed {numbers[0]}"
-    return f"{words}, {ends}" if words else ends
-
-
-def in_words(labels: Mapping[str, Any]) -> str:
-    """Return labels in words: a text stands alone, other values as ``name=value``."""
-    parts = (v if isinstance(v, str) else f"{name}={v}" for name, v in labels.items())
-    return ", ".join(parts)
 
 
 #: What is stored of a run, by key; no measure makes its losses and its weights.
@@ -240,7 +42,14 @@ Parts = dict[str, Measure | None]
 
 @dataclass(frozen=True)
 class Work:
-    """Everything that a plan asks for, and what makes it."""
+    """A plan multiplied by its seeds.
+
+    Attributes:
+        requests: Every table that the plan needs, in its order.
+        runs: The runs that make them, by key; several tables and labels may share one.
+        parts: What is stored of each run, by key of the run.
+        computations: The computations that make the others, by key.
+    """
 
     requests: tuple[TableRequest, ...]
     runs: Mapping[str, Run]
@@ -251,16 +60,23 @@ class Work:
 def expand_plan(
     plan: Plan, seeds: Sequence[int], version: int = 1, *, keep_models: bool = False
 ) -> Work:
-    """Multiply a plan by its seeds; runs that differ in their labels only are one run."""
+    """Multiply a plan by its seeds; runs that differ in their labels only are one run.
+
+    Args:
+        plan: Trials, measures and computations.
+        seeds: Root seeds.
+        version: The recipe's version, part of every key.
+        keep_models: Whether the trained weights are stored, too.
+    """
     asked: list[TableRequest] = []
     runs: dict[str, Run] = {}
     wanted: dict[str, Parts] = {}
     content = _once(plain)
     for trial in plan.trials:
         about = [content(part) for part in (trial.world, trial.model, trial.learner)]
-        looks = [m for m in plan.measures if m.fits(trial)]
+        measures = [measure for measure in plan.measures if measure.fits(trial)]
         for place, seed in enumerate(seeds):
-            key = digest([VERSION, version, *about, seed], _KEY)
+            key = digest([VERSION, version, *about, seed], KEY_LENGTH)
             runs.setdefault(key, Run(key, trial, seed))
             parts = wanted.setdefault(key, {})
             if keep_models:
@@ -268,7 +84,7 @@ def expand_plan(
             if isinstance(trial.learner, Curriculum):
                 parts[LOSSES] = None
                 asked.append(TableRequest(LOSSES, (key, LOSSES), trial.labels, seed))
-            for measure in looks:
+            for measure in measures:
                 if not (place and measure.first_seed):
                     parts[measure.key] = measure
                     asked.append(TableRequest(measure.name, (key, measure.key), trial.labels, seed))
@@ -277,7 +93,7 @@ def expand_plan(
         about = plain_call(one.compute, one.options)
         for seed in seeds if one.seeded else seeds[:1]:
             # What no seed decides is one result, whichever seed its rows bear.
-            key = digest([VERSION, version, *about, seed if one.seeded else None], _KEY)
+            key = digest([VERSION, version, *about, seed if one.seeded else None], KEY_LENGTH)
             computations.setdefault(key, ComputeTask(key, one, seed))
             asked.append(TableRequest(one.name, (key, "table"), one.labels, seed))
     return Work(tuple(asked), runs, wanted, computations)
@@ -313,18 +129,27 @@ def tasks_of(work: Work, missing: Callable[[str, str], bool], device: str = "cpu
         everywhere = sorted(part for part, m in left.items() if not (m and m.first_seed))
         at_the_end = all(m and not m.every for m in left.values())
         measured = at_the_end and not missing(key, MODEL_PART)
-        group = digest([shape(run.trial), everywhere, measured], _KEY)
+        group = digest([shape(run.trial), everywhere, measured], KEY_LENGTH)
         groups.setdefault(group, []).append((run, left))
     for members in groups.values():
         for start in range(0, len(members), most):
-            block = members[start : start + most]
-            measures = {part: m for _, left in block for part, m in left.items() if m}
-            parts = tuple(tuple(left) for _, left in block)
-            runs = tuple(run for run, _ in block)
-            task = LearnTask(runs, tuple(measures.values()), parts)
-            found = [planned(one) for several in task.dependencies for one in several]
-            tasks.append(replace(task, sources={k: v for one in found for k, v in one.items()}))
+            task = _learn_task(members[start : start + most])
+            sources: dict[str, str] = {}
+            for several in task.dependencies:
+                for one in several:
+                    sources |= planned(one)
+            tasks.append(replace(task, sources=sources))
     return tasks
+
+
+def _learn_task(members: Sequence[tuple[Run, Parts]]) -> LearnTask:
+    """Return the task of some runs, each with what is missing of it."""
+    measures: dict[str, Measure] = {}
+    for _, left in members:
+        measures |= {part: measure for part, measure in left.items() if measure}
+    parts = tuple(tuple(left) for _, left in members)
+    runs = tuple(run for run, _ in members)
+    return LearnTask(runs, tuple(measures.values()), parts)
 
 
 def _together(tasks: Iterable[ComputeTask]) -> Iterable[ComputeTask]:

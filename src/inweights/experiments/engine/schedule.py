@@ -28,7 +28,7 @@ import msgspec
 
 from inweights import errors
 from inweights.errors import RunError, WriteError
-from inweights.experiments.engine.plan import LearnTask, Task
+from inweights.experiments.engine.tasks import LearnTask, Task
 from inweights.support.progress import Progress, plural
 
 #: How often a task is begun whose process is killed each time at the same place.

@@ -18,8 +18,8 @@ import torch
 from inweights.config import digest, identity
 from inweights.errors import ConfigError, InweightsError, RunError
 from inweights.experiments.engine.job import Job, task_of
-from inweights.experiments.engine.plan import LOSSES, ComputeTask, LearnTask, Run, Task
 from inweights.experiments.engine.schedule import End, collected_log
+from inweights.experiments.engine.tasks import LOSSES, ComputeTask, LearnTask, Run, Task
 from inweights.experiments.engine.together import blocks_of, build_model, open_model, train_block
 from inweights.experiments.grammar.trial import Measure
 from inweights.models.base import Model

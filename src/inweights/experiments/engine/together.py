@@ -19,7 +19,7 @@ from torch.nn import Parameter
 
 from inweights.config import digest
 from inweights.errors import ConfigError
-from inweights.experiments.engine.plan import LearnTask, Run
+from inweights.experiments.engine.tasks import LearnTask, Run
 from inweights.models.base import Model
 from inweights.models.model_config import Init, ModelConfig
 from inweights.models.save import decode_model
@@ -139,13 +139,11 @@ def blocks_of(task: LearnTask, device: str = "cpu") -> Iterator[LearnTask]:
 
 def _shape(world: World) -> list[Any]:
     """Return what worlds of runs that train together have in common: all but their tokens."""
-    columns = ("roles", "prompt_ends", "answer_ends", "out_of_distribution")
-    parts = (world.facts, world.queries)
-    return [
-        len(world.vocabulary),
-        world.outputs.tolist(),
-        *([part.role_names, *(getattr(part, c).tolist() for c in columns)] for part in parts),
-    ]
+    shape: list[Any] = [len(world.vocabulary), world.outputs.tolist()]
+    for part in (world.facts, world.queries):
+        columns = (part.roles, part.prompt_ends, part.answer_ends, part.out_of_distribution)
+        shape.append([part.role_names, *(column.tolist() for column in columns)])
+    return shape
 
 
 def group_size(block: LearnTask, device: str) -> int:

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from inweights.errors import InweightsError
-from inweights.experiments.engine.collect import ExecutionOptions
-from inweights.experiments.engine.plan import LearnTask, expand_plan, tasks_of
+from inweights.experiments.engine.execution import ExecutionOptions
+from inweights.experiments.engine.plan import expand_plan, tasks_of
+from inweights.experiments.engine.tasks import LearnTask
 from inweights.experiments.grammar.trial import Plan
 from inweights.runs.tables.store import MODEL_PART, Store
 from inweights.support.progress import plural, roughly
@@ -126,9 +127,8 @@ def forecast(
     work = expand_plan(plan, seeds, version, keep_models=execution.keep_models)
     tasks = tasks_of(work, lambda owner, part: not store.has(owner, part), device)
     learning = [task for task in tasks if isinstance(task, LearnTask)]
-    kept = [t for t in learning if all(store.has(run.key, MODEL_PART) for run in t.runs)]
-    looks = [task for task in kept if task.only_measures]
-    training = [task for task in learning if task not in looks]
+    measuring = [task for task in learning if task.only_measures and _is_trained(task, store)]
+    training = [task for task in learning if task not in measuring]
     descents = [task for task in training if isinstance(task.learner, Curriculum)]
     seconds, memory = _tried([task for task in descents if task.steps], execution, budget)
     together = min(execution.jobs, max(1, len(descents)))
@@ -138,15 +138,20 @@ def forecast(
         seeds=len(seeds),
         runs=made,
         stored=made - sum(len(task.runs) for task in learning) - (len(tasks) - len(learning)),
-        measured=sum(len(task.runs) for task in looks),
+        measured=sum(len(task.runs) for task in measuring),
         trained=sum(len(task.runs) for task in training),
         steps=sum(task.steps for task in training),
         minutes=seconds / 60 / together if descents else None,
         stops=any(not p.stop.never for t in descents for p in t.learner.phases),  # type: ignore[union-attr]
-        untimed=len(tasks) - len(looks) - len(descents),
+        untimed=len(tasks) - len(measuring) - len(descents),
         memory=together * (BASE + memory),
         jobs=together,
     )
+
+
+def _is_trained(task: LearnTask, store: Store) -> bool:
+    """Return whether the weights of all runs of a task are stored."""
+    return all(store.has(run.key, MODEL_PART) for run in task.runs)
 
 
 def _tried(

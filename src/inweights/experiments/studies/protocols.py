@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from inweights.experiments.claims.claim import Claim, Protocol
 from inweights.experiments.grammar.differences import Difference, compare_plan, protocol_of
 from inweights.experiments.grammar.recipe import Recipe
-from inweights.experiments.grammar.trial import Plan, Trial
-from inweights.experiments.studies.settle import narrowed
+from inweights.experiments.grammar.trial import Measure, Plan, Trial
+from inweights.experiments.studies.narrowed import narrowed
 
 
 def computed_protocols(recipe: Recipe, scale: str) -> dict[str, Protocol]:
@@ -62,13 +62,18 @@ def _judged(plan: Plan, claim: Claim) -> Plan:
     """Return the part of a plan that a claim is judged on."""
     table = claim.score.table
     trials, computations = _of_condition(plan.trials, claim.condition), plan.computations
-    looks = [measure for measure in plan.measures if measure.name == table]
+    measures = [measure for measure in plan.measures if measure.name == table]
     if any(one.name == table for one in computations):
         return Plan(computations=[one for one in computations if one.name == table])
-    if looks:
-        seen = [trial for trial in trials if any(look.fits(trial) for look in looks)]
-        return Plan(trials=seen, measures=plan.measures)
+    if measures:
+        measured = [trial for trial in trials if _is_measured(trial, measures)]
+        return Plan(trials=measured, measures=plan.measures)
     return Plan(trials=trials, measures=plan.measures, computations=computations)
+
+
+def _is_measured(trial: Trial, measures: Sequence[Measure]) -> bool:
+    """Return whether any of the measures is taken of a trial."""
+    return any(measure.fits(trial) for measure in measures)
 
 
 def _of_condition(trials: Sequence[Trial], condition: str) -> Sequence[Trial]:

@@ -11,19 +11,19 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 import polars as pl
 
-from inweights.errors import ConfigError, InweightsError, check_names
-from inweights.experiments.claims.claim import Claim
+from inweights.errors import InweightsError
 from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.verdict import is_open
-from inweights.experiments.engine.collect import ExecutionOptions, collect
+from inweights.experiments.engine.collect import collect
 from inweights.experiments.engine.engine import execute
-from inweights.experiments.engine.outcome import Outcome, Publish, judge_all, load
+from inweights.experiments.engine.execution import ExecutionOptions
+from inweights.experiments.engine.judging import judge_all
+from inweights.experiments.engine.outcome import Outcome, Publish, load
 from inweights.experiments.grammar.recipe import Recipe
-from inweights.experiments.grammar.trial import Computation, Plan, Trial
+from inweights.experiments.studies.narrowed import narrowed, of_folder, share_of
 from inweights.runs import RunFolder, RunStore
 
 #: The most that seeds are multiplied with.
@@ -170,68 +170,6 @@ def _part(
     return part if alone == said else replace(part, plan=recipe.plan)
 
 
-def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
-    """Return a recipe of those trials alone that some of its claims are about.
-
-    A trial belongs to a claim unless one of its labels has another value than the claim names;
-    where a table would be left without rows, the quickest of its trials stays. A derived table
-    may still draw on trials that its labels do not name: :func:`settle` compares the verdicts
-    on seeds that are there already.
-
-    Args:
-        recipe: The recipe.
-        claims: Last parts of the claims' names.
-
-    Raises:
-        ConfigError: The recipe has no such claim.
-
-    Example:
-        >>> from inweights.recipes import get_recipe
-        >>> whole = get_recipe("beyond/where-the-bridge-holds")
-        >>> part = narrowed(whole, ["tied-head-leaks"])
-        >>> len(whole.plan(whole.scales["cpu"]).trials), len(part.plan(part.scales["cpu"]).trials)
-        (177, 1)
-    """
-    known = {claim.id.rpartition("/")[2]: claim for claim in recipe.claims}
-    check_names("claim", claims, known, hint=f"Recipe {recipe.name}.")
-    part = tuple(claim for name, claim in known.items() if name in claims)
-    return replace(recipe, plan=_Part(recipe, part), claims=part, figures=(), whole=recipe)
-
-
-def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
-    """Return what a run folder holds: the recipe, or the part of it that its config names.
-
-    Args:
-        recipe: The recipe.
-        folder: The folder.
-
-    Raises:
-        ConfigError: The folder has a part of the claims, and does not say which.
-    """
-    if "claims" not in folder.config:
-        return recipe
-    if not folder.claims:
-        raise ConfigError(
-            f"{folder.path} has a part of a recipe's claims, but does not state which"
-        )
-    return narrowed(recipe, folder.claims)
-
-
-def share_of(part: Recipe, whole: Recipe, scale: str) -> float:
-    """Return about how much of the work of a seed a part of a recipe takes, from 0 to 1.
-
-    Args:
-        part: The recipe with some of its trials.
-        whole: The recipe.
-        scale: The scale.
-    """
-    one, other = (
-        plan.steps + sum(c.effort for c in plan.computations)
-        for plan in (recipe.plan(recipe.scales[scale]) for recipe in (part, whole))
-    )
-    return one / other if other else 1.0
-
-
 def standing(recipe: Recipe, scale: str, store: RunStore) -> Outcome | None:
     """Return the finished run of a recipe's own config, with the results of all analyses.
 
@@ -288,36 +226,3 @@ def own_folders(
         counted = seeds == list(range(begin, begin + len(seeds))) and len(seeds) >= len(own)
         if folder.complete and counted and ours == config:
             yield folder
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Makes the plan of a recipe without the trials that its claims are not about."""
-
-    recipe: Recipe
-    claims: tuple[Claim, ...]
-
-    def __call__(self, settings: Any) -> Plan:
-        plan = self.recipe.plan(settings)
-        scores = [claim.score for claim in self.claims]
-        rows = [score.where for score in scores] + [score.minus for score in scores if score.minus]
-
-        def asked(one: Trial | Computation) -> bool:
-            """Whether it may be of one of the rows: none of its labels has another value."""
-            return any(all(one.labels.get(k, v) == v for k, v in row.items()) for row in rows)
-
-        trials, computations = [*filter(asked, plan.trials)], [*filter(asked, plan.computations)]
-        if not trials and not computations:
-            return plan
-        # Tables are derived from tables: each keeps rows, were it those of its quickest trial.
-        for name in dict.fromkeys(m.name for m in plan.measures):
-            looks = [m for m in plan.measures if m.name == name]
-            if not any(m.fits(trial) for m in looks for trial in trials):
-                seen = [trial for trial in plan.trials if any(m.fits(trial) for m in looks)]
-                trials += sorted(seen, key=lambda trial: trial.learner.steps)[:1]
-        kept = {one.name for one in computations}
-        for name in dict.fromkeys(one.name for one in plan.computations if one.name not in kept):
-            same = [one for one in plan.computations if one.name == name]
-            computations.append(min(same, key=lambda one: one.effort))
-        measures = [m for m in plan.measures if any(m.fits(trial) for trial in trials)]
-        return Plan(trials=trials, measures=measures, computations=computations)

@@ -12,20 +12,13 @@ from inspect import isfunction
 from pathlib import Path
 from typing import Any, Unpack
 
-import numpy as np
 import polars as pl
 
 from inweights.errors import CautionWarning, ConfigError
 from inweights.experiments.claims.score import Value
-from inweights.experiments.engine.collect import (
-    ExecutionKeywords,
-    ExecutionOptions,
-    SavedModel,
-    collect,
-    kind_of,
-    saved_models,
-    watched,
-)
+from inweights.experiments.engine.collect import collect, kind_of, watched
+from inweights.experiments.engine.execution import ExecutionKeywords, ExecutionOptions
+from inweights.experiments.engine.saved_models import SavedModel, saved_models
 from inweights.experiments.grammar import axes
 from inweights.experiments.grammar.cautions import cautions
 from inweights.experiments.grammar.controls import with_controls
@@ -34,21 +27,14 @@ from inweights.experiments.grammar.seed_choice import choose_seeds
 from inweights.experiments.grammar.several import is_several, named, with_parts
 from inweights.experiments.grammar.trial import Computation, Measure, Plan, Probe, Trial
 from inweights.experiments.studies.cost import Forecast, forecast
-from inweights.models.configs import GPTConfig, Node2VecConfig
-from inweights.models.outside.module_configs import TrainedConfig
+from inweights.experiments.studies.sweep_defaults import default_model, trials_of, useful_processes
+from inweights.models.configs import Node2VecConfig
 from inweights.runs import default_root
 from inweights.runs.tables.store import Store, store_below
-from inweights.support.limits import usable_cores
 from inweights.support.progress import Progress, shown
-from inweights.training.learner import Curriculum, Descent, Fixed, Learner
-from inweights.training.learners import GRAPHS, family_of, named_for
+from inweights.training.learner import Curriculum, Descent, Learner
 
 __all__ = ["Study", "sweep"]
-
-#: Width of a model that is sized to its world, at most.
-MAX_WIDTH = 256
-#: Updates that make another process worth its start.
-UPDATES_A_PROCESS = 10_000
 
 
 @dataclass(frozen=True)
@@ -148,7 +134,7 @@ class Study:
             progress: Whether a line of progress is shown, or a function that is called with
                 it.
             **how: Further fields of
-                :class:`~inweights.experiments.engine.collect.ExecutionOptions`.
+                :class:`~inweights.experiments.engine.execution.ExecutionOptions`.
 
         Raises:
             ConfigError: A path leads nowhere, or a value does not fit.
@@ -173,7 +159,7 @@ class Study:
         Args:
             jobs: Processes that work side by side; 0 takes as many as the work is worth.
             **how: Further fields of
-                :class:`~inweights.experiments.engine.collect.ExecutionOptions`.
+                :class:`~inweights.experiments.engine.execution.ExecutionOptions`.
         """
         return forecast(self.plan, self._seeds, self.store, self._effort(jobs, how))
 
@@ -303,73 +289,3 @@ def sweep(
         world, model, learner, over or {}, seeds, measures, runs, store, controls, replicated
     )
     return study.run(jobs=jobs, progress=progress, **how)
-
-
-def trials_of(world: Any, model: Any, learner: Learner | None, over: axes.Over) -> list[Trial]:
-    """Return the trials of a grid; without a learner each has the named one of its model.
-
-    So a rate follows the width where widths are varied. What is varied changes the named one.
-
-    Args:
-        world: Config of the world.
-        model: Config of the architecture.
-        learner: How the model learns; ``None`` for the named learner.
-        over: What is varied.
-
-    Raises:
-        ConfigError: A path leads nowhere, or a value does not fit.
-    """
-    if learner is not None:
-        return axes.grid(world, model, learner, over)
-    axes.check_part("world", world)
-    grids: dict[str, list[Trial]] = {}
-
-    def of_learner(default: Learner) -> list[Trial]:
-        if (name := repr(default)) not in grids:
-            grids[name] = axes.grid(world, model, default, over)
-        return grids[name]
-
-    trials = enumerate(of_learner(_usual_learner(world, model)))
-    return [of_learner(_usual_learner(t.world, t.model))[place] for place, t in trials]
-
-
-def _usual_learner(world: Any, model: Any) -> Learner:
-    """Return the named learner of an architecture; trained modules stay as they are."""
-    return Fixed() if isinstance(model, TrainedConfig) else named_for(world, model)
-
-
-def default_model(world: Any, over: axes.Over) -> GPTConfig:
-    """Return a GPT that fits the largest world of a study that gives no model.
-
-    It is one model for all conditions, so that they differ in nothing else.
-
-    Args:
-        world: Config of the world.
-        over: What is varied.
-    """
-    first = trials_of(world, GPTConfig(), None, over)
-    worlds = [built.build(0) for built in {repr(t.world): t.world for t in first}.values()]
-    tokens = max(len(one.vocabulary) for one in worlds)
-    width = min(MAX_WIDTH, max(32, 1 << (tokens - 1).bit_length()))
-    lengths = [
-        np.diff(part.prompt_ends, prepend=0) + np.diff(part.answer_ends, prepend=0)
-        for one in worlds
-        for part in (one.facts, one.queries)
-    ]
-    context = int(max(8, *(length.max(initial=1) for length in lengths)))
-    graph = any(family_of(one) in GRAPHS for one in worlds)
-    layers, tied = (2, True) if graph else (4, False)
-    return GPTConfig(layers=layers, width=width, context=context, tied=tied)
-
-
-def useful_processes(plan: Plan, seeds: int, device: str) -> int:
-    """Return how many processes a plan is worth, of as many as there are cores.
-
-    Args:
-        plan: Trials.
-        seeds: Number of seeds.
-        device: Where models live; an accelerator is one process.
-    """
-    if device != "cpu":
-        return 1
-    return max(1, min(usable_cores(), seeds * plan.steps // UPDATES_A_PROCESS))

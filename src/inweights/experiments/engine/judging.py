@@ -1,0 +1,76 @@
+"""Judge every claim of a recipe from its tables, with as many seeds as verdicts take.
+
+:func:`judge_all` serves new runs (:mod:`~.engine`) and those that are read back
+(:mod:`~.outcome`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from inweights.experiments.claims.claim import Claim
+from inweights.experiments.claims.claim_result import ClaimResult
+from inweights.experiments.claims.verdict import first_seeds, judge, unjudged
+from inweights.experiments.grammar.recipe import Recipe
+from inweights.support.intervals import ALPHA, alpha_of, version_alpha
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+#: Why a claim is not judged that the ledger does not hold as it is.
+NOT_STATED = "not stated in the ledger before this run; 'inweights claims state', commit, run"
+
+
+def judge_all(
+    recipe: Recipe, tables: Mapping[str, pl.DataFrame], scale: str, *, seeds: Sequence[int] = ()
+) -> tuple[ClaimResult, ...]:
+    """Judge every claim of a recipe; at ``smoke`` its numbers are measured only.
+
+    Seeds beyond those that a first verdict takes, counted on from the recipe's own, are a
+    further interim analysis. Rows that a claim is about and that are missing leave it without
+    a verdict, with the reason: a long run is not lost over a name.
+
+    Args:
+        recipe: The recipe.
+        tables: Its tables, by name.
+        scale: The scale that was run.
+        seeds: Root seeds of the run.
+    """
+    results = []
+    for claim in recipe.claims:
+        version = _version(recipe, claim)
+        counts = version > 0 and tuple(seeds[:1]) == (recipe.first_seed,)
+        alpha = version_alpha(version) if counts else ALPHA
+        first = first_seeds(claim, recipe.seeds[scale], alpha)
+        alpha = alpha_of(len(seeds), first, version) if counts else alpha
+        judged = scale != "smoke"
+        result = judge(claim, tables, alpha=alpha, minimum=first, targets=judged, strict=False)
+        if not version and result.verdict != "not judged":
+            result = unjudged(claim, NOT_STATED)
+        results.append(msgspec.structs.replace(result, version=version or 1))
+    return tuple(results)
+
+
+def seeds_to_judge(recipe: Recipe, scale: str) -> int:
+    """Return how many seeds a recipe runs with: as many as a verdict on each claim takes.
+
+    They are more than stated where a claim is judged by the share of seeds or is a later
+    version.
+
+    Args:
+        recipe: The recipe.
+        scale: The scale.
+    """
+    stated = recipe.seeds[scale]
+    judged = [c for c in recipe.claims if not c.score.exact] if scale != "smoke" else []
+    alphas = ((claim, version_alpha(_version(recipe, claim) or 1)) for claim in judged)
+    return max([stated, *(first_seeds(claim, stated, alpha) for claim, alpha in alphas)])
+
+
+def _version(recipe: Recipe, claim: Claim) -> int:
+    """Return a claim's version; 0 where the ledger does not hold it unchanged."""
+    return 1 if recipe.versions is None else recipe.versions.get(claim.id, 0)

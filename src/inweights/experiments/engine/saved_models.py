@@ -1,0 +1,103 @@
+"""Open the trained models of a plan whose weights were stored (``keep_models=True``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from inweights.errors import FolderError, check_names
+from inweights.experiments.claims.score import Value
+from inweights.experiments.engine.plan import expand_plan
+from inweights.experiments.engine.tasks import Run
+from inweights.experiments.grammar.labels import is_label
+from inweights.experiments.grammar.trial import Plan, Trial
+from inweights.runs.tables.store import MODEL_PART, Store
+
+if TYPE_CHECKING:
+    from inweights.models.base import Model
+    from inweights.worlds.world import World
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """One trained model of a run, whose weights are read when they are needed.
+
+    Attributes:
+        run: The run that trained it.
+        store: Where its weights are.
+    """
+
+    run: Run
+    store: Store
+
+    @property
+    def labels(self) -> Mapping[str, Value]:
+        """Labels of its trial."""
+        return self.run.trial.labels
+
+    @property
+    def seed(self) -> int:
+        """Its root seed."""
+        return self.run.seed
+
+    @property
+    def world(self) -> World:
+        """The world that it was trained on."""
+        return self.run.world
+
+    @cached_property
+    def model(self) -> Model:
+        """The model, one replica, on the CPU."""
+        from inweights.experiments.engine.together import open_model
+
+        return open_model(self.store, self.run)
+
+    def __repr__(self) -> str:
+        about = [f"{name}={value!r}" for name, value in {**self.labels, "seed": self.seed}.items()]
+        return f"SavedModel({', '.join(about)})"
+
+
+def saved_models(
+    trials: Sequence[Trial],
+    seeds: Sequence[int],
+    store: Store,
+    version: int = 1,
+    where: Mapping[str, Value] | None = None,
+) -> list[SavedModel]:
+    """Return the stored models of trials, in the order of trials, seed by seed.
+
+    Args:
+        trials: The conditions.
+        seeds: Root seeds.
+        store: Where weights are.
+        version: Version of the recipe that trained them.
+        where: Only models with these values of labels, and of ``seed``; by default all.
+
+    Raises:
+        ConfigError: ``where`` names an unknown label.
+        FolderError: Weights of some were not stored, or are damaged.
+    """
+    wanted = where or {}
+    names = {"seed"}
+    for trial in trials:
+        names |= trial.labels.keys()
+    check_names("label", wanted, names)
+    found = []
+    for trial in trials:
+        runs = expand_plan(Plan(trials=[trial]), seeds, version).runs.values()
+        found += [SavedModel(run, store) for run in runs if _has_labels(run, wanted)]
+    lacking = sum(not store.has(model.run.key, MODEL_PART) for model in found)
+    if lacking:
+        raise FolderError(
+            f"the weights of {lacking} of {len(found)} runs were not stored, or are damaged; run "
+            "it again with --keep-models (in Python, keep_models=True)"
+        )
+    return found
+
+
+def _has_labels(run: Run, wanted: Mapping[str, Value]) -> bool:
+    """Return whether labels and seed of a run have the wanted values."""
+    labels = {**run.trial.labels, "seed": run.seed}
+    return all(is_label(labels[name], value) for name, value in wanted.items())

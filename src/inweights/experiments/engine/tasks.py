@@ -1,0 +1,232 @@
+"""Describe the units of work: runs, and the tasks that make their tables.
+
+A :class:`Run` is one world, model, learner and seed: two recipes, or two labels of one, share
+it. Its numbers are the same to the last bit alone and in company. A task makes tables of runs
+that may train together (:class:`LearnTask`), or of a function (:class:`ComputeTask`);
+executors do tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from inweights.config import digest
+from inweights.experiments.grammar.trial import Computation, Measure, Trial
+from inweights.runs.tables.store import MODEL_PART
+from inweights.support.progress import plural
+from inweights.training.learner import Learner
+
+if TYPE_CHECKING:
+    from inweights.worlds.world import World
+
+#: The table that training leaves by itself: the loss over time.
+LOSSES = "losses"
+#: Letters of the key of a run, a computation or a task.
+KEY_LENGTH = 20
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: what is trained on which world, and from which seed.
+
+    Attributes:
+        key: Hash of world, model, learner, seed and version: its name in the store.
+        trial: World, model and learner.
+        seed: Root seed.
+    """
+
+    key: str
+    trial: Trial
+    seed: int
+
+    @cached_property
+    def world(self) -> World:
+        """The world that is learnt."""
+        return self.trial.world.build(self.seed)
+
+
+@dataclass(frozen=True)
+class TableRequest:
+    """A table of a run or computation that a plan needs.
+
+    Attributes:
+        name: Name of the table.
+        place: Where it is in the store: key of the run or computation, and part.
+        labels: Labels of its trial or computation.
+        seed: Root seed of the run.
+    """
+
+    name: str
+    place: tuple[str, str]
+    labels: Mapping[str, Any]
+    seed: int
+
+
+@dataclass(frozen=True)
+class LearnTask:
+    """Runs that may train as one program, and what is measured of them.
+
+    Attributes:
+        runs: They differ in seeds, initial scales, rates and decays only.
+        measures: What is measured, of all or of some.
+        parts: What is stored of each run: keys of measures, losses, weights.
+        sources: Files and modules that they depend on, with their hashes when it was planned.
+    """
+
+    runs: tuple[Run, ...]
+    measures: tuple[Measure, ...]
+    parts: tuple[tuple[str, ...], ...]
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def dependencies(self) -> Any:
+        """Everything that may name a file or have a source."""
+        trials = {id(run.trial): run.trial for run in self.runs}.values()
+        parts = [[trial.world, trial.model, trial.learner] for trial in trials]
+        return [*parts, *([measure.call] for measure in self.measures)]
+
+    @cached_property
+    def key(self) -> str:
+        """Its name: a hash of which parts of which runs it makes."""
+        return digest([[run.key for run in self.runs], self.parts], KEY_LENGTH)
+
+    @property
+    def wanted(self) -> list[tuple[str, str]]:
+        """Every table that it makes, as (key of the run, part)."""
+        both = zip(self.runs, self.parts, strict=True)
+        return [(run.key, part) for run, parts in both for part in parts]
+
+    @property
+    def requests(self) -> list[TableRequest]:
+        """Its tables, with the labels of its runs."""
+        names = {LOSSES: LOSSES, **{m.key: m.name for m in self.measures}}
+        return [
+            TableRequest(names[part], (run.key, part), run.trial.labels, run.seed)
+            for run, parts in zip(self.runs, self.parts, strict=True)
+            for part in parts
+            if part in names
+        ]
+
+    def part(self, places: Iterable[int]) -> LearnTask:
+        """Return some of the runs as a task of their own, with what is measured of them.
+
+        Args:
+            places: Places of the runs in :attr:`runs`.
+        """
+        places = list(places)
+        parts = tuple(self.parts[i] for i in places)
+        kept = set().union(*parts)
+        measures = tuple(m for m in self.measures if m.key in kept)
+        return LearnTask(tuple(self.runs[i] for i in places), measures, parts, self.sources)
+
+    @property
+    def worlds(self) -> list[World]:
+        """The world of each run."""
+        return [run.world for run in self.runs]
+
+    @property
+    def only_measures(self) -> bool:
+        """Whether trained models are enough: nothing is recorded, or measured on the way."""
+        recorded = any(part in (LOSSES, MODEL_PART) for _, part in self.wanted)
+        return not recorded and not any(m.every for m in self.measures)
+
+    @property
+    def title(self) -> str:
+        """What is learnt, in a few words."""
+        words = in_words(self.runs[0].trial.labels)
+        return f"{len(self.runs)} × {words}" if words else plural(len(self.runs), "run")
+
+    @property
+    def about(self) -> str:
+        """Settings and seeds, in words, by which a user finds the task in a plan."""
+        return _with_seeds(in_words(self.runs[0].trial.labels), [run.seed for run in self.runs])
+
+    @property
+    def learner(self) -> Learner:
+        """How they learn; learners of other runs differ in rate and decay only."""
+        return self.runs[0].trial.learner
+
+    @property
+    def steps(self) -> int:
+        """Number of updates of all runs together."""
+        return len(self.runs) * self.learner.steps
+
+
+@dataclass(frozen=True)
+class ComputeTask:
+    """A computation for one seed, or for several that it takes together.
+
+    Attributes:
+        key: Its name in the store, for the first seed.
+        computation: What is computed.
+        seed: The first seed.
+        sources: Files and modules that it depends on, with their hashes when it was planned.
+        others: Key and seed of each further seed.
+    """
+
+    key: str
+    computation: Computation
+    seed: int
+    sources: Mapping[str, str] = field(default_factory=dict)
+    others: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def members(self) -> list[tuple[str, int]]:
+        """Key and seed of each."""
+        return [(self.key, self.seed), *self.others]
+
+    @property
+    def dependencies(self) -> Any:
+        """Everything that may name a file or have a source."""
+        return [self.computation.call]
+
+    @property
+    def wanted(self) -> list[tuple[str, str]]:
+        """Every table that it makes, as (key, ``table``)."""
+        return [(key, "table") for key, _ in self.members]
+
+    @property
+    def requests(self) -> list[TableRequest]:
+        """Its tables, with the labels of the computation."""
+        one = self.computation
+        return [
+            TableRequest(one.name, (key, "table"), one.labels, seed) for key, seed in self.members
+        ]
+
+    @property
+    def title(self) -> str:
+        """What is computed, in a few words."""
+        name, labels = self.computation.name, in_words(self.computation.labels)
+        return f"{name} of {labels}" if labels else name
+
+    @property
+    def about(self) -> str:
+        """Settings and seeds, in words, by which a user finds the task in a plan."""
+        seeds = [seed for _, seed in self.members] if self.computation.seeded else []
+        return _with_seeds(self.title, seeds)
+
+    @property
+    def steps(self) -> int:
+        """Its share of the progress, in updates that take about as long."""
+        return self.computation.effort * len(self.members)
+
+
+Task = LearnTask | ComputeTask
+
+
+def _with_seeds(words: str, seeds: Sequence[int]) -> str:
+    """Return what a task is about, with its seeds: the first and the last of many."""
+    numbers = sorted({*seeds})
+    if not numbers:
+        return words
+    ends = f"seeds {numbers[0]} to {numbers[-1]}" if numbers[1:] else f"seed {numbers[0]}"
+    return f"{words}, {ends}" if words else ends
+
+
+def in_words(labels: Mapping[str, Any]) -> str:
+    """Return labels in words: a text stands alone, other values as ``name=value``."""
+    parts = (v if isinstance(v, str) else f"{name}={v}" for name, v in labels.items())
+    return ", ".join(parts)

@@ -1,0 +1,127 @@
+"""Cut a recipe down to the trials that some of its claims are about.
+
+:func:`narrowed` serves :mod:`~.settle`, which adds seeds to open claims, and
+:mod:`~.protocols`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from inweights.errors import ConfigError, check_names
+from inweights.experiments.claims.claim import Claim
+from inweights.experiments.grammar.recipe import Recipe
+from inweights.experiments.grammar.trial import Computation, Measure, Plan, Trial
+from inweights.runs import RunFolder
+
+
+def narrowed(recipe: Recipe, claims: Sequence[str]) -> Recipe:
+    """Return a recipe of those trials alone that some of its claims are about.
+
+    A trial belongs to a claim unless one of its labels has another value than the claim names;
+    where a table would be left without rows, the quickest of its trials stays. A derived table
+    may still draw on trials that its labels do not name: :func:`settle` compares the verdicts
+    on seeds that are there already.
+
+    Args:
+        recipe: The recipe.
+        claims: Last parts of the claims' names.
+
+    Raises:
+        ConfigError: The recipe has no such claim.
+
+    Example:
+        >>> from inweights.recipes import get_recipe
+        >>> whole = get_recipe("beyond/where-the-bridge-holds")
+        >>> part = narrowed(whole, ["tied-head-leaks"])
+        >>> len(whole.plan(whole.scales["cpu"]).trials), len(part.plan(part.scales["cpu"]).trials)
+        (177, 1)
+    """
+    known = {claim.id.rpartition("/")[2]: claim for claim in recipe.claims}
+    check_names("claim", claims, known, hint=f"Recipe {recipe.name}.")
+    part = tuple(claim for name, claim in known.items() if name in claims)
+    return replace(recipe, plan=_Part(recipe, part), claims=part, figures=(), whole=recipe)
+
+
+def of_folder(recipe: Recipe, folder: RunFolder) -> Recipe:
+    """Return what a run folder holds: the recipe, or the part of it that its config names.
+
+    Args:
+        recipe: The recipe.
+        folder: The folder.
+
+    Raises:
+        ConfigError: The folder has a part of the claims, and does not say which.
+    """
+    if "claims" not in folder.config:
+        return recipe
+    if not folder.claims:
+        raise ConfigError(
+            f"{folder.path} has a part of a recipe's claims, but does not state which"
+        )
+    return narrowed(recipe, folder.claims)
+
+
+def share_of(part: Recipe, whole: Recipe, scale: str) -> float:
+    """Return about how much of the work of a seed a part of a recipe takes, from 0 to 1.
+
+    Args:
+        part: The recipe with some of its trials.
+        whole: The recipe.
+        scale: The scale.
+    """
+    some, all_of_it = _work_of(part, scale), _work_of(whole, scale)
+    return some / all_of_it if all_of_it else 1.0
+
+
+def _work_of(recipe: Recipe, scale: str) -> int:
+    """Return about how many updates one seed of a recipe takes."""
+    plan = recipe.plan(recipe.scales[scale])
+    return plan.steps + sum(computation.effort for computation in plan.computations)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Makes the plan of a recipe without the trials that its claims are not about."""
+
+    recipe: Recipe
+    claims: tuple[Claim, ...]
+
+    def __call__(self, settings: Any) -> Plan:
+        plan = self.recipe.plan(settings)
+        trials = [trial for trial in plan.trials if self._is_claimed(trial)]
+        computations = [one for one in plan.computations if self._is_claimed(one)]
+        if not trials and not computations:
+            return plan
+        # Tables are derived from tables: each keeps rows, were it those of its quickest trial.
+        for name in dict.fromkeys(measure.name for measure in plan.measures):
+            measures = [measure for measure in plan.measures if measure.name == name]
+            if not _measured(trials, measures):
+                measured = _measured(plan.trials, measures)
+                trials += sorted(measured, key=lambda trial: trial.learner.steps)[:1]
+        kept = {one.name for one in computations}
+        for name in dict.fromkeys(one.name for one in plan.computations if one.name not in kept):
+            same = [one for one in plan.computations if one.name == name]
+            computations.append(min(same, key=lambda one: one.effort))
+        measures = [measure for measure in plan.measures if any(map(measure.fits, trials))]
+        return Plan(trials=trials, measures=measures, computations=computations)
+
+    def _is_claimed(self, one: Trial | Computation) -> bool:
+        """Return whether a claim may be about it: none of its labels has another value."""
+        for claim in self.claims:
+            rows = [claim.score.where]
+            if claim.score.minus:
+                rows.append(claim.score.minus)
+            if any(_may_have(one.labels, row) for row in rows):
+                return True
+        return False
+
+
+def _may_have(labels: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """Return whether no label has another value than the row."""
+    return all(labels.get(name, value) == value for name, value in row.items())
+
+
+def _measured(trials: Sequence[Trial], measures: Sequence[Measure]) -> list[Trial]:
+    """Return the trials of which one of the measures is taken."""
+    return [trial for trial in trials if any(measure.fits(trial) for measure in measures)]

@@ -1,0 +1,88 @@
+"""Choose what a sweep leaves open: the learner, the model, the number of processes."""
+
+from typing import Any
+
+import numpy as np
+
+from inweights.experiments.grammar import axes
+from inweights.experiments.grammar.trial import Plan, Trial
+from inweights.models.configs import GPTConfig
+from inweights.models.outside.module_configs import TrainedConfig
+from inweights.support.limits import usable_cores
+from inweights.training.learner import Fixed, Learner
+from inweights.training.learners import GRAPHS, family_of, named_for
+
+#: Width of a model that is sized to its world, at most.
+MAX_WIDTH = 256
+#: Updates that make another process worth its start.
+UPDATES_A_PROCESS = 10_000
+
+
+def trials_of(world: Any, model: Any, learner: Learner | None, over: axes.Over) -> list[Trial]:
+    """Return the trials of a grid; without a learner each has the named one of its model.
+
+    So a rate follows the width where widths are varied. What is varied changes the named one.
+
+    Args:
+        world: Config of the world.
+        model: Config of the architecture.
+        learner: How the model learns; ``None`` for the named learner.
+        over: What is varied.
+
+    Raises:
+        ConfigError: A path leads nowhere, or a value does not fit.
+    """
+    if learner is not None:
+        return axes.grid(world, model, learner, over)
+    axes.check_part("world", world)
+    grids: dict[str, list[Trial]] = {}
+
+    def of_learner(default: Learner) -> list[Trial]:
+        if (name := repr(default)) not in grids:
+            grids[name] = axes.grid(world, model, default, over)
+        return grids[name]
+
+    trials = enumerate(of_learner(_usual_learner(world, model)))
+    return [of_learner(_usual_learner(t.world, t.model))[place] for place, t in trials]
+
+
+def _usual_learner(world: Any, model: Any) -> Learner:
+    """Return the named learner of an architecture; trained modules stay as they are."""
+    return Fixed() if isinstance(model, TrainedConfig) else named_for(world, model)
+
+
+def default_model(world: Any, over: axes.Over) -> GPTConfig:
+    """Return a GPT that fits the largest world of a study that gives no model.
+
+    It is one model for all conditions, so that they differ in nothing else.
+
+    Args:
+        world: Config of the world.
+        over: What is varied.
+    """
+    first = trials_of(world, GPTConfig(), None, over)
+    worlds = [built.build(0) for built in {repr(t.world): t.world for t in first}.values()]
+    tokens = max(len(one.vocabulary) for one in worlds)
+    width = min(MAX_WIDTH, max(32, 1 << (tokens - 1).bit_length()))
+    context = 8
+    for one in worlds:
+        for part in (one.facts, one.queries):
+            prompts = np.diff(part.prompt_ends, prepend=0)
+            answers = np.diff(part.answer_ends, prepend=0)
+            context = max(context, int((prompts + answers).max(initial=1)))
+    graph = any(family_of(one) in GRAPHS for one in worlds)
+    layers, tied = (2, True) if graph else (4, False)
+    return GPTConfig(layers=layers, width=width, context=context, tied=tied)
+
+
+def useful_processes(plan: Plan, seeds: int, device: str) -> int:
+    """Return how many processes a plan is worth, of as many as there are cores.
+
+    Args:
+        plan: Trials.
+        seeds: Number of seeds.
+        device: Where models live; an accelerator is one process.
+    """
+    if device != "cpu":
+        return 1
+    return max(1, min(usable_cores(), seeds * plan.steps // UPDATES_A_PROCESS))
