@@ -22,6 +22,7 @@ from inweights.recipes import get_recipe, recipe_names
 GOLDEN = Path(__file__).with_name("golden")
 #: Commands that look, by the name of their text; HASH is that of a finished run.
 COMMANDS = {
+    "help": ["--help"],
     "list": ["list"],
     "list-fig": ["list", "identity-bridge"],
     "describe": ["describe", "fig2"],

@@ -14,10 +14,9 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from io import TextIOWrapper
+from shutil import get_terminal_size
 
-from cyclopts import CycloptsError
-
-from inweights.cli.commands import do
+from inweights.cli.overview import HELP, overview
 from inweights.errors import ConfigError, InweightsError, WriteError
 from inweights.support.limits import at_most, launched_by_torchrun
 
@@ -59,14 +58,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ):
             if not first:
                 return 0
-            code = do(words)
-    except (CycloptsError, InweightsError) as error:
+            code = _do(words)
+    except InweightsError as error:
         if debug:
             raise
         _tell(str(error))
         if isinstance(error, WriteError) and isinstance(error.__cause__, OSError):
             return _code_of_system(error.__cause__)
-        return error.exit_code if isinstance(error, InweightsError) else 2
+        return error.exit_code
     except KeyboardInterrupt:
         if debug:
             raise
@@ -84,6 +83,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return _failed(error)
     return code if isinstance(code, int) else 0
+
+
+def _do(words: Sequence[str]) -> object:
+    """Run a command; without one, print the list of commands, for which little is imported."""
+    if HELP.issuperset(words):
+        print(overview(min(100, get_terminal_size().columns)))
+        return 0
+    from inweights.cli.commands import do
+
+    return do(words)
 
 
 def _apart(given: Sequence[str]) -> tuple[list[str], dict[str, str]]:

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, dataclass_transform
 
-from cyclopts import App, Parameter, Token
+from cyclopts import App, CycloptsError, Parameter, Token
 
 from inweights.cli import console
+from inweights.errors import ConfigError
 
 if TYPE_CHECKING:
     from inweights.experiments.engine.outcome import Outcome
@@ -37,30 +38,18 @@ def _version() -> str:
     return inweights.__version__
 
 
-def make_app(**options: Any) -> App:
-    """Return the application without any command.
-
-    Args:
-        **options: Further options of :class:`cyclopts.App`.
-    """
+def _make_app() -> App:
+    """Return the application without any command."""
     made = App(
         name="inweights",
         version=_version,
         suppress_keyboard_interrupt=False,
-        help=(
-            "A laboratory for in-weights reasoning: train a sequence model on facts, then find out "
-            "whether it combines facts that it never saw together. To every command --debug adds a "
-            "traceback, --verbose a log on the error stream, --log-file FILE a detailed one to a "
-            "file, and --max-memory 8GB limits its memory: work that would need more is rejected "
-            "before it starts."
-        ),
-        **options,
     )
     made.register_install_completion_command()
     return made
 
 
-app = make_app()
+app = _make_app()
 
 #: A switch that is off unless it is named.
 Flag = Annotated[bool, Parameter(negative=())]
@@ -153,8 +142,14 @@ def do(words: Sequence[str], application: App) -> Any:
 
     Returns:
         What the command returned.
+
+    Raises:
+        ConfigError: There is no such command or option, or a value does not fit.
     """
-    command, bound, _ = application.parse_args(words, exit_on_error=False, print_error=False)
+    try:
+        command, bound, _ = application.parse_args(words, exit_on_error=False, print_error=False)
+    except CycloptsError as error:
+        raise ConfigError(str(error)) from error
     bound.apply_defaults()
     for group in bound.arguments.values():
         if isinstance(group, Common):

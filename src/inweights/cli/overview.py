@@ -1,0 +1,131 @@
+"""The list of commands that ``inweights --help`` prints, in groups by what a person has at hand.
+
+:data:`GROUPS` has each command once, with the file that registers it and a summary;
+:func:`overview` writes the list as text. Nothing is imported for it: no command, and no library
+that parses or prints.
+"""
+
+import textwrap
+from typing import NamedTuple
+
+#: Words that ask for the list, alone or none at all.
+HELP = frozenset({"--help", "-h"})
+
+
+class Command(NamedTuple):
+    """A command in the list.
+
+    Attributes:
+        file: Module of ``inweights.cli.commands`` that registers it.
+        summary: What it does, in a few words; its own ``--help`` says more.
+    """
+
+    file: str
+    summary: str
+
+
+#: Commands by name, in groups, each in the order in which it is usually used.
+GROUPS: dict[str, dict[str, Command]] = {
+    "Papers": {
+        "list": Command("catalogue", "list recipes: figures and tables of the papers"),
+        "describe": Command("catalogue", "show what a recipe states, costs and sets"),
+        "run": Command("experiments", "run a recipe: figures, a page, a verdict on every claim"),
+        "show": Command("results", "show the claims of a finished run, and its page"),
+        "verify": Command("results", "show the verdicts of every recipe, or the claims of one"),
+        "claims": Command("catalogue", "state claims before they are run; show their history"),
+        "cite": Command("catalogue", "print BibTeX entries of the papers and of the project"),
+        "demo": Command("experiments", "show the effect of identities on two-hop reasoning"),
+    },
+    "Studies of your own": {
+        "examples": Command("first", "write files to start from: facts, edges, a study"),
+        "world": Command("facts", "build a world; show it, or write it as a data set"),
+        "sweep": Command("experiments", "run a study that a TOML file describes"),
+        "new": Command("first", "write a recipe, world, probe or study of your own"),
+        "runs": Command("results", "list finished runs, newest first"),
+        "compare": Command("results", "compare two runs: verdicts, scores, settings"),
+        "export": Command("results", "export figures, claims and tables of a run for a paper"),
+    },
+    "Facts of your own": {
+        "audit": Command("facts", "show what can be composed from facts, and what prevents it"),
+        "predict": Command("facts", "predict what a model trained on facts will answer"),
+        "augment": Command("augment", "write training data, held-out questions and a control"),
+        "finetune": Command("language", "fine-tune a pretrained language model on facts"),
+        "evaluate": Command("language", "evaluate a language model on facts and what follows"),
+        "compare-training": Command("comparisons", "compare ways to give a language model facts"),
+    },
+    "Graphs and models of your own": {
+        "atlas": Command("graphs", "show in 3-D how models store your graphs"),
+        "explore": Command("graphs", "write a page that trains a small model in the browser"),
+        "models": Command("catalogue", "list the trained models that come with the library"),
+        "ask": Command("first", "ask a stored model one question"),
+        "league": Command("comparisons", "compare a model of your own with stored results"),
+    },
+    "Machines": {
+        "doctor": Command("first", "show what is installed, and what is missing for what"),
+        "plan": Command("machines", "write the tasks of a recipe, for any number of machines"),
+        "work": Command("machines", "run tasks of a plan, beside any number of workers"),
+        "status": Command("machines", "show the progress of a plan"),
+    },
+}
+#: All commands by name.
+COMMANDS: dict[str, Command] = {}
+for _group in GROUPS.values():
+    COMMANDS |= _group
+#: What to type first, and what it shows.
+_START = {
+    "inweights demo": "the effect of identities, in a minute",
+    "inweights list": "figures and tables of the papers",
+    "inweights run identity-bridge/fig2": "one of them: figures, page, verdicts",
+    "inweights examples": "write files to start from",
+    "inweights audit examples/facts.csv": "what can be composed of facts",
+    "inweights sweep examples/study.toml": "a study of your own",
+}
+_ABOUT = "Train a sequence model on facts, and find out whether it combines them."
+#: Options of the program itself, and those that every command takes.
+_OPTIONS = {
+    "--help, -h": "show this list; after a command, its options",
+    "--version": "show the version",
+    "--install-completion": "install completion for this shell",
+    "--debug": "show the traceback of an error",
+    "--verbose": "write a log to the error stream",
+    "--log-file FILE": "write a detailed log to a file",
+    "--max-memory 8GB": "reject work that needs more memory, before it starts",
+}
+
+
+def overview(width: int = 80) -> str:
+    """Return the list of commands as text.
+
+    Args:
+        width: Largest number of characters in a line, at least 40.
+
+    Example:
+        >>> print(overview(60).splitlines()[0])
+        Usage: inweights COMMAND
+    """
+    width = max(width, 40)
+    sections = {"Start here": _START}
+    for title, group in GROUPS.items():
+        sections[title] = {name: command.summary for name, command in group.items()}
+    sections["Options"] = _OPTIONS
+    lines = ["Usage: inweights COMMAND", "", *textwrap.wrap(_ABOUT, width)]
+    longest = max(map(len, COMMANDS))
+    for title, entries in sections.items():
+        left = max(longest, *map(len, entries)) + 4
+        lines += ["", f"{title}:", *_columns(entries, left, width)]
+    return "\n".join(lines)
+
+
+def _columns(entries: dict[str, str], left: int, width: int) -> list[str]:
+    """Return lines with names on the left and their texts, wrapped, from a column on."""
+    below = left > width // 2  # then a text stands below its name
+    indent = " " * (6 if below else left)
+    lines: list[str] = []
+    for name, text in entries.items():
+        wrapped = textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent)
+        if below:
+            lines += [f"  {name}", *wrapped]
+        else:
+            first, *rest = wrapped
+            lines += [f"  {name}".ljust(left) + first[left:], *rest]
+    return lines
