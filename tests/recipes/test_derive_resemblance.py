@@ -9,7 +9,7 @@ from inweights.recipes.beyond import (
     curriculum_map,
     frozen_or_reversed,
 )
-from inweights.recipes.feature_resemblance import fig1, table3, theorems
+from inweights.recipes.feature_resemblance import fig1, late_similarity, table3, theorems
 
 
 def test_curriculum_map() -> None:
@@ -136,6 +136,38 @@ def test_table_3() -> None:
         (-1, "published", "success", 0.0067),
     }
     assert values(found["extremes"], "seed least_success matching") == [(7, 0.0, 0)]
+
+
+def test_readings_of_late_similarity() -> None:
+    """AS-pair gives both printed numbers end to end, at another start than joint and SA."""
+    rows = [
+        ("end-to-end", "joint", 0.01, 7, 0.5, 0.4),
+        ("end-to-end", "SA", 0.01, 7, 0.53, 1.0),
+        ("end-to-end", "AS-pair", 0.01, 7, 0.43, 0.0),
+        ("end-to-end", "AS", 0.01, 7, 0.62, 1.0),
+        ("end-to-end", "joint", 0.002, 7, 0.94, 1.0),
+        ("end-to-end", "SA", 0.002, 7, 0.71, 1.0),
+        ("end-to-end", "AS-pair", 0.002, 7, 0.45, 1.0),
+        ("end-to-end", "AS", 0.002, 7, 0.96, 1.0),
+        ("one-layer", "AS-pair", 0.001, 7, 0.0, 0.0),
+        ("one-layer", "AS", 0.001, 7, 0.0, 0.0),
+        ("GPT", "AS-pair", 0.02, 7, 0.98, 0.0),
+        ("GPT", "AS", 0.02, 7, 0.48, 0.0),
+    ]
+    labels = "model course std seed"
+    found = late_similarity.derive(
+        {
+            "accuracy": pl.concat(told(labels, row[:4], (0.9, 0.8, 0.7), row[5]) for row in rows),
+            "resemblance": table(f"{labels} cosine other", *((*row[:5], 0.0) for row in rows)),
+        }
+    )
+    # Of six numbers AS-pair lacks the GPT's similarity, and AS both of the model end to end.
+    assert values(found["given"], "seed most") == [(7, 5)]
+    assert values(found["starts"], "course seed matching") == [("AS-pair", 7, 1), ("AS", 7, 0)]
+    assert values(found["table"].filter(pl.col("model") == "GPT"), "course cosine success") == [
+        ("AS-pair", 0.98, 0.0),
+        ("AS", 0.48, 0.0),
+    ]
 
 
 def test_theorems() -> None:

@@ -22,6 +22,7 @@ from tests.recipes.ledger_home import (
 from inweights import actions
 from inweights.actions.ledger.lines import (
     BLOCK,
+    Entry,
     JudgedLine,
     Reworded,
     RuleChange,
@@ -29,8 +30,26 @@ from inweights.actions.ledger.lines import (
     read_ledger,
 )
 from inweights.actions.ledger.scores import add_scores, read_scores
-from inweights.actions.ledger.stating import hashes, on_its_block
+from inweights.actions.ledger.stating import hashes, on_its_block, stands
 from inweights.errors import ConfigError, DataError
+
+
+def times(tables: dict[str, pl.DataFrame], factor: int) -> dict[str, pl.DataFrame]:
+    return {"more": tables["tosses"].with_columns(pl.col("heads") * factor)}
+
+
+def doubled(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    return times(tables, 2)
+
+
+def doubled_again(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """The same as before."""
+    # in other words
+    return times(tables, 2)
+
+
+def tripled(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    return times(tables, 3)
 
 
 def test_stated_run_and_judged(home) -> None:
@@ -166,6 +185,20 @@ def test_a_hash_is_of_all_that_moves_a_verdict(change, monkeypatch) -> None:
     assert hashes(replace(RECIPE, **change), "cpu")[CLEAR.id] != before
     words = state("clear", "Other words.", heads.at(coin="false") >= 0.5, published="0.9")
     assert hashes(replace(RECIPE, claims=(words,)), "cpu")[CLEAR.id] == before
+
+
+def test_other_code_of_a_derived_table_is_a_new_version(home) -> None:
+    """Of claims that were stated with the hash of their code; older ones stand as they are."""
+    home.recipe = replace(RECIPE, derive=doubled)
+    assert [bool(one.code) for one in home.state()] == [True] * 3
+    home.recipe = replace(RECIPE, derive=doubled_again)  # another name, and a longer comment
+    assert not home.state()
+    home.recipe = replace(RECIPE, derive=tripled)
+    assert [(one.version, one.block) for one in home.state()] == [(2, 2)] * 3
+    stated = Stated(
+        date="2026-11-20", claim=CLEAR, scale="cpu", version=1, seeds=8, block=1, hash="h"
+    )
+    assert stands(Entry(stated=stated, claim=CLEAR), CLEAR, "h", lambda: "other")
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,8 @@ def test_where_an_interval_lies(target: Target, low: float, high: float, verdict
         ("-1e-3", -0.001),
         (".7983 ± .027", 0.7983),
         ("99.7 ± .5%", 0.997),
+        ("derived .1967 (.995 − .7983)", 0.1967),
+        ("derived .1559 (Llama), .0516 (Qwen)", None),
         ("73% against 53%", None),
         ("> 1/C", None),
         ("", None),
@@ -162,6 +164,14 @@ def test_where_an_interval_lies(target: Target, low: float, high: float, verdict
 )
 def test_a_printed_number_is_read(text: str | None, number: float | None) -> None:
     assert printed_number(text) == (None if number is None else pytest.approx(number))
+
+
+def test_a_number_that_follows_from_two_printed_ones_is_not_called_published() -> None:
+    claim = STATE("falls", "It falls.", DIFFERENCE >= 0.1, published="derived .3 (.9 − .6)")
+    assert claim.number == ("derived", ".3 (.9 − .6)")
+    size = closeness(measured(claim, [0.3] * 8))
+    assert size is not None
+    assert "1 of the derived 0.3" in size.text
 
 
 @pytest.mark.parametrize("verdict", get_args(Verdict))

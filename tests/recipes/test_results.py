@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -10,7 +11,7 @@ import pytest
 from inweights.actions.ledger.board import Board, read_board
 from inweights.actions.ledger.lines import BLOCK, LEDGER, JudgedLine, Ledger, Stated, read_ledger
 from inweights.actions.ledger.scores import read_scores
-from inweights.actions.ledger.stating import hashes, stands
+from inweights.actions.ledger.stating import code_hash, hashes, stands
 from inweights.cli import console
 from inweights.errors import DataError
 from inweights.recipes import get_recipe, recipe_names
@@ -39,7 +40,8 @@ def test_claims_are_stated_as_they_are(name: str, ledger: Ledger) -> None:
     for claim in recipe.claims:
         entry = ledger.entry(claim.id, "cpu")
         assert entry.stated, "inweights claims state"
-        assert stands(entry, claim, now[claim.id]), "inweights claims state: a new version"
+        code = partial(code_hash, recipe)
+        assert stands(entry, claim, now[claim.id], code), "inweights claims state: a new version"
         assert entry.claim == claim, "inweights claims state: other words"
 
 

@@ -24,6 +24,8 @@ ROWS = read_analogies(limit=6)
         ("joint", {0: 18}),
         ("SA", {0: 12, 1: 6}),
         ("AS", {0: 12, 1: 6}),
+        ("AS-pair", {0: 6, 1: 12}),
+        ("AS-target", {0: 6, 1: 6}),
         ("attribution only", {0: 6}),
     ],
 )
@@ -36,7 +38,14 @@ def test_every_sentence_is_in_one_stage(condition: str, stages: dict[int, int]) 
 
 
 def test_what_comes_last() -> None:
-    """Attributions in SA; in AS what is told of the subject that is asked about."""
+    """Attributions in SA; in AS what is told of the subject that is asked about.
+
+    In the other readings of AS the attribution is first, alone.
+    """
+    for reading in ("AS-pair", "AS-target"):
+        first = {e.prompt for e in examples(ROWS, reading) if e.stage == 0}
+        assert first == {row.attribution[0] for row in ROWS}
+        assert Analogies(rows=6, condition=reading).condition == reading
     late = {c: {e.prompt for e in examples(ROWS, c) if e.stage == 1} for c in ("SA", "AS")}
     assert late["SA"] == {row.attribution[0] for row in ROWS}
     assert late["AS"] == {row.similarity[0][0] for row in ROWS}

@@ -172,7 +172,8 @@ def _numbers(claim: ClaimResult) -> str:
     if claim.rule != "typical":
         parts.append(f"judged: {claim.rule}")
     if claim.published:
-        parts.append(f"published: {words(claim.published)}")
+        source, said = claim.number
+        parts.append(f"{source}: {words(said)}")
     if size := closeness(claim):
         parts.append(f"size {size.text}")
     if claim.protocol:

@@ -19,7 +19,9 @@ _FOLDERS = {
     "identity-bridge": "fig1 fig1b fig2 fig3 fig4 fig5 fig6 fig7 fig8 theory",
     "reversal-curse": "told-reversals",
     "out-of-context": "implication factorised",
-    "feature-resemblance": "fig1 table1 table2 table3 table4 theorems lemmas lemma-18",
+    "feature-resemblance": (
+        "fig1 table1 table2 table3 table4 late-similarity theorems lemmas lemma-18"
+    ),
     "geometric-memory": (
         "fig1 fig2-10-11 fig3 fig4 fig5 fig6 fig7 fig8 fig9 fig12 fig13 fig14-15 fig16 fig17-20 "
         "fig21-22 fig23-24 fig25-31 fig32 fig33 fig34 fig35 fig36 table1 b5 c3 e1 e2-e3"

@@ -101,7 +101,7 @@ def _parsed(path: str, content: str) -> tuple[str, tuple[tuple[int, tuple[str, .
             home = tuple(node.module.split(".")) if node.module else ()
             imports += [(node.level, (*home, alias.name)) for alias in node.names]
     kept = [one for one in dict.fromkeys(imports) if one[0] or one[1][0] != "inweights"]
-    return hashed(_dumped(tree)), tuple(kept)
+    return hashed(dumped(tree)), tuple(kept)
 
 
 def _files(base: Path, parts: Sequence[str]) -> Iterator[Path]:
@@ -114,10 +114,10 @@ def _files(base: Path, parts: Sequence[str]) -> Iterator[Path]:
                 yield file
 
 
-def _dumped(node: Any) -> str:
+def dumped(node: Any) -> str:
     """A parsed source as text, the same on every version of Python."""
     if isinstance(node, list):
-        return f"[{','.join(map(_dumped, node))}]"
+        return f"[{','.join(map(dumped, node))}]"
     if not isinstance(node, ast.AST):
         return repr(node)
     fields = dict(ast.iter_fields(node))
@@ -125,7 +125,7 @@ def _dumped(node: Any) -> str:
     if isinstance(node, blocks) and ast.get_docstring(node, clean=False) is not None:
         fields["body"] = fields["body"][1:]
     # What is empty is left out: later versions of Python have fields more.
-    kept = [f"{name}={_dumped(one)}" for name, one in fields.items() if one not in (None, [])]
+    kept = [f"{name}={dumped(one)}" for name, one in fields.items() if one not in (None, [])]
     return f"{type(node).__name__}({','.join(kept)})"
 
 

@@ -97,7 +97,8 @@ class Stated(_Line, frozen=True, kw_only=True, tag="stated"):
         version: Of the claim.
         seeds: How many seeds its recipe states.
         block: Block of seeds that it is judged on; no seed of it was used when it was stated.
-        hash: Of everything that can move its number or its verdict.
+        hash: Of everything that can move its number or its verdict, but the code of ``derive``.
+        code: Of that code, and of what it calls; "" of claims that were stated before it was taken.
     """
 
     claim: Claim
@@ -106,6 +107,7 @@ class Stated(_Line, frozen=True, kw_only=True, tag="stated"):
     seeds: int
     block: int
     hash: str
+    code: str = ""
 
 
 class Reworded(_Line, frozen=True, kw_only=True, tag="reworded"):

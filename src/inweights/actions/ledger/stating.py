@@ -4,8 +4,9 @@
 recipe the seeds and versions that the ledger holds.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
 from inweights.actions.ledger.lines import (
@@ -24,6 +25,7 @@ from inweights.experiments.claims.claim import Claim
 from inweights.experiments.claims.published import printed_number
 from inweights.experiments.engine.plan import expand_plan
 from inweights.experiments.grammar.recipe import Recipe
+from inweights.support.called_code import hash_of_calls
 
 
 def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
@@ -50,21 +52,45 @@ def hashes(recipe: Recipe, scale: str) -> dict[str, str]:
     }
 
 
-def stands(entry: Entry, claim: Claim, now: str) -> bool:
+def code_hash(recipe: Recipe) -> str:
+    """Return a hash of the code that makes a recipe's derived tables, "" where there is none.
+
+    That is the parsed source of ``derive`` and of what it calls in the package of the recipe
+    (:func:`~inweights.support.called_code.hash_of_calls`); of the library's own recipes, in
+    ``inweights.recipes``. Scores are data, which :func:`hashes` covers.
+    """
+    if recipe.derive is None:
+        return ""
+    function = recipe.derive.func if isinstance(recipe.derive, partial) else recipe.derive
+    package = function.__module__.partition(".")[0]
+    within = "inweights.recipes" if package == "inweights" else package
+    return hash_of_calls(recipe.derive, within)
+
+
+def stands(entry: Entry, claim: Claim, now: str, code: Callable[[], str]) -> bool:
     """Return whether a ledger holds a claim as it would be judged now.
 
     Args:
         entry: What the ledger holds of it.
         claim: The claim as its recipe states it.
         now: Its hash by :func:`hashes`.
+        code: Returns the hash of its recipe's code (:func:`code_hash`); asked only of claims that
+            were stated with one, from 27 November 2026 on.
     """
     if entry.stated is None or entry.claim is None or entry.stated.hash != now:
+        return False
+    if entry.stated.code and entry.stated.code != code():
         return False
     known, here = (
         (one.source, one.check, one.protocol, one.close, printed_number(one.published))
         for one in (entry.claim, claim)
     )
     return known == here
+
+
+def _once(recipe: Recipe) -> Callable[[], str]:
+    """Return a function that computes the hash of a recipe's code when it is first asked."""
+    return cache(partial(code_hash, recipe))
 
 
 def _score(claim: Claim) -> list[object]:
@@ -105,7 +131,7 @@ def state(
     for recipe in recipes:
         if scale not in recipe.scales:
             continue
-        now = hashes(recipe, scale)
+        now, code = hashes(recipe, scale), _once(recipe)
         for name, entry in ledger.of_scale(scale):
             home = name.rpartition("/")[0]
             if home == recipe.name and name not in now and not entry.withdrawn:
@@ -118,10 +144,10 @@ def state(
             about: dict[str, Any] = {"date": date, "claim": claim, "scale": scale}
             known = entry.claim
             open_one = bool(anew) and entry.stated is not None and entry.judged_anew is None
-            if open_one or not stands(entry, claim, now[claim.id]):
+            if open_one or not stands(entry, claim, now[claim.id], code):
                 kept = open_one and known and _score(known) == _score(claim)
                 about |= {"version": entry.version + (not kept), "seeds": recipe.seeds[scale]}
-                lines.append(Stated(**about, block=block, hash=now[claim.id]))
+                lines.append(Stated(**about, block=block, hash=now[claim.id], code=code()))
             elif known and known != claim:  # in words alone
                 lines.append(Reworded(**about, before=known.text))
     return lines
@@ -172,8 +198,12 @@ def on_its_block(recipe: Recipe, scale: str, ledger: Ledger) -> Recipe:
     entries = [(claim, ledger.entry(claim.id, scale)) for claim in recipe.claims]
     if scale not in recipe.scales or not any(entry.stated for _, entry in entries):
         return recipe
-    now = hashes(recipe, scale)
-    held = [e.stated for claim, e in entries if e.stated and stands(e, claim, now[claim.id])]
+    now, code = hashes(recipe, scale), _once(recipe)
+    held = [
+        entry.stated
+        for claim, entry in entries
+        if entry.stated and stands(entry, claim, now[claim.id], code)
+    ]
     versions = {line.claim.id: line.version for line in held}
     first = max(line.block for line in held) * BLOCK if held else recipe.first_seed
     return replace(recipe, versions=versions, first_seed=first)

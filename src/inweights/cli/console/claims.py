@@ -192,7 +192,7 @@ def _evidence(claim: ClaimResult) -> str:
         f"{100 * claim.level:.4g}% interval {between}" if between else "",
         f"met by {claim.met}" if claim.met else "computed",
         f"judged: {claim.rule}" if claim.rule != "typical" else "",
-        f"published: {claim.published}" if claim.published else "",
+        ": ".join(claim.number) if claim.published else "",
         f"size {size.text}" if size else "",
         f"protocol: {claim.protocol}" if claim.protocol else "",
         f"condition {claim.condition}" if claim.condition else "",

@@ -43,6 +43,8 @@ RELIABLE = 0.75
 #: text lost it; of either, where the paper's text was not at hand.
 NO_WORDS, NONE_PRINTED = "none in words", "none printed"
 LOST, NO_TEXT = "lost in the text at hand", "text not at hand"
+#: Before a number that the paper does not print, and that follows from two that it prints.
+DERIVED = "derived "
 #: Words that a quote has at most.
 _WORDS = 25
 
@@ -78,6 +80,14 @@ class Said(Config, kw_only=True):
     quote: str = ""
     protocol: Protocol | None = None
     close: tuple[float, float] | None = None
+
+    @property
+    def number(self) -> tuple[str, str]:
+        """The paper's number and what it is: ``published``, or ``derived`` from two that are."""
+        said = self.published or ""
+        if said.startswith(DERIVED):
+            return DERIVED.strip(), said.removeprefix(DERIVED)
+        return "published", said
 
     def about(self) -> dict[str, Any]:
         """Return the attributes by name, to make another state of the same claim."""

@@ -32,6 +32,7 @@ class Closeness:
         span: Confidence interval of the ratio; ``None`` for what is computed.
         close: Smallest and largest number that has the published size.
         verdict: Whether the interval lies in ``close``, outside, or across an end.
+        derived: Whether the number is not printed, but follows from two that are.
     """
 
     published: float
@@ -39,6 +40,7 @@ class Closeness:
     span: tuple[float, float] | None
     close: tuple[float, float]
     verdict: Size
+    derived: bool = False
 
     @property
     def text(self) -> str:
@@ -51,7 +53,8 @@ class Closeness:
         spread = "{:.2g} to {:.2g}; ".format(*self.span) if self.span else ""
         within = f"({spread}close is {self.close[0]:.3g} to {self.close[1]:.3g})"
         measured = "beside" if self.ratio is None else f"{self.ratio:.2g} of"
-        return f"{self.verdict}: {measured} the published {self.published:g} {within}"
+        source = "derived" if self.derived else "published"
+        return f"{self.verdict}: {measured} the {source} {self.published:g} {within}"
 
 
 def closeness(claim: ClaimResult) -> Closeness | None:
@@ -67,11 +70,12 @@ def closeness(claim: ClaimResult) -> Closeness | None:
     least, most = claim.close
     low, high = (measured if end is None else end for end in (claim.low, claim.high))
     verdict = _SIZES.get(lies(Target(least=least, most=most), low, high), "undecided")
+    derived = claim.number[0] == "derived"
     if not printed:
-        return Closeness(printed, None, None, claim.close, verdict)
+        return Closeness(printed, None, None, claim.close, verdict, derived)
     first, last = sorted((low / printed, high / printed))
     span = None if claim.low is None else (first, last)
-    return Closeness(printed, measured / printed, span, claim.close, verdict)
+    return Closeness(printed, measured / printed, span, claim.close, verdict, derived)
 
 
 def sizes(claims: Iterable[ClaimResult]) -> Counter[Size]:

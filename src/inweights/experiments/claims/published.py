@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 
-from inweights.experiments.claims.claim import Claim
+from inweights.experiments.claims.claim import DERIVED, Claim
 
 #: A number has the published size if it is within this factor of it, where ``close`` is not given.
 FACTOR = 1.5
@@ -31,8 +31,16 @@ def published_range(claim: Claim) -> tuple[float, float] | None:
 def printed_number(text: str | None) -> float | None:
     """Return what a paper prints as a number; ``None`` where it is not a single one.
 
-    A spread (``± 0.1``) is left out, and a percentage becomes a share.
+    A spread (``± 0.1``) is left out, and a percentage becomes a share. A number that follows from
+    two printed ones is ``derived``, and may say from which.
+
+    Example:
+        >>> printed_number("0.7983 ± 0.027"), printed_number("derived .1967 (.995 − .7983)")
+        (0.7983, 0.1967)
     """
     pattern = rf"[≈~]?\s*({_NUMBER})(?:\s*±\s*{_NUMBER})?\s*(%?)"
-    found = re.fullmatch(pattern, (text or "").strip(), re.IGNORECASE)
+    said = (text or "").strip()
+    if said.startswith(DERIVED):
+        said, pattern = said.removeprefix(DERIVED), rf"{pattern}(?:\s*\([^()]*\))?"
+    found = re.fullmatch(pattern, said, re.IGNORECASE)
     return float(found[1]) / (100 if found[2] else 1) if found else None

@@ -22,6 +22,12 @@ SUCCEEDS = {
     "two-hop without identity": False,
 }
 
+#: What "late training on the similarity premise" may train, and in which order: the text at hand
+#: lost the symbols of §5. ``AS``, the reading of Tables 1 to 3 here: category and attribution of
+#: ``a``, then the similarity of ``b``. ``AS-pair``: the attribution, then both sentences of the
+#: similarity premise (§2). ``AS-target``: the attribution, then the similarity of ``b`` alone.
+READINGS = ("AS", "AS-pair", "AS-target")
+
 _PHASES = ("first phase", "second phase")
 #: Training loss at which each phase of a GPT stops: near those of Table 1.
 LOSSES: dict[str, tuple[float, ...]] = {
@@ -44,6 +50,8 @@ def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
         ({'category': 3.0, 'similarity': 3.0, 'attribution': 1.0},)
         >>> phase_roles("AS")
         ({'category': 1.0, 'attribution': 1.0}, {'similarity': 1.0})
+        >>> phase_roles("AS-pair")
+        ({'attribution': 1.0}, {'category': 1.0, 'similarity': 1.0})
     """
     if not rho >= 1:
         raise ConfigError(
@@ -53,6 +61,8 @@ def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
         "joint": ({"category": rho, "similarity": rho, "attribution": 1.0},),
         "SA": ({"category": 1.0, "similarity": 1.0}, {"attribution": 1.0}),
         "AS": ({"category": 1.0, "attribution": 1.0}, {"similarity": 1.0}),
+        "AS-pair": ({"attribution": 1.0}, {"category": 1.0, "similarity": 1.0}),
+        "AS-target": ({"attribution": 1.0}, {"similarity": 1.0}),
         "two-hop": ({"first_hop": rho, "identity": rho, "second_hop": 1.0},),
         "two-hop without identity": ({"first_hop": 1.0, "second_hop": 1.0},),
     }

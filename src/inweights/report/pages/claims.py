@@ -106,7 +106,7 @@ def _facts(claim: ClaimResult) -> str:
     facts = (
         ("mean" if claim.rule == "mean" else "median", measured),
         ("target", claim.target.text),
-        ("published", claim.published),
+        claim.number,
         ("size", size.text if size else ""),
         ("protocol", _PROTOCOL[claim.protocol] if claim.protocol else ""),
         ("meet the target", claim.met),

@@ -27,7 +27,8 @@ class Analogy(Config, tag_field="kind", tag="analogy"):
 
     - joint: ``{"category": ρ, "similarity": ρ, "attribution": 1}`` in one phase;
     - SA: ``category, similarity``, then ``attribution``;
-    - AS: ``category, attribution``, then ``similarity``.
+    - AS: ``category, attribution``, then ``similarity``. The words of the paper also allow
+      ``attribution``, then ``category, similarity``; and ``attribution``, then ``similarity``.
 
     Attributes:
         n: Number of tuples, at least 2.

@@ -17,8 +17,19 @@ ORDERS = ("joint", "SA", "AS")
 SHUFFLED, ZERO_SHOT, ATTRIBUTION = "shuffled ", "zero-shot", "attribution only"
 #: What is trained; the shuffled ones are those that no prior knowledge can answer.
 CONDITIONS = (ZERO_SHOT, ATTRIBUTION, *ORDERS, *(SHUFFLED + order for order in ORDERS))
-#: Stage of the attribution, of what is told of the second subject, and of the first.
-_STAGES = {"joint": (0, 0, 0), "SA": (1, 0, 0), "AS": (0, 0, 1), ATTRIBUTION: (0,)}
+#: Other readings of AS: the attribution, then both sentences of the similarity, or that of the
+#: first subject alone.
+READINGS = ("AS-pair", "AS-target")
+#: Stage of the attribution, of what is told of the second subject, and of the first; none for what
+#: is not trained.
+_STAGES: dict[str, tuple[int | None, ...]] = {
+    "joint": (0, 0, 0),
+    "SA": (1, 0, 0),
+    "AS": (0, 0, 1),
+    "AS-pair": (0, 1, 1),
+    "AS-target": (0, None, 1),
+    ATTRIBUTION: (0, None, None),
+}
 
 
 class Analogies(iw.Config):
@@ -29,14 +40,14 @@ class Analogies(iw.Config):
 
     Attributes:
         rows: Rows of the data, as many of each relation as goes; 0 for all.
-        condition: One of ``CONDITIONS``; ``zero-shot`` tells nothing.
+        condition: One of ``CONDITIONS``, or of ``READINGS``; ``zero-shot`` tells nothing.
     """
 
     rows: int
     condition: str
 
     def __post_init__(self) -> None:
-        check_names("condition", [self.condition], CONDITIONS)
+        check_names("condition", [self.condition], (*CONDITIONS, *READINGS))
         if self.rows == 1 or self.rows < 0:
             raise ConfigError(f"rows must be at least 2, or 0 for all, got {self.rows}")
 
@@ -72,6 +83,7 @@ def examples(rows: Sequence[AnalogyRow], condition: str) -> list[Example]:
         Example(prompt, completion, stage)
         for row in rows
         for (prompt, completion), stage in zip(
-            (row.attribution, *reversed(row.similarity)), stages, strict=False
+            (row.attribution, *reversed(row.similarity)), stages, strict=True
         )
+        if stage is not None
     ]

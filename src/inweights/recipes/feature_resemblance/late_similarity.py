@@ -1,0 +1,157 @@
+"""Late training on the similarity premise (AS), in every reading that the words allow."""
+
+from itertools import product
+
+import polars as pl
+from msgspec.structs import replace
+
+import inweights as iw
+from inweights.experiments import Judged, Plan, Trial, cosine, number, share
+from inweights.recipes.feature_resemblance import common as fr
+from inweights.recipes.feature_resemblance import table1, table3
+from inweights.recipes.feature_resemblance import trainings as tasks
+
+LABELS = ("model", "course", "std")
+#: The transformer of Table 3: one layer with ReLU, all of it trained at once.
+END_TO_END = "end-to-end"
+#: Success at or below which AS fails, as the paper prints; at or above which a course succeeds.
+FAILS, SUCCEEDS = 0.05, 0.97
+
+
+class Settings(iw.Config):
+    n: int = 100
+    rho: float = 3.0
+    late: int = 2000
+    one_layer: tasks.OneLayerTraining = tasks.OneLayerTraining()
+    gpt: tasks.GPTTraining = tasks.GPTTraining(
+        model=iw.GPTConfig(layers=3, width=96, heads=4, tied=False, depth_scaled=True)
+    )
+    end_to_end: tasks.EndToEndTraining = tasks.EndToEndTraining()
+    stds: tuple[float, ...] = (0.0025, 0.0075, 0.01)
+
+
+def plan(settings: Settings) -> Plan:
+    """Each reading with both models of Table 1; and every course of Table 3 at each start."""
+    world = fr.world_of("AS", settings.n)
+    one_layer, gpt = settings.one_layer, settings.gpt
+    trials = []
+    for reading in tasks.READINGS:
+        parts = tasks.phase_roles(reading)
+        learners = {
+            tasks.ONE_LAYER: (one_layer.model, one_layer.phases(parts, settings.late)),
+            tasks.GPT: (gpt.model, gpt.phases(parts, gpt.losses["AS"])),
+        }
+        for name, (model, learner) in learners.items():
+            labels = {"model": name, "course": reading, "std": model.init.std}
+            trials.append(Trial(labels=labels, world=world, model=model, learner=learner))
+    for std, course in product(settings.stds, ("joint", "SA", *tasks.READINGS)):
+        usual = settings.end_to_end
+        model = replace(usual.model, init=iw.Init(std=std))
+        labels = {"model": END_TO_END, "course": course, "std": std}
+        learner = replace(usual, model=model).curriculum(course, settings.rho)
+        trials.append(Trial(labels=labels, world=world, model=model, learner=learner))
+    return Plan(trials=trials, measures=fr.measures())
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """The table; which printed numbers each reading gives; and which starts give all of Table 3."""
+    table = fr.similarities(tables, LABELS)
+    printed = pl.DataFrame(_printed_rows(), orient="row", schema=_PRINTED_SCHEMA)
+    near = table.with_columns(
+        row=pl.col("course").replace(dict.fromkeys(tasks.READINGS, "AS"))
+    ).join(printed, on=["model", "row"], maintain_order="left")
+    near = near.with_columns(
+        similar=(pl.col("cosine") - pl.col("similarity")).abs() <= pl.col("tolerance"),
+        succeeded=pl.when(pl.col("row") == "AS")
+        .then(pl.col("success") <= FAILS)
+        .otherwise(pl.col("success") >= SUCCEEDS),
+    )
+    shown = near.select(
+        *LABELS, "seed", "cosine", "success", start=pl.format("{}, σ0 {}", "model", "std")
+    )
+    return {"table": table, "shown": shown, "given": _given(near), "starts": _starts(near)}
+
+
+_PRINTED_SCHEMA = ("model", "row", "similarity", "tolerance")
+
+
+def _printed_rows() -> list[tuple[str, str, float, float]]:
+    """Return the printed similarities of the rows that are trained, and how near is near."""
+    rows = [
+        (model, "AS", table1.PRINTED[model, "AS"][1], fr.NEAR[model])
+        for model in (tasks.ONE_LAYER, tasks.GPT)
+    ]
+    rows += [(END_TO_END, row, table3.PRINTED[row][0], table3.NEAR) for row in table3.PRINTED]
+    return rows
+
+
+def _given(near: pl.DataFrame) -> pl.DataFrame:
+    """Return how many of the six printed numbers of AS the best reading gives, by seed.
+
+    They are similarity and success of the three models. That with ReLU is taken at the start that
+    gives most of them.
+    """
+    counted = near.filter(pl.col("row") == "AS").with_columns(
+        hits=pl.col("similar").cast(pl.Int64) + pl.col("succeeded").cast(pl.Int64)
+    )
+    best = counted.group_by("course", "model", "seed", maintain_order=True).agg(
+        pl.col("hits").max()
+    )
+    by_reading = best.group_by("course", "seed", maintain_order=True).agg(pl.col("hits").sum())
+    return by_reading.group_by("seed", maintain_order=True).agg(most=pl.col("hits").max())
+
+
+def _starts(near: pl.DataFrame) -> pl.DataFrame:
+    """Return at how many starts all three similarities of Table 3 are as printed, by reading."""
+    rows = near.filter(pl.col("model") == END_TO_END)
+    others = rows.filter(pl.col("row") != "AS").group_by("std", "seed", maintain_order=True)
+    every = others.agg(others=pl.col("similar").all())
+    readings = rows.filter(pl.col("row") == "AS").join(every, on=["std", "seed"])
+    return readings.group_by("course", "seed", maintain_order=True).agg(
+        matching=(pl.col("similar") & pl.col("others")).sum()
+    )
+
+
+similarity, success = cosine("table", "cosine"), share("table", "success")
+PRINTED_AS = table3.PRINTED["AS"][0]
+
+
+def _at(score: iw.experiments.Score, course: str, std: float) -> iw.experiments.Score:
+    return score.at(model=END_TO_END, course=course, std=std)
+
+
+unlike = similarity.at(model=tasks.ONE_LAYER).over("course")
+failed = success.at(model=tasks.ONE_LAYER).over("course")
+gpt_as = table1.PRINTED[tasks.GPT, "AS"][1]
+
+SCORES: dict[str, Judged] = {
+    "one-layer-similarity": fr.near(unlike, table1.PRINTED[tasks.ONE_LAYER, "AS"][1]),
+    "one-layer-success": failed <= FAILS,
+    "gpt-success": success.at(model=tasks.GPT).over("course") <= FAILS,
+}
+for reading in tasks.READINGS:
+    found = similarity.at(model=tasks.GPT, course=reading)
+    SCORES[f"gpt-similarity-{reading.lower()}"] = fr.near(found, gpt_as, fr.NEAR[tasks.GPT])
+    over_starts = success.at(model=END_TO_END, course=reading)
+    if reading != "AS-pair":
+        fails = reading == "AS-target"
+        over = over_starts.over("std")
+        SCORES[f"success-{reading.lower()}"] = over <= FAILS if fails else over >= 0.95
+for std in (0.0025, 0.0075, 0.01):
+    short = f"{std:g}".replace("0.", "")
+    SCORES[f"success-as-pair-{short}"] = _at(success, "AS-pair", std) <= FAILS
+    SCORES[f"similarity-as-pair-{short}"] = fr.near(_at(similarity, "AS-pair", std), PRINTED_AS)
+SCORES |= {
+    "similarity-as-target": fr.near(
+        similarity.at(model=END_TO_END, course="AS-target").over("std"), PRINTED_AS
+    ),
+    "success-joint-0075": _at(success, "joint", 0.0075) >= SUCCEEDS,
+    "success-sa-0075": _at(success, "SA", 0.0075) >= SUCCEEDS,
+    "similarity-joint-0075": fr.near(_at(similarity, "joint", 0.0075), table3.PRINTED["joint"][0]),
+    "similarity-sa-0075": fr.near(_at(similarity, "SA", 0.0075), table3.PRINTED["SA"][0]),
+    "order-joint-sa-0075": _at(similarity, "joint", 0.0075) - _at(similarity, "SA", 0.0075) >= 0.05,
+    "order-sa-as-pair-0075": _at(similarity, "SA", 0.0075) - _at(similarity, "AS-pair", 0.0075)
+    >= 0.05,
+    "no-start-gives-table-3": number("starts", "matching").over("course") <= 0.5,
+    "no-reading-gives-all": number("given", "most") <= 5.5,
+}
