@@ -126,14 +126,14 @@ def test_every_number_is_counted_or_explained(
     counted |= {"triples", "subjects", "objects", "values", "share", "chains", "bridges"}
     counted |= {"answers", "stated", "incoming", "outgoing"}
     places = {"line", "lines", "fact", "first", "second"}  # of rows, where remarks point
-    names = set(_names_of_numbers(audited(file, capsys)))
+    names = set(names_of_numbers(audited(file, capsys)))
     assert names - counted - places <= NOT_COUNTED.keys()
 
 
-def _names_of_numbers(data: Any, name: str = "") -> list[str]:
+def names_of_numbers(data: Any, name: str = "") -> list[str]:
     """The keys below which numbers stand."""
     if isinstance(data, dict):
-        return [one for key, value in data.items() for one in _names_of_numbers(value, key)]
+        return [one for key, value in data.items() for one in names_of_numbers(value, key)]
     if isinstance(data, list):
-        return [one for value in data for one in _names_of_numbers(value, name)]
+        return [one for value in data for one in names_of_numbers(value, name)]
     return [name] if isinstance(data, int | float) and not isinstance(data, bool) else []

@@ -267,7 +267,10 @@ def _forecast(made: Audit) -> None:
     chained = made.forecast.probabilities.drop_nulls("GPT probability")["outlook"]
     if len(chained) and not made.forecast.nearest.far:
         counts = ", ".join(f"{(chained == w).sum()} {w}" for w in ("likely", "open", "unlikely"))
-        out.print(f"answered by a GPT trained on them: of {len(chained)} chains {counts}")
+        out.print(
+            f"answered by a GPT trained on them: of {len(chained)} questions of two facts or more "
+            f"{counts}"
+        )
     advice = made.forecast.advice
     net = len(advice.mended) - len(advice.broken) if advice else 0
     if advice and net > 0:
