@@ -129,18 +129,6 @@ def test_interrupted_run_resumes_and_ends_alike(tmp_path) -> None:
     assert same(fresh.tables, outcome.tables)
 
 
-@pytest.mark.slow
-def test_processes_side_by_side_change_nothing(tmp_path) -> None:
-    seen: list[tuple[int, int]] = []
-    execution = ExecutionOptions(
-        jobs=2, progress=lambda done, total, what: seen.append((done, total))
-    )
-    alone = execute(DEMO, "smoke", store=RunStore(tmp_path / "a"))
-    beside = execute(DEMO, "smoke", store=RunStore(tmp_path / "b"), execution=execution)
-    assert same(alone.tables, beside.tables)
-    assert seen[-1][0] == seen[-1][1]
-
-
 def share(folder: str) -> None:
     """What each of two programs does."""
     collect(DEMO.plan(DEMO.scales["smoke"]), range(4), Store(folder))

@@ -1,6 +1,6 @@
 """Appendix E.2 and E.3 of Geometric Memory: succinctness, and associative constructions."""
 
-from functools import partial
+from functools import cache, partial
 
 import polars as pl
 from msgspec import structs
@@ -29,15 +29,11 @@ def plan(settings: Settings) -> Plan:
             name="costs",
             labels={"graph": name, "directions": edges, "size": count},
             compute=costs,
-            options={
-                "world": structs.replace(world, edges=edges),
-                "dimensions": dimensions,
-                "cells": cells,
-            },
+            options={"world": world, "dimensions": dimensions, "cells": cells},
         )
         for count in settings.nodes
         for edges in ("forward", "both")
-        for name, world, dimensions, cells in _graphs(count, settings)
+        for name, world, dimensions, cells in _graphs(count, edges, settings.path, settings.most)
     ]
     build = partial(Computation, name="constructions", compute=constructions, seeded=True)
     built = [
@@ -56,16 +52,25 @@ def plan(settings: Settings) -> Plan:
     return Plan(computations=[*stored, *built, *squeezed])
 
 
-def _graphs(count: int, settings: Settings) -> list[tuple[str, Graph, int, int]]:
-    """Graphs of about so many nodes, with the dimensions and cells of their geometry."""
-    arms = max(1, (count - 1) // (settings.path - 1))
-    star = Graph(shape="path-star", arms=arms, nodes=settings.path)
-    graphs = [(CYCLE, Graph(shape="cycle", n=count), 2, count), (STAR, star, arms, settings.path)]
-    if count <= settings.most:
+@cache
+def _graphs(
+    count: int, edges: str, path: int, most: int
+) -> tuple[tuple[str, Graph, int, int], ...]:
+    """Graphs of about so many nodes, with the dimensions and cells of their geometry.
+
+    Each claim asks for the plan; to check 40,000 edges of the largest graph takes a second.
+    """
+    arms = max(1, (count - 1) // (path - 1))
+    star = Graph(shape="path-star", arms=arms, nodes=path)
+    graphs = [(CYCLE, Graph(shape="cycle", n=count), 2, count), (STAR, star, arms, path)]
+    if count <= most:
         half = range(count // 2)
         pairs = [[f"u{i}", f"w{j}"] for i in half for j in half]
         graphs.append((COMPLETE, Graph(shape="edges", links=pairs), 2, 2))
-    return graphs
+    return tuple(
+        (name, structs.replace(world, edges=edges), dimensions, cells)
+        for name, world, dimensions, cells in graphs
+    )
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
