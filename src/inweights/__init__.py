@@ -73,6 +73,8 @@ if TYPE_CHECKING:
     from inweights.models import load_model as load_model
     from inweights.models import save_model as save_model
     from inweights.models import wrap as wrap
+    from inweights.probes import steer as steer
+    from inweights.probes import steered as steered
     from inweights.report.figures.draw import plot as plot
     from inweights.report.wide import pivot as pivot
     from inweights.support.version import __version__ as __version__

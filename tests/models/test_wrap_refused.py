@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 import inweights as iw
 from inweights.errors import ConfigError, DataError, RunError
-from inweights.models import Packed, load_model, pack, save_model
+from inweights.models import load_model, pack, save_model
 from inweights.models.save import decode_model, encode_model
 from inweights.support.code import Code
 from inweights.support.plugins import load_plugins
@@ -165,19 +165,11 @@ def test_what_a_wrapped_model_cannot_do() -> None:
         model(pack([torch.tensor([[1, 2]])], offset=1))
     with pytest.raises(ConfigError, match=r"no torch.nn.Linear of the module gives its logits"):
         headless.decode("embed", torch.zeros(2, 1, 8))
-    two = pack([torch.tensor([[1]]), torch.tensor([[1, 2]])])
-    with pytest.raises(ConfigError, match="in prompts of one length"):
-        changed(model, two)
 
 
 def test_a_factory_of_a_script_is_not_looked_for_in_plugins() -> None:
     with pytest.raises(ConfigError, match="it is of a script or notebook; put it into a module"):
         Code(at="__main__:Nothing").load()
-
-
-def changed(model: iw.Model, batch: Packed) -> None:
-    with model.hooks({"transformer.h.0": torch.zeros_like}):
-        model(batch)
 
 
 FACTORY = """

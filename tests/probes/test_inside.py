@@ -48,6 +48,7 @@ def build(config: Any, *seeds: int) -> Any:
 def test_every_architecture_is_looked_into() -> None:
     assert set(SMALL) == {n for n in dir(models) if n.endswith("Config")} - {
         "ModelConfig",
+        "TrainedConfig",
         "WrapConfig",
     }
 

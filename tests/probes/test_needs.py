@@ -29,7 +29,7 @@ from inweights.worlds.labels import Labels
 #: Tables of all pairs or cells are refused by their exact size, `by_loops` by what it calls.
 TABLES = {"templates", "cosines", "by_loops"}
 #: All logits are made at once, which is said before.
-WHOLE = {"after_edits", "edits", "realignment"}
+WHOLE = {"after_edits", "edits", "realignment", "steer"}
 ALL = {**PROBES, "label_cosines": label_cosines}
 #: Probes with a null distribution; probes that solve a program: slow, and quadratic.
 DRAWN = {"hop_correlation", "named_geometry", "spectral_energy", "zigzag", "geometric_margin"}

@@ -89,8 +89,8 @@ def test_every_public_probe_is_tested_here() -> None:
     )
     tested = (*tested, *OF_ARRANGEMENTS, *OF_FILMS, *OF_THE_INSIDE, patch, cka)
     tested = (*tested, *OF_INTERCHANGES, *OF_EMBEDDINGS, *OF_KNOWN_GEOMETRY)
-    # Probes of loops and of edits take a world of their own, and have a file each.
-    elsewhere = {"after_edits", "by_loops", "edits", "realignment"}
+    # Probes of loops, of edits and of steering take options of their own, and have a file each.
+    elsewhere = {"after_edits", "by_loops", "edits", "realignment", "steer", "steered"}
     assert {p.__name__ for p in tested} == set(probes.__all__) - elsewhere
 
 

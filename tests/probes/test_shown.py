@@ -35,6 +35,7 @@ OTHERS: dict[str, tuple[Any, Any]] = {
 }
 PROBES = {name: getattr(probes, name) for name in shown.built_in()}
 PROBES["after_edits"] = partial(probes.after_edits, edit=iw.Edit())
+PROBES["steer"] = partial(probes.steer, at="embedding", scale=2.0)
 PROBES["bridge_projection"] = partial(probes.bridge_projection, method="pca")
 
 

@@ -8,7 +8,7 @@ positions, ``S`` packed tokens, ``D`` width, ``V`` tokens, ``K`` candidates, ``H
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from inweights.errors import ConfigError, DataError, check_names
+from inweights.models.hooking import Edit, Reading, checked_edit, reading
 from inweights.models.layers import Embedding, Linear
 from inweights.models.packing import Packed, pack
 from inweights.support.border import guarded
@@ -23,9 +24,6 @@ from inweights.support.progress import plural
 from inweights.support.showing import Card
 from inweights.worlds.arrays import Float, Int
 from inweights.worlds.world import World
-
-#: What :meth:`Model.hooks` does to a hidden state: ``[R, S, D]`` to the same shape.
-Edit = Callable[[Tensor], Tensor]
 
 
 class Model(nn.Module):
@@ -53,6 +51,9 @@ class Model(nn.Module):
 
     candidates: Int[Tensor, " K"]
     column: Int[Tensor, " V"]
+
+    #: What is read while hooks are set: the batch, and the prompts that a hook is called for.
+    reading: Reading | None = None
 
     _edits: Mapping[str, Edit] = {}
 
@@ -289,15 +290,18 @@ class Model(nn.Module):
             state: ``[R, S, D]``, and so is the result.
         """
         edit = self._edits.get(name)
-        return state if edit is None else edit(state)
+        if edit is None:
+            return state
+        return edit(state) if self.reading is None else self.reading.edited(edit, state)
 
     @contextmanager
     def hooks(self, edits: Mapping[str, Edit]) -> Iterator[None]:
         """Replace hidden states in every forward pass within the ``with`` block.
 
         Args:
-            edits: Functions of a state ``[R, S, D]`` that return its replacement, by the name of a
-                layer (:attr:`layer_names`) or of a part of one (:attr:`part_names`).
+            edits: Functions of a state ``[R, B, T, D]`` that return its replacement, by the name of
+                a layer (:attr:`layer_names`) or of a part of one (:attr:`part_names`). Where
+                prompts differ in length, a function is called for those of each length.
 
         Raises:
             ConfigError: A layer is unknown, or the model was not run within the block.
@@ -315,8 +319,7 @@ class Model(nn.Module):
         def marked_as_used(name: str, edit: Edit) -> Edit:
             def replace(state: Tensor) -> Tensor:
                 unused.discard(name)
-                shape = tuple(state.shape)
-                return _checked(name, edit(state), shape)
+                return checked_edit(name, edit, state)
 
             return replace
 
@@ -324,7 +327,8 @@ class Model(nn.Module):
         added = {name: marked_as_used(name, edit) for name, edit in edits.items()}
         self._edits = {**before, **added}
         try:
-            yield
+            with reading(self):
+                yield
         finally:
             self._edits = before
         if unused:  # after an exception of the model this line is not reached
@@ -382,19 +386,3 @@ class Model(nn.Module):
     @staticmethod
     def _select(state: Tensor, at: Tensor | None) -> Tensor:
         return state if at is None else state.index_select(1, at)
-
-
-def _checked(layer: str, given: Any, shape: tuple[int, ...]) -> Tensor:
-    """What replaces a state: a tensor of its shape."""
-    if not isinstance(given, Tensor):
-        what = "nothing" if given is None else type(given).__name__
-        raise DataError(
-            f"the function that replaces '{layer}' returned {what}; return the new state, a tensor "
-            f"[R, S, D] of shape {list(shape)}, also after a change in place"
-        )
-    if tuple(given.shape) != shape:
-        raise DataError(
-            f"the function that replaces '{layer}' returned the shape {list(given.shape)}; the "
-            f"state has [R, S, D] = {list(shape)}, and so has what replaces it"
-        )
-    return given

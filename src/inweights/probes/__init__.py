@@ -33,6 +33,8 @@ from inweights.probes.interventions.interchange import carries as carries
 from inweights.probes.interventions.patching import activation_patching as activation_patching
 from inweights.probes.interventions.patching import patch as patch
 from inweights.probes.interventions.realignment import realignment as realignment
+from inweights.probes.interventions.steering import steer as steer
+from inweights.probes.interventions.steering import steered as steered
 from inweights.probes.margins import margins as margins
 from inweights.probes.memory import shared_memory as shared_memory
 from inweights.probes.navigation import navigation as navigation

@@ -57,6 +57,8 @@ def _of_accuracy(table: pl.DataFrame, labels: Sequence[str]) -> list[str]:
         table = table.filter(pl.col(CONTROL) == NO_CONTROL)
     if "step" in table.columns:
         table = table.filter(pl.col("step") == pl.col("step").max())
+    if "change" in table.columns:  # of inweights.steer: only the model as it is
+        table = table.filter(change="none")
     combined = table.filter(pl.col("role").is_in(_COMBINED))
     if combined.is_empty():
         return []

@@ -196,16 +196,14 @@ class Wrapped(Model):
 
     def _states(self, batch: Packed, names: Sequence[str]) -> dict[str, Tensor]:
         """Return some states, and the logits, at all packed tokens."""
-        if self._edits and len(batch.shapes) > 1:
-            raise ConfigError(
-                "states of a wrapped module can only be replaced in prompts of one length"
-            )
         ramps = [torch.arange(t, device=batch.tokens.device).repeat(b) for b, t in batch.shapes]
         counted = torch.cat(ramps)
         if not (counted.is_meta or counted.equal(batch.positions)):
             raise ConfigError("a wrapped module counts positions itself; leave random_offset out")
         found: dict[str, list[Tensor]] = {name: [] for name in (*names, LOGITS)}
         for group in batch.groups():
+            if self.reading is not None:
+                self.reading.tokens = group
             for name, state in self._each(group, names).items():
                 found[name].append(state.flatten(1, 2))
         return {n: torch.cat(s, dim=1) if len(s) > 1 else s[0] for n, s in found.items()}
@@ -287,7 +285,7 @@ class Wrapped(Model):
             state = exactly(state)
             if (edit := self._edits.get(name)) is None:
                 return state
-            return rows.apply(lambda x: edit(x.flatten(1, 2)).reshape(x.shape), state)
+            return rows.apply(edit, state)
 
         def hook(name: str) -> Any:
             def pass_by(_: nn.Module, __: Any, output: Any) -> Any:

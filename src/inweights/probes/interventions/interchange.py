@@ -21,8 +21,9 @@ import torch
 from torch import Tensor
 
 from inweights.errors import DataError, check_names
-from inweights.models.base import Edit, Model
+from inweights.models.base import Model
 from inweights.models.configs import GPTConfig
+from inweights.models.hooking import Edit
 from inweights.models.packing import Packed, pack
 from inweights.probes.needs import holds
 from inweights.probes.states import by_replica
@@ -104,7 +105,7 @@ def carries(
         for position in range(pairs.bases.shape[-1]):
             edits: dict[str, Edit] = {}
             for spot in own:
-                edit = _put(states[spot.name], pairs.bases.shape[-2:], position, spot.columns)
+                edit = _put(states[spot.name], position, spot.columns)
                 edits[spot.name] = _after(edits.get(spot.name), edit)
             with model.hooks(edits):
                 shares = outcomes.shares()
@@ -178,7 +179,7 @@ def _spot(model: Model, place: str) -> _Spot:
 
 
 def _recorded(model: Model, batch: Packed, names: Iterable[str]) -> dict[str, Tensor]:
-    """Return the state at each name while the model reads a batch, ``[R, m·T, D]``."""
+    """Return the state at each name while the model reads a batch, ``[R, m, T, D]``."""
     seen: dict[str, Tensor] = {}
 
     def record(name: str, state: Tensor) -> Tensor:
@@ -190,14 +191,13 @@ def _recorded(model: Model, batch: Packed, names: Iterable[str]) -> dict[str, Te
     return seen
 
 
-def _put(states: Tensor, shape: Sequence[int], position: int, columns: slice) -> Edit:
-    """Return an edit that replaces one position of a state ``[R, m·T, D]`` by another state's."""
+def _put(states: Tensor, position: int, columns: slice) -> Edit:
+    """Return an edit that replaces one position of a state ``[R, m, T, D]`` by another state's."""
 
     def replace(own: Tensor) -> Tensor:
-        new = states.unflatten(1, tuple(shape))
-        whole = own.unflatten(1, tuple(shape)).clone()
-        whole[:, :, position, columns] = new[:, :, position, columns]
-        return whole.flatten(1, 2)
+        whole = own.clone()
+        whole[:, :, position, columns] = states[:, :, position, columns]
+        return whole
 
     return replace
 

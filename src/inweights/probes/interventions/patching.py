@@ -75,7 +75,7 @@ def patch(
         raise DataError(f"there is no position {position} in prompts of {shape[1]} tokens")
 
     def replace(own: Tensor) -> Tensor:
-        whole = own.unflatten(1, shape).clone()
+        whole = own.clone()
         place = whole if position is None else whole[:, :, position]
         try:
             place[:] = state
@@ -83,7 +83,7 @@ def patch(
             raise DataError(
                 f"a state of shape {list(state.shape)} does not fit; expected {list(place.shape)}"
             ) from None
-        return whole.flatten(1, 2)
+        return whole
 
     with model.hooks({layer: replace}):
         return model(batch, at=batch.last) if at == "last" else model(tokens)

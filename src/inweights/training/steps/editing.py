@@ -215,10 +215,12 @@ def _found_by_descent(
     model: GPT, prompts: Int[Tensor, "R E T"], new: Int[Tensor, "R E"], edit: Edit
 ) -> Float[Tensor, "R E D"]:
     """Return what an MLP has to add to the last token of each prompt for the new answers."""
-    last = pack([prompts]).last
     shape = (*new.shape, model.config.width)
     added = torch.zeros(shape, device=new.device, requires_grad=True)
-    with model.hooks({f"block.{edit.layer}.mlp": lambda x: x.index_add(1, last, added)}):
+    last = torch.tensor([prompts.shape[-1] - 1], device=new.device)
+    with model.hooks(
+        {f"block.{edit.layer}.mlp": lambda x: x.index_add(2, last, added.unsqueeze(2))}
+    ):
         _descend(model, prompts, new, [added], edit)
     return added
 

@@ -1,0 +1,105 @@
+"""Hooks of models: functions that replace hidden states, prompts of one length at a time.
+
+:meth:`inweights.models.Model.hooks` uses them. A model computes states along the packed axis ``S``;
+a function of a user's gets them by prompt and position. Shapes: ``R`` replicas, ``B`` prompts of
+``T`` positions, ``S`` packed tokens, ``D`` width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from inweights.errors import DataError
+from inweights.models.packing import Packed
+from inweights.worlds.arrays import Float
+
+#: What replaces a hidden state: ``[R, B, T, D]`` to the same shape.
+Edit = Callable[[Tensor], Tensor]
+
+
+class Reading:
+    """What a model reads while hooks are set.
+
+    Attributes:
+        batch: The batch of the running forward pass.
+        tokens: Token ids of the prompts whose states a hook is called with: ``[B, T]``, or
+            ``[R, B, T]`` where replicas read different prompts.
+    """
+
+    def __init__(self) -> None:
+        self.batch: Packed | None = None
+        self.tokens: Tensor | None = None
+
+    def edited(self, edit: Edit, state: Float[Tensor, "R S D"]) -> Float[Tensor, "R S D"]:
+        """Return a packed state with what an edit makes of each group of prompts.
+
+        Args:
+            edit: Function of the states of prompts of one length.
+            state: States at all packed tokens.
+        """
+        if self.batch is None:  # a model of one's own that computes without states
+            return edit(state)
+        parts = []
+        start = 0
+        for tokens, shape in zip(self.batch.groups(), self.batch.shapes, strict=True):
+            self.tokens = tokens
+            end = start + shape[0] * shape[1]
+            parts.append(edit(state[:, start:end].unflatten(1, shape)).flatten(1, 2))
+            start = end
+        return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
+
+
+@contextmanager
+def reading(model: Any) -> Iterator[Reading]:
+    """Note the batch of every forward pass of a model within the ``with`` block.
+
+    Args:
+        model: Its ``states`` and ``deepest`` are given a batch.
+    """
+    known = vars(model).get("reading")
+    if known is not None:  # hooks within hooks
+        yield known
+        return
+    now = Reading()
+
+    def noting(function: Callable[..., Any]) -> Callable[..., Any]:
+        def read(batch: Packed, *more: Any, **options: Any) -> Any:
+            now.batch = batch
+            return function(batch, *more, **options)
+
+        return read
+
+    replaced = {name: noting(getattr(model, name)) for name in ("states", "deepest")}
+    vars(model).update(replaced, reading=now)
+    try:
+        yield now
+    finally:
+        for name in (*replaced, "reading"):
+            del vars(model)[name]
+
+
+def checked_edit(layer: str, edit: Edit, state: Float[Tensor, "R B T D"]) -> Tensor:
+    """Return what an edit makes of a state, after checking that it is a state.
+
+    Raises:
+        DataError: It is no tensor, or one of another shape.
+    """
+    shape = tuple(state.shape)
+    given: Any = edit(state)
+    if not isinstance(given, Tensor):
+        what = "nothing" if given is None else type(given).__name__
+        raise DataError(
+            f"the function that replaces '{layer}' returned {what}; return the new state, a tensor "
+            f"[R, B, T, D] of shape {list(shape)}, also after a change in place"
+        )
+    if tuple(given.shape) != shape:
+        raise DataError(
+            f"the function that replaces '{layer}' returned the shape {list(given.shape)}; the "
+            f"state has [R, B, T, D] = {list(shape)}, and so has what replaces it"
+        )
+    return given

@@ -1,0 +1,175 @@
+"""Changes of a hidden state by a vector, and the places where a state is changed.
+
+:mod:`inweights.probes.interventions.steering` uses them. Shapes: ``R`` replicas, ``B`` prompts of
+``T`` positions, ``D`` width; ``W`` is one world, or one a replica.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from inweights.errors import ConfigError, DataError
+from inweights.models.base import Model
+from inweights.seeds import EVALUATION, Streams
+from inweights.worlds.arrays import Bool, Float, Int
+from inweights.worlds.world import World
+
+#: Where a state is changed: a position (negative ones from the end), names of tokens, a mask
+#: ``[B, T]``, or everywhere.
+Position = int | str | Sequence[str] | Tensor | None
+#: Numbers ``[D]`` or ``[R, D]``; or a prompt, whose state it is; or two, the difference of theirs.
+Vector = Any
+
+
+def _project_out(state: Tensor, vector: Tensor) -> Tensor:
+    unit = torch.nn.functional.normalize(vector, dim=-1)
+    return state - (state * unit).sum(-1, keepdim=True) * unit
+
+
+#: What each change makes of a state and a vector that fits it.
+CHANGES: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "add": lambda state, vector: state + vector,
+    "replace": lambda state, vector: vector.expand_as(state),
+    "project_out": _project_out,
+    "scale": lambda state, factor: state * factor,
+}
+
+
+def chosen_change(given: Mapping[str, Any]) -> tuple[str, Any]:
+    """Return the one change that was asked for, and its vector or factor.
+
+    Raises:
+        ConfigError: There is none, or there are several.
+
+    Example:
+        >>> chosen_change({"add": None, "scale": 2.0})
+        ('scale', 2.0)
+    """
+    wanted = [(name, value) for name, value in given.items() if value is not None]
+    if len(wanted) != 1:
+        got = ", ".join(name for name, _ in wanted) or "none"
+        raise ConfigError(f"give one of {', '.join(CHANGES)}, got {got}")
+    return wanted[0]
+
+
+def random_change(
+    state: Float[Tensor, "R B T D"], changed: Float[Tensor, "R B T D"], seed: int, draw: int
+) -> Float[Tensor, "R B T D"]:
+    """Move a state as far as a change does, in a random direction.
+
+    Args:
+        state: The state.
+        changed: What the change makes of it; its distance from the state is that of the result.
+        seed: Root seed of the direction, which all replicas, prompts and positions share.
+        draw: Number of the direction.
+
+    Example:
+        >>> state = torch.ones(1, 1, 1, 4)
+        >>> moved = random_change(state, 3 * state, seed=0, draw=0)
+        >>> round((moved - state).norm().item(), 4)
+        4.0
+    """
+    generator = Streams(seed).torch(EVALUATION, "steering", draw)
+    drawn = torch.randn(state.shape[-1], generator=generator).to(state)
+    size = (changed - state).norm(dim=-1, keepdim=True)
+    return state + size * drawn / drawn.norm()
+
+
+def places(
+    position: Position, worlds: Sequence[World], tokens: Int[Tensor, "*R B T"]
+) -> Bool[Tensor, "*R B T"]:
+    """Return where in some prompts a position is.
+
+    Args:
+        position: See :data:`Position`.
+        worlds: One world, or one a replica; they say which token a name is.
+        tokens: Token ids of prompts of one length.
+
+    Raises:
+        DataError: A name is no token, or a mask has another shape.
+
+    Example:
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=3).build()
+        >>> prompts = torch.from_numpy(world.facts.prompts[-6:].reshape(-1, 2))
+        >>> places(-1, [world], prompts).tolist()[0]
+        [False, True]
+    """
+    if position is None:
+        return torch.ones_like(tokens, dtype=torch.bool)
+    if isinstance(position, int):
+        mask = torch.zeros_like(tokens, dtype=torch.bool)
+        if -tokens.shape[-1] <= position < tokens.shape[-1]:
+            mask[..., position] = True
+        return mask
+    if isinstance(position, Tensor):
+        if position.shape != tokens.shape[-2:]:
+            raise DataError(
+                f"the mask has the shape {list(position.shape)}, and the prompts [B, T] = "
+                f"{list(tokens.shape[-2:])}"
+            )
+        return position.to(tokens.device).bool().expand_as(tokens)
+    names = [position] if isinstance(position, str) else list(position)
+    ids = [[world.vocabulary.id(name) for name in names] for world in worlds]
+    wanted = torch.tensor(ids, device=tokens.device)
+    if len(worlds) > 1:
+        return (tokens.unsqueeze(-1) == wanted[:, None, None]).any(-1)
+    return (tokens.unsqueeze(-1) == wanted[0]).any(-1)
+
+
+def vector_of(
+    given: Vector, model: Model, worlds: Sequence[World], at: str, position: Position
+) -> Tensor:
+    """Return what a change adds, puts in or takes out, so that it fits a state ``[R, B, T, D]``.
+
+    Args:
+        given: See :data:`Vector`; a number of a change of scale.
+        model: Its states of prompts are read.
+        worlds: One world, or one a replica.
+        at: The layer.
+        position: Where in a prompt the state is read: where the state is changed, or at its last
+            token if the prompt has no such position or all are changed.
+
+    Raises:
+        DataError: A prompt has several such positions, or numbers have another shape.
+    """
+    if isinstance(given, str):
+        return _state_of(given, model, worlds, at, position)
+    if isinstance(given, tuple | list) and given and all(isinstance(one, str) for one in given):
+        if len(given) != 2:
+            raise DataError(f"give two prompts, whose states are subtracted, got {len(given)}")
+        one, other = (_state_of(text, model, worlds, at, position) for text in given)
+        return one - other
+    numbers = torch.as_tensor(np.asarray(given) if not isinstance(given, Tensor) else given)
+    numbers = numbers.detach().to(model.column.device, torch.float32)
+    if numbers.dim() > 2 or (numbers.dim() == 2 and len(numbers) != model.replicas):
+        raise DataError(
+            f"a vector has the shape [D], or [R, D] with R = {model.replicas}, got "
+            f"{list(numbers.shape)}"
+        )
+    return numbers[:, None, None] if numbers.dim() == 2 else numbers
+
+
+def _state_of(
+    prompt: str, model: Model, worlds: Sequence[World], at: str, position: Position
+) -> Float[Tensor, "R _ _ D"]:
+    """The state of a prompt, by the names of its tokens, at a position."""
+    ids = [[world.vocabulary.id(name) for name in prompt.split()] for world in worlds]
+    tokens = torch.tensor(ids, device=model.column.device).unsqueeze(1)
+    tokens = tokens if len(worlds) > 1 else tokens[0]
+    where = places(-1 if position is None else position, worlds, tokens)
+    spots = where.reshape(-1, where.shape[-1])[0].nonzero().flatten().tolist()
+    if len(spots) > 1:
+        raise DataError(
+            f"the prompt '{prompt}' has {len(spots)} positions {position!r}; its state is read at "
+            "one"
+        )
+    spot = spots[0] if spots else tokens.shape[-1] - 1
+    with torch.no_grad():
+        state = model.hidden(tokens, layers=[at], at="all")[at]
+    return state[:, :, spot : spot + 1]

@@ -1,0 +1,266 @@
+"""Steering: a hidden state changed at a named position, and what becomes of the answers.
+
+:func:`steered` changes a model within a ``with`` block, and :func:`steer` is the probe that counts
+what the same change does, beside a random change of equal size. Shapes: ``R`` replicas, ``B``
+prompts, ``T`` positions, ``D`` width, ``K`` candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+from torch import Tensor
+
+from inweights.config import check_size
+from inweights.errors import DataError
+from inweights.models.base import Model
+from inweights.probes.interventions.changes import (
+    CHANGES,
+    Position,
+    Vector,
+    chosen_change,
+    places,
+    random_change,
+    vector_of,
+)
+from inweights.probes.needs import holds
+from inweights.probes.recall import answers_among, chosen_parts, slices
+from inweights.probes.states import by_replica, share
+from inweights.training.batches.worlds import Part, as_worlds
+from inweights.training.scoring import answer_logits, answer_scores
+from inweights.worlds.arrays import Bool, Float, Int
+from inweights.worlds.world import Ids, World, Worlds
+
+
+@contextmanager
+def steered(
+    model: Model,
+    world: Worlds,
+    *,
+    at: str,
+    position: Position = None,
+    add: Vector = None,
+    replace: Vector = None,
+    project_out: Vector = None,
+    scale: float | None = None,
+    random: int | None = None,
+    seed: int = 0,
+) -> Iterator[None]:
+    """Change a hidden state of a model at a position, within the ``with`` block.
+
+    Everything that reads the model there sees the change: :func:`inweights.ask`, probes, the model
+    itself. Give one of ``add``, ``replace``, ``project_out`` and ``scale``.
+
+    Args:
+        model: ``R`` replicas.
+        world: Says which tokens names are; one world, or one a replica.
+        at: A layer (:attr:`~inweights.models.Model.layer_names`), or a part of one.
+        position: Where in a prompt: a number (negative ones from the end), the name of a token or
+            several names, or a mask ``[B, T]``; by default everywhere.
+        add: Vector that is added: ``[D]``, or ``[R, D]`` with one for each replica. Or a prompt,
+            ``"a2 r1"``, whose state at this layer and position it is (at its last token where the
+            prompt has no such position); or two of them, the first's state less the second's.
+        replace: Vector that takes the place of the state; the same forms.
+        project_out: Vector whose direction is taken out of the state; the same forms.
+        scale: Factor of the state.
+        random: If given, the state moves as far as the change would move it, in the random
+            direction of this number.
+        seed: Root seed of random directions.
+
+    Raises:
+        ConfigError: The layer is unknown, not one change is given, or the model was not run.
+        DataError: A name is no token, a vector does not fit, or no prompt had the position.
+
+    Example:
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=4).build()
+        >>> model = iw.GPTConfig(layers=1, width=8).build(vocabulary=len(world.vocabulary), seeds=1)
+        >>> with steered(model, world, at="final", replace="a2 r1"):
+        ...     answer = iw.ask(model, world, "a1 r1", best=1)["answer"].item()
+        >>> answer == iw.ask(model, world, "a2 r1", best=1)["answer"].item()
+        True
+    """
+    worlds = as_worlds(world, model)
+    given = {"add": add, "replace": replace, "project_out": project_out, "scale": scale}
+    name, value = chosen_change(given)
+    vector = vector_of(value, model, worlds, at, position)
+    missing = True
+
+    def edit(state: Float[Tensor, "R B T D"]) -> Float[Tensor, "R B T D"]:
+        nonlocal missing
+        assert model.reading is not None
+        assert model.reading.tokens is not None
+        where = places(position, worlds, model.reading.tokens)
+        missing = missing and not bool(where.any())
+        try:
+            changed = CHANGES[name](state, vector.to(state))
+        except RuntimeError:
+            raise DataError(
+                f"a vector of {vector.shape[-1]} numbers does not fit '{at}', whose states have "
+                f"{state.shape[-1]}"
+            ) from None
+        if random is not None:
+            changed = random_change(state, changed, seed, random)
+        return torch.where(where.unsqueeze(-1), changed, state)
+
+    with model.hooks({at: edit}):
+        yield
+    if missing:
+        raise DataError(f"no prompt that the model read has the position {position!r}")
+
+
+@holds(whole=8, kept=8)
+def steer(
+    model: Model,
+    worlds: Worlds,
+    *,
+    at: str,
+    position: int | str | Sequence[str] | None = None,
+    add: Vector = None,
+    replace: Vector = None,
+    project_out: Vector = None,
+    scale: float | None = None,
+    parts: Sequence[Part] = ("facts", "queries"),
+    toward: str = "",
+    draws: int = 8,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """What a change of a hidden state does to the answers, beside a random change of equal size.
+
+    The change is that of :func:`steered`. The control moves each state as far, in a random
+    direction; its numbers are means over ``draws`` directions. A change whose effect is no larger
+    than the control's says nothing about its direction.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: One world, or one a replica.
+        at: A layer, or a part of one.
+        position: As of :func:`steered`. Statements without it are left out.
+        add: As of :func:`steered`, like the other changes.
+        replace: The same.
+        project_out: The same.
+        scale: The same.
+        parts: ``facts``, ``queries`` or both.
+        toward: Name of a token whose probability is given; by default none.
+        draws: Random directions of the control; 0 for no control.
+        seed: Root seed of these directions.
+
+    Returns:
+        A row for each replica, slice and change: ``replica, part, role, distribution``; ``change``:
+        ``none``, the change, or ``random``; ``statements``; ``accuracy`` and ``chance`` (of
+        guessing among the answers of the role); ``changed``: share of statements whose first answer
+        is another than without a change; ``divergence``: mean Kullback-Leibler divergence of the
+        answers' distribution from that without a change, nats; ``toward``: mean probability of that
+        token, where one is given.
+
+    Raises:
+        ConfigError: A layer or part is unknown, or not one change is given.
+        DataError: No statement has the position, or a vector does not fit.
+
+    Example:
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=4).build()
+        >>> model = iw.GPTConfig(layers=1, width=8).build(vocabulary=len(world.vocabulary), seeds=1)
+        >>> table = steer(model, world, at="block.0", position="r1", add=("a2 r1", "a1 r1"))
+        >>> table.filter(role="first_hop")["change"].to_list()
+        ['none', 'add', 'random']
+    """
+    check_size("steer: draws", draws, least=0)
+    each = as_worlds(worlds, model)
+    given = {"add": add, "replace": replace, "project_out": project_out, "scale": scale}
+    name, _ = chosen_change(given)
+    how: dict[str, Any] = {"at": at, "position": position, "seed": seed, **given}
+    chosen = chosen_parts(each[0], parts)
+    rows: list[dict[str, object]] = []
+    for part, role, distribution, indices in slices(each[0]):
+        here = _with_position(position, each, part, indices)
+        if part not in chosen or not len(here):
+            continue
+        view = _View(model, each, part, role, here, toward)
+        before = view.answers()
+        with steered(model, each, **how):
+            after = view.answers()
+        drawn = []
+        for draw in range(draws):
+            with steered(model, each, random=draw, **how):
+                drawn.append(view.answers())
+        about = {"part": part, "role": role, "distribution": distribution}
+        changes = {"none": [before], name: [after], "random": drawn}
+        for change, answers in changes.items():
+            if answers:
+                found = view.compared(before, answers)
+                rows += by_replica(model.replicas, **about, change=change, **found)
+    if not rows:
+        raise DataError(f"no statement of {' and '.join(chosen)} has the position {position!r}")
+    return pl.DataFrame(rows)
+
+
+class _View:
+    """Some statements of one role, and what a model answers to them."""
+
+    def __init__(
+        self,
+        model: Model,
+        worlds: Sequence[World],
+        part: Part,
+        role: str,
+        indices: Int[Ids, " m"],
+        toward: str,
+    ) -> None:
+        self.model, self.worlds, self.part, self.indices = model, worlds, part, indices
+        self.allowed = answers_among(model, worlds, part, role)
+        counts = [getattr(world, part).right_counts[indices].mean() for world in worlds]
+        right = torch.tensor(np.array(counts)).expand(model.replicas)
+        self.chance = right / self.allowed.sum(1).cpu().double()
+        ids = torch.tensor([world.vocabulary.id(toward) for world in worlds] if toward else [])
+        self.toward = model.columns(ids).expand(model.replicas) if toward else None
+
+    def answers(self) -> tuple[Bool[Tensor, "R m"], Float[Tensor, "R m K"]]:
+        """Return which answers are right, and the logarithms of all probabilities."""
+        args = self.model, self.worlds, self.part, self.indices
+        right = answer_scores(*args, self.allowed).right
+        return right, answer_logits(*args).double().log_softmax(-1)
+
+    def compared(
+        self,
+        before: tuple[Tensor, Tensor],
+        answers: Sequence[tuple[Tensor, Tensor]],
+    ) -> dict[str, object]:
+        """Return the columns of the table: means over several answers, such as those of draws."""
+        whole = before[1]
+        changed, divergence, toward = [], [], []
+        for _, logs in answers:
+            changed.append(share(logs.argmax(-1) != whole.argmax(-1)))
+            divergence.append((whole.exp() * (whole - logs)).sum(-1).mean(1))
+            if self.toward is not None:
+                column = self.toward[:, None, None].expand(-1, logs.shape[1], 1)
+                toward.append(logs.gather(-1, column).exp().mean((1, 2)))
+        found: dict[str, object] = {
+            "statements": len(self.indices),
+            "accuracy": torch.stack([share(right) for right, _ in answers]).mean(0),
+            "chance": self.chance,
+            "changed": torch.stack(changed).mean(0),
+            "divergence": torch.stack(divergence).mean(0),
+        }
+        return {**found, "toward": torch.stack(toward).mean(0)} if toward else found
+
+
+def _with_position(
+    position: Position, worlds: Sequence[World], part: Part, indices: Int[Ids, " n"]
+) -> Int[Ids, " m"]:
+    """The statements whose prompts have a position, in every world."""
+    kept = []
+    for index in indices.tolist():
+        prompts = [torch.from_numpy(getattr(w, part).prompt(index)).unsqueeze(0) for w in worlds]
+        here = [
+            bool(places(position, [world], prompt).any())
+            for world, prompt in zip(worlds, prompts, strict=True)
+        ]
+        if all(here):
+            kept.append(index)
+    return np.array(kept, dtype=np.int64)
