@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 from inweights.config import to_plain
 from inweights.errors import DataError
 from inweights.lm.model.data import Encoded, Example, encode, preview, read_examples
-from inweights.lm.model.load import load_model
+from inweights.lm.model.load import LanguageModel, load_model
 from inweights.lm.tuning.card import model_card
 from inweights.lm.tuning.epochs import About, keeping, lock_of
 from inweights.lm.tuning.fine_tune import DEFAULT, FineTune
@@ -83,16 +83,26 @@ def finetune_to(
         RunError: The state is of another run, or the loss is not a finite number.
         KeyboardInterrupt: A signal stopped the training; the same call continues it.
     """
-    target, config, first = Path(out), config or DEFAULT, _first()
+    target = Path(out)
+    config = config or DEFAULT
+    first = _first()
     state = _state(target)
-    watching, progress = (observers, progress) if first else ((), None)
+    watching = observers if first else ()
+    progress = progress if first else None
     with _alone(target):
         Streams(seed)  # refuses what is no seed, before a model is read
-        examples = (
-            read_examples(data, part, chat=chat) if isinstance(data, str | Path) else list(data)
-        )
-        about_run = {"name": target.name, "seeds": [seed], "model": str(source)}
-        with telling(watching, {**about_run, "learner": to_plain(config)}) as tables:
+        place = Path(data) if isinstance(data, str | Path) else None
+        if isinstance(data, str | Path):
+            examples = read_examples(data, part, chat=chat)
+        else:
+            examples = list(data)
+        about_run = {
+            "name": target.name,
+            "seeds": [seed],
+            "model": str(source),
+            "learner": to_plain(config),
+        }
+        with telling(watching, about_run) as tables:
             lm = load_model(
                 source, download=download, device=device, dtype=dtype, chat=chat, seed=seed
             )
@@ -101,21 +111,18 @@ def finetune_to(
                 base = str(Path(source).resolve() if Path(source).exists() else source)
                 about = About(base=base, method=config.method, chat=chat, dtype=dtype, seed=seed)
                 keep = keeping(target, lm, about, fresh=not state.exists())
-            more = replayed(lm, examples, config, seed, progress)
+            own_texts = replayed(lm, examples, config, seed, progress)
             if show and first:
-                encoded = encode(lm, examples, end=config.end)
-                tokens, steps = sum(len(row.ids) for row in encoded), steps_of(encoded, config)
-                show(preview(lm, _shown(encoded)), len(encoded), tokens, steps, len(more))
+                _show(show, lm, examples, config, own_texts)
             with new_folder(target) if first else nullcontext(target) as work:
-                adapter = work / "adapter" if config.method == "lora" else None
                 done = finetune(
                     lm,
-                    [*examples, *more],
+                    [*examples, *own_texts],
                     config,
                     seed=seed,
                     checkpoint=state,
                     keep=True,
-                    adapter=adapter,
+                    adapter=work / "adapter" if config.method == "lora" else None,
                     observers=watching,
                     passed=keep,
                     progress=progress,
@@ -124,7 +131,6 @@ def finetune_to(
                 if first:
                     lm.write(work)
                     done.losses.write_parquet(work / "losses.parquet")
-                    place = Path(data) if isinstance(data, str | Path) else None
                     card = model_card(
                         str(source),
                         place,
@@ -138,6 +144,20 @@ def finetune_to(
         if first:
             state.unlink(missing_ok=True)
         return done
+
+
+def _show(
+    show: Show,
+    lm: LanguageModel,
+    examples: Sequence[Example],
+    config: FineTune,
+    own_texts: Sequence[Example],
+) -> None:
+    """Call ``show`` with what the loss will see, and with the sizes of the training."""
+    encoded = encode(lm, examples, end=config.end)
+    tokens = sum(len(row.ids) for row in encoded)
+    text = preview(lm, _shown(encoded))
+    show(text, len(encoded), tokens, steps_of(encoded, config), len(own_texts))
 
 
 @contextmanager
