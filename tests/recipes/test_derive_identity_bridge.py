@@ -13,7 +13,16 @@ import pytest
 from tests.recipes.tables import table
 
 from inweights.recipes.demo import two_hop as demo
-from inweights.recipes.identity_bridge import fig1b, fig2, fig3, fig6, fig7, optimum, theory
+from inweights.recipes.identity_bridge import (
+    fig1b,
+    fig2,
+    fig2_tied,
+    fig3,
+    fig6,
+    fig7,
+    optimum,
+    theory,
+)
 
 GROUPS = {"r1": "first_relation", "r2": "second_relation", "a": "subject", "b": "bridge"}
 
@@ -84,6 +93,25 @@ def test_figure_2() -> None:
     assert found["controls"]["accuracy"].to_list() == pytest.approx([0.2, 0.3])
     assert found["known"]["accuracy"].is_nan().all()
     assert found["excess"]["excess"].to_list() == pytest.approx([0.1 - 0.5])
+
+
+def test_figure_2_with_a_tied_head() -> None:
+    """An arm for each start, with identity and without; facts are those of the least known role."""
+    about = {"model": "gpt-tied", "complexity": 1, "seed": 7}
+    arms = (("GPT-2's", True), ("GPT-2's", False), ("uniform", False))
+    tables = {
+        "accuracy": pl.concat(
+            accuracies(0.1 * k, 1.0, 0.8, start=start, identity=identity, **about)
+            for k, (start, identity) in enumerate(arms)
+        )
+    }
+    found = fig2_tied.derive(tables)
+    assert found["compositions"].select("arm", "accuracy", "one_over_c").rows() == [
+        ("with identity, start GPT-2's", 0.0, 1.0),
+        ("without identity, start GPT-2's", pytest.approx(0.1), 1.0),
+        ("without identity, start uniform", pytest.approx(0.2), 1.0),
+    ]
+    assert found["memorised"]["accuracy"].to_list() == [0.8] * 3
 
 
 def test_figure_3() -> None:

@@ -1,0 +1,76 @@
+"""Figure 2 with the tied head that the paper has, from GPT-2's own initialisation."""
+
+from itertools import product
+
+import polars as pl
+from msgspec.structs import replace
+
+import inweights as iw
+from inweights.experiments import Plan, Trial, share
+from inweights.recipes.identity_bridge import common as ib
+from inweights.recipes.shared.derived import compositions, memorised
+
+LABELS = ("model", "start", "identity", "complexity")
+#: How what writes into the residual stream starts: smaller by depth, as in GPT-2, or as all else.
+GPT2, UNIFORM = "GPT-2's", "uniform"
+
+
+class Settings(iw.Config):
+    n: int = 20
+    complexities: tuple[int, ...] = (1, 3)
+    controls: tuple[int, ...] = (1,)
+    uniform_controls: tuple[int, ...] = (1,)
+    tied: ib.GPTTraining = ib.TIED_HEAD
+
+
+def plan(settings: Settings) -> Plan:
+    """With and without weight decay: with identity, without, and without from a uniform start."""
+    arms = (
+        (GPT2, True, settings.complexities),
+        (GPT2, False, settings.controls),
+        (UNIFORM, False, settings.uniform_controls),
+    )
+    trials = [
+        _trial(settings, name, start, identity, complexity)
+        for start, identity, complexities in arms
+        for complexity, name in product(complexities, ib.CONDITIONS[3:])
+    ]
+    return Plan(trials=trials, measures=[iw.probes.accuracy])
+
+
+def _trial(settings: Settings, name: str, start: str, identity: bool, complexity: int) -> Trial:
+    """Return a trial of Figure 2 whose model starts in one of two ways."""
+    model = replace(settings.tied.model, depth_scaled=start == GPT2)
+    tied = replace(settings.tied, model=model)
+    world = iw.TwoHop(n=settings.n, complexity=complexity, identity=identity)
+    labels = {"start": start, "identity": identity, "complexity": complexity}
+    return ib.trial(name, world, tied, ib.EmbMLPTraining(), tied, **labels)
+
+
+def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Accuracy on compositions with the 1/C line, and recall of the facts."""
+    queries = compositions(tables["accuracy"]).with_columns(one_over_c=1.0 / pl.col("complexity"))
+    given = pl.when("identity").then(pl.lit("with identity")).otherwise(pl.lit("without identity"))
+    shown = queries.with_columns(arm=pl.format("{}, start {}", given, "start"))
+    return {"compositions": shown, "memorised": memorised(tables["accuracy"], LABELS)}
+
+
+accuracy = share("compositions", "accuracy")
+plain, decayed = (accuracy.at(model=name) for name in ib.CONDITIONS[3:])
+first = {"identity": True, "complexity": 1, "start": GPT2}
+third = {"identity": True, "complexity": 3, "start": GPT2}
+without = {"identity": False, "complexity": 1, "start": GPT2}
+uniform = {"identity": False, "complexity": 1, "start": UNIFORM}
+
+SCORES = {
+    "c1": plain.at(**first) >= 0.9,
+    "c1-decay": decayed.at(**first) >= 0.9,
+    "without-identity-fails": plain.at(**without) <= 0.15,
+    "without-identity-fails-decay": decayed.at(**without) <= 0.15,
+    "identity-adds": plain.at(**first) - plain.at(**without) >= 0.3,
+    "identity-adds-decay": decayed.at(**first) - decayed.at(**without) >= 0.3,
+    "decay-recovers": decayed.at(**third) - plain.at(**third) >= 0.05,
+    "start-leaks": plain.at(**without) - plain.at(**uniform) >= 0.1,
+    "decay-leaks": decayed.at(**without) - plain.at(**without) >= 0.1,
+    "facts-known": share("memorised", "accuracy").over(*LABELS) >= 0.99,
+}
