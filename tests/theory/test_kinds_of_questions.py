@@ -196,3 +196,17 @@ def test_a_chain_of_three_has_two_bridges() -> None:
 def test_transfer_that_cannot_be() -> None:
     with pytest.raises(ConfigError, match="told must be at least 1"):
         transfer_margin(3, 3)
+
+
+@pytest.mark.parametrize(("late", "advices"), [(0.9, 0), (1.1, 1)])
+def test_advice_begins_only_if_one_solution_fits(monkeypatch, late: float, advices: int) -> None:
+    """A solution that was begun is not cut short in time: it would take its own time again."""
+    asked: list[float] = []
+    monkeypatch.setattr(advice_by_parts, "time", SimpleNamespace(perf_counter=lambda: 0.0))
+    monkeypatch.setattr(advice_by_parts, "in_time", lambda until: until >= 0)
+    monkeypatch.setattr(advice_by_parts, "advise_identities", lambda *given: asked.append(given[3]))
+    monkeypatch.setattr(advice_by_parts, "remedies", lambda *given: asked.append(given[3]) or ())
+    part = replace(solve(TwoHop(n=2).build()), seconds=1.0)
+    queries = pl.DataFrame({"query": [0], "part": [0], "verdict": "fails"})
+    assert advice_by_parts.advise_parts([part], queries, None, late) == (None, ())  # type: ignore[arg-type]
+    assert asked == pytest.approx([late, late - 1.0] * advices)

@@ -18,7 +18,7 @@ import polars as pl
 from inweights.config import apply_overrides
 from inweights.support.progress import Progress, SolverProgress
 from inweights.theory import Prediction, predict
-from inweights.theory.prediction.parts_in_time import check_seconds, facts_within
+from inweights.theory.prediction.parts_in_time import check_seconds, facts_within, load_solvers
 from inweights.theory.prediction.solving import Solving
 from inweights.worlds.knowledge.knowledge import Knowledge, is_source
 from inweights.worlds.knowledge.triples import Triples, identities_of
@@ -66,8 +66,9 @@ def forecast(
         >>> found.let_go["why"].unique().to_list(), found.why.split(";")[0]
         (['left out'], 'one program for all 90 facts would exceed the time limit')
     """
-    began = time.perf_counter()
     check_seconds(seconds)
+    load_solvers()
+    began = time.perf_counter()
     config = config or Triples(questions="all")
     most = facts_within(seconds)
     # Identities that are added are facts of the program, too; there are fewer bridges than facts.
@@ -148,6 +149,7 @@ def predict_source(
     """
     solving = solving or Solving()
     check_seconds(solving.seconds)
+    load_solvers()
     began = time.perf_counter()
     make: Callable[..., Prediction]
     if is_source(facts.path):

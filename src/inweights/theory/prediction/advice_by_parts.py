@@ -48,7 +48,7 @@ def advise_parts(
     for done, part in enumerate(order["part"].to_list()):
         until, now = late, time.perf_counter()
         if late is not None:
-            if done and late - now < LEAST * parts[part].seconds:
+            if late - now < (LEAST if done else 1) * parts[part].seconds:
                 break
             share = (late - now) / (order.height - done)
             until = min(late, now + max(share, 2 * LEAST * parts[part].seconds))
@@ -68,8 +68,9 @@ def advise_parts(
                 for rows in (advice.mended, advice.open, advice.broken)
             )
             advices.append(replace(advice, mended=mended, open=still, broken=broken))
-        if in_time(until):
-            found += remedies(world, local, solve, until, lost)
+        last = None if until is None else until - parts[part].seconds
+        if in_time(last):
+            found += remedies(world, local, solve, last, lost)
     return _together(advices), tuple(sorted(_joined(found), key=lambda r: -r.flipped))
 
 

@@ -6,6 +6,8 @@ readers of files, which sample larger ones.
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 
 from inweights.config import check_size
@@ -29,6 +31,12 @@ def check_seconds(seconds: float | None) -> None:
     """
     if seconds is not None:
         check_size("seconds", seconds, least=0, most=10**7)
+
+
+def load_solvers() -> None:
+    """Load what solves programs, so that loading it takes nothing of a time limit."""
+    for module in ("scipy.optimize", "scipy.sparse.csgraph"):
+        import_module(module)
 
 
 def facts_within(seconds: float | None) -> int:

@@ -19,7 +19,12 @@ from inweights.support.progress import SolverProgress
 from inweights.theory.prediction.advice import bridges, in_time, stated_identities
 from inweights.theory.prediction.advice_by_parts import advise_parts
 from inweights.theory.prediction.largest_part import worlds_of
-from inweights.theory.prediction.parts_in_time import MAX_OF_REST, check_seconds, parts_within
+from inweights.theory.prediction.parts_in_time import (
+    MAX_OF_REST,
+    check_seconds,
+    load_solvers,
+    parts_within,
+)
 from inweights.theory.prediction.prediction import Prediction
 from inweights.theory.prediction.tables import Solved, left_out, outvoted, query_table
 from inweights.theory.prediction.trust import has_phrased
@@ -97,6 +102,7 @@ def predict(
     check_seconds(seconds)
     if not len(world.facts):
         raise DataError("there are no facts to predict from")
+    load_solvers()
     now = time.perf_counter()
     late = None if seconds is None else (now if began is None else began) + seconds
     settings = partial(_forecast, answers=answers, decay=decay, gap=gap, iterations=iterations)
@@ -124,7 +130,9 @@ def predict(
         placed = table.with_columns(part=pl.lit(number), query=asked)
         solved.append((solution, placed, rows, why))
     made = _put_together(world, solved, len(found))
-    if not (advise and in_time(late)):
+    usual = (time.perf_counter() - first) / len(solved)
+    # The advice solves once more at least, a program as large as these.
+    if not (advise and in_time(None if late is None else late - usual)):
         return made
     advice, others = advise_parts(made.parts, made.queries, forecast, late)
     return replace(made, advice=advice, remedies=others)
