@@ -32,7 +32,7 @@ from inweights.worlds import (
     read_knowledge,
 )
 from inweights.worlds.labels import Labels
-from inweights.worlds.readers.parquet import read_parquet
+from inweights.worlds.readers.tables.parquet import read_parquet
 
 HUGE = 10**9
 WORLDS = [

@@ -16,7 +16,7 @@ from inweights.audit import mend
 from inweights.cli import console, main
 from inweights.errors import DataError
 from inweights.worlds import read_knowledge
-from inweights.worlds.readers.arrange import UnclearHeaderError
+from inweights.worlds.readers.tables.arrange import UnclearHeaderError
 
 
 def lines(header: str = "", delimiter: str = ",", order: tuple[int, ...] = (0, 1, 2)) -> str:

@@ -52,7 +52,8 @@ def test_random_facts_are_as_uneven_as_they_say() -> None:
     bridges = [n for name, n in answers.items() if name.startswith("b")]
     assert len(bridges) == 8
     assert max(bridges) >= 3 * min(bridges)
-    first, second = ({a for prompt, a in rows if prompt.endswith(r)} for r in ("r1", "r2"))
+    first = {a for prompt, a in rows if prompt.endswith("r1")}
+    second = {a for prompt, a in rows if prompt.endswith("r2")}
     assert first & second
     pairs = {(p.split()[0], a) for p, a in rows if p.endswith("with")}
     assert len(pairs) == 6

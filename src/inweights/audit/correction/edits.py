@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from inweights.worlds.knowledge.checks.names import is_literal, is_nothing
-from inweights.worlds.readers.headers import without_accents
+from inweights.worlds.readers.tables.headers import without_accents
 from inweights.worlds.world import Ids
 
 #: Lengths from which on names may differ in one edit, and in two.

@@ -189,7 +189,7 @@ class Layout:
         Raises:
             UnclearHeaderError: It is unclear, and nobody can be asked.
         """
-        from inweights.worlds.readers.arrange import UnclearHeaderError
+        from inweights.worlds.readers.tables.arrange import UnclearHeaderError
 
         try:
             return read(self.header or "")

@@ -16,7 +16,7 @@ from inweights.errors import DataError, unknown_name
 from inweights.lm.model.load import LanguageModel
 from inweights.seeds import DATA_ORDER, Streams
 from inweights.support.limits import check_file
-from inweights.worlds.readers.parquet import read_parquet
+from inweights.worlds.readers.tables.parquet import read_parquet
 
 
 @dataclass(frozen=True)

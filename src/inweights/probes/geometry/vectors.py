@@ -68,7 +68,10 @@ def graph_edges(model: Model, worlds: Worlds) -> list[Edges]:
 
 
 def once_each(graphs: Sequence[T]) -> dict[int, T]:
-    """Return different graphs by their identity, so that each is computed with only once."""
+    """Return each different graph once, by the ``id`` of its object.
+
+    Results are computed once for each of them and looked up by ``id(graph)`` for every replica.
+    """
     return {id(graph): graph for graph in graphs}
 
 

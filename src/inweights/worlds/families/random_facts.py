@@ -11,7 +11,7 @@ import numpy as np
 from inweights.config import Config, check_size
 from inweights.errors import ConfigError
 from inweights.seeds import WORLD, Streams
-from inweights.worlds.knowledge.questions import questions
+from inweights.worlds.knowledge.questions import Kind, questions
 from inweights.worlds.size import check_counts, check_world
 from inweights.worlds.vocabulary import numbered
 from inweights.worlds.world import Ids, Vocabulary, World
@@ -141,7 +141,9 @@ class RandomFacts(Config, tag_field="kind", tag="random-facts"):
 
     def _queries(self, rng: np.random.Generator, rows: Rows) -> dict[str, tuple[Ids, Ids]]:
         """Draw queries from the chains that end in one entity, and not where they began."""
-        kinds = ("composition", "chain") if self.hops > 2 else ("composition",)
+        kinds: list[Kind] = ["composition"]
+        if self.hops > 2:
+            kinds.append("chain")
         chosen = {}
         for kind, (prompts, answers) in questions(rows, kinds).items():
             counts = Counter(map(tuple, prompts.tolist()))

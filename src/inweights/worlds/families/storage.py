@@ -16,7 +16,7 @@ from inweights.config.values import decode, encode
 from inweights.errors import DataError
 from inweights.support.limits import read_text
 from inweights.worlds.readers.new_folder import new_folder, reason
-from inweights.worlds.readers.parquet import read_parquet
+from inweights.worlds.readers.tables.parquet import read_parquet
 from inweights.worlds.world import Statements, Vocabulary, World
 
 #: Worlds with several right answers to a query are of the second format, all others of the first.

@@ -17,16 +17,16 @@ from inweights.support.limits import encoding_of, missing_file, read_text
 from inweights.worlds.knowledge import text
 from inweights.worlds.knowledge.records import Records, json_rows
 from inweights.worlds.knowledge.refused import refusal_of
-from inweights.worlds.readers.arrange import Layout
 from inweights.worlds.readers.databases import database_rows, is_database
 from inweights.worlds.readers.graph_files import WITH_RELATIONS
-from inweights.worlds.readers.headers import FACTS, places_of
 from inweights.worlds.readers.hub import hub_rows, is_hub_name
 from inweights.worlds.readers.linked import graph_facts
-from inweights.worlds.readers.parquet import read_parquet
 from inweights.worlds.readers.published import Fact, is_two_hop, two_hop_facts
 from inweights.worlds.readers.rdf import FORMATS, rdf_facts
 from inweights.worlds.readers.remark import Remark
+from inweights.worlds.readers.tables.arrange import Layout
+from inweights.worlds.readers.tables.headers import FACTS, places_of
+from inweights.worlds.readers.tables.parquet import read_parquet
 from inweights.worlds.readers.wikidata import is_wikidata, wikidata_facts
 
 _KINDS = "CSV, TSV, JSONL, JSON, Parquet, RDF, GraphML, a dataset folder, or a database"

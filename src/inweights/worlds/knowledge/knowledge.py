@@ -19,11 +19,11 @@ from inweights.support.limits import MAX_ROWS, check_name
 from inweights.worlds.knowledge.checks.remarks import remarks_on
 from inweights.worlds.knowledge.files import Source, read_rows
 from inweights.worlds.knowledge.parts import whole_components
-from inweights.worlds.readers.arrange import Layout, parse_columns
 from inweights.worlds.readers.databases import is_database
 from inweights.worlds.readers.hub import is_hub_name
 from inweights.worlds.readers.labels import read_labels
 from inweights.worlds.readers.remark import Remark
+from inweights.worlds.readers.tables.arrange import Layout, parse_columns
 from inweights.worlds.world import Ids
 
 __all__ = ["Knowledge", "Remark", "is_source", "read_knowledge"]

@@ -17,12 +17,12 @@ from inweights.errors import DataError
 from inweights.worlds.knowledge.refused import refusal_of
 from inweights.worlds.knowledge.text import Row, row_of, table_rows
 from inweights.worlds.readers import published
-from inweights.worlds.readers.arrange import Layout
 from inweights.worlds.readers.graph_files import is_linked
-from inweights.worlds.readers.headers import FACTS, places_of
 from inweights.worlds.readers.linked import linked_facts
 from inweights.worlds.readers.neo4j import export_record_facts, is_export_record, node_name
 from inweights.worlds.readers.remark import Remark
+from inweights.worlds.readers.tables.arrange import Layout
+from inweights.worlds.readers.tables.headers import FACTS, places_of
 
 #: Keys of an object under which a list of facts may be.
 _LISTS = ("triples", "triplets", "triple_list", "facts", "statements", "relations", "data", "rows")

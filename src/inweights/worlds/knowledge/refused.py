@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from inweights.errors import DataError
-from inweights.worlds.readers.headers import FACTS, found_roles
+from inweights.worlds.readers.tables.headers import FACTS, found_roles
 
 _SHOWN = 10
 

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from inweights.errors import DataError
 from inweights.worlds.readers import published
-from inweights.worlds.readers.arrange import Arranged, Layout, Rows, arrange
-from inweights.worlds.readers.headers import FACTS
 from inweights.worlds.readers.neo4j import export_facts, is_export
 from inweights.worlds.readers.remark import Remark
-from inweights.worlds.readers.table import read_cells, usual_width
+from inweights.worlds.readers.tables.arrange import Arranged, Layout, Rows, arrange
+from inweights.worlds.readers.tables.headers import FACTS
+from inweights.worlds.readers.tables.table import read_cells, usual_width
 
 #: Quotes that may be around every cell of a file, besides the usual ones, which the parser removes.
 _QUOTES = (("'", "'"), ("“", "”"), ("„", "“"), ("«", "»"), ("`", "`"), ("‘", "’"))

@@ -208,7 +208,10 @@ def _levels(facts: Knowledge) -> dict[str, Ids]:
 
 
 def identities_of(facts: Knowledge) -> Bools:
-    """Return which triples state identities: those whose relation leads each subject to itself."""
+    """Return whether each triple states an identity, ``[M]``.
+
+    Those triples do whose relation leads from every one of its subjects to itself.
+    """
     subject, relation, thing = facts.triples.T
     loops = subject == thing
     found: Bools = loops & ~np.isin(relation, relation[~loops])

@@ -15,7 +15,6 @@ from typing import Any, Self
 
 from inweights.errors import DataError
 from inweights.support.limits import check_name, read_text
-from inweights.worlds.readers.arrange import Layout, arrange, parse_columns
 from inweights.worlds.readers.graph_files import (
     FORMATS,
     graph_of_adjacency,
@@ -23,10 +22,11 @@ from inweights.worlds.readers.graph_files import (
     read_graph,
     read_json,
 )
-from inweights.worlds.readers.headers import EDGES
 from inweights.worlds.readers.linked import links_with_names
 from inweights.worlds.readers.remark import Remark
-from inweights.worlds.readers.table import read_cells, usual_width
+from inweights.worlds.readers.tables.arrange import Layout, arrange, parse_columns
+from inweights.worlds.readers.tables.headers import EDGES
+from inweights.worlds.readers.tables.table import read_cells, usual_width
 
 #: Attributes that networkx writes after the two labels of an edge.
 _ATTRIBUTES = re.compile(r"[ \t,;]+\{.*\}\s*$")

@@ -11,7 +11,7 @@ from inweights.errors import DataError
 from inweights.support.limits import read_text
 from inweights.worlds.readers.graph_files import read_json
 from inweights.worlds.readers.neo4j import distinct_names, node_name
-from inweights.worlds.readers.table import read_cells
+from inweights.worlds.readers.tables.table import read_cells
 
 _IDS = ("id", "qid", "uri", "iri", "entity", "key", "code", "node", "item", "identifier", "mid")
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from inweights.errors import DataError
 from inweights.worlds.readers.graph_files import FORMATS, links_of, read_graph
-from inweights.worlds.readers.headers import EDGES, found_roles, places_of
 from inweights.worlds.readers.neo4j import distinct_names, node_name
 from inweights.worlds.readers.published import Fact
 from inweights.worlds.readers.remark import Remark
+from inweights.worlds.readers.tables.headers import EDGES, found_roles, places_of
 
 
 def graph_facts(path: Path, remarks: list[Remark]) -> Iterator[tuple[int, Fact]]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from inweights.worlds.arrays import Bools
-from inweights.worlds.readers.headers import without_accents
+from inweights.worlds.readers.tables.headers import without_accents
 from inweights.worlds.world import Ids
 
 #: Share of subjects that look like numbers from which on numbers count as names of entities.

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from inweights.errors import ConfigError, DataError, unknown_name
-from inweights.worlds.readers.headers import (
+from inweights.worlds.readers.remark import Remark
+from inweights.worlds.readers.tables.headers import (
     EDGES,
     FACTS,
     LONGEST,
@@ -21,8 +22,7 @@ from inweights.worlds.readers.headers import (
     places_of,
     without_accents,
 )
-from inweights.worlds.readers.order import order_of
-from inweights.worlds.readers.remark import Remark
+from inweights.worlds.readers.tables.order import order_of
 
 Rows = Sequence[tuple[int, list[str]]]
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from inweights.support.progress import plural
-from inweights.worlds.readers.headers import EDGES
+from inweights.worlds.readers.tables.headers import EDGES
 
 _NUMBER = re.compile(r"[+-]?\d+([.,]\d+)*(e[+-]?\d+)?", re.IGNORECASE)
 #: Smallest number of rows at which the number of values of a column is evidence.
