@@ -14,7 +14,8 @@ from tests.runs.tiny import RECIPE
 from tests.worlds.test_sources import DUMP, TURTLE
 
 from inweights.actions.ledger import stating
-from inweights.actions.ledger.lines import LEDGER, Ledger
+from inweights.actions.ledger.ledger import Ledger
+from inweights.actions.ledger.lines import LEDGER
 from inweights.actions.plans import write_plan
 from inweights.audit import augment
 from inweights.audit.write import write_augmented

@@ -20,15 +20,8 @@ from tests.recipes.ledger_home import (
 )
 
 from inweights import actions
-from inweights.actions.ledger.lines import (
-    BLOCK,
-    Entry,
-    JudgedLine,
-    Reworded,
-    RuleChange,
-    Stated,
-    read_ledger,
-)
+from inweights.actions.ledger.ledger import Entry, read_ledger
+from inweights.actions.ledger.lines import BLOCK, JudgedLine, Reworded, RuleChange, Stated
 from inweights.actions.ledger.scores import add_scores, read_scores
 from inweights.actions.ledger.stating import hashes, on_its_block, stands
 from inweights.errors import ConfigError, DataError

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from inweights.actions.ledger.board import Board, read_board
-from inweights.actions.ledger.lines import BLOCK, LEDGER, JudgedLine, Ledger, Stated, read_ledger
+from inweights.actions.ledger.ledger import Ledger, read_ledger
+from inweights.actions.ledger.lines import BLOCK, LEDGER, JudgedLine, Stated
 from inweights.actions.ledger.scores import read_scores
 from inweights.actions.ledger.stating import code_hash, hashes, stands
 from inweights.cli import console

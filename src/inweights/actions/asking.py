@@ -105,13 +105,12 @@ def _in_words(model: LanguageModel, world: World, prompt: Sequence[int], best: i
         )
     names = [world.vocabulary.names[token] for token in answers]
     words = Wording()
-    text = (
-        words.state(relations[0], subject, "", 0)[0]
-        if len(relations) == 1
-        else words.chain(relations[0], relations[1], subject)
-        if len(relations) == 2
-        else words.ask(relations, subject)
-    )
+    if len(relations) == 1:
+        text = words.state(relations[0], subject, "", 0)[0]
+    elif len(relations) == 2:
+        text = words.chain(relations[0], relations[1], subject)
+    else:
+        text = words.ask(relations, subject)
     (scores,) = log_likelihoods(model, [text], [[f" {name}" for name in names]])
     shares = np.exp(scores - np.logaddexp.reduce(scores))
     known = {world.vocabulary.names[token] for token in _answers(world, prompt)}

@@ -86,7 +86,13 @@ def league(
 
 
 def beside(outcome: Outcome | None, scale: str, runs: str | Path | None = None) -> pl.DataFrame:
-    """Return the rows of a run, then the stored ones: of a run here, and of entries."""
+    """Return the rows of a run, then the stored ones: of a run here, and of entries.
+
+    Args:
+        outcome: A run of the league's recipe; ``None`` for the stored rows alone.
+        scale: Scale of the stored rows.
+        runs: Folder of all runs.
+    """
     found = [pl.DataFrame(schema=dict.fromkeys((*_ROW, "accuracy", "own"), pl.Null))]
     if outcome is not None:
         found.append(rows_of(scores_of(outcome)).with_columns(own=pl.lit(value=True)))

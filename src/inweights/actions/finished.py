@@ -250,8 +250,13 @@ def compare(first: Outcome, second: Outcome) -> Comparison:
         for run in (first, second)
     ]
     settings = {key: both for key, both in _beside(*own).items() if both[0] != both[1]}
-    claims = _beside(*({claim.id: claim for claim in one.claims} for one in (first, second)))
+    claims = _beside(_claims_of(first), _claims_of(second))
     return Comparison((first, second), settings, claims)
+
+
+def _claims_of(run: Outcome) -> dict[str, ClaimResult]:
+    """Return the claims of a run by their id."""
+    return {claim.id: claim for claim in run.claims}
 
 
 def _beside(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,19 +18,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 from inweights.actions.finished import add_page, find
 from inweights.actions.results import open_parts, stated
 from inweights.config import check_size
-from inweights.errors import ConfigError, InweightsError
-from inweights.experiments.claims.claim import Claim, own_claim
-from inweights.experiments.claims.claim_result import ClaimResult
-from inweights.experiments.claims.score import Judged
-from inweights.experiments.claims.verdict import MIN_SEEDS, first_seeds, is_open, judge
+from inweights.errors import InweightsError
+from inweights.experiments.claims.verdict import is_open
 from inweights.recipes import get_recipe, recipes_like
 from inweights.recipes.catalogue.minutes import minutes_of
 from inweights.runs import RunStore
-from inweights.support.intervals import ALPHA, alpha_of
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from inweights.experiments.engine.execution import ExecutionKeywords, ExecutionOptions
     from inweights.experiments.engine.outcome import Outcome
     from inweights.experiments.grammar.recipe import Recipe
@@ -83,14 +77,14 @@ def run(
         progress: Called with updates done, all updates, and what is being done; by default a
             line with an estimate is shown, with False nothing.
         **how: Further fields of
-            :class:`~inweights.experiments.engine.execution.ExecutionOptions`: ``device`` (where
-            models live: ``cpu``, ``cuda``), ``threads`` of each process, ``plugins`` (modules
-            that the processes import first), ``observers`` (notified of the work and of every
-            run that is stored, such as a :class:`~inweights.training.Tracker`), ``on``
-            (``ray``, or the address ``ray://HOST:PORT`` of a cluster), ``fresh`` (whether all
-            of it is made again), ``keep_models`` (whether the trained weights are stored, too,
-            for ``outcome.models()``) and ``command`` (words of the command that makes this run
-            again, if it is not ``inweights run``).
+            :class:`~inweights.experiments.engine.execution.ExecutionOptions`: ``device``
+            (where models live: ``cpu``, ``cuda``), ``threads`` of each process, ``plugins``
+            (modules that the processes import first), ``observers`` (notified of the work and
+            of every run that is stored, such as a :class:`~inweights.training.Tracker`),
+            ``on`` (``ray``, or the address ``ray://HOST:PORT`` of a cluster), ``fresh``
+            (whether all of it is made again), ``keep_models`` (whether the trained weights are
+            stored, too, for ``outcome.models()``) and ``command`` (words of the command that
+            makes this run again, if it is not ``inweights run``).
 
     Raises:
         ConfigError: A name, a scale or an override does not fit.
@@ -161,8 +155,9 @@ def forecast(
             claims take.
         overrides: Changes of settings: ``["n=10"]`` or ``{"n": 10}``.
         runs: Folder of all runs.
-        **execution: Fields of :class:`~inweights.experiments.engine.execution.ExecutionOptions`,
-            such as ``jobs`` and ``device``.
+        **execution: Fields of
+            :class:`~inweights.experiments.engine.execution.ExecutionOptions`, such as ``jobs``
+            and ``device``.
 
     Raises:
         ConfigError: A name, a scale or an override does not fit, or this machine lacks the
@@ -265,89 +260,3 @@ def settle(
             publish=add_page,
             kept=kept,
         )
-
-
-def claim(table: pl.DataFrame, judged: Judged, says: str = "") -> ClaimResult:
-    """Return the verdict on a claim about a table of a sweep, which has a column ``seed``.
-
-    Args:
-        table: What the sweep returned.
-        judged: A score with its target, ``iw.experiments.share("result", "score") >= 0.9``.
-            The name of its table does not matter here.
-        says: The sentence; by default column and target.
-
-    Raises:
-        ConfigError: ``judged`` is no score with a target.
-        DataError: The table has no such column, or no such rows.
-
-    Example:
-        >>> import polars as pl
-        >>> from inweights.experiments import number
-        >>> table = pl.DataFrame({"seed": range(8), "score": [0.95, 0.97] * 4})
-        >>> claim(table, number("result", "score") >= 0.9).verdict
-        'reproduced'
-    """
-    return judge(_stated(judged, says), {judged.score.table: table})
-
-
-def add_seeds_until_decided(
-    sweep: Callable[..., pl.DataFrame], *judged: Judged, seeds: int = MIN_SEEDS, most: int = 512
-) -> tuple[pl.DataFrame, list[ClaimResult]]:
-    """Double the seeds of a sweep until each claim about its table is decided.
-
-    Only new seeds are computed. Each further analysis of the data has a wider interval, so
-    that all of them together are wrong no more often than one
-    (:mod:`inweights.experiments.studies.settle`); a claim that is decided keeps its verdict.
-
-    Args:
-        sweep: Returns the table of so many ``seeds``: ``functools.partial(iw.sweep,
-            experiment, over={"rate": [0.1, 0.2]})``.
-        *judged: Scores with their targets, as for :func:`claim`.
-        seeds: How many at first; more where a verdict takes more.
-        most: Beyond this a claim is left undecided.
-
-    Returns:
-        The table of all seeds, and the verdict on each claim.
-
-    Raises:
-        ConfigError: There is no claim, or ``most`` is fewer than a verdict takes.
-
-    Example:
-        >>> import polars as pl
-        >>> from inweights.experiments import number
-        >>> def walk(seeds):
-        ...     scores = [0.6, 0.8, 0.7, 0.4] * (seeds // 4)
-        ...     return pl.DataFrame({"seed": range(seeds), "score": scores})
-        >>> table, [found] = add_seeds_until_decided(walk, number("walk", "score") >= 0.5)
-        >>> table.height, found.verdict
-        (64, 'reproduced')
-    """
-    claims = [_stated(one) for one in judged]
-    first = max((first_seeds(one, seeds, ALPHA) for one in claims), default=0)
-    if not 0 < first <= most:
-        raise ConfigError(
-            f"give at least one claim, and most >= {first}, the seeds of a first verdict; got "
-            f"{len(claims)} claims and most={most}"
-        )
-    found: dict[int, ClaimResult] = {}
-    count = first
-    while True:
-        table = sweep(seeds=count)
-        for place, one in enumerate(claims):
-            if place not in found or is_open(found[place]):
-                tables, alpha = {one.score.table: table}, alpha_of(count, first)
-                found[place] = judge(one, tables, alpha=alpha, minimum=first)
-        if 2 * count > most or not any(map(is_open, found.values())):
-            return table, list(found.values())
-        count *= 2
-
-
-def _stated(judged: Judged, says: str = "") -> Claim:
-    """Return the claim of a score and its target."""
-    if not isinstance(judged, Judged):
-        raise ConfigError(
-            "a claim is a score and its target, such as "
-            "iw.experiments.number('result', 'score') >= 0.9, "
-            f"got {judged!r}"
-        )
-    return own_claim("claim/table", says or f"{judged.score.column} {judged.target.text}", judged)

@@ -8,21 +8,21 @@ stated it before its run.
 from __future__ import annotations
 
 import os
-import warnings
 from collections import defaultdict
 from collections.abc import Container, Iterator
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inweights.actions.ledger.lines import BLOCK, LEDGER, Ledger, Line, ledger_of, read_ledger
-from inweights.errors import ConfigError, FolderError, InweightsError, unknown_name
+from inweights.actions.ledger.ledger import Ledger, read_ledger
+from inweights.actions.ledger.lines import BLOCK, LEDGER, Line
+from inweights.actions.ledger.run_scores import ledger_at, scores_of_runs
+from inweights.errors import ConfigError, unknown_name
 from inweights.experiments.claims.verdict import is_open
 from inweights.recipes import get_recipe, recipes_like
-from inweights.runs import RunFolder, RunStore, read_json
-from inweights.runs.environment import file_at
+from inweights.runs import RunStore
 
 if TYPE_CHECKING:
     from inweights.actions.ledger.board import Board
@@ -173,7 +173,7 @@ def stated(recipe: Recipe, scale: str) -> Recipe:
         return recipe
     from inweights.actions.ledger.stating import on_its_block
 
-    committed = _read_at("HEAD", path)  # none without git
+    committed = ledger_at("HEAD", path)  # none without git
     return on_its_block(recipe, scale, committed or _open(path.parent)[1])
 
 
@@ -208,7 +208,7 @@ def record(
     store, rows = RunStore(runs), list[dict[str, Any]]()
     for name in recipes_like(only):
         if store.has(name):
-            rows += _rows(get_recipe(name), scale, store, path, ledger)
+            rows += scores_of_runs(get_recipe(name), scale, store, path, ledger)
     added = add_scores(path.parent, rows)
     ledger.add(path, verdict_lines(board(scale, results=path.parent), _today()))
     return added
@@ -238,7 +238,7 @@ def open_parts(
     store = RunStore(runs)
 
     def judged(recipe: Recipe, names: Container[str]) -> list[ClaimResult]:
-        rows = _rows(recipe, scale, store, path, ledger) if store.has(recipe.name) else ()
+        rows = scores_of_runs(recipe, scale, store, path, ledger) if store.has(recipe.name) else ()
         claims = read_board(path.parent, scale, [recipe.name], rows).claims
         return [claim for claim in claims if claim.id in names]
 
@@ -249,79 +249,6 @@ def open_parts(
     for (name, block), names in parts.items():
         recipe = replace(stated(get_recipe(name), scale), first_seed=block * BLOCK)
         yield recipe, partial(judged, recipe, names)
-
-
-def _rows(
-    recipe: Recipe, scale: str, store: RunStore, path: Path, ledger: Ledger
-) -> Iterator[dict[str, Any]]:
-    """Return the scores of a recipe's runs, those with the most seeds first."""
-    from inweights.actions.ledger.scores import rows_of
-    from inweights.actions.ledger.stating import on_its_block
-    from inweights.experiments.claims.numbers import numbers_of
-    from inweights.experiments.engine.outcome import load
-    from inweights.experiments.studies.narrowed import of_folder
-    from inweights.experiments.studies.settle import own_folders
-
-    held = on_its_block(recipe, scale, ledger)
-    blocks = {
-        line.block: line
-        for claim in recipe.claims
-        if (line := ledger.entry(claim.id, scale).stated) and claim.id in (held.versions or {})
-    }
-    for block in blocks:
-        for folder in own_folders(recipe, scale, store, block * BLOCK, further=True):
-            try:
-                part = of_folder(recipe, folder)
-                tables = load(part, folder).tables
-            except InweightsError as error:
-                warnings.warn(f"{folder.path} is left out: {error}", stacklevel=3)
-                continue
-            before, why, where = _ledger_of_run(folder, path)
-            if why:
-                warnings.warn(f"{folder.path} is left out: {why}", stacklevel=3)
-                continue
-            for claim in part.claims:
-                line = ledger.entry(claim.id, scale).stated
-                if line is None or line.block != block or claim.id not in (held.versions or {}):
-                    continue
-                known = before.entry(claim.id, scale).stated if before else None
-                if known and (known.hash, known.block) == (line.hash, line.block):
-                    found = numbers_of(claim.score, tables, claim.id)
-                    yield from rows_of(line, found, folder.seeds, where)
-                else:
-                    warnings.warn(
-                        f"{claim.id} is left out: it was stated after the commit of its run",
-                        stacklevel=3,
-                    )
-
-
-def _ledger_of_run(folder: RunFolder, path: Path) -> tuple[Ledger | None, str, str]:
-    """Return the ledger at the commit of a run, or why there is none; and where it ran."""
-    try:
-        about = read_json(folder.path / "environment.json", dict[str, Any])
-    except FolderError as error:
-        return None, str(error), ""
-    own = about.get("repositories", {}).get("inweights", {})
-    commit = str(own.get("commit", ""))
-    torch = about.get("packages", {}).get("torch", "")
-    where = f"{about.get('processor', '?')}, torch {torch}, commit {commit[:10]}"
-    if not commit:
-        return None, "its run does not say its commit: run it in a checkout, with git", where
-    if own.get("clean") is False:
-        return None, "its run was made with changes that were not committed", where
-    ledger = _at(commit, path)
-    if ledger is None:
-        return None, f"the commit {commit[:10]} of its run has no ledger here", where
-    return ledger, "", where
-
-
-def _read_at(commit: str, path: Path) -> Ledger | None:
-    """Return the ledger as it is in a commit; ``None`` where it is not."""
-    content = file_at(commit, path)
-    return None if content is None else ledger_of(content, f"{path} at {commit[:10]}")
-
-
-_at = lru_cache(maxsize=16)(_read_at)
 
 
 def _open(results: str | Path | None) -> tuple[Path, Ledger]:

@@ -14,17 +14,8 @@ from typing import Any
 import polars as pl
 from msgspec import structs
 
-from inweights.actions.ledger.lines import (
-    BY_MEAN,
-    LEDGER,
-    Earlier,
-    Entry,
-    JudgedLine,
-    Ledger,
-    Stated,
-    Withdrawn,
-    read_ledger,
-)
+from inweights.actions.ledger.ledger import Entry, Ledger, read_ledger
+from inweights.actions.ledger.lines import BY_MEAN, LEDGER, Earlier, JudgedLine, Stated, Withdrawn
 from inweights.actions.ledger.scores import numbers_in, read_scores, with_rows
 from inweights.experiments.claims.claim import IN_A_SUBSTITUTE, RELIABLE, Claim
 from inweights.experiments.claims.claim_result import ClaimResult
@@ -63,22 +54,23 @@ class Board(Carded):
     @property
     def verdicts(self) -> pl.DataFrame:
         """The claims as a frame, a row per claim."""
-        rows = [structs.asdict(claim) | {"target": claim.target.text} for claim in self.claims]
-        return pl.DataFrame([{n: v for n, v in row.items() if n != "earlier"} for row in rows])
+        rows = []
+        for claim in self.claims:
+            row = structs.asdict(claim) | {"target": claim.target.text}
+            del row["earlier"]
+            rows.append(row)
+        return pl.DataFrame(rows)
 
     @property
     def ledger(self) -> pl.DataFrame:
         """The ledger as a frame, a row for each line about a claim."""
         names = ("date", "scale", "version", "verdict", "seeds", "why", "commit", "hash", "block")
-        return pl.DataFrame(
-            [
-                {"kind": line.__struct_config__.tag, "claim": line.key.partition(" ")[0]}
-                | {name: getattr(line, name, None) for name in names}
-                for line in self.ledger_lines.lines
-                if line.key
-            ],
-            infer_schema_length=None,
-        )
+        rows: list[dict[str, Any]] = []
+        for line in self.ledger_lines.lines:
+            if line.key:
+                about = {"kind": line.__struct_config__.tag, "claim": line.key.partition(" ")[0]}
+                rows.append(about | {name: getattr(line, name, None) for name in names})
+        return pl.DataFrame(rows, infer_schema_length=None)
 
     @property
     def false_at_most(self) -> float:

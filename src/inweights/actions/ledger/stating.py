@@ -4,25 +4,18 @@
 recipe the seeds and versions that the ledger holds.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
-from inweights.actions.ledger.lines import (
-    BLOCK,
-    Entry,
-    Ledger,
-    Line,
-    Reworded,
-    RuleChange,
-    Stated,
-    Withdrawn,
-)
+from inweights.actions.ledger.ledger import Entry, Ledger
+from inweights.actions.ledger.lines import BLOCK, Line, Reworded, RuleChange, Stated, Withdrawn
 from inweights.config import digest
 from inweights.errors import ConfigError, check_names
 from inweights.experiments.claims.claim import Claim
 from inweights.experiments.claims.published import printed_number
+from inweights.experiments.claims.score import Value
 from inweights.experiments.engine.plan import expand_plan
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.support.called_code import hash_of_calls
@@ -96,12 +89,17 @@ def _once(recipe: Recipe) -> Callable[[], str]:
 def _score(claim: Claim) -> list[object]:
     """Return what decides the number and verdict of a claim, as plain values."""
     score, target = claim.score, claim.target
-    rows = [  # numbers as they are read back: 1 is 1.0
-        sorted((n, v if isinstance(v, bool | str) else float(v)) for n, v in part.items())
-        for part in (score.where, score.minus)
-    ]
+    rows = [_as_read_back(part) for part in (score.where, score.minus)]
     where = [score.table, score.column, *rows, list(score.each)]
     return [*where, score.bounds, score.exact, target.least, target.most, claim.judged]
+
+
+def _as_read_back(row: Mapping[str, Value]) -> list[tuple[str, Value]]:
+    """Return values by name as a ledger gives them back: the number 1 is 1.0."""
+    return sorted(
+        (name, value if isinstance(value, bool | str) else float(value))
+        for name, value in row.items()
+    )
 
 
 def state(

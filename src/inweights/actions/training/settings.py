@@ -105,6 +105,10 @@ class TrainingSettings(Config):
         from inweights.lm import load_model
 
         return load_model(
-            self.model.name, download=download, device=self.device, dtype=self.dtype,
-            chat=self.chat, seed=seed,
-        )  # fmt: skip
+            self.model.name,
+            download=download,
+            device=self.device,
+            dtype=self.dtype,
+            chat=self.chat,
+            seed=seed,
+        )

@@ -70,18 +70,23 @@ def prepare(settings: TrainingSettings, lm: language.LanguageModel) -> Prepared:
     file = settings.wording.name
     own = Wording.read(file, facts) if file else Wording()
     making = partial(
-        augment, facts, wording=own, wordings=_WORDINGS, hold_out=settings.hold_out,
-        floor=settings.floor, tokens=lambda texts: [len(lm.tokens(text)) for text in texts],
-    )  # fmt: skip
+        augment,
+        facts,
+        wording=own,
+        wordings=_WORDINGS,
+        hold_out=settings.hold_out,
+        floor=settings.floor,
+        tokens=lambda texts: [len(lm.tokens(text)) for text in texts],
+    )
     mixture = making(strategies=settings.strategy, budget=settings.tokens)
     entities = making(strategies=["entities"], budget=mixture.tokens["train"])
     tables = {"facts": mixture.control, "entities": entities.train, "mixture": mixture.train}
     turn = "turn" if settings.chat else "prompt"
-    trained = {
-        way: [language.Example(*row) for row in table.select(turn, "completion", "stage").rows()]
-        for way, table in tables.items()
-        if way in settings.ways
-    }
+    trained = {}
+    for way, table in tables.items():
+        if way in settings.ways:
+            rows = table.select(turn, "completion", "stage").rows()
+            trained[way] = [language.Example(*row) for row in rows]
     asked = _asked(mixture.questions, entities.questions, settings.questions)
     if settings.chat:
         asked = asked.with_columns(prompt=pl.coalesce("question", "prompt"))
@@ -107,13 +112,17 @@ def _asked(mixture: pl.DataFrame, entities: pl.DataFrame, most: int) -> pl.DataF
 def _in_new_words(facts: Knowledge, words: Wording) -> Iterator[language.Question]:
     """Yield facts as questions in a wording that no way states, in a drawn order."""
     triples = [facts.names(i) for i in range(len(facts))]
-    ends = {r: tuple(sorted({o for _, own, o in triples if own == r})) for r in facts.relations}
+    objects: dict[str, set[str]] = {relation: set() for relation in facts.relations}
+    for _, relation, thing in triples:
+        objects[relation].add(thing)
     for i in Streams(0).numpy(EVALUATION, "new words").permutation(len(facts)).tolist():
-        s, r, o = triples[i]
-        last = len(words.templates(r)) - 1
-        if len(ends[r]) > 1 and last >= _WORDINGS:
-            prompt = words.state(r, s, o, last)[0]
-            yield language.Question(f"recall {i}", "recall", prompt, ends[r], ends[r].index(o))
+        subject, relation, thing = triples[i]
+        answers = tuple(sorted(objects[relation]))
+        last = len(words.templates(relation)) - 1
+        if len(answers) > 1 and last >= _WORDINGS:
+            prompt = words.state(relation, subject, thing, last)[0]
+            right = answers.index(thing)
+            yield language.Question(f"recall {i}", "recall", prompt, answers, right)
 
 
 def teach_and_ask(

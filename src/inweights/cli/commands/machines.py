@@ -71,7 +71,7 @@ def work(
             for all workers.
         retry: Try failed tasks again.
     """
-    from inweights.actions.plans import Planned
+    from inweights.actions.plan_files import Planned
     from inweights.actions.plans import work as do
     from inweights.experiments.engine.execution import ExecutionOptions
 
@@ -100,7 +100,7 @@ def status(plan: str, /, *, json: base.Json = False) -> None:
     Args:
         plan: Folder or address of the plan.
     """
-    from inweights.actions.plans import Planned
+    from inweights.actions.plan_files import Planned
 
     planned = Planned(plan)
     console.results.status(planned, planned.status(), json=json)

@@ -1,0 +1,198 @@
+"""Read and add to the ledger, a file of lines that hold each other by their hashes.
+
+:func:`read_ledger` returns a :class:`Ledger`, which has an :class:`Entry` per claim. No line
+can be changed or left out without the next one showing it. :mod:`~.lines` has the kinds of
+lines.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from inweights.actions.ledger.lines import Earlier, JudgedLine, Line, Reworded, Stated, Withdrawn
+from inweights.errors import DataError
+from inweights.experiments.claims.claim import Claim
+from inweights.support.limits import check_file, read_bytes
+from inweights.support.publish import publish_file
+
+
+@dataclass
+class Entry:
+    """What the ledger holds of one claim at one scale.
+
+    Attributes:
+        lines: Every line about it, the oldest first.
+        stated: The line that states it; ``None`` for a claim of before the ledger, or a
+            withdrawn one.
+        claim: The claim as it reads now.
+        withdrawn: The line that withdrew it, if it stands no longer.
+    """
+
+    lines: list[Line] = field(default_factory=list)
+    stated: Stated | None = None
+    claim: Claim | None = None
+    withdrawn: Withdrawn | None = None
+
+    @property
+    def version(self) -> int:
+        """Its last version; 0 for none."""
+        return max((getattr(line, "version", 0) for line in self.lines), default=0)
+
+    @property
+    def verdict(self) -> JudgedLine | Earlier | None:
+        """The last verdict of the last version that has one; ``None`` without any."""
+        judged = [line for line in self.lines if isinstance(line, JudgedLine | Earlier)]
+        return judged[-1] if judged else None
+
+    @property
+    def judged_anew(self) -> JudgedLine | None:
+        """The last verdict of the version that stands; ``None`` without any."""
+        last = self.verdict
+        own = isinstance(last, JudgedLine) and self.stated and last.version == self.stated.version
+        return last if own and isinstance(last, JudgedLine) else None
+
+    def add(self, line: Line) -> None:
+        """Add the next line."""
+        self.lines.append(line)
+        if isinstance(line, Stated):
+            self.stated, self.claim, self.withdrawn = line, line.claim, None
+        elif isinstance(line, Reworded):
+            self.claim = line.claim
+        elif isinstance(line, Withdrawn):
+            self.stated, self.claim, self.withdrawn = None, None, line
+
+
+class Ledger:
+    """All lines, and what they say of each claim.
+
+    Args:
+        lines: The lines, the oldest first.
+        last: Hash of the last line in the file; "" without any.
+
+    Attributes:
+        lines: The lines.
+        entries: What they say, by the claim's name and scale.
+        last: Hash of the last line.
+    """
+
+    def __init__(self, lines: Iterable[Line] = (), last: str = "") -> None:
+        self.lines: list[Line] = []
+        self.entries: dict[str, Entry] = {}
+        self.last = last
+        self._take(lines)
+
+    def entry(self, name: str, scale: str) -> Entry:
+        """Return what is known of a claim; an empty entry for a claim that is not there.
+
+        Args:
+            name: Id of the claim.
+            scale: Scale at which it is judged.
+        """
+        return self.entries.get(f"{name} {scale}", Entry())
+
+    def of_scale(self, scale: str) -> Iterator[tuple[str, Entry]]:
+        """Yield every claim of a scale with its name, in order of first appearance."""
+        for key, entry in self.entries.items():
+            name, _, of = key.partition(" ")
+            if of == scale:
+                yield name, entry
+
+    @property
+    def statements(self) -> list[Stated]:
+        """Every line that states a claim."""
+        return [line for line in self.lines if isinstance(line, Stated)]
+
+    @property
+    def next_block(self) -> int:
+        """The first block of seeds that no claim was ever stated on."""
+        return 1 + max((line.block for line in self.statements), default=0)
+
+    def add(self, path: Path, lines: Sequence[Line]) -> None:
+        """Add lines, here and to the file.
+
+        Args:
+            path: The ledger's file.
+            lines: The lines.
+
+        Raises:
+            DataError: The file changed since it was read.
+            OSError: It cannot be written.
+        """
+        if not lines:
+            return
+        before = read_bytes(path) if path.exists() else b""
+        known = before.splitlines()
+        if (hashlib.sha256(known[-1]).hexdigest() if known else "") != self.last:
+            raise DataError(f"{path} changed while it was used; run the same command again")
+        added, last = [], self.last
+        for line in lines:
+            text = msgspec.json.encode({**_lean(line), "previous": last})
+            last = hashlib.sha256(text).hexdigest()
+            added.append(text + b"\n")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        publish_file(path, before + b"".join(added))
+        self.last = last
+        self._take(lines)
+
+    def _take(self, lines: Iterable[Line]) -> None:
+        """Note what lines say of each claim."""
+        for line in lines:
+            self.lines.append(line)
+            if line.key:
+                self.entries.setdefault(line.key, Entry()).add(line)
+
+
+def read_ledger(path: Path) -> Ledger:
+    """Read a ledger and check its chain of hashes; an empty one where there is no file.
+
+    Raises:
+        DataError: The file is no ledger, or a line was changed or removed.
+    """
+    if not path.exists():
+        return Ledger()
+    check_file(path)
+    return ledger_of(read_bytes(path), str(path))
+
+
+def ledger_of(content: bytes, where: str) -> Ledger:
+    """Return the ledger that a file's content is.
+
+    Args:
+        content: Bytes of the file.
+        where: What messages call the file.
+
+    Raises:
+        DataError: It is no ledger, or a line was changed or removed.
+    """
+    lines: list[Line] = []
+    last = ""
+    for number, text in enumerate(content.splitlines(), 1):
+        try:
+            fields: dict[str, Any] = msgspec.json.decode(text, type=dict[str, Any])
+            previous = fields.pop("previous", None)
+            lines.append(msgspec.convert(fields, Line))
+        except (UnicodeDecodeError, RecursionError, msgspec.MsgspecError) as error:
+            raise DataError(f"{where}, line {number}: no line of a ledger: {error}") from None
+        if previous != last:
+            raise DataError(
+                f"{where}, line {number}: the line before was changed or removed; a ledger is only "
+                "added to: restore it ('git checkout' does)"
+            )
+        last = hashlib.sha256(text).hexdigest()
+    return Ledger(lines, last)
+
+
+def _lean(line: Line) -> dict[str, Any]:
+    """Return a line as plain values, its claim without what is empty or left out."""
+    fields: dict[str, Any] = msgspec.to_builtins(line)
+    if "claim" in fields:
+        claim = fields["claim"]
+        claim["score"] = {name: value for name, value in claim["score"].items() if value}
+        edges = claim["target"].items()
+        claim["target"] = {name: value for name, value in edges if value is not None}
+        fields["claim"] = {name: value for name, value in claim.items() if value}
+    return fields

@@ -1,0 +1,102 @@
+"""Judge claims about a table of a sweep, and add seeds until they are decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from inweights.errors import ConfigError
+from inweights.experiments.claims.claim import Claim, own_claim
+from inweights.experiments.claims.claim_result import ClaimResult
+from inweights.experiments.claims.score import Judged
+from inweights.experiments.claims.verdict import MIN_SEEDS, first_seeds, is_open, judge
+from inweights.support.intervals import ALPHA, alpha_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def claim(table: pl.DataFrame, judged: Judged, says: str = "") -> ClaimResult:
+    """Return the verdict on a claim about a table of a sweep, which has a column ``seed``.
+
+    Args:
+        table: What the sweep returned.
+        judged: A score with its target, ``iw.experiments.share("result", "score") >= 0.9``.
+            The name of its table does not matter here.
+        says: The sentence; by default column and target.
+
+    Raises:
+        ConfigError: ``judged`` is no score with a target.
+        DataError: The table has no such column, or no such rows.
+
+    Example:
+        >>> import polars as pl
+        >>> from inweights.experiments import number
+        >>> table = pl.DataFrame({"seed": range(8), "score": [0.95, 0.97] * 4})
+        >>> claim(table, number("result", "score") >= 0.9).verdict
+        'reproduced'
+    """
+    return judge(_stated(judged, says), {judged.score.table: table})
+
+
+def add_seeds_until_decided(
+    sweep: Callable[..., pl.DataFrame], *judged: Judged, seeds: int = MIN_SEEDS, most: int = 512
+) -> tuple[pl.DataFrame, list[ClaimResult]]:
+    """Double the seeds of a sweep until each claim about its table is decided.
+
+    Only new seeds are computed. Each further analysis of the data has a wider interval, so
+    that all of them together are wrong no more often than one
+    (:mod:`inweights.experiments.studies.settle`); a claim that is decided keeps its verdict.
+
+    Args:
+        sweep: Returns the table of so many ``seeds``: ``functools.partial(iw.sweep,
+            experiment, over={"rate": [0.1, 0.2]})``.
+        *judged: Scores with their targets, as for :func:`claim`.
+        seeds: How many at first; more where a verdict takes more.
+        most: Beyond this a claim is left undecided.
+
+    Returns:
+        The table of all seeds, and the verdict on each claim.
+
+    Raises:
+        ConfigError: There is no claim, or ``most`` is fewer than a verdict takes.
+
+    Example:
+        >>> import polars as pl
+        >>> from inweights.experiments import number
+        >>> def walk(seeds):
+        ...     scores = [0.6, 0.8, 0.7, 0.4] * (seeds // 4)
+        ...     return pl.DataFrame({"seed": range(seeds), "score": scores})
+        >>> table, [found] = add_seeds_until_decided(walk, number("walk", "score") >= 0.5)
+        >>> table.height, found.verdict
+        (64, 'reproduced')
+    """
+    claims = [_stated(one) for one in judged]
+    first = max((first_seeds(one, seeds, ALPHA) for one in claims), default=0)
+    if not 0 < first <= most:
+        raise ConfigError(
+            f"give at least one claim, and most >= {first}, the seeds of a first verdict; got "
+            f"{len(claims)} claims and most={most}"
+        )
+    found: dict[int, ClaimResult] = {}
+    count = first
+    while True:
+        table = sweep(seeds=count)
+        for place, one in enumerate(claims):
+            if place not in found or is_open(found[place]):
+                tables, alpha = {one.score.table: table}, alpha_of(count, first)
+                found[place] = judge(one, tables, alpha=alpha, minimum=first)
+        if 2 * count > most or not any(map(is_open, found.values())):
+            return table, list(found.values())
+        count *= 2
+
+
+def _stated(judged: Judged, says: str = "") -> Claim:
+    """Return the claim of a score and its target."""
+    if not isinstance(judged, Judged):
+        raise ConfigError(
+            "a claim is a score and its target, such as "
+            "iw.experiments.number('result', 'score') >= 0.9, "
+            f"got {judged!r}"
+        )
+    return own_claim("claim/table", says or f"{judged.score.column} {judged.target.text}", judged)
