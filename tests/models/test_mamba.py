@@ -78,7 +78,8 @@ def test_equals_transformers() -> None:
     ).eval()
     for r in (0, 1):
         theirs.backbone.embeddings.weight.copy_(ours.tokens.weight[r])
-        theirs.backbone.norm_f.weight.copy_(ours.norm.weight[r])
+        last: Any = ours.norm
+        theirs.backbone.norm_f.weight.copy_(last.weight[r])
         theirs.lm_head.weight = theirs.backbone.embeddings.weight
         mine: Any
         for mine, other in zip(ours.blocks, theirs.backbone.layers, strict=True):
