@@ -171,8 +171,13 @@ def test_cosines_are_counted_in_steps_from_the_smallest_to_the_largest(monkeypat
     """Numbers on a line have cosines of -1 and 1 alone: the first step and the last."""
     monkeypatch.setattr(hop_module, "_SORTED", 0)
     groups: list[np.ndarray] = []
-    monkeypatch.setattr(Pairs, "counted", lambda _, found: groups.append(found) or 0.0)
-    asked = hop_module.choose_pairs(*edge_ends(GRID))
+
+    def counted(_: Pairs, found: np.ndarray) -> float:
+        groups.append(found)
+        return 0.0
+
+    monkeypatch.setattr(Pairs, "counted", counted)
+    asked = pair_module.choose_pairs(*edge_ends(GRID))
     hop_module._random_correlations([asked], 1, (asked.nodes, 1), 0, centred=False)
     assert np.unique(groups[0]).tolist() == [0, hop_module._STEPS - 2]
 
@@ -182,7 +187,7 @@ def test_pairs_are_drawn_by_their_seed_and_within_bounds(monkeypatch) -> None:
         monkeypatch.setattr(module, "EXACT", 100)
     monkeypatch.setattr(pair_module, "PAIRS", 5000)
     asked: list[Pairs] = []
-    real = hop_module.choose_pairs
+    real = pair_module.choose_pairs
 
     def kept(*given) -> Pairs:
         asked.append(real(*given))

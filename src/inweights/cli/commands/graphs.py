@@ -132,7 +132,8 @@ def _graphs(given: Sequence[str], layout: base.Layout) -> dict[str, Graph]:
 
 def _graph(given: str, layout: base.Layout) -> tuple[str, Graph]:
     """A graph by its name or file, with its edges written out, and what it is called."""
-    from inweights.worlds.families.graph import Graph, Shape
+    from inweights.worlds.families.graph import Graph
+    from inweights.worlds.families.shapes import Shape
     from inweights.worlds.readers.graph_files import own_graphs
 
     file = Path(given)
