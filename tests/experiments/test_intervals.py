@@ -8,10 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, stats
 
 from inweights.experiments import interval
-from inweights.support.intervals import alpha_of, median_interval, share_interval, version_alpha
+from inweights.support.intervals import (
+    alpha_of,
+    median_interval,
+    paired_interval,
+    share_interval,
+    version_alpha,
+)
 
 
 def test_interval_is_students() -> None:
@@ -66,6 +72,54 @@ def test_the_interval_of_a_share_is_clopper_and_pearsons(count: int, data) -> No
     assert share_ == hits / count
     ends = stats.binomtest(hits, count).proportion_ci(0.975)
     assert (low, high) == pytest.approx((ends.low, ends.high), abs=1e-9)
+
+
+def score(gained: int, lost: int, total: int, difference: float) -> float:
+    """The score of a paired difference, with the likeliest share of losses found by search."""
+
+    def unlikely(share: float) -> float:
+        rest = max(1e-300, 1 - 2 * share - difference)
+        logs = gained * np.log(share + difference) + lost * np.log(share)
+        return float(-logs - (total - gained - lost) * np.log(rest))
+
+    least, most = max(0.0, -difference) + 1e-12, (1 - difference) / 2 - 1e-12
+    options = {"xatol": 1e-13}
+    share = optimize.minimize_scalar(
+        unlikely, bounds=(least, most), method="bounded", options=options
+    ).x
+    variance = total * (2 * share + difference - difference**2)
+    return float((gained - lost - total * difference) / np.sqrt(variance))
+
+
+@pytest.mark.parametrize(("gained", "lost", "total"), [(12, 2, 50), (5, 3, 30), (1, 6, 9)])
+def test_the_interval_of_a_paired_difference_ends_where_its_score_is_1_96(
+    gained: int, lost: int, total: int
+) -> None:
+    difference, low, high = paired_interval(gained, lost, total)
+    assert difference == (gained - lost) / total
+    assert score(gained, lost, total, low) == pytest.approx(1.959964, abs=1e-5)
+    assert score(gained, lost, total, high) == pytest.approx(-1.959964, abs=1e-5)
+    mirrored = paired_interval(lost, gained, total)
+    assert mirrored == pytest.approx((-difference, -high, -low), abs=1e-12)
+
+
+def test_the_interval_of_a_paired_difference_has_a_width_without_a_change() -> None:
+    assert paired_interval(0, 0, 20)[1:] == pytest.approx((-0.161125, 0.161125), abs=1e-5)
+    assert paired_interval(20, 0, 20)[1:] == pytest.approx((0.677750, 1.0), abs=1e-5)
+
+
+def test_the_interval_of_a_paired_difference_covers_what_it_says() -> None:
+    """Over all outcomes of 30 questions, weighted by how likely they are."""
+    gain, loss, total = 0.25, 0.10, 30
+    covered = 0.0
+    for gained in range(total + 1):
+        for lost in range(total + 1 - gained):
+            counts = (gained, lost, total - gained - lost)
+            chance = stats.multinomial.pmf(counts, total, (gain, loss, 1 - gain - loss))
+            if chance > 1e-9:
+                _, low, high = paired_interval(gained, lost, total)
+                covered += chance * (low <= gain - loss <= high)
+    assert 0.93 < covered < 0.98
 
 
 def test_versions_and_further_looks_spend_no_more_than_they_have() -> None:

@@ -15,7 +15,7 @@ import polars as pl
 
 from inweights.errors import DataError
 from inweights.lm.exams.questions import Question
-from inweights.support.intervals import share_interval
+from inweights.support.intervals import interval, paired_interval, share_interval
 
 #: Right before and after; wrong before and right after; wrong after (Identity Bridge, §4.5).
 CORRECT, PARTIAL, INCORRECT = "D_correct", "D_partial", "D_incorrect"
@@ -48,7 +48,8 @@ class Paired:
 
     Attributes:
         mean: Mean of after minus before.
-        low: Lower end of its 95% interval (Student's t, over questions).
+        low: Lower end of its 95% interval: of yes-or-no columns Tango's for a paired
+            difference (1998), of numbers Student's over questions.
         high: Upper end.
         gained: Number of questions that became right (yes-or-no columns) or rose.
         lost: Number of questions that became wrong, or fell.
@@ -92,12 +93,12 @@ def paired(before: pl.DataFrame, after: pl.DataFrame, column: str = "hit") -> Pa
     both = _joined(before, after, column)
     change = (both[f"{column}_after"].cast(pl.Float64) - both[column].cast(pl.Float64)).to_numpy()
     gained, lost = int((change > 0).sum()), int((change < 0).sum())
-    mean = float(change.mean())
-    half = 0.0
-    if len(change) > 1:
-        half = float(stats.t.ppf(0.975, len(change) - 1) * stats.sem(change))
     p = float(stats.binomtest(gained, gained + lost).pvalue) if gained + lost else 1.0
-    return Paired(mean, mean - half, mean + half, gained, lost, p, len(change))
+    if both.schema[column] == pl.Boolean:
+        mean, low, high = paired_interval(gained, lost, len(change))
+    else:
+        mean, low, high = interval(change)
+    return Paired(mean, low, high, gained, lost, p, len(change))
 
 
 def summary(table: pl.DataFrame, by: tuple[str, ...] = ("role",)) -> pl.DataFrame:
