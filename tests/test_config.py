@@ -76,6 +76,22 @@ def test_overrides_are_toml_values() -> None:
     assert Outer().inner.width == 8
 
 
+class ByPath(Config):
+    by_path = ("over",)
+
+    over: dict[str, Any] = {}
+
+
+def test_a_new_path_may_be_set_where_keys_are_paths() -> None:
+    for text in ("[16, 32]", "16,32"):
+        changed = apply_overrides(ByPath(), [f"over.model.width={text}"])
+        assert changed.over == {"model.width": [16, 32]}
+        again = apply_overrides(changed, ["over.model.width=[8]", "over.world.n=[4]"])
+        assert again.over == {"model.width": [8], "world.n": [4]}
+    nested = ByPath(over={"world": {"n": [4]}})  # as TOML writes over.world.n
+    assert apply_overrides(nested, ["over.world.n=[5]"]).over == {"world": {"n": [5]}}
+
+
 def test_nested_unknown_key_in_a_file_names_its_path() -> None:
     with pytest.raises(
         ConfigError, match=r"unknown key 'inner\.widht'; did you mean 'inner\.width'"

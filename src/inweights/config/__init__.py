@@ -61,6 +61,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     later: ClassVar[Mapping[str, Any]] = {}
     newer: ClassVar[tuple[str, ...]] = ()
+    #: Names of fields whose keys are paths, such as ``over``: a new one may be set there.
+    by_path: ClassVar[tuple[str, ...]] = ()
 
     @property
     def idle(self) -> tuple[str, ...]:
@@ -158,8 +160,22 @@ def apply_overrides(config: C, overrides: Iterable[str]) -> C:
         key, equals, text = override.partition("=")
         if not equals or not key.strip():
             raise ConfigError(f"an override must have the form key=value, got '{override}'")
-        values = _with(values, key.strip(), parse_value(text.strip()), listed=True)
+        value = parse_value(text.strip())
+        field, _, path = key.strip().partition(".")
+        table = values.get(field)
+        if field in getattr(config, "by_path", ()) and isinstance(table, dict) and path:
+            values = {**values, field: _with_path(table, path, value)}
+        else:
+            values = _with(values, key.strip(), value, listed=True)
     return decode(type(config), values)
+
+
+def _with_path(table: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """A table by path with another value; a path that is written as nested tables is kept so."""
+    first, _, rest = path.partition(".")
+    if path not in table and rest and isinstance(table.get(first), dict):
+        return {**table, first: _with_path(table[first], rest, value)}
+    return {**table, path: _as_listed([], value)}
 
 
 def as_overrides(

@@ -138,7 +138,7 @@ def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
 def _in_full(results: Sequence[ClaimResult]) -> None:
     listed = table("verdict", "claim, and what was measured")
     for claim in results:
-        mark = Text(f"{MARKS[claim.verdict]} {claim.verdict}", style=COLOURS[claim.verdict])
+        mark = Text(f"{MARKS[claim.verdict]} {claim.shown}", style=COLOURS[claim.verdict])
         text = Text(f"{claim.id}\n", style="dim")
         text.append(claim.text, style="not dim")
         if claim.measured is not None:

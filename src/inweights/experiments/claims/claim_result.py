@@ -2,7 +2,11 @@
 
 from inweights.experiments.claims.claim import Rule, Said, Verdict
 from inweights.support.intervals import ALPHA
+from inweights.support.progress import plural
 from inweights.support.showing import Card
+
+#: What a verdict on a claim of one's own is called: nothing of a paper is reproduced.
+OWN_WORDS: dict[str, str] = {"reproduced": "holds", "not reproduced": "does not hold"}
 
 
 class ClaimResult(Said, kw_only=True):
@@ -62,6 +66,36 @@ class ClaimResult(Said, kw_only=True):
         seeds = {"seeds": self.met or self.replicates, "version": self.version}
         row = (self.verdict, self.text)
         return Card(self.id, {**measured, **seeds}, ("verdict", "claim"), [row]).html
+
+    @property
+    def shown(self) -> str:
+        """The verdict in words: a claim that is no paper's holds, or does not.
+
+        Example:
+            >>> from inweights.experiments import Target
+            >>> about = {"id": "a/b/c", "text": "", "place": "", "source": "ours"}
+            >>> ClaimResult(**about, target=Target(least=0.9), verdict="reproduced").shown
+            'holds'
+        """
+        return OWN_WORDS.get(self.verdict, self.verdict) if self.source == "ours" else self.verdict
+
+    def __str__(self) -> str:
+        """The verdict with what was measured, its interval and the target, in one line.
+
+        Example:
+            >>> from inweights.experiments import Target
+            >>> about = {"id": "a/b/c", "text": "", "place": "", "source": "ours"}
+            >>> found = {"measured": 0.96, "low": 0.93, "high": 0.99, "replicates": 8}
+            >>> print(ClaimResult(**about, target=Target(least=0.9), verdict="reproduced", **found))
+            holds: 0.96 [0.93, 0.99], target >= 0.9, 8 seeds
+        """
+        measured = "nothing measured" if self.measured is None else f"{self.measured:.3g}"
+        if self.low is not None and self.high is not None:
+            measured += f" [{self.low:.3g}, {self.high:.3g}]"
+        parts = [f"{self.shown}: {measured}", f"target {self.target.text}"]
+        parts += [plural(self.replicates, "seed")] if self.replicates else []
+        parts += [self.met.replace(" seeds", "") + " meet it"] if self.met else []
+        return ", ".join(parts)
 
     @property
     def agrees(self) -> bool:

@@ -132,6 +132,7 @@ class StudyFile(Config):
     """
 
     later = {"controls": (), "function": ""}
+    by_path = ("over",)
 
     world: dict[str, Any] = {}
     function: str = ""

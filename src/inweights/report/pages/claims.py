@@ -37,7 +37,9 @@ def headline(claims: Sequence[ClaimResult]) -> str:
     others = Counter(claim.verdict for claim in counted)
     also = ("consistent", "not seen in a substitute", "undecided")
     still = [f"{others[v]} {v}" for v in also if others[v]]
-    return ", ".join([f"{good} of {stated} reproduced", *still])
+    own = all(claim.source == "ours" for claim in counted)
+    word = f"hold{'s' * (len(counted) == 1)}" if own else "reproduced"
+    return ", ".join([f"{good} of {stated} {word}", *still])
 
 
 def claims_section(claims: Sequence[ClaimResult]) -> str:
@@ -93,7 +95,7 @@ def claim_row(place: int, claim: ClaimResult) -> str:
         tag("p", escape(claim.why), class_="why") if claim.why else "",
         class_="what",
     )
-    badge = tag("p", _icon(claim.verdict), tag("span", escape(claim.verdict)), class_="badge")
+    badge = tag("p", _icon(claim.verdict), tag("span", escape(claim.shown)), class_="badge")
     evidence = tag("div", interval_bar(claim), _facts(claim), class_="evidence")
     return tag("li", badge, text, evidence, class_=f"claim {name}", id=f"claim-{place}")
 
