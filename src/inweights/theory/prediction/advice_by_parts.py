@@ -63,11 +63,13 @@ def advise_parts(
         lost = unstored(parts[part])
         advice = advise_identities(world, local, solve, until, lost)
         if advice:
-            mended, still, broken = (
-                tuple(places[i] for i in rows)
-                for rows in (advice.mended, advice.open, advice.broken)
+            in_whole = replace(
+                advice,
+                mended=tuple(places[row] for row in advice.mended),
+                open=tuple(places[row] for row in advice.open),
+                broken=tuple(places[row] for row in advice.broken),
             )
-            advices.append(replace(advice, mended=mended, open=still, broken=broken))
+            advices.append(in_whole)
         last = None if until is None else until - parts[part].seconds
         if in_time(last):
             found += remedies(world, local, solve, last, lost)
@@ -98,12 +100,15 @@ def _joined(found: Sequence[Remedy]) -> list[Remedy]:
     joined: dict[tuple[str, str], Remedy] = {}
     for one in found:
         known = joined.get((one.kind, one.against))
-        joined[one.kind, one.against] = one if known is None else replace(
+        if known is None:
+            joined[one.kind, one.against] = one
+            continue
+        joined[one.kind, one.against] = replace(
             known,
             statements=tuple(dict.fromkeys([*known.statements, *one.statements])),
             flipped=known.flipped + one.flipped,
             of=known.of + one.of,
             broken=known.broken + one.broken,
             status=one.status if known.status == "certified" else known.status,
-        )  # fmt: skip
+        )
     return list(joined.values())

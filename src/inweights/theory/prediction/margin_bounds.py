@@ -93,9 +93,13 @@ def margin_bounds(
         gaps = leads[query]
         prompt = counts[[query]].toarray()[0]
         lower, upper = _interval(bound, prompt, own[query], gaps, accuracy, tie, late)
-        proved = "follows" if lower > tie else "fails" if upper < -tie else "open"
+        proved = "open"
         if -tie <= lower and upper <= tie:
             proved = "tied"
+        elif lower > tie:
+            proved = "follows"
+        elif upper < -tie:
+            proved = "fails"
         rows.append((query, float(gaps.min()), lower, upper, proved))
         if progress:
             progress(done + 1, len(chosen))
@@ -155,9 +159,12 @@ def _interval(
     lower, upper = np.inf, np.inf
     want_lower = accuracy is not None or margin >= -tie
     want_upper = accuracy is not None or margin <= tie
-    tied = abs(margin) <= tie
-    low_goal = -tie if tied else tie if accuracy is None else margin - accuracy
-    high_goal = tie if tied else -tie if accuracy is None else margin + accuracy
+    if abs(margin) <= tie:
+        low_goal, high_goal = -tie, tie
+    elif accuracy is None:
+        low_goal, high_goal = tie, -tie
+    else:
+        low_goal, high_goal = margin - accuracy, margin + accuracy
     # A strict inequality has to be proved.
     low_goal, high_goal = low_goal + 1e-9, high_goal - 1e-9
 
@@ -177,5 +184,5 @@ def _interval(
         goal = min(low_goal, lower)  # what is above the least bound so far does not matter
         lower = min(lower, bound(against(rival, 1.0), goal=goal).value)
         if accuracy is None and lower <= low_goal:
-            break  # not proved; the other rivals cannot mend it
+            break  # not proved, whatever the other rivals are
     return (lower if want_lower else -np.inf), upper

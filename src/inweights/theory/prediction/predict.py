@@ -194,9 +194,13 @@ def _forecast(
             return solved, why
     left = None if seconds is None else max(0.0, seconds - (time.perf_counter() - began))
     soft = solve_soft(
-        Program.of(world, "any"), usual if decay is None else decay, gap=gap, seconds=left,
-        iterations=iterations, progress=progress,
-    )  # fmt: skip
+        Program.of(world, "any"),
+        usual if decay is None else decay,
+        gap=gap,
+        seconds=left,
+        iterations=iterations,
+        progress=progress,
+    )
     return soft, why
 
 

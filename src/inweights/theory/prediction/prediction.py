@@ -33,8 +33,14 @@ from inweights.worlds.world import World
 #: Verdicts, the one that surprises most first.
 SURPRISING = ("asserted", "fails", "tied", "follows", "open")
 
-_VERDICTS = {"follow": "follows", "tied": "tied", "fail": "fails", "asserted": "asserted",
-             "open": "open"}  # fmt: skip
+#: Verdict that each column of a summary counts.
+_VERDICTS = {
+    "follow": "follows",
+    "tied": "tied",
+    "fail": "fails",
+    "asserted": "asserted",
+    "open": "open",
+}
 
 _SUMMARY = (
     pl.len().alias("queries"),
@@ -136,8 +142,11 @@ class Prediction:
             found.rename(names), on="query", how="left", maintain_order="left"
         )
         by_program = {
-            "follows": "likely", "tied": "open", "fails": "unlikely", "open": "no answer",
-        }  # fmt: skip
+            "follows": "likely",
+            "tied": "open",
+            "fails": "unlikely",
+            "open": "no answer",
+        }
         if self.nearest.far:
             by_program |= dict.fromkeys(("follows", "tied", "fails"), UNCALIBRATED)
         words = [
@@ -216,9 +225,13 @@ class Prediction:
             asked = range(len(own)) if queries is None else np.flatnonzero(np.isin(own, queries))
             left = None if late is None else max(0.0, late - time.perf_counter())
             bounds = margin_bounds(
-                solution, queries=[int(i) for i in asked], accuracy=accuracy, tie=tie,  # type: ignore[arg-type]
-                seconds=left, progress=progress,
-            )  # fmt: skip
+                solution,  # type: ignore[arg-type]
+                queries=[int(i) for i in asked],
+                accuracy=accuracy,
+                tie=tie,
+                seconds=left,
+                progress=progress,
+            )
             tables.append(bounds.drop("margin").with_columns(query=own[bounds["query"]]))
         table = self.queries.join(pl.concat(tables), on="query", how="left", maintain_order="left")
         # What there was no time for is open.

@@ -86,27 +86,33 @@ def _tell_reversals(
     for number in (0, *(k for k in NUMBERS if k < len(rows))):
         if not in_time(late):
             break
-        told, rest = rows[:number], rows[number:]
+        stated, rest = rows[:number], rows[number:]
         more = world.with_facts("identity", column, column) if lacking else world
-        if told:
+        if stated:
             more = more.with_facts(
                 "turned",
-                np.array([asked.prompt(q) for q in told]),
-                np.array([asked.answer(q) for q in told]),
+                np.array([asked.prompt(q) for q in stated]),
+                np.array([asked.answer(q) for q in stated]),
             )
         elif not lacking:
             continue
         solution, table, _ = forecast(more, f"with {number} reversals")
         after = following(table)
         gained = len(after & set(rest))
-        texts = [f"{n} → {n}" for n in (world.vocabulary.names[t] for t in lacking)]
-        texts += [in_words(world, asked, q) for q in told]
+        names = [world.vocabulary.names[token] for token in lacking]
+        texts = [f"{name} → {name}" for name in names]
+        texts += [in_words(world, asked, q) for q in stated]
         storable = unstored(solution) <= lost
         if storable and gained and (best is None or gained / len(rest) > best.flipped / best.of):
             best = Remedy(
-                "reversals", "reversals that do not follow", tuple(texts), gained,
-                len(rest), len(follows - after), solution.status,
-            )  # fmt: skip
+                kind="reversals",
+                against="reversals that do not follow",
+                statements=tuple(texts),
+                flipped=gained,
+                of=len(rest),
+                broken=len(follows - after),
+                status=solution.status,
+            )
         if storable and gained == len(rest):
             break
     if best:
@@ -132,8 +138,8 @@ def _counter_examples(
     for number in (k for k in NUMBERS if k < len(rows)):
         if not in_time(late):
             return
-        told, rest = rows[:number], rows[number:]
-        prompts = np.array([world.queries.prompt(q) for q in told])
+        stated, rest = rows[:number], rows[number:]
+        prompts = np.array([world.queries.prompt(q) for q in stated])
         more = wider.with_facts("counter_example", prompts, np.full((number, 1), unknown))
         solution, table, _ = forecast(more, f"with {number} counter-examples")
         still = table.filter(
@@ -145,12 +151,16 @@ def _counter_examples(
             return
         if still <= len(rest) // 2 or number * 2 >= len(rows):
             name = world.vocabulary.names[token]
+            texts = [f"({world.vocabulary.text(p)}) → {UNKNOWN}" for p in prompts.tolist()]
             yield Remedy(
-                "counter-examples", f"'{name}' is {said}, which is not stated",
-                tuple(f"({world.vocabulary.text(p)}) → {UNKNOWN}" for p in prompts.tolist()),
-                len(rest) - still, len(rest), len(follows - following(table)),
-                solution.status,
-            )  # fmt: skip
+                kind="counter-examples",
+                against=f"'{name}' is {said}, which is not stated",
+                statements=tuple(texts),
+                flipped=len(rest) - still,
+                of=len(rest),
+                broken=len(follows - following(table)),
+                status=solution.status,
+            )
             return
 
 

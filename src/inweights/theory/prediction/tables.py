@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import polars as pl
 
@@ -19,6 +21,8 @@ Solved = Solution | SoftSolution
 #: Why a fact is dropped that the program answers otherwise.
 OUTVOTED = "answered otherwise by the program"
 
+#: Columns of the queries that hold texts.
+_TEXTS = ("prompt", "answer", "predicted", "role", "pattern")
 _LET_GO = {"fact": pl.Int64, "statement": pl.String, "instead": pl.String, "why": pl.String}
 
 
@@ -38,9 +42,7 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
     queries, words = world.queries, world.vocabulary
     parts = solution.program.compare_in_parts(solution.templates, queries)
     columns = [_read(*part, scale=solution.scale, tie=tie) for part in parts]
-    best, margin, tied, expected, lead = (
-        np.concatenate([np.zeros(0), *(part[i] for part in columns)]) for i in range(5)
-    )
+    best, margin, tied, expected, lead = (_joined(columns, i) for i in range(5))
     verdict = np.where(margin > tie, "follows", np.where(margin < -tie, "fails", "tied"))
     unstated = np.array([queries.role_names[r] == "unstated" for r in queries.roles], dtype=bool)
     verdict = np.where(unstated, np.where(lead > tie, "asserted", "open"), verdict)
@@ -61,9 +63,13 @@ def query_table(solution: Solved, tie: float) -> pl.DataFrame:
             "pattern": _patterns(world),
             "out_of_distribution": queries.out_of_distribution,
         },
-        schema_overrides={"prompt": pl.String, "answer": pl.String, "predicted": pl.String,
-                          "role": pl.String, "pattern": pl.String},
-    )  # fmt: skip
+        schema_overrides=dict.fromkeys(_TEXTS, pl.String),
+    )
+
+
+def _joined(parts: Sequence[tuple[Floats, ...]], column: int) -> Floats:
+    """Return one column of several parts as one; an empty one where there is no part."""
+    return np.concatenate([np.zeros(0), *(part[column] for part in parts)])
 
 
 def _read(

@@ -21,9 +21,15 @@ CHAINED = ("composition", "chain")
 KNOTS = (-1.0, -0.5, -0.1, 0.0, 0.1, 1.0)
 #: Features of a query, and the sign that the effect of each must have.
 FEATURES = {
-    "margin": 1, "identity": 1, "identities": 1, "common": 1, "reached": 1, "rivals": -1,
-    "complexity": -1, "steps": -1,
-}  # fmt: skip
+    "margin": 1,
+    "identity": 1,
+    "identities": 1,
+    "common": 1,
+    "reached": 1,
+    "rivals": -1,
+    "complexity": -1,
+    "steps": -1,
+}
 #: Features of a query with several right answers, in the same way; 0 where only one is right. The
 #: effect of the last may have either sign.
 SEVERAL = {"right": 1, "density": 1, "several": 0}
@@ -67,12 +73,15 @@ def query_features(world: World, queries: pl.DataFrame) -> pl.DataFrame:
         prompt, right = asked.prompt(query).tolist(), asked.right_answers(query).tolist()
         own, last = over[query], answers[prompt[-1]]
         ends = _ends(after, prompt[0], prompt[-1], len(prompt) - 1)
+        identity = len(own & known) / max(len(own), 1)
+        common = sum([last[answer] for answer in right if answer in last]) / max(last.total(), 1)
+        reached = np.log1p(sum([into[bridge] for bridge in own]))
+        rivals = np.log(max(len(last), 1))
+        complexity = np.log(max(len(ends), 1))
+        steps = float(len(prompt) - 1)
         found.append(
-            (query, margin, len(own & known) / max(len(own), 1), identities,
-             sum([last[answer] for answer in right if answer in last]) / max(last.total(), 1),
-             np.log1p(sum([into[b] for b in own])),
-             np.log(max(len(last), 1)), np.log(max(len(ends), 1)), float(len(prompt) - 1))
-        )  # fmt: skip
+            (query, margin, identity, identities, common, reached, rivals, complexity, steps)
+        )
     schema = {"query": pl.Int64, **dict.fromkeys(FEATURES, pl.Float64)}
     table = pl.DataFrame(found, schema=schema, orient="row")
     right, density = _of_answers(world, rows["query"].to_numpy())

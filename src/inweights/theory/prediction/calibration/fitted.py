@@ -117,7 +117,9 @@ class Calibration(msgspec.Struct, frozen=True):
         }
         name = min(distances, key=distances.__getitem__)
         errors = [family.error for family in families.values()]
-        worst = {model: max(error[model] for error in errors) for model in MODELS}
+        worst = {}
+        for model in MODELS:
+            worst[model] = max(error[model] for error in errors)
         far = distances[name] > FAR
         return Nearest(name, distances[name], worst if far else self.families[name].error)
 
@@ -142,7 +144,9 @@ def outlook(probability: float | None) -> str:
     """
     if probability is None:
         return ""
-    return "likely" if probability >= LIKELY else "unlikely" if probability <= UNLIKELY else "open"
+    if probability >= LIKELY:
+        return "likely"
+    return "unlikely" if probability <= UNLIKELY else "open"
 
 
 def said(features: pl.DataFrame, effects: Effects) -> Floats:
