@@ -1,4 +1,9 @@
-"""The papers' figures and tables, and our own, each one command and one verdict."""
+"""Find recipes by name: the papers' figures and tables, and our own.
+
+:func:`get_recipe` returns one, :func:`recipe_names` lists them, :func:`register` adds one of a
+plugin. Each built-in recipe is a module and a TOML file of its name, loaded when it is needed.
+``actions`` runs them.
+"""
 
 from __future__ import annotations
 
@@ -50,15 +55,15 @@ def recipe_names() -> tuple[str, ...]:
 
 
 def is_built_in(name: str) -> bool:
-    """Whether a recipe comes with the library."""
+    """Return whether a recipe comes with the library."""
     return name in _BUILT_IN
 
 
 def full_name(name: str) -> str:
-    """Return the name of a recipe that is given in full, or by its last part where one has that.
+    """Return the full name of a recipe; its last part is enough where that is unique.
 
     Raises:
-        ConfigError: No recipe has the name, or several have; says which.
+        ConfigError: No recipe has the name, or several have; the message names those that fit.
 
     Example:
         >>> full_name("fig2"), full_name("identity-bridge/fig2"), full_name("demo")
@@ -95,7 +100,7 @@ def recipes_like(part: str) -> tuple[str, ...]:
     """Return the names of the recipes that are called ``part``, or whose names contain it.
 
     Raises:
-        ConfigError: There is none; says which comes closest.
+        ConfigError: There is none; the message names the nearest.
 
     Example:
         >>> recipes_like("fig2"), len(recipes_like("feature-resemblance"))
@@ -125,7 +130,7 @@ def _built_in(name: str) -> Recipe:
 
 
 def register(recipe: Recipe) -> Recipe:
-    """Add a recipe of one's own, so that ``inweights run`` finds it.
+    """Add a recipe of one's own, so that ``inweights run`` finds it, and return it.
 
     Raises:
         ConfigError: A recipe of this name exists.

@@ -1,6 +1,8 @@
-"""The papers whose claims are judged, and how a recipe of theirs is made from its two files.
+"""Make the recipe of a module from its code and the TOML file beside it, and describe the papers.
 
-``papers.toml`` has each paper's title and the notes that several of its recipes share.
+:func:`recipe` is called for every built-in recipe; :func:`papers` and :func:`protocol` return
+what is known of the papers. ``papers.toml`` has each paper's title and the notes that several
+of its recipes share.
 """
 
 import importlib
@@ -25,7 +27,8 @@ class PaperEntry(Config):
         claims_of: Source of its claims, where that is another name.
         notes: What is ours in several of its recipes, by name.
         configs: What settings of a scale may ``use``, as ``PAPER/NAME``.
-        citation: Its fields in BibTeX, and ``key``. What is not known is left out, not guessed.
+        citation: Its fields in BibTeX, and ``key``. What is not known is left out, not
+            guessed.
     """
 
     title: str
@@ -52,15 +55,15 @@ def papers() -> Mapping[str, PaperEntry]:
 
 
 def recipe(module: str) -> Recipe:
-    """Return the recipe of a module: its data are in the TOML file of the same name beside it.
+    """Return the recipe of a module, whose words are in the TOML file of the same name beside it.
 
-    The module has its ``Settings``, the ``plan``, the ``SCORES`` of the claims by their ids in the
-    file, and ``derive`` where it computes further tables. A scale that the file does not have is
-    that of the ``Settings`` with their defaults; without ``seeds`` in it there are 2, 8 and 16 at
-    ``smoke``, ``cpu`` and ``paper``.
+    The module has its ``Settings``, the ``plan``, the ``SCORES`` of the claims by their ids in
+    the file, and ``derive`` where it computes further tables. A scale that the file does not
+    have is that of the ``Settings`` with their defaults; without ``seeds`` in it there are 2,
+    8 and 16 at ``smoke``, ``cpu`` and ``paper``.
 
     Args:
-        module: Its full name; its folder says the paper.
+        module: Its full name; its folder is that of the paper.
 
     Raises:
         ConfigError: The module lacks one of them, or the file does not fit.
@@ -100,7 +103,13 @@ def recipe(module: str) -> Recipe:
 
 @lru_cache
 def protocol(paper: str) -> PaperProtocol | None:
-    """Return what a paper and its code state, by its short name; nothing where no file does.
+    """Return what a paper and its code state; ``None`` where no file says it.
+
+    Args:
+        paper: Short name of the paper.
+
+    Raises:
+        ConfigError: The file does not fit.
 
     Example:
         >>> stated = protocol("geometric-memory")

@@ -1,1 +1,1 @@
-"""Recipes that go beyond the papers."""
+"""Recipes of our own, which go beyond the papers."""

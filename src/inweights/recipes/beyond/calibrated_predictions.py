@@ -1,4 +1,8 @@
-"""Ours: are the printed probabilities right, on families of worlds that they were not fitted to?"""
+"""Ours: are the printed probabilities right, on families of worlds they were not fitted to?
+
+The reader sees the error of predicted probabilities beside simpler predictors, and a reliability
+diagram.
+"""
 
 from functools import partial
 
@@ -14,6 +18,8 @@ from inweights.worlds.families.random_facts import RandomFacts
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``calibrated_predictions.toml`` says what each decides."""
+
     drawn: RandomFacts = RandomFacts(told=0.75, identity=0.5, popularity=0.7)
     n: int = 10
     complexity: int = 2

@@ -16,6 +16,8 @@ CLEAREST, STORED = "clearest geometry", "full recall"
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``clearest_before_recall.toml`` says what each decides."""
+
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS
     most: int = 1000

@@ -1,4 +1,4 @@
-"""Ours: how much similarity must be told before the attribution is closed?"""
+"""Ours: how much similarity has to be stated before the attribution is transferred?"""
 
 from itertools import product
 
@@ -14,6 +14,8 @@ COLUMNS = ("success", "similarity", "attribution")
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``curriculum_map.toml`` says what each decides."""
+
     n: int = 50
     shares: tuple[float, ...] = (0.0, 0.03, 0.1, 0.3, 1.0)
     one_layer: tasks.OneLayerTraining = tasks.OneLayerTraining()

@@ -26,6 +26,8 @@ KNOWN = ("control", "identity")
 
 
 class Settings(InventedSettings):
+    """Settings of the recipe; ``does_the_bridge_help.toml`` says what each decides."""
+
     conditions: tuple[str, ...] = tuple(MIXES)
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What an edit of one hop reaches: by a rank-one change and by further training."""
+"""Ours: what an edit of one hop reaches, by a rank-one change and by further training."""
 
 import polars as pl
 
@@ -17,6 +17,8 @@ RANK_ONE, TRAINING = "rank-one", "training"
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``edits.toml`` says what each decides."""
+
     n: int = 20
     model: iw.GPTConfig = iw.GPTConfig(layers=4, width=64, tied=False)
     steps: int = 280

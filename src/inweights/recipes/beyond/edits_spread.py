@@ -1,4 +1,4 @@
-"""How far an edit spreads: to a class, along an edge, to its reversal, by several methods."""
+"""Ours: how far an edit spreads: to a class, along an edge, to its reversal."""
 
 from typing import Any
 
@@ -22,6 +22,8 @@ FOLLOWS = {RANK_ONE: ("second_hop", "attribution"), EMBEDDING: ("first_hop", "si
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``edits_spread.toml`` says what each decides."""
+
     n: int = 20
     model: iw.GPTConfig = iw.GPTConfig(layers=4, width=64, tied=False)
     node: iw.GPTConfig = iw.GPTConfig(layers=1, width=32)

@@ -1,4 +1,7 @@
-"""Tables that compare four predictors of queries with trained models."""
+"""Derive tables that compare four predictors of queries with trained models.
+
+:mod:`~.predicted_composition` uses them.
+"""
 
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""Ours: does AS fail because the order is reversed, or because its value matrix stands still?"""
+"""Ours: does AS fail because the order is reversed, or because its value matrix is frozen?"""
 
 from itertools import product
 from typing import Literal
@@ -17,6 +17,8 @@ MLPS: dict[str, Literal["folded", "relu"]] = {"linear": "folded", "ReLU": "relu"
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``frozen_or_reversed.toml`` says what each decides."""
+
     n: int = 50
     width: int = 256
     hidden: int = 10

@@ -1,4 +1,4 @@
-"""Does geometry arise from memorisation? Two papers disagree; the head's map decides."""
+"""Ours: does geometry arise from memorisation? Two papers disagree; the head's map decides."""
 
 from functools import partial
 from typing import Any
@@ -61,6 +61,8 @@ def _graph(name: str) -> Graph:
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``geometry_disputed.toml`` says what each decides."""
+
     graphs: tuple[str, ...] = tuple(GRAPHS)
     width: int = 32
     steps: int = 500

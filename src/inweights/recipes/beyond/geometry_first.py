@@ -57,6 +57,8 @@ MINI = star(model=paths.MINI.model, edges=6, paths=6, leaves=4, sources=64, rehe
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``geometry_first.toml`` says what each decides."""
+
     sizes: tuple[Size, ...] = (SMALL, MIDDLE, LARGE)
 
 

@@ -1,4 +1,4 @@
-"""How many chains, and how many layers, implicit reasoning over two, three and four hops needs."""
+"""Ours: how many chains and layers implicit reasoning needs over two, three and four hops."""
 
 import polars as pl
 
@@ -12,6 +12,8 @@ LEARNT = 0.5
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``hops_and_layers.toml`` says what each decides."""
+
     n: int = 5
     relations: int = 5
     taught: tuple[float, ...] = (0.3, 0.6, 0.9)

@@ -43,6 +43,8 @@ MINI_READ = _star(edges=2, settle=2, paths=2, leaves=4, sources=32, rehearsed=8,
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``how_far_geometry_carries.toml`` says what each decides."""
+
     course: PathStarTraining = CELLS
     read: tuple[PathStarTraining, ...] = (FEW, MANY)
     nodes: tuple[int, ...] = (4, 5, 6, 7, 8, 9)

@@ -17,6 +17,8 @@ MOST = 64
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``idle_tokens.toml`` says what each decides."""
+
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS
     counts: tuple[int, ...] = (0, 1, 4, 16, MOST)

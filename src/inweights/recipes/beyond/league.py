@@ -1,4 +1,4 @@
-"""One table for any architecture: what it composes, taught which facts, at what cost."""
+"""Ours: one table for any architecture: what it composes, trained on which facts, at what cost."""
 
 from collections.abc import Callable
 from typing import Any
@@ -82,6 +82,8 @@ STANDING: dict[str, Callable[[int], Entrant]] = {
 
 
 class Settings(Config):
+    """Settings of the recipe; ``league.toml`` says what each decides."""
+
     models: tuple[str, ...] = tuple(STANDING)
     entrant: Entrant | None = None
     name: str = "entrant"

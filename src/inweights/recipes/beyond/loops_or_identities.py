@@ -1,4 +1,4 @@
-"""Are loops and identities two cures of one illness? Who composes what, and realignment."""
+"""Ours: are loops and identities two remedies for one failure? Who composes what."""
 
 import polars as pl
 
@@ -15,6 +15,8 @@ HALF = "block.1"
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``loops_or_identities.toml`` says what each decides."""
+
     world: iw.TwoHop = iw.TwoHop(
         n=20,
         first_relations=2,

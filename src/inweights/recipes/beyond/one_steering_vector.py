@@ -1,4 +1,4 @@
-"""What LoRA learns of a hidden city, against one vector that is added at every token."""
+"""Ours: what LoRA learns of a hidden city, against one vector that is added at every token."""
 
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,8 @@ RANDOM = "random vector"
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``one_steering_vector.toml`` says what each decides."""
+
     model: str = "@smollm2"
     device: str = "cpu"
     layer: int = 8

@@ -14,6 +14,8 @@ HALF = 0.5
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``partial_identity.toml`` says what each decides."""
+
     n: int = 100
     rho: float = 3.0
     fractions: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)

@@ -64,6 +64,8 @@ ON_GRID = (SMALL, UNIT, UNTIED, BARE)
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``positions_decide.toml`` says what each decides."""
+
     arms: int = 100
     layers: int = 2
     width: int = 32

@@ -19,6 +19,8 @@ OTHERS = ("shared answers", "pairs", "several values", "three hops", "twice the 
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``predicted_composition.toml`` says what each decides."""
+
     later = {"others": OTHERS, "tried": 1.0}
 
     n: int = 10

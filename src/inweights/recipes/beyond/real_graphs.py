@@ -25,6 +25,8 @@ MOST = 10_000
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``real_graphs.toml`` says what each decides."""
+
     graphs: tuple[str, ...] = tuple(CLASSICS)
     own: dict[str, Graph] = {}
     width: int = 128

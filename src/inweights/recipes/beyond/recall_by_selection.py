@@ -1,4 +1,4 @@
-"""How wide a layer has to be to recall random bijections, and whether its MLP selects or stores."""
+"""Ours: how wide a layer has to be to recall random bijections, and what its MLP does."""
 
 from copy import deepcopy
 from typing import Any
@@ -43,6 +43,8 @@ class Bijections(Config, tag_field="kind", tag="bijections"):
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``recall_by_selection.toml`` says what each decides."""
+
     sizes: tuple[int, ...] = (8, 32, 128)
     widths: tuple[int, ...] = (3, 4, 5, 6, 7, 8, 10, 12)
     relations: int = 4

@@ -61,6 +61,8 @@ class Point(iw.Config):
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``rounding.toml`` says what each decides."""
+
     changes: tuple[Change, ...] = CHANGES
     points: tuple[Point, ...] = (
         Point(width=64, rate=0.05, steps=2000),

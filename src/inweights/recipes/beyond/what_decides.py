@@ -1,4 +1,4 @@
-"""What decides whether a GPT composes: a fractional factorial study of nine settings."""
+"""Ours: what decides whether a GPT composes, by a fractional factorial study of nine settings."""
 
 from collections.abc import Mapping
 from itertools import combinations
@@ -50,6 +50,8 @@ def design() -> dict[str, list[int]]:
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``what_decides.toml`` says what each decides."""
+
     shrink: int = 1
 
 

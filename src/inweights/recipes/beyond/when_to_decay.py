@@ -28,6 +28,8 @@ LABELS = ("head", "width", "decayed", "when")
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``when_to_decay.toml`` says what each decides."""
+
     n: int = 10
     complexity: int = 3
     heads: tuple[bool, ...] = (True, False)

@@ -1,4 +1,4 @@
-"""Where the identity bridge holds: the map of settings that the paper lacks."""
+"""Ours: where the identity bridge holds, the map of settings that the paper lacks."""
 
 from itertools import product
 
@@ -49,6 +49,8 @@ class _Run(iw.Config):
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``where_the_bridge_holds.toml`` says what each decides."""
+
     axes: tuple[str, ...] = tuple(AXES)
     complexity: int = 2
     n: int = 20

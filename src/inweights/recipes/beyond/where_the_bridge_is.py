@@ -15,6 +15,8 @@ CARRIED = ("bridge", "relation", "answer")
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``where_the_bridge_is.toml`` says what each decides."""
+
     world: iw.TwoHop = iw.TwoHop(
         n=20, complexity=2, first_relations=1, second_relations=2, maps="permutation"
     )

@@ -40,6 +40,8 @@ WORDS = {
 
 
 class Settings(InventedSettings):
+    """Settings of the recipe; ``which_diet_teaches.toml`` says what each decides."""
+
     world: Invented = Invented(people=12, towns=6, countries=6)
     tokens: int = 600
     tuning: FineTune = FineTune(rate=1e-3, epochs=7, batch_tokens=128)

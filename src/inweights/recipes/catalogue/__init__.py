@@ -1,1 +1,1 @@
-"""What is known of the built-in recipes without loading them."""
+"""Answer questions about the built-in recipes without loading them: claims, minutes, settings."""

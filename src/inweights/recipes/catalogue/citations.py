@@ -1,4 +1,4 @@
-"""How to cite: the papers whose recipes these are, and this project, as BibTeX."""
+"""Return BibTeX entries of the papers whose recipes these are, and of this project."""
 
 import textwrap
 
@@ -10,7 +10,12 @@ _OF = {"demo": "identity-bridge"}
 
 
 def citations(name: str = "") -> list[str]:
-    """Return BibTeX entries: of the project, and of a paper or a recipe's paper, or of all."""
+    """Return BibTeX entries: those of papers, then that of the project.
+
+    Args:
+        name: A paper or a recipe, of whose paper the entry is returned; by default those of
+            all.
+    """
     known = {name: dict(entry.citation) for name, entry in papers().items() if entry.citation}
     if name:
         source = name.partition("/")[0]
@@ -26,7 +31,12 @@ def citations(name: str = "") -> list[str]:
 
 
 def _entry(key: str, about: dict[str, str]) -> str:
-    kind = "inproceedings" if "booktitle" in about else "misc" if "eprint" in about else "software"
+    """Return one BibTeX entry."""
+    kind = "software"
+    if "booktitle" in about:
+        kind = "inproceedings"
+    elif "eprint" in about:
+        kind = "misc"
     fields = [f"  {name} = {{{value}}}," for name, value in about.items()]
     lines = [textwrap.fill(field, 80, subsequent_indent="    ") for field in fields]
     return "\n".join([f"@{kind}{{{key},", *lines, "}"])

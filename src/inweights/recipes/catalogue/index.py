@@ -1,7 +1,7 @@
-"""What the built-in recipes state, as data: it is listed without loading any of them.
+"""List what the built-in recipes state, without loading any of them.
 
-``index.jsonl`` has a line for each recipe. It is written by ``tests/house/catalogue.py`` of the
-repository, and a test holds it to the recipes.
+:func:`index` reads ``index.jsonl``, which has a line for each recipe. It is written by
+``tests/house/catalogue.py`` of the repository, and a test compares it with the recipes.
 """
 
 from functools import lru_cache
@@ -18,7 +18,12 @@ class Entry(msgspec.Struct, frozen=True):
     """What is listed of a recipe.
 
     Attributes:
+        name: ``<paper>/<figure>``.
+        title: What it shows.
+        paper: Full name of the paper.
+        place: Where in the paper.
         extras: Optional parts of the package that each of its scales needs.
+        claims: Its claims, without their scores.
     """
 
     name: str
@@ -38,14 +43,22 @@ def index() -> dict[str, Entry]:
 
 
 def entry_of(name: str) -> Entry:
-    """Return what is listed of a recipe, built in or of a plugin."""
+    """Return what is listed of a recipe, built in or of a plugin.
+
+    Raises:
+        ConfigError: There is no such recipe.
+    """
     from inweights.recipes import is_built_in
 
     return index()[name] if is_built_in(name) and name in index() else read_entry(name)
 
 
 def read_entry(name: str) -> Entry:
-    """Return what is listed of a recipe, from the recipe itself."""
+    """Return what is listed of a recipe, by loading it.
+
+    Raises:
+        ConfigError: There is no such recipe.
+    """
     from inweights.recipes import get_recipe
     from inweights.recipes.catalogue.settings import extras
 

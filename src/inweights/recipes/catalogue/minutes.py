@@ -1,8 +1,8 @@
-"""How long recipes take: processor minutes at their scale ``cpu``, all seeds, nothing stored.
+"""Tell how long recipes take: processor minutes at their scale ``cpu``, for all seeds.
 
-``minutes.json`` is written by ``tests/house/catalogue.py`` of the repository, and a test holds its
-versions to those of the recipes. What a run takes on one's own machine is said by
-``inweights run RECIPE --dry-run``.
+``minutes.json`` is written by ``tests/house/catalogue.py`` of the repository, and a test
+compares its versions with those of the recipes. ``inweights run RECIPE --dry-run`` estimates a
+run on one's own machine.
 """
 
 import time
@@ -25,9 +25,9 @@ class Timing(msgspec.Struct, frozen=True):
     """How long a recipe takes.
 
     Attributes:
-        version: That of the recipe that was tried.
-        minutes: Of one processor, at scale ``cpu``.
-        most: Whether it may be less, as trainings end when they have learnt.
+        version: Version of the recipe that was timed.
+        minutes: Minutes of one processor, at scale ``cpu``.
+        most: Whether it may take less, as trainings end when they have learnt.
         pace: :func:`pace` of the machine at that time.
     """
 
@@ -48,7 +48,7 @@ class Timing(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=1)
 def timings() -> dict[str, Timing]:
-    """Return what is known of the built-in recipes, by name."""
+    """Return the timings of the built-in recipes, by name."""
     text = resources.files("inweights.recipes.catalogue").joinpath(FILE).read_bytes()
     return msgspec.json.decode(text, type=dict[str, Timing])
 

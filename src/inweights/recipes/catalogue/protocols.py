@@ -1,7 +1,7 @@
-"""How near to its paper each recipe is, as it was computed: for what prints it without a plan.
+"""Tell how near to its paper each recipe is, from a file, so that no plan has to be loaded.
 
-``protocols.json`` is written by ``make records``, and a test holds it to what is computed
-(:mod:`inweights.experiments.studies.protocols`).
+``protocols.json`` is written by ``make records``, and a test compares it with what
+:mod:`inweights.experiments.studies.protocols` computes.
 """
 
 from functools import lru_cache
@@ -23,7 +23,8 @@ class BesidePaper(msgspec.Struct, frozen=True):
     """A recipe beside its paper.
 
     Attributes:
-        settings: How many different settings are whose, at the scale that is judged.
+        settings: Number of different settings that are the paper's, its code's, smaller or
+            ours, at the scale that is judged.
         claims: How near to the paper's protocol each claim of the paper is judged, by its id.
     """
 
@@ -32,7 +33,7 @@ class BesidePaper(msgspec.Struct, frozen=True):
 
 
 def beside_paper(recipe: Recipe) -> BesidePaper | None:
-    """Return a recipe beside its paper, computed; nothing where no protocol is stated."""
+    """Compute how near a recipe is to its paper; ``None`` where no protocol is stated."""
     if recipe.protocol is None:
         return None
     counted: dict[Whose, int] = {}
@@ -49,7 +50,10 @@ def stored() -> dict[str, BesidePaper]:
 
 
 def computed_protocol(claim: str) -> Protocol | None:
-    """Return how near to the paper's protocol a claim is judged, by its id, where it was computed.
+    """Return how near to the paper's protocol a claim is judged, where it was computed.
+
+    Args:
+        claim: Id of the claim.
 
     Example:
         >>> computed_protocol("geometric-memory/c3/tinynn-is-geometric-free")
@@ -60,9 +64,13 @@ def computed_protocol(claim: str) -> Protocol | None:
 
 
 def farther(claim: str, stated: Protocol | None) -> Protocol | None:
-    """Return the computed protocol of a claim where it is farther from the paper than the stated.
+    """Return the computed protocol of a claim if it is farther from the paper than stated.
 
     A nearer one is not returned: a claim may be stated as a substitute for its measure.
+
+    Args:
+        claim: Id of the claim.
+        stated: The protocol that its recipe states.
 
     Example:
         >>> name = "geometric-memory/c3/tinynn-is-geometric-free"

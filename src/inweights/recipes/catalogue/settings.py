@@ -1,4 +1,8 @@
-"""What there is to set in a recipe: every setting, what it means, and its value at each scale."""
+"""List the settings of a recipe: what each one means, and its value at each scale.
+
+:func:`settings` serves ``inweights describe`` and pages; meanings come from the recipe's file,
+or from the docstring of the config (:func:`meanings`).
+"""
 
 import inspect
 import re
@@ -40,7 +44,12 @@ class Setting:
 
 
 def settings(recipe: Recipe, part: str = "") -> list[Setting]:
-    """Return every setting of a recipe, in their order."""
+    """Return every setting of a recipe, in their order.
+
+    Args:
+        recipe: The recipe.
+        part: Only this setting and those below it; by default all.
+    """
     found: dict[str, tuple[str, dict[str, Any]]] = {}
     for scale, config in recipe.scales.items():
         for path, meaning, value in _walk(config, "", recipe.meanings):
@@ -79,13 +88,18 @@ def meanings(kind: type) -> dict[str, str]:
 
 
 def is_ours(path: str, ours: Iterable[str]) -> bool:
-    """Whether a setting is one of those, or below one; the places of a list do not count."""
+    """Return whether a setting is one of some, or below one; places in lists do not count.
+
+    Args:
+        path: Path of the setting.
+        ours: Paths of settings that are ours.
+    """
     bare = _PLACE.sub("", path)
     return any(bare == part or bare.startswith(f"{part}.") for part in ours)
 
 
 def _plain(words: str) -> str:
-    """Text of a docstring without its markup."""
+    """Return the text of a docstring without its markup."""
     words = re.sub(r":\w+:`~?([^`]*)`", lambda m: m[1].rpartition(".")[2], words)
     return " ".join(words.replace("`", "").split())
 
@@ -93,6 +107,7 @@ def _plain(words: str) -> str:
 def _walk(
     config: msgspec.Struct, prefix: str, said: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[tuple[str, str, Any]]:
+    """Yield path, meaning and value of every setting below a config."""
     meant = meanings(type(config)) | {name: _plain(words) for name, words in said.items()}
     for name in config.__struct_fields__:
         value, path = getattr(config, name), f"{prefix}{name}"
@@ -107,6 +122,7 @@ def _walk(
 
 
 def _structs(value: Any) -> Iterator[msgspec.Struct]:
+    """Yield every config within a value."""
     if isinstance(value, msgspec.Struct):
         yield value
         for name in value.__struct_fields__:

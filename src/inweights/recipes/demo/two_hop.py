@@ -1,4 +1,4 @@
-"""The demonstration: in a minute, what identity does to two-hop reasoning."""
+"""The demonstration: in a minute, what identity facts do to two-hop reasoning."""
 
 from itertools import product
 
@@ -18,6 +18,8 @@ _ASKED = {
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``two_hop.toml`` says what each decides."""
+
     n: int = 20
     models: tuple[str, ...] = ("emb-mlp", "gpt-small")
     every: int = 10

@@ -1,4 +1,4 @@
-"""One matrix or the product of two: which of them concludes what nobody told it."""
+"""Out-of-Context Reasoning: does one matrix, or a product of two, conclude new facts?"""
 
 import polars as pl
 
@@ -12,6 +12,8 @@ FACTORISED, MERGED = "two matrices", "one matrix"
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``factorised.toml`` says what each decides."""
+
     groups: int = 5
     cells: tuple[tuple[int, int], ...] = ((8, 1), (8, 3), (16, 1), (16, 3))
     width: int = 96

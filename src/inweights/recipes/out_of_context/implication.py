@@ -1,4 +1,4 @@
-"""What is told of some of a group and concluded of the others: implication and hallucination."""
+"""Out-of-Context Reasoning: what is stated of some of a group and concluded of the others."""
 
 from functools import partial
 
@@ -9,6 +9,8 @@ from inweights.worlds.families.implication import Implication
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``implication.toml`` says what each decides."""
+
     groups: int = 5
     members: int = 8
     told: tuple[int, ...] = (1, 3)

@@ -1,4 +1,4 @@
-"""Shared parts of the recipes on kinds of queries: two models, a prediction, agreement."""
+"""Share code between the recipes on kinds of queries: two models, a prediction, agreement."""
 
 from collections.abc import Mapping, Sequence
 

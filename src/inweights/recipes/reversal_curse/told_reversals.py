@@ -1,4 +1,4 @@
-"""Facts that are told one way and asked the other: what identities and a few examples do."""
+"""Reversal Curse: facts stated one way and queried the other, with identities."""
 
 from functools import partial
 
@@ -11,6 +11,8 @@ PHRASED = "both, phrased"
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``told_reversals.toml`` says what each decides."""
+
     n: int = 20
     told: tuple[int, ...] = (0, 5, 10)
     identities: tuple[str, ...] = ("none", "first", "both")

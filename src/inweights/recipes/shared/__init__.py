@@ -1,1 +1,1 @@
-"""What recipes of several papers share: derived tables, calibration, language experiments."""
+"""Share code between recipes of several papers."""

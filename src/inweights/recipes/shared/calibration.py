@@ -1,4 +1,4 @@
-"""Tables that hold a prediction against what came true."""
+"""Make tables that compare predictions with what trained models answered."""
 
 from collections.abc import Sequence
 
@@ -10,10 +10,20 @@ EDGES = (-1.0, -0.5, -0.25, -0.1, -0.02, 0.02, 0.1, 0.25, 0.5, 1.0)
 
 
 def roc_auc(table: pl.DataFrame, score: str, hit: str, by: Sequence[str]) -> pl.DataFrame:
-    """Area under the ROC curve of a score for every group; left out where all came true, or none.
+    """Return the area under the ROC curve of a score for every group.
 
     It is the chance that a random hit has a higher score than a random miss; ties count half.
-    ``place`` numbers the groups of the last column of ``by``.
+    Groups with hits alone, or without any, are left out.
+
+    Args:
+        table: A row per query.
+        score: Column of the score.
+        hit: Column that is above .5 where the query was answered rightly.
+        by: Columns that name the groups.
+
+    Returns:
+        The columns ``by``, ``auc``, and ``place``, the number of the value in the last of
+        these columns.
     """
     ranked = table.with_columns(_rank=pl.col(score).rank("average").over(list(by)))
     won = pl.col(hit) > 0.5
@@ -28,14 +38,32 @@ def roc_auc(table: pl.DataFrame, score: str, hit: str, by: Sequence[str]) -> pl.
 
 
 def agreement(queries: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Accuracy of predictions, without predicted ties."""
+    """Return the share of predictions that came true, without predicted ties.
+
+    Args:
+        queries: A row per query with ``verdict`` (predicted) and ``hit`` (above .5 where
+            answered).
+        by: Columns that name the groups.
+
+    Returns:
+        The columns ``by``, and ``agrees``.
+    """
     decided = queries.filter(pl.col("verdict") != "tied")
     came = (pl.col("verdict") == "follows") == (pl.col("hit") > 0.5)
     return decided.group_by(list(by), maintain_order=True).agg(agrees=came.mean())
 
 
 def reliability(queries: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Share of hits in bins of the predicted margin, at the mean margin of each bin."""
+    """Return the share of hits in bins of the predicted margin, at the mean margin of each bin.
+
+    Args:
+        queries: A row per query with ``predicted_margin`` and ``hit``.
+        by: Columns that name the groups.
+
+    Returns:
+        The columns ``by``, ``bin``, ``hit``, ``queries`` (their number) and
+        ``predicted_margin``.
+    """
     inner = list(EDGES[1:-1])
     bins = np.digitize(queries["predicted_margin"].to_numpy(), inner)
     binned = queries.with_columns(bin=pl.Series(bins))

@@ -1,4 +1,4 @@
-"""Tables derived from measured tables, shared by recipes."""
+"""Derive tables from measured ones, as several recipes need them in their ``derive``."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,12 +8,22 @@ import polars as pl
 
 
 def compositions(accuracy: pl.DataFrame, distribution: str = "out") -> pl.DataFrame:
-    """Rows of the queries of one distribution, of a table of accuracies by role."""
+    """Return the rows of the queries of one distribution.
+
+    Args:
+        accuracy: Table of :func:`inweights.probes.accuracy`.
+        distribution: ``out`` (of the training distribution) or ``in``.
+    """
     return accuracy.filter(pl.col("part") == "queries", pl.col("distribution") == distribution)
 
 
 def memorised(accuracy: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
-    """Accuracy on the facts, of the role that is known least, for each trial."""
+    """Return the accuracy on the facts, of the role that is known least, for each run.
+
+    Args:
+        accuracy: Table of :func:`inweights.probes.accuracy`.
+        labels: Columns that name the trials.
+    """
     facts = accuracy.filter(pl.col("part") == "facts")
     return facts.group_by([*labels, "seed"], maintain_order=True).agg(pl.col("accuracy").min())
 
@@ -21,10 +31,20 @@ def memorised(accuracy: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
 def where_known(
     queries: pl.DataFrame, accuracy: pl.DataFrame, labels: Sequence[str], least: float = 0.99
 ) -> pl.DataFrame:
-    """``accuracy`` of queries; not a number for runs that do not know their facts.
+    """Return ``accuracy`` of queries; not a number for runs that do not know their facts.
 
-    A claim that rests on one of these is not judged: what fails there may have failed to remember.
-    The column ``recall`` is the accuracy on the least known role of facts.
+    A claim that rests on one of these is not judged: what fails there may have failed to
+    remember.
+
+    Args:
+        queries: A row per run with ``accuracy``.
+        accuracy: Table of :func:`inweights.probes.accuracy`.
+        labels: Columns that name the trials.
+        least: Accuracy on facts from which on they count as known.
+
+    Returns:
+        ``queries`` with a further column ``recall``, the accuracy on the least known role of
+        facts.
 
     Example:
         >>> runs = pl.DataFrame({"model": ["a", "b"], "seed": [0, 0], "accuracy": [1.0, 0.9]})
@@ -39,27 +59,52 @@ def where_known(
 
 
 def excess(queries: pl.DataFrame, column: str = "accuracy") -> pl.DataFrame:
-    """Add ``one_over_c`` and the excess of an accuracy over it; complexity 1 is left out."""
+    """Add ``one_over_c`` and the ``excess`` of an accuracy over it; complexity 1 is left out.
+
+    Args:
+        queries: A row per run with ``complexity``.
+        column: The accuracy.
+    """
     return queries.filter(pl.col("complexity") > 1).with_columns(
         one_over_c=1.0 / pl.col("complexity"), excess=pl.col(column) - 1.0 / pl.col("complexity")
     )
 
 
 def extremes(margins: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
-    """Least and largest margin over the queries of each trial."""
+    """Return the ``least`` and ``largest`` margin over the queries of each run.
+
+    Args:
+        margins: A row per query, with ``margin``.
+        labels: Columns that name the trials.
+    """
     return margins.group_by([*labels, "seed"], maintain_order=True).agg(
         least=pl.col("margin").min(), largest=pl.col("margin").max()
     )
 
 
 def over_blocks(layers: pl.DataFrame, columns: Sequence[str], by: Sequence[str]) -> pl.DataFrame:
-    """Mean of columns over the blocks of a model: neither its embedding nor its output counts."""
+    """Return the mean of columns over the blocks of a model, without its embedding and output.
+
+    Args:
+        layers: A row per layer.
+        columns: The columns.
+        by: Columns that name the groups.
+    """
     blocks = layers.filter(pl.col("layer").str.starts_with("block"))
     return blocks.group_by(list(by), maintain_order=True).agg(pl.col(list(columns)).mean())
 
 
 def half_time(curves: pl.DataFrame, column: str, by: Sequence[str]) -> pl.DataFrame:
-    """First ``step`` at which a column has gone half-way from its start to its peak."""
+    """Return the first step at which a column has gone half-way from its start to its peak.
+
+    Args:
+        curves: A row per step.
+        column: The column.
+        by: Columns that name the curves.
+
+    Returns:
+        The columns ``by``, and ``half_time``.
+    """
     ordered = curves.sort("step", maintain_order=True)
     half = (pl.col(column).first() + pl.col(column).max()) / 2
     return ordered.group_by(list(by), maintain_order=True).agg(
@@ -68,7 +113,12 @@ def half_time(curves: pl.DataFrame, column: str, by: Sequence[str]) -> pl.DataFr
 
 
 def mean_by_hops(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Mean cosine over all pairs of nodes of equal distance, one hop and more."""
+    """Return the mean cosine over all pairs of nodes of equal distance, one hop and more.
+
+    Args:
+        cosines: A row per pair, with ``hops`` and ``cosine``.
+        by: Columns that name the trials.
+    """
     pairs = cosines.filter(pl.col("hops") >= 1)
     return pairs.group_by([*by, "seed", "hops"], maintain_order=True).agg(pl.col("cosine").mean())
 
@@ -78,8 +128,15 @@ def beside_chance(
 ) -> pl.DataFrame:
     """Add rows of random vectors, called ``name`` in the column ``label``.
 
-    Their value in ``column`` is ``null``, the mean of a null distribution: that of the trials whose
-    label comes first.
+    Their value is that of the trials whose label comes first, in the column ``null``.
+
+    Args:
+        table: The rows.
+        column: Column of the measured value, in the new rows the mean of the null
+            distribution.
+        null: Column of that mean.
+        label: Column of labels.
+        name: Label of the new rows.
     """
     one = table.filter(pl.col(label) == table[label].first())
     drawn = one.with_columns(pl.col(null).alias(column), pl.lit(name).alias(label))
@@ -87,14 +144,28 @@ def beside_chance(
 
 
 def correlation(table: pl.DataFrame, one: str, other: str, by: Sequence[str]) -> pl.DataFrame:
-    """Correlation of two columns over the rows of every group."""
+    """Return the correlation of two columns over the rows of every group.
+
+    Args:
+        table: The rows.
+        one: A column.
+        other: Another one.
+        by: Columns that name the groups.
+    """
     return table.group_by(list(by), maintain_order=True).agg(correlation=pl.corr(one, other))
 
 
 def gain(
     table: pl.DataFrame, column: str, over: Mapping[str, str | float | bool], by: Sequence[str]
 ) -> pl.DataFrame:
-    """Add ``gain``: a column minus its value in the row of equal ``by`` that matches ``over``."""
+    """Add ``gain``: a column minus its value in the row of equal ``by`` that matches ``over``.
+
+    Args:
+        table: The rows.
+        column: The column.
+        over: Values of columns in the row that is subtracted.
+        by: Columns that name the groups.
+    """
     base = table.filter(*(pl.col(name) == value for name, value in over.items()))
     base = base.select(*by, pl.col(column).alias("_base"))
     return table.join(base, on=list(by)).with_columns(gain=pl.col(column) - pl.col("_base"))
@@ -107,9 +178,11 @@ def _numbered(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def own_peaks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Share of the rows of subjects and bridges that peak on their own bridge or object.
+    """Return the share of the rows of subjects and bridges that peak on their own bridge or object.
 
-    Of a table of templates at complexity one; among the columns of each group.
+    Args:
+        tokens: Table of templates at complexity one; among the columns of each group.
+        by: Columns that name the runs.
     """
     from inweights.probes.templates import winners
 
@@ -122,9 +195,15 @@ def own_peaks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 
 def blocks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Each block of templates at complexity one: ``own`` and ``other`` logits and their spread.
+    """Return each block of templates at complexity one: contrast and spread of its logits.
 
-    ``contrast`` is own minus other, ``spread`` the range of the others.
+    Args:
+        tokens: Table of templates.
+        by: Columns that name the runs.
+
+    Returns:
+        A row per block: ``contrast``, own minus other, and ``spread``, the range of the
+            others.
     """
     other = pl.col("value").filter(~pl.col("own"))
     keys = [*by, "row_group", "column_group"]
@@ -140,14 +219,26 @@ def blocks(tokens: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 
 def at_the_end(table: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """Rows of the last step of every run, which ``keys`` tell apart."""
+    """Return the rows of the last step of every run.
+
+    Args:
+        table: A row per run and step.
+        keys: Columns that name the runs.
+    """
     return table.filter(pl.col("step") == pl.col("step").max().over(list(keys)))
 
 
 def first_step(
     table: pl.DataFrame, column: str, keys: Sequence[str], least: float = 0.5
 ) -> pl.DataFrame:
-    """When ``column`` first reaches ``least``, as ``first``; a step beyond the last if never."""
+    """Return when a column first reaches a value, as ``first``; a step beyond the last if never.
+
+    Args:
+        table: A row per run and step.
+        column: The column.
+        keys: Columns that name the runs.
+        least: The value.
+    """
     reached = pl.col("step").filter(pl.col(column) >= least).min()
     never = pl.col("step").max() + 1
     return table.group_by(list(keys), maintain_order=True).agg(
@@ -161,8 +252,8 @@ def linear_law(
     """Least squares of a column in base-2 logarithms of factors, in every group by itself.
 
     Args:
-        table: Has the column, the factors (above 0), and ``fitted``: rows that the law is fitted
-            on. The others are foretold.
+        table: Has the column, the factors (above 0), and ``fitted``: rows that the law is
+            fitted on. The others are foretold.
         column: What the law is of.
         factors: At least one more of the rows to fit than there are factors.
         by: What tells groups apart.

@@ -1,4 +1,4 @@
-"""Tables of paths and edges, derived from measured tables, shared by recipes."""
+"""Derive tables of paths and edges from measured ones, for the recipes of path-stars."""
 
 from collections.abc import Sequence
 
@@ -15,8 +15,8 @@ def whole(paths: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         The labels, ``seed`` and ``step`` (where there is one), ``hardest`` (token of held-out
-        leaves), ``exact`` (whole answers of held-out leaves), ``easiest_last`` (the last token of
-        held-out leaves), ``trained`` (whole answers of trained leaves).
+        leaves), ``exact`` (whole answers of held-out leaves), ``easiest_last`` (the last token
+        of held-out leaves), ``trained`` (whole answers of trained leaves).
     """
     about = ("part", "place", "hardest", "accuracy", "loss", "exact", "statements", "chance")
     keys = [name for name in paths.columns if name not in about]
@@ -31,12 +31,21 @@ def whole(paths: pl.DataFrame) -> pl.DataFrame:
 
 
 def learnt(paths: pl.DataFrame, keys: Sequence[str], half: float = 0.5) -> pl.DataFrame:
-    """When each token of held-out paths is learnt: the first step at which its accuracy is half.
+    """Return when each token of held-out paths is learnt: the first step of accuracy ``half``.
 
-    One step beyond the last where it never is. The root, place 0, is left out: it is the same for
-    all leaves. Adds ``order``: the rank correlation of that step with the place over a run's
-    tokens, −1 for a reverse cascade (the last token first) and 1 for one from the root; not a
-    number where all come at once.
+    One step beyond the last where it never is. The root, place 0, is left out: it is the same
+    for all leaves.
+
+    Args:
+        paths: A row per run, step and place.
+        keys: Columns that name the runs.
+        half: The accuracy.
+
+    Returns:
+        A row per run and place: ``step``; and of the run ``order``, the rank correlation of
+        that step with the place, −1 for a reverse cascade (the last token first) and 1 for one
+        from the root, not a number where all come at once; ``hardest`` and ``last``, the steps
+        of the first and last token; ``lead``, their difference.
     """
     held = paths.filter(pl.col("part") == "queries", pl.col("place") > 0)
     reached = pl.col("step").filter(pl.col("accuracy") >= half).min()
@@ -53,23 +62,36 @@ def learnt(paths: pl.DataFrame, keys: Sequence[str], half: float = 0.5) -> pl.Da
 
 
 def token_names() -> pl.Expr:
-    """The name of a token of a path, ``token``, by its ``place`` from the root."""
+    """Return the name of a token of a path, ``token``, by its ``place`` from the root."""
     ranks = {0: "root", 1: "hardest (1st node)"}
     place, others = pl.col("place"), pl.format("node {}", "place")
     return place.replace_strict(ranks, default=others, return_dtype=pl.String).alias("token")
 
 
 def mean_recall(edges: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """Recall of the edges of each run, ``recall``: the mean over both directions."""
+    """Return the recall of the edges of each run, ``recall``: the mean over both directions.
+
+    Args:
+        edges: A row per run and direction.
+        keys: Columns that name the runs.
+    """
     return edges.group_by(list(keys), maintain_order=True).agg(pl.col("recall").mean())
 
 
 def own_and_other_arms(
     cosines: pl.DataFrame, navigation: pl.DataFrame, keys: Sequence[str]
 ) -> pl.DataFrame:
-    """How close a leaf is to the first node of its path: ``own``, ``others``, and their ``gap``.
+    """Return how close a leaf is to the first node of its path, and to those of other paths.
 
-    With how often that node is the ``nearest`` of all, and found by a ``ridge`` map.
+    Args:
+        cosines: A row per run and pair, with ``cosine``, and ``own`` for a node of the own
+            path.
+        navigation: A row per run and depth, with ``nearest`` and ``ridge``.
+        keys: Columns that name the runs.
+
+    Returns:
+        A row per run: ``own`` and ``others``, mean cosines, and their ``gap``; how often the
+        first node is the ``nearest`` of all, and found by a ``ridge`` map.
     """
     own, cosine = pl.col("own"), pl.col("cosine")
     first = navigation.filter(pl.col("depth") == 1)
@@ -82,10 +104,16 @@ def own_and_other_arms(
 
 
 def path_ends(tables: dict[str, pl.DataFrame], keys: Sequence[str]) -> pl.DataFrame:
-    """What each run ends with, of the tables ``places`` (stepwise) and ``navigation``.
+    """Return what each run ends with.
 
-    A row a run: ``hardest`` and ``exact`` (held-out leaves), ``trained`` (the hardest token on
-    trained leaves), ``edges`` (recall), ``nearest``, ``ridge`` and ``chance`` (of the first node).
+    Args:
+        tables: ``places`` (stepwise) and ``navigation``.
+        keys: Columns that name the runs.
+
+    Returns:
+        A row per run: ``hardest`` and ``exact`` (held-out leaves), ``trained`` (the hardest
+        token on trained leaves), ``edges`` (recall), ``nearest``, ``ridge`` and ``chance`` (of
+        the first node).
     """
     places = tables["places"]
     paths = places.filter(pl.col("role") == "path", pl.col("place") == 1)
