@@ -103,8 +103,8 @@ def recipes_like(part: str) -> tuple[str, ...]:
         ConfigError: There is none; the message names the nearest.
 
     Example:
-        >>> recipes_like("fig2"), len(recipes_like("feature-resemblance"))
-        (('identity-bridge/fig2',), 8)
+        >>> recipes_like("fig2"), recipes_like("reversal-curse")
+        (('identity-bridge/fig2',), ('reversal-curse/told-reversals',))
     """
     names = recipe_names()
     exact = tuple(n for n in names if part and part in (n, n.rpartition("/")[2]))

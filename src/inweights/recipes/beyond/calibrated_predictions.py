@@ -1,7 +1,7 @@
 """Ours: are the printed probabilities right, on families of worlds they were not fitted to?
 
-The reader sees the error of predicted probabilities beside simpler predictors, and a reliability
-diagram.
+The reader sees the error of predicted probabilities beside simpler predictors, and a
+reliability diagram.
 """
 
 from functools import partial

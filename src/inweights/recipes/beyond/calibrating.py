@@ -1,8 +1,8 @@
 """Derive tables that compare predicted probabilities with trained models.
 
-:mod:`~.calibrated_predictions` uses them. Claims are about the ``pilot``, which was fitted to worlds
-of other seeds before they were judged. What comes with the package was fitted to their worlds, by
-``tests/house/calibration.py`` of the repository.
+:mod:`~.calibrated_predictions` uses them. Claims are about the ``pilot``, which was fitted to
+worlds of other seeds before they were judged. What comes with the package was fitted to their
+worlds, by ``tests/house/calibration.py`` of the repository.
 """
 
 import polars as pl

@@ -28,8 +28,8 @@ class Size(iw.Config):
 
     Attributes:
         course: The graph and its phases.
-        controls: Steps with paths of the controls, which have to memorise without a geometry; 0
-            for no controls.
+        controls: Steps with paths of the controls, which have to memorise without a geometry;
+            0 for no controls.
         scatter: Standard deviation of the random embeddings, at which they can be memorised.
     """
 

@@ -1,9 +1,10 @@
 """Ours: how far does a geometry of edges carry? A law in arms, width and weight decay.
 
-A leaf's own first node can be found from embeddings that have learnt edges alone, up to some length
-of the path. Weight decay thirty times the usual, while edges are learnt, leaves no room for what
-tells near nodes apart and keeps what whole arms share; some steps at the usual decay bring the
-edges back. Reading it takes a model enough trained paths: with few arms it memorises them instead.
+A leaf's own first node can be found from embeddings that have learnt edges alone, up to some
+length of the path. Weight decay thirty times the usual, while edges are learnt, leaves no room
+for what tells near nodes apart and keeps what whole arms share; some steps at the usual decay
+bring the edges back. Reading it takes a model enough trained paths: with few arms it memorises
+them instead.
 """
 
 from functools import partial

@@ -153,8 +153,8 @@ def cost(model: Any, worlds: Any) -> pl.DataFrame:
     """Parameters of a model, and what it computes for one question of three tokens.
 
     Returns:
-        A row for each replica: ``parameters``, and ``operations``: floating-point operations of
-        matrix products and attention, as PyTorch counts them.
+        A row for each replica: ``parameters``, and ``operations``: floating-point operations
+        of matrix products and attention, as PyTorch counts them.
     """
     import torch
     from torch.utils.flop_counter import FlopCounterMode

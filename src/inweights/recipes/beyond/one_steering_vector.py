@@ -70,8 +70,9 @@ def learn(*, model: Outside, settings: Settings, task: str, seed: int = 0) -> pl
     """Train on a hidden city: LoRA in the MLP of one layer, and a vector added to its output.
 
     Returns:
-        Answers of each arm, as :func:`inweights.lm.ask` gives them; ``constant``, the share that
-        the mean over words has of LoRA's squared change; ``cosine``, of this mean and the vector.
+        Answers of each arm, as :func:`inweights.lm.ask` gives them; ``constant``, the share
+        that the mean over words has of LoRA's squared change; ``cosine``, of this mean and the
+        vector.
     """
     import torch
 

@@ -1,9 +1,9 @@
 """Ours: do positions, ties and residual streams decide whether paths are read from a geometry?
 
-Edges of a path-star and three quarters of its paths are learnt together, as Geometric Memory does,
-while one setting of the model changes at a time. At every step it is measured how long position
-vectors are beside token embeddings, and which part of the state before the first block says which
-token it is. A grid shows how the same blocks fold a geometry.
+Edges of a path-star and three quarters of its paths are learnt together, as Geometric Memory
+does, while one setting of the model changes at a time. At every step it is measured how long
+position vectors are beside token embeddings, and which part of the state before the first
+block says which token it is. A grid shows how the same blocks fold a geometry.
 """
 
 from functools import partial

@@ -1,8 +1,8 @@
 """Ours: are graphs that nobody made for this stored as geometries, too?
 
 Figure 1 of *Geometric Memory* takes four tiny graphs, regular but for one. Here the same five
-architectures memorise social networks, with hubs, triangles and dead ends; or a graph of one's own
-(``inweights atlas FILE``).
+architectures memorise social networks, with hubs, triangles and dead ends; or a graph of one's
+own (``inweights atlas FILE``).
 """
 
 from functools import partial

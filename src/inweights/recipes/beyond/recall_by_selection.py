@@ -102,9 +102,9 @@ def superposed(model: Any, worlds: Any) -> pl.DataFrame:
     """How well embeddings of subjects are linear in the head's vectors of their attributes.
 
     Returns:
-        A row for each replica: ``explained``, the share of the variance of known subjects that a
-        fit on seven eighths explains in the last one; ``zero_shot``, recall of new subjects whose
-        embeddings a fit on all known ones computes.
+        A row for each replica: ``explained``, the share of the variance of known subjects that
+        a fit on seven eighths explains in the last one; ``zero_shot``, recall of new subjects
+        whose embeddings a fit on all known ones computes.
     """
     import torch
 
