@@ -139,7 +139,11 @@ def _mamba(settings: Settings, name: str, **sizes: object) -> MambaConfig:
 
 
 def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Curves and ends of every run, what its embeddings hold, and how it began."""
+    """Curves and ends of every run, what its embeddings hold, and how it began.
+
+    Where all scales of positions reach half accuracy at one step, or none does, they have no order:
+    ``by_ratio`` is 0.
+    """
     runs = derived_paths.whole(tables["paths"])
     first = tables["share"].filter(pl.col("step") == 0)
     began = first.select(*KEYS, "ratio", "gradient", began="share")
@@ -154,7 +158,7 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     gpt_final = final.filter(pl.col("model") == GPT)
     learned = gpt_final.filter(pl.col("condition").is_in(LEARNED))
     dose = learned.group_by("seed", maintain_order=True).agg(
-        by_ratio=pl.corr("ratio", "half", method="spearman")
+        by_ratio=pl.corr("ratio", "half", method="spearman").fill_nan(0.0)
     )
     grid = pl.concat(
         [
