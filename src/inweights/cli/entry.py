@@ -42,10 +42,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")
     words, asked = _apart(given)
     limit = asked.get("--max-memory")
-    if any("\0" in word for word in words):
+    text = "".join(words)
+    if "\0" in text:
         _tell("an argument holds the character NUL, which no name has")
         return 2
-    if any("\ud800" <= letter <= "\udfff" for word in words for letter in word):
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
         _tell("an argument is not text in UTF-8; rename the file, or write it as UTF-8")
         return 2
     try:

@@ -36,7 +36,7 @@ class Card:
         """The card as text, in at most twenty lines."""
         lines = [self.title, *_aligned([(name, _cell(v)) for name, v in self.about.items()])]
         if self.rows:
-            shown = [[_cell(value) for value in row] for row in self.rows[:_ROWS]]
+            shown = [[*map(_cell, row)] for row in self.rows[:_ROWS]]
             lines += ["", *_aligned([list(self.columns), *shown])]
         return "\n".join([*lines, *([self._rest] if self._rest else [])])
 
@@ -47,10 +47,7 @@ class Card:
         parts = [f"<strong>{_safe(self.title)}</strong>", f"<div>{about}</div>" if about else ""]
         if self.rows:
             head = "".join(f"<th>{_safe(name)}</th>" for name in self.columns)
-            body = "".join(
-                f"<tr>{''.join(f'<td>{_safe(value)}</td>' for value in row)}</tr>"
-                for row in self.rows[:_ROWS]
-            )
+            body = "".join(_html_row(row) for row in self.rows[:_ROWS])
             parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
         parts += [f"<div>{self._rest.strip()}</div>" if self._rest else ""]
         if self.picture:
@@ -82,17 +79,25 @@ class Carded:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows as lines whose columns begin at the same place."""
+    """Return rows as lines whose columns begin at the same place."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    lines = []
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        lines.append("  " + "  ".join(cells).rstrip())
+    return lines
+
+
+def _html_row(row: Sequence[Any]) -> str:
+    cells = "".join(f"<td>{_safe(value)}</td>" for value in row)
+    return f"<tr>{cells}</tr>"
 
 
 def _cell(value: Any) -> str:
-    """A value on one line, without what a terminal acts on."""
-    text = f"{value:.3g}" if isinstance(value, float) else "–" if value is None else str(value)
+    """Return a value on one line, without what a terminal acts on."""
+    text = "–" if value is None else str(value)
+    if isinstance(value, float):
+        text = f"{value:.3g}"
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return text if len(text) <= _LETTERS else f"{text[: _LETTERS - 1]}…"
 

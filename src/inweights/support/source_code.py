@@ -162,7 +162,10 @@ def _functions(module: types.ModuleType) -> Iterator[types.FunctionType]:
     own = [
         one for one in vars(module).values() if getattr(one, "__module__", "") == module.__name__
     ]
-    methods = [one for kind in own if isinstance(kind, type) for one in vars(kind).values()]
+    methods: list[Any] = []
+    for kind in own:
+        if isinstance(kind, type):
+            methods += vars(kind).values()
     for one in (*own, *methods):
         function = inspect.unwrap(one) if callable(one) else one
         if isinstance(function, types.FunctionType):

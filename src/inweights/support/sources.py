@@ -280,12 +280,13 @@ def reached(thing: Any, seen: frozenset[str] = frozenset()) -> Any:
         own = {n: getattr(f, "__func__", f) for n, f in vars(thing).items()}
         made = {n: f for n, f in own.items() if isinstance(f, types.FunctionType)}
         bases = [base for base in thing.__bases__ if base.__module__ == "__main__"]
-        return [name, *(reached(f, seen) for f in (*bases, *(made[n] for n in sorted(made))))]
+        members = [*bases, *map(made.__getitem__, sorted(made))]
+        return [name, *(reached(one, seen) for one in members)]
     used = _globals_of(thing)
-    return [
-        bytecode(thing.__code__),
-        [[n, _content(one, f"{name} uses {n}", seen)] for n, one in sorted(used.items())],
-    ]
+    contents = []
+    for n, one in sorted(used.items()):
+        contents.append([n, _content(one, f"{name} uses {n}", seen)])
+    return [bytecode(thing.__code__), contents]
 
 
 def _globals_of(function: types.FunctionType) -> dict[str, Any]:

@@ -156,11 +156,11 @@ def _repeated(facts: Knowledge, first: Ids, kept: Bools) -> Iterator[Change]:
 
 def _reasons_apart(facts: Knowledge, triples: Ids, kept: Bools) -> dict[int, str]:
     """Return why facts are set apart, by their index."""
-    reasons = {
-        i: "a placeholder instead of a name"
-        for i in np.flatnonzero(kept).tolist()
-        if any(is_nothing(facts.entities[triples[i, k]]) for k in (0, 2))
-    }
+    reasons: dict[int, str] = {}
+    for i in np.flatnonzero(kept).tolist():
+        subject, _, value = triples[i].tolist()
+        if is_nothing(facts.entities[subject]) or is_nothing(facts.entities[value]):
+            reasons[i] = "a placeholder instead of a name"
     before = -1
     while before < len(reasons):  # without one contradiction another may stand out
         before = len(reasons)

@@ -5,7 +5,7 @@ strategy ``auto`` of :func:`~inweights.audit.augment`, and :func:`evidence` is w
 line prints about a strategy.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,13 +49,20 @@ _SOURCE: str = _FOUND["source"]
 _NOTES: dict[str, dict[str, str]] = _FOUND["notes"]
 #: What it was all measured on; of other models it says little.
 MEASURED_ON: str = _FOUND["on"]
-MEASURED = tuple(
-    Measured(strategy, asked, gain, low, high, _FOUND["seeds"], "; ".join(filter(None, said)))
-    for strategy, gains in _FOUND["gains"].items()
-    for asked in ASKED
-    for gain, low, high in [gains[asked]]
-    for said in [(_SOURCE, _NOTES.get(strategy, {}).get(asked))]
-)
+
+
+def _measured() -> Iterator[Measured]:
+    """Yield the measurements of the TOML file, strategy by strategy."""
+    for strategy, gains in _FOUND["gains"].items():
+        notes = _NOTES.get(strategy, {})
+        for asked in ASKED:
+            gain, low, high = gains[asked]
+            source = "; ".join(filter(None, (_SOURCE, notes.get(asked))))
+            yield Measured(strategy, asked, gain, low, high, _FOUND["seeds"], source)
+
+
+#: All measurements.
+MEASURED = tuple(_measured())
 #: A median gain from which on a strategy is taken that no interval decides; a cost to report.
 _WORTH = 0.1
 

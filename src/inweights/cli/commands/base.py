@@ -100,8 +100,11 @@ def choices(seeds: str | None, changes: Iterable[str], plugins: Iterable[str]) -
         plugins: Values of ``--plugin``.
     """
     words = ["--seeds", seeds] if seeds else []
-    words += [word for change in changes for word in ("--set", change)]
-    return words + [word for module in plugins for word in ("--plugin", module)]
+    for change in changes:
+        words += ["--set", change]
+    for module in plugins:
+        words += ["--plugin", module]
+    return words
 
 
 def trackers(tool: str, folder: str = "trackers", **options: Any) -> list[Any]:

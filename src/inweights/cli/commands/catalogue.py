@@ -1,5 +1,6 @@
 """Commands about recipes before they run: their list, settings, claims and citations."""
 
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated
 
@@ -47,8 +48,9 @@ def describe(
 
     chosen = recipes.get_recipe(recipe)
     if part and not settings(chosen, part):
-        steps = [one.path.split(".") for one in settings(chosen)]
-        parts = {".".join(path[: depth + 1]) for path in steps for depth in range(len(path))}
+        parts: set[str] = set()
+        for one in settings(chosen):
+            parts.update(accumulate(one.path.split("."), "{}.{}".format))
         raise unknown_name("setting", part, parts)
     console.catalogue.described(chosen, part, json=common.json, full=full)
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -145,7 +146,7 @@ def _placed(
             vectors.embedding,
             names=vectors.names,
             tensor=vectors.tensor,
-            only={node for known in nodes.values() for node in known},
+            only={*chain.from_iterable(nodes.values())},
         )
         return vectors.embedding.stem, dict.fromkeys(worlds, found)
     from inweights.lm.exams.states import NAMED

@@ -264,10 +264,8 @@ def costs(found: Sequence[Cost], *, json: bool) -> None:
         json: Whether JSON is printed.
     """
     timed = [one for one in found if one.minutes is not None]
-    whole, left = (
-        sum(one.minutes or 0.0 for one in timed if not (one.done and rest))
-        for rest in (False, True)
-    )
+    whole = sum(one.minutes or 0.0 for one in timed)
+    left = sum(one.minutes or 0.0 for one in timed if not one.done)
     if json:
         print_json({"recipes": [asdict(one) for one in found], "minutes": whole, "left": left})
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -72,13 +73,10 @@ def _summary(by_recipe: dict[str, list[ClaimResult]], scale: str) -> None:
         if all(claim.why == hidden for claim in own):
             waiting += 1
             continue
-        said = [sum(claim.verdict == verdict for claim in own) for verdict in VERDICTS]
+        counted = Counter(claim.verdict for claim in own)
         reasons = {claim.why for claim in own if claim.why}
         why = reasons.pop() if len(reasons) == 1 else ""
-        cells = (
-            Text(str(number) if number else "", style=COLOURS[verdict])
-            for verdict, number in zip(VERDICTS, said, strict=True)
-        )
+        cells = (Text(str(counted[v] or ""), style=COLOURS[v]) for v in VERDICTS)
         listed.add_row(cut(name, 36), *cells, Text(cut(why, 28), "dim"))
     if listed.row_count:
         out.print(listed)
@@ -126,9 +124,8 @@ def claims(results: Sequence[ClaimResult], *, full: bool = False) -> None:
         listed.add_row(*cells, body)
     out.print(listed)
     if judged:
-        shown = ", ".join(
-            f"{MARKS[v]} {v}" for v in VERDICTS if any(c.verdict == v for c in results)
-        )
+        present = {claim.verdict for claim in results}
+        shown = ", ".join(f"{MARKS[v]} {v}" for v in VERDICTS if v in present)
         say((f"{shown}; --full shows intervals and cases", "dim"))
     if once and reasons != {""}:
         none = "none of them is judged" if not judged else "not judged"

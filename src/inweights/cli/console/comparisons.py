@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,15 +97,12 @@ def standings(
         return
     whole = rows.filter(hops="all")
     shares = sorted(whole["trained"].unique())
-    names = [f"{share:.0%}{'+' if told else ''}" for told in (False, True) for share in shares]
+    cases = [*product((False, True), shares)]
+    names = [f"{share:.0%}{'+' if identity else ''}" for identity, share in cases]
     listed = table("model", *names, "new", "parameters")
     for model in whole["model"].unique(maintain_order=True):
         own = rows.filter(model=model)
-        cells = [
-            _mean(own.filter(identity=told, trained=share, hops="all"))
-            for told in (False, True)
-            for share in shares
-        ]
+        cells = [_mean(own.filter(identity=i, trained=share, hops="all")) for i, share in cases]
         new = _mean(own.filter(identity=False, trained=shares[-1], hops="both_unseen"))
         size = own["parameters"][0]
         style = "bold" if own["own"][0] else ""

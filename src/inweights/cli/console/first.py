@@ -48,11 +48,9 @@ def world(made: World, folder: Path | None, *, json: bool) -> None:
         folder: Folder it was written to; None if it was not.
         json: Whether JSON is printed.
     """
-    statements = [
-        (part, role, len(column.with_role(role)), column)
-        for part, column in (("facts", made.facts), ("queries", made.queries))
-        for role in column.role_names
-    ]
+    statements = []
+    for part, column in (("facts", made.facts), ("queries", made.queries)):
+        statements += [(part, r, len(column.with_role(r)), column) for r in column.role_names]
     if json:
         print_json(
             {
@@ -96,7 +94,7 @@ def answers(asked: pl.DataFrame, *, json: bool) -> None:
         return
     listed = table("replica", "answer", "probability", "")
     for row in asked.iter_rows(named=True):
-        mark = "" if row["right"] is None else "right" if row["right"] else "wrong"
+        mark = {None: "", True: "right", False: "wrong"}[row["right"]]
         first = str(row["replica"]) if row["rank"] == 1 else ""
         listed.add_row(first, row["answer"], f"{row['probability']:.3f}", mark)
     out.print(listed)

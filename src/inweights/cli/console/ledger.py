@@ -157,7 +157,8 @@ def _of_all(kept: Board) -> Iterator[str]:
     often = Counter(words[min(claim.version, len(words)) - 1] for claim in kept.claims)
     said = ", ".join(f"{often[word]} {word}" for word in words if often[word])
     yield f"- changed since they were stated: of {len(kept.claims)} claims {said}"
-    if changed := sum(any(w.startswith(BY_MEAN) for w in c.earlier) for c in kept.claims):
+    changed = sum(_was_judged_by_mean(claim) for claim in kept.claims)
+    if changed:
         yield f"- {changed} had another verdict {BY_MEAN}, before the ledger (their rows say which)"
     yield f"- {plural(len(kept.withdrawn), 'claim was', 'claims were')} withdrawn (below)"
     judged = [claim for claim in kept.claims if claim.p is not None and claim.source != "ours"]
@@ -167,6 +168,10 @@ def _of_all(kept: Board) -> Iterator[str]:
             f"- of {len(judged)} decided verdicts on claims of the papers {together} also hold "
             f"together (†, Holm); at most {kept.false_at_most:.1f} of all are expected to be wrong"
         )
+
+
+def _was_judged_by_mean(claim: ClaimResult) -> bool:
+    return any(words.startswith(BY_MEAN) for words in claim.earlier)
 
 
 def _computed_signs(claims: Sequence[ClaimResult]) -> Iterator[str]:

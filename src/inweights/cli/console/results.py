@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from rich.text import Text
@@ -125,10 +125,7 @@ def compared(both: Comparison, *, json: bool) -> None:
             {
                 "runs": [run.folder.path.name for run in both.runs],
                 "settings": {key: list(pair) for key, pair in both.settings.items()},
-                "claims": {
-                    name: [None if one is None else to_plain(one) for one in pair]
-                    for name, pair in both.claims.items()
-                },
+                "claims": {name: _plain_pair(pair) for name, pair in both.claims.items()},
             }
         )
         return
@@ -202,6 +199,10 @@ def exported(files: Sequence[Path], *, json: bool) -> None:
         return
     for file in files:
         out.print(_short(file), soft_wrap=True)
+
+
+def _plain_pair(pair: Sequence[ClaimResult | None]) -> list[dict[str, Any] | None]:
+    return [None if claim is None else to_plain(claim) for claim in pair]
 
 
 def _scored(claim: ClaimResult | None) -> Text:

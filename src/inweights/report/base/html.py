@@ -250,12 +250,12 @@ def _sorted_cell(value: Any, class_: str | None) -> str:
 
 
 def _csv(table: pl.DataFrame) -> bytes:
-    nested = [c for c, dtype in table.schema.items() if dtype.is_nested()]
-    flat = table.with_columns(
-        pl.Series(name, [plain(v) for v in table[name].to_list()], dtype=pl.String)
-        for name in nested
-    )
-    return csv_text(flat).encode()
+    texts: list[pl.Series] = []
+    for column in table:
+        if column.dtype.is_nested():
+            values = [plain(value) for value in column.to_list()]
+            texts.append(pl.Series(column.name, values, dtype=pl.String))
+    return csv_text(table.with_columns(texts)).encode()
 
 
 def tree(values: Any, ours: Sequence[str] = (), path: str = "") -> str:
@@ -277,7 +277,9 @@ def tree(values: Any, ours: Sequence[str] = (), path: str = "") -> str:
         return tag("code", "{}")
     items = []
     for key, value in entries:
-        full = path if not mapping else f"{path}.{key}" if path else key
+        full = path
+        if mapping:
+            full = f"{path}.{key}" if path else key
         mark = tag("span", "our choice", class_="ours") if mapping and full in ours else ""
         items.append(
             tag("li", tag("span", escape(key), class_="key"), tree(value, ours, full), mark)

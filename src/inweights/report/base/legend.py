@@ -93,6 +93,8 @@ def columns_that_fit(
     """
     room = figure.bbox.width / figure.dpi * 72
     sizes = np.array([text_width(text, style.SMALL + 0.5) + beside for text in texts])
-    tries = range(min(len(texts), most), 1, -1)
-    fits = (n for n in tries if sum(c.max() for c in np.array_split(sizes, n)) <= room)
-    return next(fits, 1)
+    for columns in range(min(len(texts), most), 1, -1):
+        widths = [part.max() for part in np.array_split(sizes, columns)]
+        if sum(widths) <= room:
+            return columns
+    return 1

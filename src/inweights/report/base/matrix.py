@@ -68,7 +68,8 @@ def matrix_of(
     """
     rows = [tidy.plain(v) for v in tidy.distinct(table, row)]
     columns = [tidy.plain(v) for v in tidy.distinct(table, column)]
-    row_at, column_at = ({n: i for i, n in enumerate(names)} for names in (rows, columns))
+    row_at = {name: place for place, name in enumerate(rows)}
+    column_at = {name: place for place, name in enumerate(columns)}
     total = np.zeros((len(rows), len(columns)))
     count = np.zeros_like(total)
     boxes: set[tuple[int, int]] = set()

@@ -118,14 +118,19 @@ def plan_labels(matrix: Matrix, cell: tuple[float, float], *, rows: bool = True)
         size <= (last - first + 1) * high
         for size, (_, first, last) in zip(sizes, groups, strict=True)
     )
-    groups_wide = (style.SMALL if fits else max(sizes)) + _GAP if groups else 0.0
+    groups_wide = 0.0
+    if groups:
+        groups_wide = (style.SMALL if fits else max(sizes)) + _GAP
 
     across = [text_width(_spoken(name), style.SMALL) for name, _, _ in matrix.column_groups]
     slant = any(
         size > (last - first + 1) * wide + 3
         for size, (_, first, last) in zip(across, matrix.column_groups, strict=True)
     )
-    deep = (0.65 * max(across) + style.SMALL if slant else style.SMALL) + _GAP if across else 0.0
+    deep = 0.0
+    if across:
+        slanted = 0.65 * max(across) if slant else 0.0
+        deep = slanted + style.SMALL + _GAP
     return Labels(
         rows_wide=rows_wide,
         columns_deep=columns_deep,

@@ -138,10 +138,11 @@ def _try(drawn: Sequence[Matrix], titles: Sequence[str], across: int) -> _Plan:
     cell = min(_LARGEST, _TALLEST / tall)
     for _ in range(4):  # the labels depend on the cell, and the cell on the room they leave
         labels = [plan_labels(m, (cell, cell), rows=n) for m, n in zip(drawn, named, strict=True)]
-        lefts = [max(labels[k].left for k in range(c, len(drawn), across)) for c in range(across)]
-        wides = [
-            max(len(drawn[k].columns) for k in range(c, len(drawn), across)) for c in range(across)
-        ]
+        lefts, wides = [], []
+        for column in range(across):
+            below = range(column, len(drawn), across)
+            lefts.append(max(labels[k].left for k in below))
+            wides.append(max(len(drawn[k].columns) for k in below))
         room = style.full_width() - _BAR - 0.16 - sum(lefts) / 72 - _GAP * (across - 1)
         cell = min(cell, max(room / sum(wides), 0.01))
     starts, at = [], 0.08

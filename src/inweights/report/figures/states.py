@@ -80,7 +80,7 @@ class States:
         """Return the figure."""
         parts = tidy.panels(self.table, self.panel, self.order)
         notes = [tidy.plain(rows[self.note][0]) if self.note else "" for _, rows in parts]
-        lines = [line for one in notes for line in one.split("\n")]
+        lines = "\n".join(notes).split("\n")
         longest = max(text_width(line, style.SMALL) for line in lines) / 72
         fits = int((style.full_width() - 0.2) / longest) if longest else self.columns
         down, across = style.grid_shape(len(parts), min(self.columns, fits))

@@ -6,6 +6,7 @@
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from itertools import chain
 
 import numpy as np
 import polars as pl
@@ -174,7 +175,8 @@ def _ticks(
     place = room * 72 / len(values)  # points that a label has
     letters = max(5, int(place / (0.58 * style.SMALL)))
     wrapped = [textwrap.wrap(text, letters, break_long_words=False) or [""] for text in texts]
-    level = all(text_width(line, style.SMALL) < place - 1 for lines in wrapped for line in lines)
+    widths = [text_width(line, style.SMALL) for line in chain.from_iterable(wrapped)]
+    level = all(width < place - 1 for width in widths)
     axes.set_xticks(range(len(values)), ["\n".join(w) for w in wrapped] if level else texts)
     axes.set_xlim(-0.45, len(values) - 0.55)
     axes.tick_params(axis="y", labelleft=True)

@@ -66,11 +66,11 @@ def page(
             f"films of {', '.join(missing)} have no world; give worlds the same names: "
             f"{', '.join(worlds) or 'there are none'}"
         )
-    parts = [
-        table.select(pl.lit(graph).alias("graph"), pl.lit(name).alias("architecture"), pl.all())
-        for graph, each in films.items()
-        for name, table in each.items()
-    ]
+    parts: list[pl.DataFrame] = []
+    for graph, by_architecture in films.items():
+        for architecture, table in by_architecture.items():
+            named = (pl.lit(graph).alias("graph"), pl.lit(architecture).alias("architecture"))
+            parts.append(table.select(*named, pl.all()))
     if not parts:
         raise DataError("an atlas needs at least one film")
     scenes = [scene(worlds[name]).select(pl.lit(name).alias("graph"), pl.all()) for name in films]

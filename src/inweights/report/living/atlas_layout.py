@@ -73,7 +73,9 @@ def build_content(
             rows = films.filter(graph=scene["graph"], architecture=architecture).sort("step")
             if not rows.is_empty():
                 found[f"{place}/{rank}"] = _film(rows, scene, architecture)
-    size = sum(len(film[name]["data"]) for film in found.values() for name in PACKED)
+    size = 0
+    for film in found.values():
+        size += sum(len(film[name]["data"]) for name in PACKED)
     if size > _LARGE:
         raise DataError(
             f"the films take {size / 1e6:.0f} MB, more than the limit of a page (14); render fewer "
@@ -91,7 +93,9 @@ def build_content(
 
 
 def _scene(row: Mapping[str, Any]) -> dict[str, Any]:
-    rounded = {key: [round(v, 4) for v in row[key]] for key in ("x", "y", "eigenvalues")}
+    rounded = {}
+    for key in ("x", "y", "eigenvalues"):
+        rounded[key] = [round(value, 4) for value in row[key]]
     kept = {key: row[key] for key in ("nodes", "links", "roots", "order", "ring", "sizes")}
     more = {"all": row["all_nodes"]} if row.get("all_nodes") else {}
     return {"name": row["graph"], **kept, **rounded, **more}
@@ -114,11 +118,13 @@ def _film(rows: pl.DataFrame, scene: Mapping[str, Any], architecture: str) -> di
         arrays[name] = np.stack([np.asarray(v, dtype=np.float64) for v in rows[name]])
         packed[name] = pack(arrays[name])
     far = np.linalg.norm(arrays["positions"].reshape(frames, n, 3), axis=2).max()
-    said = {name: [_short(v) for v in rows[name]] for name in ("recall", "spearman", "shown")}
+    measures = {}
+    for name in ("recall", "spearman", "shown"):
+        measures[name] = [_short(value) for value in rows[name]]
     return {
         "steps": rows["step"].to_list(),
         "radius": round(float(far), 4) or 1.0,
-        **said,
+        **measures,
         **packed,
     }
 

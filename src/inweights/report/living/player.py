@@ -145,13 +145,16 @@ def _curves(
 
 def _swatches(lines: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """Name, colour and dash of every curve: the legend, which also reads the values."""
-    # A dash of matplotlib, as SVG writes it.
-    dashes = {
-        mark.color: "none" if mark.dash == "solid" else " ".join(f"{2 * x:g}" for x in mark.dash[1])
-        for mark in style.CYCLE
-    }
+    dashes = {mark.color: _svg_dash(mark) for mark in style.CYCLE}
     named = [(trace["name"], trace["line"]["color"]) for trace in lines if "name" in trace]
     return [{"name": html.unescape(n), "color": c, "dash": dashes[c]} for n, c in named]
+
+
+def _svg_dash(mark: style.Mark) -> str:
+    """Return a dash of matplotlib as SVG writes it."""
+    if mark.dash == "solid":
+        return "none"
+    return " ".join(f"{2 * length:g}" for length in mark.dash[1])
 
 
 def _heat(matrices: Sequence[Matrix], label: str) -> dict[str, Any]:

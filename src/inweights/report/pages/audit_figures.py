@@ -25,7 +25,7 @@ def outlook_figure(outlook: pl.DataFrame) -> Figure:
     narrow = style.full_width() < style.FULL_WIDTH
     between, high = (",\n", 0.42) if narrow else (", ", 0.32)
     pairs = rows.select("first", "second").iter_rows()
-    names = [between.join(_short(name) for name in pair) for pair in pairs]
+    names = [f"{_short(first)}{between}{_short(second)}" for first, second in pairs]
     blue, vermilion = style.CYCLE[0].color, style.CYCLE[1].color
     unit = "questions"
     if outlook["follow"].null_count() == outlook.height:

@@ -116,10 +116,9 @@ def claims_csv(claims: Sequence[ClaimResult], *, raw: bool = False) -> str:
         raw: Whether texts are written as they are, also those that a spreadsheet would run.
     """
     named = {"claim": "text", "seeds": "replicates", "least": "target.least", "most": "target.most"}
-    rows = [
-        {name: attrgetter(named.get(name, name))(claim) for name in _CSV.split()}
-        for claim in claims
-    ]
+    attributes = [named.get(name, name) for name in _CSV.split()]
+    read = attrgetter(*attributes)
+    rows = [dict(zip(_CSV.split(), read(claim), strict=True)) for claim in claims]
     numbers = ("least", "most", "measured", "low", "high")
     types = dict.fromkeys(numbers, pl.Float64) | {"published": pl.String}
     return csv_text(pl.DataFrame(rows, schema_overrides=types), raw=raw)
