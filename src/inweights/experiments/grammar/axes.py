@@ -34,7 +34,7 @@ _PARTS = {
 
 
 def grid(world: Any, model: Any, learner: Any, over: Over) -> list[Trial]:
-    """Return a trial for every combination of values.
+    """Return a trial for every combination of values, with the values as its labels.
 
     Args:
         world: Config of the world that is varied.

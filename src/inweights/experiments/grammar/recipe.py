@@ -263,6 +263,13 @@ class Paper:
 
 
 def split_ours(ours: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Split what a recipe says is ours into the dotted names of settings, and sentences."""
+    """Split a recipe's list of choices that no paper gives into names of settings, and sentences.
+
+    Args:
+        ours: Dotted names and sentences, as in :attr:`Recipe.ours`.
+
+    Returns:
+        The dotted names, and the sentences.
+    """
     names = [one for one in ours if re.fullmatch(r"[\w.]+", one)]
     return names, [one for one in ours if one not in names]

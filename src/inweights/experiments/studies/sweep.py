@@ -117,7 +117,7 @@ class Study:
 
     @property
     def store(self) -> Store:
-        """The store of the single runs."""
+        """The store of the tables and weights of single runs."""
         return Store(self.place or store_below(self.runs or default_root()))
 
     @cached_property

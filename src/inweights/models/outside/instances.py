@@ -1,7 +1,7 @@
 """Trained modules of other people as models: taken as copies, and kept by this process.
 
-:func:`keep` copies modules under the hash of their content, and :func:`modules_of` finds those of a
-config again, so that a sweep builds the model as often as it needs it.
+:func:`keep` copies modules under the hash of their content, and :func:`modules_of` finds those
+of a config again, so that a sweep builds the model as often as it needs it.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def from_folder(folder: str) -> nn.Module:
     """Return the causal language model in a folder.
 
     Args:
-        folder: Has ``config.json`` and safetensors, as ``save_pretrained`` writes them. No code of
-            it is run, and nothing is downloaded.
+        folder: Has ``config.json`` and safetensors, as ``save_pretrained`` writes them. No
+            code of it is run, and nothing is downloaded.
 
     Raises:
         DataError: There is no such folder, or it holds no model that can be read.
@@ -77,6 +77,10 @@ def from_folder(folder: str) -> nn.Module:
 def modules_of(config: TrainedConfig, places: Sequence[int]) -> list[nn.Module]:
     """Return the modules of a config by their places, from this process or from their file.
 
+    Args:
+        config: Config of wrapped trained modules.
+        places: Which of its modules.
+
     Raises:
         ConfigError: This process has not wrapped them, or the file holds other weights now.
     """
@@ -97,7 +101,7 @@ def modules_of(config: TrainedConfig, places: Sequence[int]) -> list[nn.Module]:
 
 
 def _copied(module: nn.Module) -> nn.Module:
-    """A copy on the CPU that no later change of the module reaches, in evaluation mode."""
+    """Return a copy on the CPU that no later change of the module reaches, in evaluation mode."""
     if isinstance(module, nn.DataParallel | nn.parallel.DistributedDataParallel):
         module = module.module
     inner = getattr(module, "_orig_mod", None)
@@ -113,6 +117,7 @@ def _copied(module: nn.Module) -> nn.Module:
 
 
 def _keep(module: nn.Module) -> str:
+    """Keep a module in this process, and return its hash."""
     name = content_hash(module)
     _KEPT.setdefault(name, module)
     return name
@@ -135,7 +140,13 @@ def _check_alike(modules: Sequence[nn.Module], label: str) -> None:
 
 @torch.no_grad()
 def outputs_of(name: str, logits: Callable[[Any], Any] | None, label: str) -> int:
-    """Return the number of tokens that a kept module, by its hash, gives logits of.
+    """Return the number of tokens of which a wrapped module gives logits.
+
+    Args:
+        name: Hash of the module, by which this process keeps it.
+        logits: Returns the logits of the module's output; ``None`` where they are found by
+            themselves.
+        label: What messages call the module.
 
     Raises:
         ConfigError: It reads no token ids, or gives no logits.

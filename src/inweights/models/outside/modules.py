@@ -54,7 +54,17 @@ class Form:
 
 
 def made(config: WrapConfig, vocabulary: int, seed: int) -> nn.Module:
-    """Return a new module of a factory, whose start a seed decides."""
+    """Return a new module of a factory, with an initialisation that a seed decides.
+
+    Args:
+        config: The factory and its options.
+        vocabulary: Number of tokens.
+        seed: Root seed; torch, NumPy and ``random`` are seeded meanwhile, and put back.
+
+    Raises:
+        ConfigError: The factory fails, returns no module, or returns one that replicas cannot
+            have; see :func:`checked`.
+    """
     label = config.label
     with _seeded(Streams(seed).seed(INITIALISATION, "module")):
         try:
@@ -76,9 +86,13 @@ def made(config: WrapConfig, vocabulary: int, seed: int) -> nn.Module:
 def checked(module: nn.Module, label: str) -> nn.Module:
     """Return a module in evaluation mode, after refusing what replicas cannot have.
 
+    Args:
+        module: The module.
+        label: What messages call it.
+
     Raises:
         ConfigError: It keeps statistics of batches, draws dropout of its own, or holds modules
-            where PyTorch does not find them; says what to use instead.
+            where PyTorch does not find them; the message says what to use instead.
     """
     known = {id(one) for one in (*module.modules(), *module.parameters())}
     for name, part in module.named_modules():
@@ -117,7 +131,12 @@ def _seeded(seed: int) -> Iterator[None]:
 
 
 def logits_of(output: Any, read: Callable[[Any], Any] | None = None) -> Any:
-    """Return the logits within what a module returned."""
+    """Return the logits within what a module returned.
+
+    Args:
+        output: A tensor, an object with ``.logits``, or a tuple that begins with one of them.
+        read: Returns the logits of any other output; by default they are found as above.
+    """
     if read is not None:
         return read(output)
     if isinstance(output, tuple) and output and not hasattr(output, "logits"):
@@ -138,7 +157,12 @@ def exactly(state: Tensor) -> Tensor:
 
 
 def with_state(output: Any, state: Tensor) -> Any:
-    """Return an output of a submodule with another state in it, in the precision that it had."""
+    """Return an output of a submodule with another state in it, in the precision that it had.
+
+    Args:
+        output: What the submodule returned.
+        state: The state, of the shape of the one in the output.
+    """
     state = state.to(state_of_output(output).dtype)
     if hasattr(output, "last_hidden_state"):
         output.last_hidden_state = state
@@ -147,10 +171,15 @@ def with_state(output: Any, state: Tensor) -> Any:
 
 
 def check_new(base: nn.Module, modules: Sequence[nn.Module], label: str) -> None:
-    """Refuse a factory that makes nothing: replicas would share, and train, one module.
+    """Check that a factory makes new modules; else replicas would share, and train, one module.
+
+    Args:
+        base: A module of the factory.
+        modules: Others.
+        label: What messages call the factory.
 
     Raises:
-        ConfigError: A module shares parameters with the other one.
+        ConfigError: A module shares parameters with ``base``.
     """
     known = {id(parameter) for parameter in base.parameters()}
     for module in modules:
@@ -167,7 +196,18 @@ def check_new(base: nn.Module, modules: Sequence[nn.Module], label: str) -> None
 def form_of(
     module: nn.Module, vocabulary: int, read: Callable[[Any], Any] | None, label: str
 ) -> Form:
-    """Try a module with a small batch of tokens."""
+    """Find out what a module does with token ids, by calling it with a small batch.
+
+    Args:
+        module: The module.
+        vocabulary: Number of tokens.
+        read: Returns the logits of its output; ``None`` where they are found by themselves.
+        label: What messages call it.
+
+    Raises:
+        ConfigError: It fails, draws random numbers other than dropout, or does not give finite
+            logits of all tokens.
+    """
     batch, length = _TRIED
     tokens = (vocabulary - 1 - torch.arange(batch * length).view(_TRIED)) % vocabulary
     seen: dict[str, Tensor] = {}
@@ -258,9 +298,18 @@ class _Node(nn.Module):
 
 
 def place(root: nn.Module, name: str, value: Tensor, *, stored: bool) -> None:
-    """Keep a tensor below ``root`` under a dotted name.
+    """Keep a tensor below a module under a dotted name.
 
     The tree is written directly, as a name such as ``hidden`` may be that of a method, too.
+
+    Args:
+        root: The module.
+        name: Dotted name; modules on the way are made.
+        value: A parameter, or a tensor that becomes a buffer.
+        stored: Whether a buffer is part of the state that is saved.
+
+    Raises:
+        ConfigError: The library uses the name itself.
     """
     *path, last = name.split(".")
     for step in path:
@@ -276,7 +325,12 @@ def place(root: nn.Module, name: str, value: Tensor, *, stored: bool) -> None:
 
 
 def find(root: nn.Module, name: str) -> Tensor:
-    """Return the tensor that :func:`place` keeps under a name."""
+    """Return the tensor that :func:`place` keeps under a name.
+
+    Args:
+        root: The module.
+        name: Dotted name.
+    """
     *path, last = name.split(".")
     for step in path:
         root = root._modules[step]  # type: ignore[assignment]
@@ -285,6 +339,11 @@ def find(root: nn.Module, name: str) -> Tensor:
 
 
 def numbers(module: nn.Module, *, again: bool = False) -> dict[str, Tensor]:
-    """Parameters and buffers by name; those with several names under each of them if wanted."""
+    """Return parameters and buffers of a module, by name.
+
+    Args:
+        module: The module.
+        again: Whether those with several names are returned under each of them.
+    """
     kinds = (module.named_parameters, module.named_buffers)
     return {name: one for kind in kinds for name, one in kind(remove_duplicate=not again)}

@@ -23,27 +23,44 @@ Rowwise = Callable[[Tensor], Tensor]
 
 
 class Rows:
-    """Which replica a module is called for: one, or all of them under ``vmap``."""
+    """Which replica a module is called for: one, or all of them under ``vmap``.
+
+    Args:
+        row: Number of the replica; a tensor under ``vmap``, where it stands for all.
+        replicas: Number of replicas.
+    """
 
     def __init__(self, row: int | Tensor, replicas: int) -> None:
         self._row, self._replicas = row, replicas
 
     def apply(self, function: Rowwise, x: Tensor) -> Tensor:
-        """Return what a function of all replicas makes of this one's tensor."""
+        """Return what a function of all replicas makes of this one's tensor.
+
+        Args:
+            function: Function of ``[R, ...]`` to the same shape, whose rows do not reach each
+                other.
+            x: Tensor of one replica, without the replica axis.
+        """
         if isinstance(self._row, Tensor):
             result: Tensor = _Batched.apply(x, self._row, self._of_replicas(function))  # type: ignore[no-untyped-call]
             return result
         return function(x.expand(self._replicas, *x.shape))[self._row]
 
     def _of_replicas(self, function: Rowwise) -> Rowwise:
-        """The function, without the row that only fills up; see ``Wrapped``."""
+        """Return the function, without the row that only fills up; see ``Wrapped``."""
         count = self._replicas
         return lambda x: (
             torch.cat([function(x[:count]), x[count:]]) if len(x) > count else function(x)
         )
 
     def masked(self, x: Tensor, rate: float, generators: Sequence[torch.Generator]) -> Tensor:
-        """Drop entries, each replica by its own generator."""
+        """Drop entries of a tensor, each replica by its own generator.
+
+        Args:
+            x: Tensor of one replica.
+            rate: Share of the entries that are dropped; the others are scaled up.
+            generators: One per replica.
+        """
         if not isinstance(self._row, Tensor):
             return x * _mask(x.shape, rate, generators[self._row]).to(x)
 
@@ -78,7 +95,15 @@ class _Batched(torch.autograd.Function):
 
 
 class Noise:
-    """Draws the masks of dropout within modules; ``rate`` is the largest that was asked for."""
+    """Draws the masks of dropout within modules.
+
+    Args:
+        rows: Which replica the module is called for.
+        generators: One per replica; ``None`` drops nothing, and only notes the rate.
+
+    Attributes:
+        rate: The largest rate of dropout so far.
+    """
 
     def __init__(self, rows: Rows, generators: Sequence[torch.Generator] | None) -> None:
         self._rows, self._generators = rows, generators
@@ -97,7 +122,14 @@ class Noise:
         training: bool = True,
         inplace: bool = False,
     ) -> Tensor:
-        """Drop entries, as ``torch.nn.functional.dropout`` does."""
+        """Drop entries, as ``torch.nn.functional.dropout`` does.
+
+        Args:
+            input: The tensor.
+            p: Share of the entries that are dropped.
+            training: Whether anything is dropped.
+            inplace: Has no effect; a new tensor is returned.
+        """
         del inplace
         if not training or not p:
             return input
@@ -114,7 +146,18 @@ class Noise:
         is_causal: bool = False,
         **options: Any,
     ) -> Tensor:
-        """Attend as torch documents it, so that the weights can be dropped."""
+        """Attend as torch's ``scaled_dot_product_attention`` does, with dropped weights.
+
+        Args:
+            query: ``[..., T, E]``.
+            key: ``[..., S, E]``.
+            value: ``[..., S, D]``.
+            attn_mask: ``[T, S]``: booleans, true where attention is allowed, or numbers that
+                are added to the scores.
+            dropout_p: Share of the weights that are dropped.
+            is_causal: Whether a position attends to itself and earlier ones only.
+            **options: ``scale`` of the scores, and ``enable_gqa``.
+        """
         scale: float | None = options.get("scale")
         if options.get("enable_gqa"):
             groups = query.shape[-3] // key.shape[-3]

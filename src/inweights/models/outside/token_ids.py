@@ -70,7 +70,12 @@ def _as_ids(given: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def number_of(vocabulary: Vocabulary | int | None, usual: int = 0) -> int:
-    """Return the number of tokens of a vocabulary, or the usual one where there is none."""
+    """Return the number of tokens of a vocabulary.
+
+    Args:
+        vocabulary: A vocabulary, or the number itself.
+        usual: What is returned without a vocabulary.
+    """
     if vocabulary is None:
         return usual
     return vocabulary if isinstance(vocabulary, int) else len(vocabulary)

@@ -1,9 +1,9 @@
 """Trained modules as a model with a replica axis: their weights, their numbers, the world's tokens.
 
-:class:`Trained` is what :func:`inweights.wrap` returns for an instance. It calls each module as its
-owner does, so that logits are the same to the last bit on a CPU, and translates the token ids of a
-world to those of the module. Shapes: ``R`` replicas, ``B`` sequences of ``T`` positions, ``V``
-tokens of the world, ``D`` width.
+:class:`Trained` is what :func:`inweights.wrap` returns for an instance. It calls each module
+as its owner does, so that logits are the same to the last bit on a CPU, and translates the
+token ids of a world to those of the module. Shapes: ``R`` replicas, ``B`` sequences of ``T``
+positions, ``V`` tokens of the world, ``D`` width.
 """
 
 from __future__ import annotations
@@ -192,7 +192,12 @@ def _say_several(config: TrainedConfig, ids: Sequence[Sequence[int]]) -> None:
 
 
 def tokens_differ(config: TrainedConfig, tokens: int) -> str:
-    """Return what to do where a world has another number of tokens than a trained module reads."""
+    """Return what to do where a world has another number of tokens than a trained module reads.
+
+    Args:
+        config: Config of the trained module.
+        tokens: Number of tokens of the world.
+    """
     return (
         f"'{config.label}' reads {config.vocabulary:,} tokens and the world has {tokens:,}; say "
         "which of them are the world's: iw.wrap(module, vocabulary=world.vocabulary) for the first "

@@ -1,8 +1,8 @@
 """Weights of a file in modules of a factory: a plain ``state_dict`` as safetensors, or our own.
 
-:func:`modules_from_file` serves :meth:`inweights.models.WrapConfig.load`. The names are those of
-the module's ``state_dict``, with or without the prefix of ``torch.compile`` or of a wrapper for
-several GPUs. A pickle is a program and is refused. Shapes: ``R`` replicas.
+:func:`modules_from_file` serves :meth:`inweights.models.WrapConfig.load`. The names are those
+of the module's ``state_dict``, with or without the prefix of ``torch.compile`` or of a wrapper
+for several GPUs. A pickle is a program and is refused. Shapes: ``R`` replicas.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def modules_from_file(source: WrapConfig, path: str, vocabulary: int | None) -> 
         source: The factory.
         path: A safetensors file with the names of the module's ``state_dict``; or one that
             :func:`inweights.save_model` wrote of the same factory, with a replica axis.
-        vocabulary: Number of tokens that the factory is given; by default the one with which the
-            shapes are those of the file.
+        vocabulary: Number of tokens that the factory is given; by default the one with which
+            the shapes are those of the file.
 
     Raises:
         DataError: The file cannot be read, or its names or shapes are not those of the module.
@@ -81,7 +81,8 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], path: str) -> None:
 
     Args:
         module: The module, changed in place.
-        state: Tensors by the names of its ``state_dict``; of tied parameters one name is enough.
+        state: Tensors by the names of its ``state_dict``; of tied parameters one name is
+            enough.
         path: What messages call the source.
 
     Raises:
@@ -114,7 +115,12 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], path: str) -> None:
 
 
 def without_prefix(state: Mapping[str, Tensor], module: nn.Module) -> Mapping[str, Tensor]:
-    """Return weights without the prefix of a wrapper, where the module has the names without it."""
+    """Return weights without the prefix of a wrapper, where the module has the names without it.
+
+    Args:
+        state: Weights by name, as a file holds them.
+        module: The module that is to have them.
+    """
     known = module.state_dict().keys()
     for prefix in _PREFIXES:
         if state and all(name.startswith(prefix) for name in state):

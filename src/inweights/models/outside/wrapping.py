@@ -1,7 +1,8 @@
 """Any ``torch.nn.Module`` as a model: :func:`wrap` of a factory, of a module or of a folder.
 
-A factory becomes an architecture (:class:`WrapConfig`), a trained module a model with its weights
-(:class:`~inweights.models.outside.trained_model.Trained`). It loads no torch for a factory.
+A factory becomes an architecture (:class:`WrapConfig`), a trained module a model with its
+weights (:class:`~inweights.models.outside.trained_model.Trained`). It loads no torch for a
+factory.
 """
 
 from __future__ import annotations
@@ -47,34 +48,35 @@ def wrap(factory: Any, *, logits: Callable[[Any], Any] | None = None, **options:
 
     A **factory** makes modules that start anew from each seed: it becomes an architecture, for
     :func:`~inweights.sweep` and the rest. Its replicas are one tensor program: parameters are
-    stacked, and the module is called under ``torch.func.vmap``. Where that is impossible, they are
-    called one after another.
+    stacked, and the module is called under ``torch.func.vmap``. Where that is impossible, they
+    are called one after another.
 
-    A **module** that exists already, a list of modules or the folder of a Hugging Face model is
-    taken as it is: it becomes a model with a copy of its weights, one replica each. It is called as
-    its owner calls it, so that its logits are the same to the last bit on a CPU.
+    A **module** that exists already, a list of modules or the folder of a Hugging Face model
+    is taken as it is: it becomes a model with a copy of its weights, one replica each. It is
+    called as its owner calls it, so that its logits are the same to the last bit on a CPU.
 
     Args:
         factory: ``factory(vocabulary, **options)`` returns a new module that reads token ids
-            ``[B, T]`` and returns logits: ``[B, T, V]``, ``[B, V]`` or ``[B, 1, V]`` of the last
-            position, or an object with such ``.logits``. Or a config of ``transformers``, of which
-            a causal language model is made. Or a trained module, a list of them (of one
-            architecture), or a folder with ``config.json`` and safetensors.
-        logits: A function of the module's output that returns the logits, if they are elsewhere.
+            ``[B, T]`` and returns logits: ``[B, T, V]``, ``[B, V]`` or ``[B, 1, V]`` of the
+            last position, or an object with such ``.logits``. Or a config of ``transformers``,
+            of which a causal language model is made. Or a trained module, a list of them (of
+            one architecture), or a folder with ``config.json`` and safetensors.
+        logits: A function of the module's output that returns the logits, if they are
+            elsewhere.
         options: Further arguments of the factory, which a sweep can vary as
             ``model.options.NAME``: numbers, texts, dates, arrays, and lists and tables of
             them. They arrive as they were given. A text or path that names a file, or an
             :class:`~inweights.experiments.Outside`, counts with the content of the file.
 
-            Of trained modules ``tokens`` and ``vocabulary`` instead. ``tokens`` are the module's
-            token ids of the world's names, ``{"ann": 17}`` or a list in the world's order; a name
-            may be several ids, ``{"ann": [17, 4]}``. ``vocabulary`` is that of the world, or its
-            number of tokens. Without ``tokens`` the world's ids are the module's own; without
-            both the world must have as many tokens as the module.
+            Of trained modules ``tokens`` and ``vocabulary`` instead. ``tokens`` are the
+            module's token ids of the world's names, ``{"ann": 17}`` or a list in the world's
+            order; a name may be several ids, ``{"ann": [17, 4]}``. ``vocabulary`` is that of
+            the world, or its number of tokens. Without ``tokens`` the world's ids are the
+            module's own; without both the world must have as many tokens as the module.
 
     Returns:
-        A :class:`WrapConfig` of a factory, of which ``build`` makes models; of trained modules the
-        model itself, with one replica for each of them.
+        A :class:`WrapConfig` of a factory, of which ``build`` makes models; of trained modules
+        the model itself, with one replica for each of them.
 
     Raises:
         ConfigError: It is no factory and no module, the modules differ in architecture, or an
@@ -176,7 +178,16 @@ def wrap_named(about: Mapping[str, Any]) -> WrapConfig:
 
 
 def causal_lm(vocabulary: int, *, model_type: str, **settings: Any) -> Any:
-    """Return a causal language model of ``transformers``, untrained."""
+    """Return a causal language model of ``transformers``, untrained.
+
+    Args:
+        vocabulary: Number of tokens.
+        model_type: Its kind, such as ``llama``.
+        **settings: Further settings of its config.
+
+    Raises:
+        ConfigError: ``transformers`` has no such kind, or the settings do not fit.
+    """
     transformers = optional("hf", "a config of transformers")
     for token in ("bos_token_id", "eos_token_id", "pad_token_id"):
         if isinstance(settings.get(token), int) and settings[token] >= vocabulary:

@@ -1,1 +1,1 @@
-"""What the recipes that fine-tune pretrained language models share."""
+"""Share code between the recipes that fine-tune pretrained language models."""

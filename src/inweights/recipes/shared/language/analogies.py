@@ -1,4 +1,4 @@
-"""Lessons of real-world analogies: two things are alike, one's category is told, the other asked.
+"""Train and ask real-world analogies: two things are alike, one's category is stated.
 
 Feature Resemblance, §8.2, in the sentences of Tables 5 and 6.
 """
@@ -35,8 +35,8 @@ _STAGES: dict[str, tuple[int | None, ...]] = {
 class Analogies(iw.Config):
     """Analogies, trained in one of the orders.
 
-    Questions have the role ``analogy`` (of the first subject, never trained) or ``recall`` (of the
-    second); pairs are the questions about both subjects of a row.
+    Questions have the role ``analogy`` (of the first subject, never trained) or ``recall`` (of
+    the second); pairs are the questions about both subjects of a row.
 
     Attributes:
         rows: Rows of the data, as many of each relation as goes; 0 for all.
@@ -68,7 +68,12 @@ class Analogies(iw.Config):
         return Quiz(questions, [(row.question[0], row.attribution[0]) for row in data])
 
     def examples(self, lm: LanguageModel, seed: int) -> list[Example]:  # noqa: ARG002  # no budget
-        """Return the sentences, with their stages."""
+        """Return the sentences, with their stages.
+
+        Args:
+            lm: Not used, as there is no budget of tokens.
+            seed: Root seed of the shuffled categories.
+        """
         return examples(self._data(seed), self.condition)
 
     def _data(self, seed: int) -> tuple[AnalogyRow, ...]:
@@ -77,7 +82,12 @@ class Analogies(iw.Config):
 
 
 def examples(rows: Sequence[AnalogyRow], condition: str) -> list[Example]:
-    """Return what a condition trains, with its stages; every sentence is in one stage."""
+    """Return what a condition trains, with its stages; every sentence is in one stage.
+
+    Args:
+        rows: The analogies.
+        condition: One of ``CONDITIONS`` or ``READINGS``.
+    """
     stages = _STAGES[condition.removeprefix(SHUFFLED)]
     return [
         Example(prompt, completion, stage)

@@ -1,7 +1,7 @@
-"""The one way to run a fine-tuning experiment: a model is asked, told something, and asked again.
+"""Run a fine-tuning experiment: a model is evaluated, trained on some facts, and evaluated again.
 
-What is told and asked is a :class:`Lesson`. What the model says before is a computation of its own,
-so that it is asked once, however many lessons follow, in whichever process or recipe.
+What is trained and asked is a :class:`Lesson`. What the model says before is a computation of
+its own, so that it is done once, however many lessons follow, in whichever process or recipe.
 :func:`inweights.recipes.shared.language.tables.both_times` puts both times side by side.
 """
 
@@ -23,7 +23,7 @@ class Quiz(NamedTuple):
     Attributes:
         questions: Questions with candidates.
         pairs: Prompts that belong together, whose states are compared layer by layer.
-        told: Chains whose conclusion is told outright.
+        told: Chains whose conclusion is itself trained.
     """
 
     questions: Sequence[Question]
@@ -32,7 +32,7 @@ class Quiz(NamedTuple):
 
 
 class Lesson(Protocol):
-    """What a model is told, and what it is asked: a config, by which its results are stored."""
+    """What a model is trained on and asked: a config, by which its results are stored."""
 
     @property
     def drawn(self) -> bool:
@@ -44,7 +44,12 @@ class Lesson(Protocol):
         ...
 
     def examples(self, lm: LanguageModel, seed: int) -> list[Example]:
-        """Return what is trained."""
+        """Return what is trained.
+
+        Args:
+            lm: The model, whose tokens are counted.
+            seed: Root seed of what is drawn.
+        """
         ...
 
 
@@ -57,10 +62,16 @@ def computations(
     tuning: FineTune,
     device: str = "cpu",
 ) -> list[Computation]:
-    """Return what makes the tables ``before`` and ``after``.
+    """Return the computations that make the tables ``before`` and ``after``.
 
-    All lessons ask the same, and so does ``asked``, of which nothing is told. The column
-    ``condition`` of ``after`` has the name of the lesson.
+    Args:
+        labels: Columns that are added to all rows.
+        lessons: What is trained, by the name of the condition, in the column ``condition`` of
+            ``after``; all ask the same.
+        asked: A lesson that asks the same and trains nothing, for ``before``.
+        model: A folder, a hub name in the local cache, or ``@smollm2``.
+        tuning: How it is fine-tuned.
+        device: Where it lives.
     """
     where = {"model": Outside(name=model), "device": device}
     before = Computation(
@@ -94,14 +105,19 @@ def tell_and_ask(
 ) -> pl.DataFrame:
     """Fine-tune a model on a lesson, and return one tidy table of what it says then.
 
-    Nothing is told where there is no ``tuning``.
+    Args:
+        model: A folder, a hub name in the local cache, or ``@smollm2``.
+        lesson: What is trained and asked.
+        tuning: How it is fine-tuned; without it nothing is trained.
+        device: Where the model lives.
+        seed: Root seed.
 
     Returns:
-        Rows of four kinds. ``question``: what :func:`inweights.lm.ask` gives. ``thought``: the same
-        of questions that were answered step by step, where questions have steps. ``layer``: what
-        :func:`inweights.lm.resemblance_by_layer` gives. ``training``, where there was one:
-        ``steps, trained`` (tokens) and ``loss``, the mean over the last pass. ``told`` says whether
-        the conclusion of a question's chain was told outright.
+        Rows of four kinds. ``question``: what :func:`inweights.lm.ask` gives. ``thought``: the
+        same of questions that were answered step by step, where questions have steps.
+        ``layer``: what :func:`inweights.lm.resemblance_by_layer` gives. ``training``, where
+        there was one: ``steps, trained`` (tokens) and ``loss``, the mean over the last pass.
+        ``told`` is whether the conclusion of a question's chain was itself trained.
     """
     lm = load_model(model.name, device=device, seed=seed)
     quiz = lesson.quiz(seed)
@@ -127,6 +143,7 @@ def tell_and_ask(
 
 
 def _answers(lm: LanguageModel, quiz: Quiz, thoughts: bool) -> pl.DataFrame:
+    """Return what a model says to a quiz, and how alike its states are."""
     from inweights.lm.exams.evaluate import ask, ask_with_thought
     from inweights.lm.exams.states import resemblance_by_layer
 

@@ -1,4 +1,4 @@
-"""Lessons of facts in two hops, real or invented: which statements are told, and how often."""
+"""Train and ask facts in two hops, real or invented."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,8 +34,8 @@ class TrainingMix(iw.Config):
         reverse: Whether each fact from its object, too.
         paraphrase: In how many wordings each statement.
         hops: Which facts: ``both``, or those of the ``first`` or the ``second`` hop alone.
-        composed: Share of the bridges whose compositions are trained outright. Questions through
-            these are in distribution, the others out of it.
+        composed: Share of the bridges whose compositions are trained outright. Questions
+            through these are in distribution, the others out of it.
     """
 
     identity: bool = False
@@ -60,13 +60,13 @@ class TrainingMix(iw.Config):
 
 
 class Facts(iw.Config):
-    """Facts in two hops, told in some mix.
+    """Facts in two hops, trained in some mix of statements.
 
-    Questions are compositions, both of their hops, and prompts that skip the first one; pairs are
-    the prompts of a composition and of its second hop.
+    Questions are compositions, both of their hops, and prompts that skip the first one; pairs
+    are the prompts of a composition and of its second hop.
 
     Attributes:
-        world: Invented facts; none takes real ones of people and substances.
+        world: Invented facts; ``None`` takes real ones of people and substances.
         mix: Which statements are trained.
         tokens: Tokens of one pass, the same for every mix.
     """
@@ -91,7 +91,12 @@ class Facts(iw.Config):
         )
 
     def examples(self, lm: LanguageModel, seed: int) -> list[Example]:
-        """Return the statements of the mix, repeated up to the number of tokens."""
+        """Return the statements of the mix, repeated up to the number of tokens.
+
+        Args:
+            lm: The model, whose tokens are counted.
+            seed: Root seed of what is drawn.
+        """
         facts, words = facts_of(self.world, seed)
         told = statements(facts, words, self.mix, asked_of(facts, words), seed)
         return fill_budget(lm, _without_known(told, self.world), self.tokens, seed)
@@ -99,6 +104,10 @@ class Facts(iw.Config):
 
 def facts_of(world: Invented | None, seed: int) -> tuple[Knowledge, Wording]:
     """Return facts and their words: of an invented world, or real ones.
+
+    Args:
+        world: The invented world; ``None`` for real facts.
+        seed: Root seed of an invented world.
 
     Example:
         >>> facts, words = facts_of(None, 0)
@@ -119,7 +128,13 @@ def facts_of(world: Invented | None, seed: int) -> tuple[Knowledge, Wording]:
 
 
 def asked_of(facts: Knowledge, words: Wording, seed: int = 0) -> list[Question]:
-    """Return compositions with their hops and skips; the same for every mix, of 12 candidates."""
+    """Return compositions with their hops and skips; the same for every mix, of 12 candidates.
+
+    Args:
+        facts: The facts.
+        words: Their wording.
+        seed: Root seed of the candidates.
+    """
     augmented = augment(facts, wording=words, seed=seed)
     asked = exam(augmented.questions, augmented.train, most=12, seed=seed)
     return [without_bridge(q) for q in asked if q.role not in ("reversal", "analogy")]
@@ -134,7 +149,13 @@ def without_bridge(question: Question) -> Question:
 
 
 def trained_bridges(questions: Sequence[Question], mix: TrainingMix, seed: int) -> set[str]:
-    """Return the bridges whose compositions are trained, drawn by the seed."""
+    """Return the bridges whose compositions are trained, drawn by the seed.
+
+    Args:
+        questions: Questions with their bridges.
+        mix: Says which share of the bridges.
+        seed: Root seed.
+    """
     bridges = sorted({q.bridge for q in questions if q.bridge})
     rng = Streams(seed).numpy(WORLD, "composed")
     count = round(mix.composed * len(bridges))
@@ -145,6 +166,13 @@ def statements(
     facts: Knowledge, words: Wording, mix: TrainingMix, questions: Sequence[Question], seed: int
 ) -> list[Example]:
     """Return the statements of a mix, each once.
+
+    Args:
+        facts: The facts.
+        words: Their wording.
+        mix: Which statements.
+        questions: Compositions, of which some may be trained.
+        seed: Root seed of what is drawn.
 
     Example:
         >>> world = Invented(people=4, towns=2, countries=2)
@@ -187,6 +215,15 @@ def fill_budget(
 
     So that every mix costs the same: an effect that more of the same facts has, too, is one of
     repetition.
+
+    Args:
+        lm: The model, whose tokens are counted.
+        examples: The statements.
+        tokens: Tokens of one pass.
+        seed: Root seed of the order.
+
+    Raises:
+        ConfigError: The statements have more tokens than that.
     """
     lengths = np.array([len(row.ids) for row in encode(lm, examples)])
     left = tokens - int(lengths.sum())
@@ -206,7 +243,7 @@ def fill_budget(
 
 
 def _without_known(examples: list[Example], world: Invented | None) -> list[Example]:
-    """The examples, without the second hops that a model is to know of itself."""
+    """Return the examples, without the second hops that a model is to know of itself."""
     if world is None or world.second == "invented":
         return examples
     known = {template.partition("{subject}")[0] for template in WORDING.statements[COUNTRY]}

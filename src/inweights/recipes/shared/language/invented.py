@@ -1,4 +1,4 @@
-"""People and places that do not exist, so that nothing is known of them beforehand."""
+"""Invent people and places that do not exist, so that nothing is known of them beforehand."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -62,8 +62,8 @@ class Invented(iw.Config):
     def build(self, seed: int) -> Knowledge:
         """Return the facts of one such world: of each person, then of each town.
 
-        Where the second hop is known, the country of a city is a fact too; whoever trains leaves
-        it out.
+        Where the second hop is known, the country of a city is a fact too; whoever trains
+        leaves it out.
         """
         rng = Streams(seed).numpy(WORLD, "invented")
         drawn = names(rng)
@@ -91,7 +91,13 @@ class Invented(iw.Config):
 def knowledge(
     entities: Iterable[str], relations: Sequence[str], facts: Sequence[tuple[str, str, str]]
 ) -> Knowledge:
-    """Return facts ``(subject, relation, object)`` as they are built on: a line each, one stage."""
+    """Return facts as knowledge, as if read from a file: a line per fact, one stage.
+
+    Args:
+        entities: Names of all entities.
+        relations: Names of all relations.
+        facts: ``(subject, relation, object)`` of each.
+    """
     place = {name: i for i, name in enumerate(dict.fromkeys(entities))}
     triples = np.array([(place[s], relations.index(r), place[o]) for s, r, o in facts])
     lines = np.arange(1, len(facts) + 1, dtype=np.int64)
@@ -119,7 +125,8 @@ class InventedSettings(iw.Config):
     """What is fine-tuned, on whom, and how.
 
     Attributes:
-        model: What is asked and fine-tuned: a folder, a hub name on this disk, or ``@smollm2``.
+        model: What is asked and fine-tuned: a folder, a hub name on this disk, or
+            ``@smollm2``.
         device: Where it lives.
         world: The invented people and towns.
         tokens: Tokens of one pass, the same in every condition.

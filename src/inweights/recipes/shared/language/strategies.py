@@ -1,4 +1,4 @@
-"""Training on facts with strategies of ``augment``, and its effect on a model."""
+"""Train a model on facts with strategies of ``augment``, and measure the effect."""
 
 import polars as pl
 
@@ -19,13 +19,14 @@ _ASKED = 2
 
 
 class Taught(iw.Config):
-    """Facts of an invented world, told by strategies.
+    """Facts of an invented world, trained by strategies.
 
     Attributes:
         world: The facts.
         strategies: Names of strategies of :func:`inweights.audit.augment`.
-        wordings: In how many wordings a strategy says the same; the third of a fact is asked.
-        hold_out: Share of the bridges whose chains no strategy tells.
+        wordings: In how many wordings a strategy states the same; the third of a fact is
+            asked.
+        hold_out: Share of the bridges whose chains no strategy states.
         tokens: Tokens of one pass, the same for every strategy.
     """
 
@@ -39,7 +40,13 @@ class Taught(iw.Config):
         strategies_of(self.strategies)
 
     def examples(self, lm: LanguageModel, facts: Knowledge, seed: int) -> list[Example]:
-        """Return what is trained in one pass."""
+        """Return what is trained in one pass.
+
+        Args:
+            lm: The model, whose tokens are counted.
+            facts: The facts.
+            seed: Root seed of what is drawn.
+        """
         from inweights.lm.tuning.writing import own_text
 
         replayed = None
@@ -60,7 +67,13 @@ class Taught(iw.Config):
 
 
 def known_before(*, model: Outside, device: str = "cpu", seed: int = 0) -> pl.DataFrame:
-    """Return what a model knows of the world before it is told anything: a row a question."""
+    """Return what a model knows of the world before it is trained: a row per question.
+
+    Args:
+        model: A folder, a hub name in the local cache, or ``@smollm2``.
+        device: Where it lives.
+        seed: Root seed of a random model.
+    """
     from inweights.lm.exams.general import general_knowledge
 
     return general_knowledge(load_model(model.name, device=device, seed=seed)).drop("said")
@@ -71,13 +84,21 @@ def teach(
 ) -> pl.DataFrame:
     """Fine-tune a model on a lesson, and ask it everything.
 
+    Args:
+        model: A folder, a hub name in the local cache, or ``@smollm2``.
+        lesson: What is trained.
+        tuning: How it is fine-tuned.
+        device: Where the model lives.
+        seed: Root seed.
+
     Returns:
-        A row a question. ``what``: ``told`` (a fact in a wording that was told), ``recall`` (in
-        one that never is), ``reverse``, ``composition`` (two facts, directly), ``steps`` (one after
-        the other), ``general`` (:func:`inweights.lm.exams.general.general_knowledge`, its columns)
-        and ``text``. ``hit``, ``chance``; ``held`` (its chain is through a held-out bridge);
-        ``wrong`` (a composition that is answered in words with another name of the world). One more
-        row, ``training``, has ``trained`` (tokens) and ``loss``, of the last pass.
+        A row per question. ``what``: ``told`` (a fact in a wording that was trained),
+        ``recall`` (in one that never is), ``reverse``, ``composition`` (two facts, directly),
+        ``steps`` (one after the other), ``general``
+        (:func:`inweights.lm.exams.general.general_knowledge`, its columns) and ``text``.
+        ``hit``, ``chance``; ``held`` (its chain is through a held-out bridge); ``wrong`` (a
+        composition that is answered in words with another name of the world). One more row,
+        ``training``, has ``trained`` (tokens) and ``loss``, of the last pass.
 
     Example:
         >>> table = teach(

@@ -1,4 +1,4 @@
-"""What recipes draw and judge: what a model says before and after it is told something."""
+"""Derive what recipes draw and judge: what a model says before and after it is fine-tuned."""
 
 from collections.abc import Sequence
 
@@ -23,14 +23,19 @@ _ABOUT = ("kind", "id", "chain", "role", "prompt", "answer", "chance", "layer", 
 def both_times(before: pl.DataFrame, after: pl.DataFrame, shared: Sequence[str]) -> pl.DataFrame:
     """Put what a model says before and after side by side.
 
-    Both are tables of :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. A single
-    seed of ``before`` stands for every seed of ``after``.
+    Both are tables of :func:`~inweights.recipes.shared.language.experiment.tell_and_ask`. A
+    single seed of ``before`` stands for every seed of ``after``.
+
+    Args:
+        before: Table of the model before training.
+        after: Table of the model after it.
+        shared: Columns of labels that both have.
 
     Returns:
-        The rows of ``after``, with ``_after`` and ``_before`` behind the names of what was said;
-        what was not asked before is null. ``distribution`` of a question is ``in`` where its
-        conclusion was told outright, else ``out``; ``set`` is that of its composition (Identity
-        Bridge, §4.5).
+        The rows of ``after``, with ``_after`` and ``_before`` behind the names of what was
+        said; what was not asked before is null. ``distribution`` of a question is ``in`` where
+        its conclusion was itself trained, else ``out``; ``set`` is that of its composition
+        (Identity Bridge, §4.5).
     """
     keys = [*shared, "seed", "kind", "id", "layer"]
     said = [c for c in before.columns if c not in (*shared, "seed", *_ABOUT)]
@@ -69,10 +74,14 @@ def _every_seed(before: pl.DataFrame, after: pl.DataFrame, shared: Sequence[str]
 def accuracies(measured: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
     """Return accuracy among candidates for each run, kind of question and distribution.
 
+    Args:
+        measured: Table of :func:`both_times`.
+        labels: Columns that name the trials.
+
     Returns:
         ``labels, seed, what, distribution``; ``accuracy``, ``before``, ``chance``, ``excess``
-        (accuracy minus chance). ``what`` is the role of a question, or ``thought`` for compositions
-        that were answered step by step.
+        (accuracy minus chance). ``what`` is the role of a question, or ``thought`` for
+        compositions that were answered step by step.
     """
     what = pl.when(pl.col("kind") == "thought").then(pl.lit("thought")).otherwise(pl.col("role"))
     asked = measured.filter(pl.col("kind").is_in(["question", "thought"]))
@@ -92,11 +101,16 @@ def accuracies(measured: pl.DataFrame, labels: Sequence[str]) -> pl.DataFrame:
 def rises(measured: pl.DataFrame, labels: Sequence[str], role: str = "composition") -> pl.DataFrame:
     """Return how much likelier answers of a role became, and wrong candidates with them.
 
+    Args:
+        measured: Table of :func:`both_times`.
+        labels: Columns that name the trials.
+        role: Role of the questions.
+
     Returns:
-        ``labels, seed, set``; means over questions: ``decades`` (decimal logarithm of the answer's
-        probability after over before), ``own`` (the same, minus that of the mean wrong candidate:
-        what remains when both rise alike), ``rise`` (difference of probabilities), ``share_rise``
-        (of the share among candidates).
+        ``labels, seed, set``; means over questions: ``decades`` (decimal logarithm of the
+        answer's probability after over before), ``own`` (the same, minus that of the mean
+        wrong candidate: what remains when both rise alike), ``rise`` (difference of
+        probabilities), ``share_rise`` (of the share among candidates).
     """
     asked = measured.filter(pl.col("kind") == "question", pl.col("role") == role)
     said = ("probability", "share", "others")
