@@ -12,7 +12,8 @@ import pytest
 from tests.report import made_up
 
 from inweights.experiments import Figure
-from inweights.report.base.html import preview, script_json, tree
+from inweights.report.base.html import script_json, tree
+from inweights.report.base.html_tables import preview
 from inweights.report.base.save import Still
 from inweights.report.figures.draw import draw
 from inweights.report.pages.claims import claims_section, headline, interval_bar

@@ -1,8 +1,8 @@
 """Findings of an audit: which questions will be answered, and what to do about the others.
 
-:func:`headline` is the answer in one sentence, :func:`outlook` the table behind it, and
-:func:`findings` a list of short texts sorted by what is to be done first. They only read an
-:class:`~inweights.audit.Audit`; the command line and the audit's page print them.
+:func:`findings` is a list of short texts sorted by what is to be done first. It only reads an
+:class:`~inweights.audit.Audit`; the command line and the audit's page print it below the
+:func:`~inweights.audit.outlook.headline`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,13 +18,12 @@ from inweights.audit.homonyms import describe
 from inweights.support.progress import plural
 from inweights.theory.prediction.tables import OUTVOTED
 from inweights.theory.prediction.trust import propose_training, trust
-from inweights.worlds.knowledge.triples import two_step_questions
 
 Level = Literal["good", "act", "note"]
 #: An answer is a shortcut where so many share it, of at least so many subjects.
 _COMMON, _SUBJECTS = 0.3, 5
-#: Of each kind of remark or shortcut, so many are told.
-_TOLD = 3
+#: Largest number of remarks or shortcuts of one kind that are written out.
+_SHOWN = 3
 #: Names that are listed.
 _NAMED = 8
 
@@ -41,90 +40,6 @@ class Finding(msgspec.Struct, frozen=True):
     level: Level
     title: str
     text: str
-
-
-def outlook(audit: Audit) -> pl.DataFrame:
-    """Return how many questions of each pair of relations will be answered, most chains first.
-
-    Args:
-        audit: Result of :func:`inweights.audit.audit`.
-
-    Returns:
-        A row a pair: ``first``, ``second``, ``chains``, ``questions`` (distinct prompts; null
-            without a forecast, as are the next five), ``follow`` (a right answer comes out first),
-            ``tied``, ``fail``, ``mended`` and ``lost`` (how many more, and how many no longer,
-            follow with the advised identities), ``complexity``, ``expected`` (mean of one over the
-            number of objects that a subject reaches: what is right without attention to the
-            bridge).
-
-    Example:
-        >>> from inweights.audit import audit
-        >>> from inweights.worlds import read_knowledge
-        >>> outlook(audit(read_knowledge("@chemistry"))).select(
-        ...     "first", "second", "questions", "follow", "mended").rows()
-        [('contains', 'family', 18, 7, 11), ('contains', 'symbol', 18, 0, 18)]
-    """
-    pairs = audit.compositions.select("first", "second", "chains", "complexity", "expected")
-    counted = ("questions", "follow", "tied", "fail", "mended", "lost")
-    if audit.forecast is None:
-        return pairs.with_columns(pl.lit(None, dtype=pl.Int64).alias(k) for k in counted)
-    world, advice = audit.forecast.world, audit.forecast.advice
-    rows = audit.forecast.queries.filter(pl.col("role") == "composition")
-    start, names = int(world.vocabulary["relation"][0]), audit.knowledge.relations
-    asked = [world.queries.prompt(q) for q in rows["query"].to_list()]
-    column = {
-        "first": pl.Series([names[p[1] - start] for p in asked], dtype=pl.String),
-        "second": pl.Series([names[p[2] - start] for p in asked], dtype=pl.String),
-        "subject": pl.Series([int(p[0]) for p in asked], dtype=pl.Int64),
-    }
-    follows = pl.col("verdict") == "follows"
-    better, worse = (advice.mended, advice.broken) if advice and advice.identities else ((), ())
-    questions = rows.with_columns(
-        **column,
-        follow=follows,
-        tied=pl.col("verdict") == "tied",
-        after=(follows & ~pl.col("query").is_in(worse)) | pl.col("query").is_in(better),
-    )
-    by_pair = questions.group_by("first", "second").agg(
-        questions=pl.len().cast(pl.Int64),
-        follow=pl.col("follow").sum().cast(pl.Int64),
-        tied=pl.col("tied").sum().cast(pl.Int64),
-        fail=(~pl.col("follow") & ~pl.col("tied")).sum().cast(pl.Int64),
-        mended=(pl.col("after") & ~pl.col("follow")).sum().cast(pl.Int64),
-        lost=(pl.col("follow") & ~pl.col("after")).sum().cast(pl.Int64),
-    )
-    return pairs.join(by_pair, on=["first", "second"], how="inner", maintain_order="left")
-
-
-def headline(audit: Audit) -> str:
-    """Return the result of an audit in one sentence: how many two-step questions will be answered.
-
-    Args:
-        audit: Result of :func:`inweights.audit.audit`.
-
-    Example:
-        >>> from inweights.audit import audit
-        >>> from inweights.worlds import read_knowledge
-        >>> headline(audit(read_knowledge("@chemistry")))
-        '7 of 36 two-step questions follow; with 18 identities 36 would'
-    """
-    if not audit.compositions.height:
-        return "No two facts form a chain: nothing can be composed"
-    table = outlook(audit)
-    if audit.forecast is None:
-        chains, asked = int(table["chains"].sum()), two_step_questions(audit.knowledge)
-        lacking = audit.bridges.filter(~pl.col("identity")).height
-        tail = f"; {lacking:,} bridges have no identity" if lacking else ""
-        return f"{asked:,} two-step questions ({chains:,} chains of two facts){tail}"
-    asked, follow = int(table["questions"].sum()), int(table["follow"].sum())
-    tail, advice = "", audit.forecast.advice
-    after = follow + int(table["mended"].sum()) - int(table["lost"].sum())
-    if advice and advice.identities and after > follow:
-        sure = "" if advice.status == "certified" else f" ({advice.status})"
-        tail = f"; with {len(advice.identities)} identities {after:,} would{sure}"
-    text = f"{follow:,} of {asked:,} two-step questions follow{tail}"
-    out = audit.forecast.let_go.filter(pl.col("why") == "left out").height
-    return f"{text} (predicted from {len(audit.knowledge) - out:,} facts)" if out else text
 
 
 def findings(audit: Audit) -> tuple[Finding, ...]:
@@ -152,7 +67,8 @@ def findings(audit: Audit) -> tuple[Finding, ...]:
         _theory,
     )
     order = {"act": 0, "good": 1, "note": 2}
-    return tuple(sorted(chain(*(part(audit) for part in parts)), key=lambda f: order[f.level]))
+    found = chain.from_iterable(part(audit) for part in parts)
+    return tuple(sorted(found, key=lambda finding: order[finding.level]))
 
 
 def _bridges(audit: Audit) -> Iterator[Finding]:
@@ -289,9 +205,9 @@ def _homonyms(audit: Audit) -> Iterator[Finding]:
 
 
 def _some(texts: Sequence[str], between: str) -> str:
-    """The first of some texts, and how many more there are."""
-    more = f" … and {len(texts) - _TOLD:,} more" if len(texts) > _TOLD else ""
-    return f"{between.join(texts[:_TOLD])}{more}."
+    """Return the first of some texts, and how many more there are."""
+    more = f" … and {len(texts) - _SHOWN:,} more" if len(texts) > _SHOWN else ""
+    return f"{between.join(texts[:_SHOWN])}{more}."
 
 
 def _shortcuts(audit: Audit) -> Iterator[Finding]:

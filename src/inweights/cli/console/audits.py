@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from inweights.audit.findings import Finding, findings, headline, outlook
+from inweights.audit.findings import Finding, findings
+from inweights.audit.outlook import headline, outlook
 from inweights.audit.strategies.measured import ASKED, MEASURED_ON, evidence
 from inweights.cli.console.base import listing, out, parts_of, print_json, say, table
 from inweights.cli.console.plain import plain_forecast

@@ -1,32 +1,20 @@
 """Write small pieces of HTML: texts go through :func:`escape`, elements through :func:`tag`.
 
-All pages are made of these functions; :func:`preview` and :func:`sortable` show tables, and
+All pages are made of these functions and of :mod:`inweights.report.base.html_tables`;
 :func:`write_page` writes the file.
 """
 
 import base64
 import html
 import json
-import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from inweights.errors import DataError
-from inweights.report.base.tidy import csv_text, plain
-from inweights.support.progress import plural
+from inweights.report.base.tidy import plain
 from inweights.support.publish import publish_file
-
-PREVIEW_ROWS = 50
-#: Rows of a table that can be sorted.
-SORTABLE_ROWS = 200
-#: A table whose CSV is larger than so many bytes is not put into the page.
-CSV_BYTES = 200_000
-#: A list of more values in one cell is counted, not shown.
-LIST_SHOWN = 8
 
 _BEGINS = b"<!doctype html"
 #: Marks, embeddings, overrides and isolates.
@@ -163,99 +151,6 @@ def data_uri(content: bytes, kind: str) -> str:
         kind: Media type, such as ``image/png``.
     """
     return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
-
-
-def preview(name: str, table: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
-    """Return the first rows of a table, and a link to all of it as CSV if that is small.
-
-    Args:
-        name: Name of the table, and of the file to download.
-        table: The table.
-        rows: Largest number of rows that are shown.
-    """
-    head = [escape(column) for column in table.columns]
-    grid = _grid(table.head(rows), head, _plain_cell, "data")
-    size = plural(table.height, "row")
-    if table.height > rows:
-        size += f", the first {rows} shown"
-    return _framed(name, grid, f"{size}. ", _csv_link(name, table))
-
-
-def sortable(title: str, table: pl.DataFrame) -> str:
-    """Return the first rows of a table with headers to sort by, and a link to all of it if small.
-
-    Args:
-        title: Title of the table; the name of the file follows from it.
-        table: The table; at most :data:`SORTABLE_ROWS` rows are shown.
-    """
-    names = (escape(column.replace("_", " ")) for column in table.columns)
-    head = [tag("button", name, type="button") for name in names]
-    grid = _grid(table.head(SORTABLE_ROWS), head, _sorted_cell, "data sortable")
-    note = ""
-    if table.height > SORTABLE_ROWS:
-        note = f"The first {SORTABLE_ROWS} of {table.height:,} rows. "
-    return _framed(title, grid, note, _csv_link(title.lower().replace(" ", "-"), table))
-
-
-def _grid(
-    table: pl.DataFrame, head: Sequence[str], cell: Callable[[Any, str | None], str], class_: str
-) -> str:
-    kinds = ["num" if dtype.is_numeric() else None for dtype in table.dtypes]
-    named = (tag("th", name, scope="col", class_=k) for name, k in zip(head, kinds, strict=True))
-    rows = (tag("tr", *map(cell, row, kinds)) for row in zip(*table, strict=True))
-    inside = tag("thead", tag("tr", *named)), tag("tbody", *rows)
-    return tag("table", *inside, class_=class_)
-
-
-def _framed(name: str, grid: str, note: str, link: str) -> str:
-    return tag("p", escape(note), link, class_="note") + tag(
-        "div", grid, class_="scroll", tabindex="0", role="region", aria_label=name
-    )
-
-
-def _csv_link(name: str, table: pl.DataFrame) -> str:
-    """All of a table to download, where that is small."""
-    lists = (column.list.len().sum() for column in table if column.dtype == pl.List)
-    if 2 * sum(lists) > CSV_BYTES:  # a value takes at least two characters
-        return ""
-    content = _csv(table)
-    if len(content) > CSV_BYTES:
-        return ""
-    address = data_uri(content, "text/csv;charset=utf-8")
-    return tag("a", "Download CSV", href=address, download=f"{name}.csv")
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-def _plain_cell(value: Any, class_: str | None) -> str:
-    if isinstance(value, pl.Series):  # a list, which may be long
-        value = f"{len(value):,} values" if len(value) > LIST_SHOWN else value.to_list()
-    text = plain(value)
-    if _is_missing(value):
-        text = "–"
-    elif isinstance(value, float):
-        text = f"{value:.4g}".replace("-", "−")
-    return tag("td", escape(text), class_=class_)
-
-
-def _sorted_cell(value: Any, class_: str | None) -> str:
-    if _is_missing(value):
-        return tag("td", "–", class_=class_, data_value="")
-    if class_ is None:
-        return tag("td", escape({True: "yes", False: "no"}.get(value, value)))
-    shown = f"{value:.3g}" if isinstance(value, float) else f"{value:,}"
-    return tag("td", escape(shown.replace("-", "−")), class_=class_, data_value=str(value))
-
-
-def _csv(table: pl.DataFrame) -> bytes:
-    texts: list[pl.Series] = []
-    for column in table:
-        if column.dtype.is_nested():
-            values = [plain(value) for value in column.to_list()]
-            texts.append(pl.Series(column.name, values, dtype=pl.String))
-    return csv_text(table.with_columns(texts)).encode()
 
 
 def tree(values: Any, ours: Sequence[str] = (), path: str = "") -> str:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from inweights.errors import DataError
 from inweights.report.base.document import document
-from inweights.report.base.html import escape, preview, prose, tag
+from inweights.report.base.html import escape, prose, tag
+from inweights.report.base.html_tables import preview
 from inweights.report.base.registry import player
 from inweights.report.living.atlas_layout import build_content, build_fragment
 from inweights.theory.geometric_memory.layout import scene

@@ -11,7 +11,8 @@ import polars as pl
 from matplotlib.figure import Figure as Picture
 
 from inweights.audit import Audit
-from inweights.audit.findings import findings, headline, outlook
+from inweights.audit.findings import findings
+from inweights.audit.outlook import headline, outlook
 from inweights.config import load_toml
 from inweights.report.base import style
 from inweights.report.base.html import figure_card, prose, tag

@@ -10,7 +10,8 @@ import polars as pl
 
 from inweights.experiments.grammar.differences import WHOSE, DifferenceRow
 from inweights.experiments.grammar.protocol_file import PaperProtocol
-from inweights.report.base.html import disclosure, escape, preview, tag
+from inweights.report.base.html import disclosure, escape, tag
+from inweights.report.base.html_tables import preview
 from inweights.support.progress import plural
 
 

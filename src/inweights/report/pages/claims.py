@@ -35,7 +35,7 @@ def headline(claims: Sequence[ClaimResult]) -> str:
         return f"{stated}, none judged"
     good = sum(claim.verdict == "reproduced" for claim in counted)
     others = Counter(claim.verdict for claim in counted)
-    also = ("consistent", "not seen in a substitute", "undecided")
+    also: tuple[Verdict, ...] = ("consistent", "not seen in a substitute", "undecided")
     still = [f"{others[v]} {v}" for v in also if others[v]]
     own = all(claim.source == "ours" for claim in counted)
     word = f"hold{'s' * (len(counted) == 1)}" if own else "reproduced"

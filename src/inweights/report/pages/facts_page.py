@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from inweights.report.base.document import asset, document
-from inweights.report.base.html import disclosure, escape, meta, nav, prose, sortable, tag
+from inweights.report.base.html import disclosure, escape, meta, nav, prose, tag
+from inweights.report.base.html_tables import sortable
 from inweights.support.progress import plural
 
 

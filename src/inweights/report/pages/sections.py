@@ -13,17 +13,8 @@ from inweights.experiments.engine.outcome import Outcome
 from inweights.experiments.grammar.controls import CONTROL, beyond_control
 from inweights.experiments.grammar.figure import Figure, shown_in
 from inweights.experiments.grammar.recipe import split_ours
-from inweights.report.base.html import (
-    disclosure,
-    escape,
-    figure_card,
-    meta,
-    nav,
-    preview,
-    prose,
-    tag,
-    tree,
-)
+from inweights.report.base.html import disclosure, escape, figure_card, meta, nav, prose, tag, tree
+from inweights.report.base.html_tables import preview
 from inweights.report.base.registry import PLAYERS, arguments, find
 from inweights.report.base.save import Still, inline
 from inweights.report.figures.draw import draw_for_phone

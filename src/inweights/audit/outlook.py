@@ -1,0 +1,94 @@
+"""The result of an audit in short: how many questions of each pair of relations are answered.
+
+:func:`outlook` is the table and :func:`headline` the sentence that the command line and the audit's
+page begin with.
+"""
+
+import polars as pl
+
+from inweights.audit.audit import Audit
+from inweights.worlds.knowledge.triples import two_step_questions
+
+
+def outlook(audit: Audit) -> pl.DataFrame:
+    """Return how many questions of each pair of relations will be answered, most chains first.
+
+    Args:
+        audit: Result of :func:`inweights.audit.audit`.
+
+    Returns:
+        A row for each pair: ``first``, ``second``, ``chains``, ``questions`` (distinct prompts;
+            null without a prediction, as are the next five), ``follow`` (a right answer is first),
+            ``tied``, ``fail``, ``mended`` and ``lost`` (how many more, and how many no longer,
+            follow with the advised identities), ``complexity``, ``expected`` (mean of one over the
+            number of objects that a subject reaches: what is right without attention to the
+            bridge).
+
+    Example:
+        >>> from inweights.audit import audit
+        >>> from inweights.worlds import read_knowledge
+        >>> outlook(audit(read_knowledge("@chemistry"))).select(
+        ...     "first", "second", "questions", "follow", "mended").rows()
+        [('contains', 'family', 18, 7, 11), ('contains', 'symbol', 18, 0, 18)]
+    """
+    pairs = audit.compositions.select("first", "second", "chains", "complexity", "expected")
+    counted = ("questions", "follow", "tied", "fail", "mended", "lost")
+    if audit.forecast is None:
+        return pairs.with_columns(pl.lit(None, dtype=pl.Int64).alias(k) for k in counted)
+    world, advice = audit.forecast.world, audit.forecast.advice
+    rows = audit.forecast.queries.filter(pl.col("role") == "composition")
+    start, names = int(world.vocabulary["relation"][0]), audit.knowledge.relations
+    asked = [world.queries.prompt(q) for q in rows["query"].to_list()]
+    column = {
+        "first": pl.Series([names[p[1] - start] for p in asked], dtype=pl.String),
+        "second": pl.Series([names[p[2] - start] for p in asked], dtype=pl.String),
+        "subject": pl.Series([int(p[0]) for p in asked], dtype=pl.Int64),
+    }
+    follows = pl.col("verdict") == "follows"
+    better, worse = (advice.mended, advice.broken) if advice and advice.identities else ((), ())
+    questions = rows.with_columns(
+        **column,
+        follow=follows,
+        tied=pl.col("verdict") == "tied",
+        after=(follows & ~pl.col("query").is_in(worse)) | pl.col("query").is_in(better),
+    )
+    by_pair = questions.group_by("first", "second").agg(
+        questions=pl.len().cast(pl.Int64),
+        follow=pl.col("follow").sum().cast(pl.Int64),
+        tied=pl.col("tied").sum().cast(pl.Int64),
+        fail=(~pl.col("follow") & ~pl.col("tied")).sum().cast(pl.Int64),
+        mended=(pl.col("after") & ~pl.col("follow")).sum().cast(pl.Int64),
+        lost=(pl.col("follow") & ~pl.col("after")).sum().cast(pl.Int64),
+    )
+    return pairs.join(by_pair, on=["first", "second"], how="inner", maintain_order="left")
+
+
+def headline(audit: Audit) -> str:
+    """Return the result of an audit in one sentence: how many two-step questions will be answered.
+
+    Args:
+        audit: Result of :func:`inweights.audit.audit`.
+
+    Example:
+        >>> from inweights.audit import audit
+        >>> from inweights.worlds import read_knowledge
+        >>> headline(audit(read_knowledge("@chemistry")))
+        '7 of 36 two-step questions follow; with 18 identities 36 would'
+    """
+    if not audit.compositions.height:
+        return "No two facts form a chain: nothing can be composed"
+    table = outlook(audit)
+    if audit.forecast is None:
+        chains, asked = int(table["chains"].sum()), two_step_questions(audit.knowledge)
+        lacking = audit.bridges.filter(~pl.col("identity")).height
+        tail = f"; {lacking:,} bridges have no identity" if lacking else ""
+        return f"{asked:,} two-step questions ({chains:,} chains of two facts){tail}"
+    asked, follow = int(table["questions"].sum()), int(table["follow"].sum())
+    tail, advice = "", audit.forecast.advice
+    after = follow + int(table["mended"].sum()) - int(table["lost"].sum())
+    if advice and advice.identities and after > follow:
+        sure = "" if advice.status == "certified" else f" ({advice.status})"
+        tail = f"; with {len(advice.identities)} identities {after:,} would{sure}"
+    text = f"{follow:,} of {asked:,} two-step questions follow{tail}"
+    out = audit.forecast.let_go.filter(pl.col("why") == "left out").height
+    return f"{text} (predicted from {len(audit.knowledge) - out:,} facts)" if out else text
