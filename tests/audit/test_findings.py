@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -12,6 +13,7 @@ import pytest
 from inweights.audit import Audit, audit, findings, headline, outlook
 from inweights.audit.findings import _late
 from inweights.worlds import read_knowledge
+from inweights.worlds.readers.remark import Remark
 
 
 def audited(tmp_path: Path, *rows: str, header: str = "", forecast: bool = True) -> Audit:
@@ -28,6 +30,18 @@ def test_the_headline_counts_questions(tmp_path: Path) -> None:
     assert headline(audited(tmp_path, *PLACES)) == (
         "0 of 3 two-step questions follow; with 3 identities 3 would"
     )
+
+
+def test_what_was_assumed_about_the_file_is_a_finding(tmp_path: Path) -> None:
+    made = audited(tmp_path, *PLACES, forecast=False)
+    guess = Remark(kind="header", lines=(1,), text="the first row is taken as a fact")
+    certain = Remark(kind="format", lines=(), text="columns are separated by commas", sure=True)
+    read = replace(made.knowledge, reading=(guess, certain))
+    notes = {f.title: f.text for f in findings(replace(made, knowledge=read)) if f.level == "note"}
+    assert notes["How the file was read"] == "the first row is taken as a fact."
+    none = replace(made.knowledge, reading=(certain,))
+    titles = {finding.title for finding in findings(replace(made, knowledge=none))}
+    assert "How the file was read" not in titles
 
 
 def test_without_a_forecast(tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ def findings(audit: Audit) -> tuple[Finding, ...]:
     """
     parts = (
         _remarks,
+        _reading,
         _near,
         _homonyms,
         _bridges,
