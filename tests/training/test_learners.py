@@ -98,7 +98,7 @@ def test_depth_decides_and_defaults_do_not_hide_it(tmp_path) -> None:
         iw.TwoHop(n=10),
         iw.GPTConfig(tied=False),
         over={"model.layers": [1, 4], "model.width": [32, 64]},
-        seeds=4,
+        seeds=2,
         runs=tmp_path,
         progress=False,
     )

@@ -38,6 +38,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("folders", gallery.Folders)
     app.add_directive("gallery", gallery.Gallery)
     app.add_directive("recipe-map", gallery.RecipeMap)
+    # Names of the only pages that have a sidebar; all have one if it is empty.
+    app.add_config_value("pages_with_sidebar", [], "html", types=[list])
     app.connect("builder-inited", _before)
     app.connect("env-get-outdated", _written_here)
     app.connect("source-read", _read)
@@ -73,8 +75,8 @@ def _written_here(*_: Any) -> list[str]:
 
 
 def _short_sidebar(
-    app: Sphinx,  # noqa: ARG001
-    name: str,  # noqa: ARG001
+    app: Sphinx,
+    name: str,
     template: str,  # noqa: ARG001
     context: dict[str, Any],
     tree: Any,  # noqa: ARG001
@@ -83,11 +85,19 @@ def _short_sidebar(
 
     With all of them each page names hundreds of others, and half of the build is spent on it.
     """
-    context["toctree"] = partial(_collapsed, context["toctree"])
+    pages = app.config.pages_with_sidebar
+    context["toctree"] = partial(
+        _collapsed if name in pages or not pages else _no, context["toctree"]
+    )
 
 
 def _collapsed(resolve: Callable[..., str], **how: Any) -> str:
     return resolve(**how | {"collapse": True})
+
+
+def _no(resolve: Callable[..., str], **how: Any) -> str:  # noqa: ARG001
+    """Make no sidebar: a fifth of a build of pages of which some are opened."""
+    return ""
 
 
 def _read(app: Sphinx, name: str, source: list[str]) -> None:
