@@ -130,7 +130,12 @@ def options(group: type[T]) -> type[T]:
 
 @options
 class Common:
-    """What almost every command takes."""
+    """Options that almost every command takes.
+
+    Attributes:
+        json: Whether JSON is printed instead of text.
+        plugin: Modules or files to load first.
+    """
 
     json: Json = False
     plugin: Plugins = ()
@@ -164,7 +169,12 @@ def do(words: Sequence[str], application: App) -> Any:
 
 @options
 class Verdicts(Common):
-    """How claims are shown, and whether one that fails is an error."""
+    """How claims are shown, and whether one that fails is an error.
+
+    Attributes:
+        full: Whether intervals, seeds and deciding cases are shown.
+        strict: Whether the exit code is 1 if a claim was not reproduced.
+    """
 
     full: Flag = False
     strict: Strict = False
@@ -172,7 +182,12 @@ class Verdicts(Common):
 
 @options
 class Layout:
-    """How the columns of a file of facts or edges are read."""
+    """How the columns of a file of facts or edges are read.
+
+    Attributes:
+        header: Whether the first row is a header; None: decided by what is there.
+        columns: Columns of subject, relation and object, or of both ends; empty: decided.
+    """
 
     header: Header = None
     columns: Columns = ""
@@ -205,7 +220,12 @@ class Layout:
 
 @options
 class FactLayout(Layout):
-    """How a file of facts is read."""
+    """How a file of facts is read.
+
+    Attributes:
+        wide: Whether each column is a relation of what the first column names.
+        labels: File of ids and labels, which replace ids in the facts; empty for none.
+    """
 
     wide: Annotated[Flag, Parameter(help=_WIDE)] = False
     labels: Annotated[str, Parameter(help=_LABELS)] = ""
@@ -237,7 +257,12 @@ class FactLayout(Layout):
 
 @options
 class Source(FactLayout):
-    """Where facts come from, beside their name, and how they are read."""
+    """Where facts come from besides their name, and how they are read.
+
+    Attributes:
+        query: SQL query, if the facts are in a database; empty otherwise.
+        download: Whether downloads from the hub are allowed.
+    """
 
     query: Query = ""
     download: Download = False
@@ -277,7 +302,12 @@ class Source(FactLayout):
 
 @options
 class Changes:
-    """What is made: changed settings, and a root seed."""
+    """What is built: changed settings, and a root seed.
+
+    Attributes:
+        set: Changes of settings, each ``key=value``.
+        seed: Root seed.
+    """
 
     set: Overrides = ()
     seed: Whole = 0
@@ -285,7 +315,12 @@ class Changes:
 
 @options
 class Choice:
-    """What is run: seeds, and changed settings."""
+    """What is run: seeds, and changed settings.
+
+    Attributes:
+        seeds: Number of seeds, or the seeds; None for the recipe's own.
+        set: Changes of settings, each ``key=value``.
+    """
 
     seeds: Seeds = None
     set: Overrides = ()
@@ -300,7 +335,14 @@ class Choice:
 
 @options
 class RunOptions:
-    """How a run is done."""
+    """Where and how a run is computed.
+
+    Attributes:
+        runs: Folder of all runs; None for the default.
+        device: ``cpu`` or ``cuda``.
+        jobs: Number of parallel processes; 0 for one per core.
+        fresh: Whether an earlier run of the same config is discarded.
+    """
 
     runs: Runs = None
     device: Device = "cpu"
@@ -310,7 +352,17 @@ class RunOptions:
 
 @options
 class Doing(RunOptions):
-    """How a run is done that may be done elsewhere, or only be looked ahead to."""
+    """Where and how a run is computed, also on a cluster, or only estimated.
+
+    Attributes:
+        store: Folder or address of the tables of single runs; empty: below the folder of all
+            runs.
+        on: Address of a Ray cluster; empty for this machine.
+        keep_models: Whether trained weights are stored.
+        dry_run: Whether only a cost estimate is printed.
+        tracker: Name of a tracker that records the runs, too; empty for none.
+        tracker_per: What is one run of the tracker.
+    """
 
     store: Place = ""
     on: On = ""
@@ -322,7 +374,12 @@ class Doing(RunOptions):
 
 @options
 class Finished:
-    """Which finished run of a recipe."""
+    """Options that select a finished run.
+
+    Attributes:
+        scale: Scale of the run, if a recipe is given.
+        runs: Folder of all runs; None for the default.
+    """
 
     scale: str = "cpu"
     runs: Runs = None

@@ -84,7 +84,12 @@ def models(part: str = "", /, *, common: base.Common = base.Common()) -> None:
 
 @base.options
 class Place(base.Common):
-    """Which lines of which ledger."""
+    """Which ledger, and the runs of which scale.
+
+    Attributes:
+        scale: Scale of the runs that judge the claims.
+        results: Folder of the results; None for the default.
+    """
 
     scale: Annotated[str, Parameter(help=_SCALE)] = "cpu"
     results: Annotated[Path | None, Parameter(help=_RESULTS)] = None

@@ -12,7 +12,13 @@ from inweights.errors import ConfigError
 
 @base.options
 class Loading:
-    """How a language model is loaded, besides the type of its weights."""
+    """How a language model is loaded, besides the type of its weights.
+
+    Attributes:
+        device: ``cpu`` or ``cuda``.
+        download: Whether downloads from the hub are allowed.
+        chat: Whether the chat template of an instruct model is used.
+    """
 
     device: base.Device = "cpu"
     download: base.Download = False

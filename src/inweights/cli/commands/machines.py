@@ -45,7 +45,16 @@ def plan(
 
 @base.options
 class Working:
-    """How a worker works."""
+    """How a worker works.
+
+    Attributes:
+        jobs: Number of parallel processes; 0 for one per core.
+        threads: Threads of each process.
+        device: ``cpu`` or ``cuda``.
+        lease: Seconds after which the task of a worker that does not respond is taken over.
+        tracker: Name of a tracker that records the runs, too; empty for none.
+        tracker_per: What is one run of the tracker.
+    """
 
     jobs: int = 1
     threads: int = 1

@@ -80,7 +80,7 @@ def prose(text: str) -> str:
 
 
 def disclosure(summary: str, *inner: str, open_: bool = False, class_: str | None = None) -> str:
-    """Return a block that a reader can open and close (``<details>``).
+    """Return markup of a block that a reader can open and close (``<details>``).
 
     Args:
         summary: Markup of the line that is always shown.
@@ -92,7 +92,7 @@ def disclosure(summary: str, *inner: str, open_: bool = False, class_: str | Non
 
 
 def figure_card(number: int, key: str, title: str, picture: str, caption: str, *more: str) -> str:
-    """Return a numbered figure with title and caption.
+    """Return markup of a numbered figure with title and caption.
 
     Args:
         number: Number of the figure on its page.
@@ -113,7 +113,7 @@ def figure_card(number: int, key: str, title: str, picture: str, caption: str, *
 
 
 def meta(told: Iterable[tuple[str, str]]) -> str:
-    """Return the list of names and values that stands below a title.
+    """Return markup of the names and values that stand below a title.
 
     Args:
         told: Name and value of each entry; names are markup, values are escaped.
@@ -123,7 +123,7 @@ def meta(told: Iterable[tuple[str, str]]) -> str:
 
 
 def nav(links: Iterable[tuple[str, str]]) -> str:
-    """Return links to the sections of a page.
+    """Return markup of links to the sections of a page.
 
     Args:
         links: Id and text of each section.
@@ -154,7 +154,7 @@ def data_uri(content: bytes, kind: str) -> str:
 
 
 def tree(values: Any, ours: Sequence[str] = (), path: str = "") -> str:
-    """Return nested settings as nested lists; settings that the paper does not state are marked.
+    """Return nested settings as nested lists, as markup; those that are our choice are marked.
 
     Args:
         values: Mappings and lists of plain values.

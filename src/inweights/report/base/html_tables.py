@@ -25,7 +25,7 @@ LIST_SHOWN = 8
 
 
 def preview(name: str, table: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
-    """Return the first rows of a table, and a link to all of it as CSV if that is small.
+    """Return the first rows of a table as markup, and a link to all of it as CSV if that is small.
 
     Args:
         name: Name of the table, and of the file to download.
@@ -41,7 +41,7 @@ def preview(name: str, table: pl.DataFrame, rows: int = PREVIEW_ROWS) -> str:
 
 
 def sortable(title: str, table: pl.DataFrame) -> str:
-    """Return the first rows of a table with headers to sort by, and a link to all of it if small.
+    """Return the first rows of a table as markup, with headers to sort by, and a link to all of it.
 
     Args:
         title: Title of the table; the name of the file follows from it.

@@ -16,7 +16,9 @@ from inweights.support.progress import plural
 
 
 def differences_section(rows: Sequence[DifferenceRow], protocol: PaperProtocol | None) -> str:
-    """Return the settings that differ from the paper, each with what is stated; the others folded.
+    """Return markup of the settings that differ from the paper, each with what is stated.
+
+    The settings that agree are folded; without a protocol or rows the result is empty.
 
     Args:
         rows: Rows of :func:`~inweights.experiments.grammar.differences.table_of`.

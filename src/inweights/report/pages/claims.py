@@ -43,7 +43,7 @@ def headline(claims: Sequence[ClaimResult]) -> str:
 
 
 def claims_section(claims: Sequence[ClaimResult]) -> str:
-    """Return the section with headline, counts and a row for each claim; empty without claims."""
+    """Return markup of the headline, counts and a row for each claim; empty without claims."""
     if not claims:
         return ""
     tally = Counter(claim.verdict for claim in claims if not claim.check)
@@ -75,7 +75,7 @@ def claims_section(claims: Sequence[ClaimResult]) -> str:
 
 
 def claim_row(place: int, claim: ClaimResult) -> str:
-    """Return the row of one claim.
+    """Return markup of the row of one claim.
 
     Args:
         place: Number of the row on the page, from 0.

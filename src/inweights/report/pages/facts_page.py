@@ -57,7 +57,7 @@ def facts_page(
 
 
 def finding(level: str, kind: str, title: str, *inner: str) -> str:
-    """Return one finding as an entry of a list.
+    """Return markup of one finding, as an entry of a list.
 
     Args:
         level: Its level in words, such as ``To do``.
@@ -70,7 +70,7 @@ def finding(level: str, kind: str, title: str, *inner: str) -> str:
 
 
 def tables_list(tables: Sequence[tuple[str, pl.DataFrame]], *, opened: int = 0) -> str:
-    """Return tables as blocks that can be opened; tables without rows are left out.
+    """Return markup of tables that can be opened; tables without rows are left out.
 
     Args:
         tables: Title and table of each.

@@ -32,7 +32,7 @@ _STILL = (
 
 
 def header(run: Outcome) -> str:
-    """Return the header of a page: paper, title, summary, numbers, and links to the sections."""
+    """Return the header of a page as markup: paper, title, summary, numbers, links to the sections."""
     recipe = run.recipe
     facts = [
         ("recipe", recipe.name),
@@ -58,7 +58,7 @@ def header(run: Outcome) -> str:
 
 
 def listed_section(name: str, title: str, texts: Sequence[str]) -> str:
-    """Return a section with a list of sentences; empty if there are none.
+    """Return markup of a section with a list of sentences; empty if there are none.
 
     Args:
         name: Id of the section.
@@ -142,7 +142,7 @@ def figures_section(
 
 
 def controls_section(tables: Mapping[str, pl.DataFrame]) -> str:
-    """Return how far probes exceed their controls, and what chance gives where none was run."""
+    """Return markup of how far probes exceed their controls, and what chance gives without one."""
     parts, without = [], []
     for name, table in tables.items():
         own = table.columns[table.columns.index("seed") + 1 :] if "seed" in table.columns else []
@@ -165,7 +165,7 @@ def controls_section(tables: Mapping[str, pl.DataFrame]) -> str:
 
 
 def numbers_section(tables: Mapping[str, pl.DataFrame]) -> str:
-    """Return all tables, each with its name and size; the table ``overview`` is open."""
+    """Return markup of all tables, each folded below its name and size; ``overview`` is open."""
     if not tables:
         return ""
     rows = []
@@ -177,7 +177,7 @@ def numbers_section(tables: Mapping[str, pl.DataFrame]) -> str:
 
 
 def settings_section(config: Mapping[str, Any], ours: Sequence[str]) -> str:
-    """Return all settings, and above them those that the paper does not state.
+    """Return markup of all settings, and above them those that the paper does not state.
 
     Args:
         config: Nested settings of the run.
@@ -196,7 +196,7 @@ def settings_section(config: Mapping[str, Any], ours: Sequence[str]) -> str:
 
 
 def again_section(run: Outcome) -> str:
-    """Return the command that repeats the run, its folder, and the environment it ran in."""
+    """Return markup with the command that repeats the run, its folder, and its environment."""
     return tag(
         "section",
         tag("h2", "Run it again"),
@@ -225,7 +225,7 @@ def command_of(outcome: Outcome) -> str:
 
 
 def cite_section(entries: Sequence[str]) -> str:
-    """Return how to cite the paper and the project, as BibTeX."""
+    """Return markup with BibTeX entries to copy; empty without entries."""
     if not entries:
         return ""
     return tag("section", tag("h2", "Cite"), _to_copy("\n\n".join(entries)), id="cite")
