@@ -67,8 +67,8 @@ def label_cosines(model: Model, worlds: Worlds) -> pl.DataFrame:
 def _compare(states: Float[Tensor, "R m D"], labels: Int[Ids, "_ m"]) -> Float[Floats, "R 3"]:
     """Return mean cosines within labels and between them, and the mean absolute one between."""
     total, pairs = np.zeros((len(states), 3)), np.zeros((len(states), 3))
-    for rows, cosines, alike in cosine_blocks(states, states, labels):
-        near = alike.cpu().numpy()
+    for rows, cosines, same_label in cosine_blocks(states, states, labels):
+        near = same_label.cpu().numpy()
         same = near.copy()
         same[:, np.arange(near.shape[1]), np.arange(near.shape[2])[rows]] = False
         for replica, matrix in enumerate(cosines.double().cpu().numpy()):

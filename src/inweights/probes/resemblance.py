@@ -137,9 +137,9 @@ def _compare(
 ) -> tuple[Float[Tensor, "R P"], Float[Tensor, "R P"]]:
     """Return the cosine within every pair, and the mean with entities of other labels."""
     own, other = one.new_empty(2, *one.shape[:2])
-    for rows, cosines, alike in cosine_blocks(one, two, labels):
+    for rows, cosines, same_label in cosine_blocks(one, two, labels):
         own[:, rows] = cosines[:, :, rows].diagonal(dim1=1, dim2=2)
-        other[:, rows] = cosines.masked_fill(alike, torch.nan).nanmean(2)
+        other[:, rows] = cosines.masked_fill(same_label, torch.nan).nanmean(2)
     return own, other
 
 

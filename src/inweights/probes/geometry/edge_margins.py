@@ -210,9 +210,9 @@ class _Rows:
             places = nodes = np.sort(rng.choice(count, _SAMPLED, replace=False))
         row = np.full(count, -1)
         row[places] = np.arange(len(places))
-        kept = row[u] >= 0
+        inside = row[u] >= 0
         near = np.zeros((len(places), count), dtype=bool)
-        near[row[u[kept]], v[kept]] = True
+        near[row[u[inside]], v[inside]] = True
         return cls(nodes, near, places, u, v)
 
     def margins(self, logits: Float[Floats, "K S N"], *, itself: bool) -> tuple[Floats, Floats]:

@@ -71,8 +71,8 @@ def _without_brackets(text: str, remarks: list[Remark]) -> str:
         return text
     if (pairs == {("<", ">")} and "://" in text) or not all(map(_is_balanced, written)):
         return text
-    said = "every line stands in brackets, which are left out"
-    remarks.append(Remark("cells", (), said))
+    sentence = "every line stands in brackets, which are left out"
+    remarks.append(Remark("cells", (), sentence))
     return "\n".join(line.rstrip(",;.")[1:-1] if line else "" for line in lines)
 
 
@@ -112,8 +112,8 @@ def table_rows(
     remarks += arranged.remarks
     quotes = _quotes(arranged)
     if quotes:
-        said = f"every name stands in quotes, {quotes[0]}…{quotes[1]}, which are left out"
-        remarks.append(Remark("cells", (), said))
+        sentence = f"every name stands in quotes, {quotes[0]}…{quotes[1]}, which are left out"
+        remarks.append(Remark("cells", (), sentence))
     width = len(arranged.header)
     exact = not arranged.header and not layout.columns
     joined: list[int] = []
@@ -126,8 +126,10 @@ def table_rows(
             fields = [field.strip()[1:-1] for field in fields]
         yield row_of(fields, stage, number, where)
     if joined:
-        said = "a comma followed by a space is read as part of the name; put such names in quotes"
-        remarks.append(Remark("cells", tuple(joined), f"lines {_some(joined)}: {said}"))
+        sentence = (
+            "a comma followed by a space is read as part of the name; put such names in quotes"
+        )
+        remarks.append(Remark("cells", tuple(joined), f"lines {_some(joined)}: {sentence}"))
 
 
 def _joined(
@@ -218,8 +220,8 @@ def _wide_rows(
             else:
                 blank += 1
     others = ", ".join(name for k, name in enumerate(names) if k != subject and name)
-    said = f"each column is a relation of {names[subject]}: {others}; {blank} empty cells"
-    remarks.append(Remark("order", (line,), said, sure=True))
+    sentence = f"each column is a relation of {names[subject]}: {others}; {blank} empty cells"
+    remarks.append(Remark("order", (line,), sentence, sure=True))
 
 
 def _chains(path: Path, names: list[str], rows: Rows) -> Iterator[Row]:

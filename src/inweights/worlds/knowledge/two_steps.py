@@ -57,12 +57,12 @@ def composed(triples: Ids, most: int = COMPOSITIONS) -> tuple[Ids, Ids, int]:
     chosen = _spread(answers, most)
     place = np.full(len(codes), -1, dtype=np.int64)
     place[order[chosen]] = np.arange(len(chosen))
-    kept = np.flatnonzero(place[prompt] >= 0)
+    used = np.flatnonzero(place[prompt] >= 0)
     # Every fact that the second step of a chosen prompt leads to.
     by_link, link_ends = np.argsort(link, kind="stable"), np.cumsum(np.bincount(link))
-    owner = np.repeat(kept, size[kept])
+    owner = np.repeat(used, size[used])
     link_starts = (link_ends - np.bincount(link))[second[owner]]
-    facts = by_link[link_starts + _within(size[kept])]
+    facts = by_link[link_starts + _within(size[used])]
     pairs = np.stack([place[prompt[owner]], triples[facts, 2]], axis=1)
     rows = np.sort(np.unique(pairs, axis=0, return_index=True)[1])
     rows = rows[np.argsort(pairs[rows, 0], kind="stable")]

@@ -227,8 +227,8 @@ def _without_attributes(text: str, remarks: list[Remark]) -> str:
     if not written or not all(map(_ATTRIBUTES.search, written)):
         return text
     if any("{}" not in line for line in written):
-        said = "attributes of edges, in braces, are not read"
-        remarks.append(Remark("columns", (), said, sure=True))
+        sentence = "attributes of edges, in braces, are not read"
+        remarks.append(Remark("columns", (), sentence, sure=True))
     return "\n".join(_ATTRIBUTES.sub("", line) for line in lines)
 
 

@@ -52,8 +52,8 @@ def linked_facts(
     """
     names, links = _read(path, found)
     yield from _facts(path, names, links, remarks)
-    said = f"a graph of {len(names)} nodes: {len(links)} links are facts"
-    remarks.append(Remark("format", (), said, True))
+    sentence = f"a graph of {len(names)} nodes: {len(links)} links are facts"
+    remarks.append(Remark("format", (), sentence, True))
 
 
 def links_with_names(
@@ -124,8 +124,8 @@ def _facts(
         relation = " ".join(texts[key].split())
         yield number, Fact((names.get(u, str(u)), relation, names.get(v, str(v))))
     if read:
-        said = f"the relation is what edges have as {', '.join(sorted(map(str, read)))}"
-        remarks.append(Remark("order", (), said, sure=len(read) == 1))
+        sentence = f"the relation is what edges have as {', '.join(sorted(map(str, read)))}"
+        remarks.append(Remark("order", (), sentence, sure=len(read) == 1))
 
 
 def _flat(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -140,8 +140,10 @@ def _linked(
         raise DataError(
             f"{path} is an export of Neo4j with {len(nodes)} nodes and no relationship; export both"
         )
-    said = f"an export of Neo4j: {len(nodes)} nodes, of which names are read, {len(links)} facts"
-    remarks.append(Remark("format", (), said, sure=True))
+    sentence = (
+        f"an export of Neo4j: {len(nodes)} nodes, of which names are read, {len(links)} facts"
+    )
+    remarks.append(Remark("format", (), sentence, sure=True))
     for number, start, kind, end in links:
         names = (nodes.get(start, start), kind.strip(), nodes.get(end, end))
         if not all(names):

@@ -124,11 +124,11 @@ def arrange(
     body = rows[1:] if header else rows
     remarks = []
     if header:
-        said = f"line {line} is read as the header ({why}): {_listed(first)}"
-        remarks.append(Remark("header", (line,), said, sure))
+        sentence = f"line {line} is read as the header ({why}): {_listed(first)}"
+        remarks.append(Remark("header", (line,), sentence, sure))
     elif why:
-        said = f"line {line} is read as {_called(needed)}, not as a header: {why}"
-        remarks.append(Remark("header", (line,), said, sure))
+        sentence = f"line {line} is read as {_called(needed)}, not as a header: {why}"
+        remarks.append(Remark("header", (line,), sentence, sure))
     if layout.columns:
         places = _chosen(layout.columns, first if header else (), len(first), needed)
     else:

@@ -58,8 +58,8 @@ def read_cells(path: Path, text: str, *, least: int, expected: str = "") -> Cell
     delimiter = delimiter_of(text, least)
     remarks: list[Remark] = []
     if delimiter not in ",\t":
-        said = f"cells are separated by a {DELIMITERS[delimiter]}"
-        remarks.append(Remark("cells", (), said, sure=delimiter in ";|"))
+        sentence = f"cells are separated by a {DELIMITERS[delimiter]}"
+        remarks.append(Remark("cells", (), sentence, sure=delimiter in ";|"))
     if delimiter == " ":
         numbered = enumerate((line.split() for line in text.split("\n")), start=1)
         rows = [(number, cells) for number, cells in numbered if cells]
