@@ -75,14 +75,11 @@ def recipe(module: str) -> Recipe:
     folder, name = module.split(".")[-2:]
     source = folder.replace("_", "-")
     entry = papers()[source]
-    notes, configs = (
-        {
-            f"{paper}/{name}": one
-            for paper, about in papers().items()
-            for name, one in getattr(about, part).items()
-        }
-        for part in ("notes", "configs")
-    )
+    notes: dict[str, tuple[str, ...]] = {}
+    configs: dict[str, dict[str, Any]] = {}
+    for paper, about in papers().items():
+        notes |= {f"{paper}/{note}": texts for note, texts in about.notes.items()}
+        configs |= {f"{paper}/{config}": values for config, values in about.configs.items()}
     made = read_recipe(
         _folder() / folder / f"{name}.toml",
         Paper(source, " ".join(entry.title.split()), claims_of=entry.claims_of),

@@ -31,8 +31,13 @@ class Settings(iw.Config):
         """Return a world of every family, by its name."""
         of, drawn = partial(msgspec.structs.replace, self.drawn), self.drawn
         some = max(1, drawn.bridges // 4)
-        mixed = {"crossing": True, "pairs": some, "several": some, "hops": 3,
-                 "bridges": max(2, drawn.relations, drawn.bridges // 2)}  # fmt: skip
+        mixed = {
+            "crossing": True,
+            "pairs": some,
+            "several": some,
+            "hops": 3,
+            "bridges": max(2, drawn.relations, drawn.bridges // 2),
+        }
         sizes = {n: 2 * getattr(drawn, n) for n in ("subjects", "bridges", "objects")}
         found: dict[str, experiments.WorldConfig] = {
             "skewed": of(),

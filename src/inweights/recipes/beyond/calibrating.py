@@ -63,10 +63,15 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
             pl.col("within").mean()
         ),
         "queries": queries.select(
-            *_QUERY, "model", "share", "probability", "expected",
-            *fitting.FEATURES, *(f"world_{name}" for name in fitting.PROPERTIES),
+            *_QUERY,
+            "model",
+            "share",
+            "probability",
+            "expected",
+            *fitting.FEATURES,
+            *(f"world_{name}" for name in fitting.PROPERTIES),
         ),
-    }  # fmt: skip
+    }
 
 
 def judged(known: Calibration, queries: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -80,9 +85,10 @@ def judged(known: Calibration, queries: pl.DataFrame) -> tuple[pl.DataFrame, pl.
             pl.when(pl.col("model") == model).then(pl.col(f"by {model}")) for model in MODELS
         )
         parts.append(
-            pl.concat([rows, said.drop("query").rename({m: f"by {m}" for m in MODELS})],
-                      how="horizontal").with_columns(probability=chosen)
-        )  # fmt: skip
+            pl.concat(
+                [rows, said.drop("query").rename({m: f"by {m}" for m in MODELS})], how="horizontal"
+            ).with_columns(probability=chosen)
+        )
     whole = pl.concat(parts)
     return whole, _scores(_said(whole, _base_rates(whole)))
 
@@ -98,18 +104,23 @@ def _base_rates(queries: pl.DataFrame) -> pl.DataFrame:
     by_world = queries.group_by(*_RUN, maintain_order=True).agg(pl.col("share").mean())
     families = by_world["family"].unique(maintain_order=True)
     return pl.concat(
-        by_world.filter(pl.col("family") != family).group_by("model").agg(
-            rate=pl.col("share").mean(), family=pl.lit(family)
-        ) for family in families
-    )  # fmt: skip
+        by_world.filter(pl.col("family") != family)
+        .group_by("model")
+        .agg(rate=pl.col("share").mean(), family=pl.lit(family))
+        for family in families
+    )
 
 
 def _said(queries: pl.DataFrame, rates: pl.DataFrame) -> pl.DataFrame:
     """One row per query and predictor: its probability, and the share that came true."""
     rated = queries.join(rates, on=["family", "model"], how="left", maintain_order="left")
-    by = {CALIBRATED: pl.col("probability"), BASE: pl.col("rate").fill_null(0.5),
-          IDENTITY: (pl.col("identity") == 1).cast(pl.Float64), ALL: pl.lit(1.0),
-          PROGRAM: pl.col("expected")}  # fmt: skip
+    by = {
+        CALIBRATED: pl.col("probability"),
+        BASE: pl.col("rate").fill_null(0.5),
+        IDENTITY: (pl.col("identity") == 1).cast(pl.Float64),
+        ALL: pl.lit(1.0),
+        PROGRAM: pl.col("expected"),
+    }
     return pl.concat(
         rated.select(*_RUN, "share", predictor=pl.lit(name), said=expression)
         for name, expression in by.items()
@@ -159,7 +170,11 @@ def _errors(queries: pl.DataFrame, known: Calibration) -> pl.DataFrame:
     return (
         queries.group_by(*_RUN, maintain_order=True)
         .agg(error=off)
-        .join(pl.DataFrame(printed, schema, orient="row"), on=["family", "model"], how="left",
-              maintain_order="left")
+        .join(
+            pl.DataFrame(printed, schema, orient="row"),
+            on=["family", "model"],
+            how="left",
+            maintain_order="left",
+        )
         .with_columns(within=(pl.col("error") <= pl.col("printed")).cast(pl.Float64))
-    )  # fmt: skip
+    )

@@ -69,10 +69,12 @@ def _said(
     kept = [*RUN, "hit"]
     soft = softly.select(*keys, "model", softly="expected", score="margin")
     shares = tried.select(*keys, "model", "share")
-    others = [(PROGRAM, queries, "expected", "predicted_margin"),
-              (TRIVIAL, queries, "trivial", "trivial"),
-              (SOFT, queries.join(soft, on=[*keys, "model"]), "softly", "score"),
-              (TRAINING, queries.join(shares, on=[*keys, "model"]), "share", "share")]  # fmt: skip
+    others = [
+        (PROGRAM, queries, "expected", "predicted_margin"),
+        (TRIVIAL, queries, "trivial", "trivial"),
+        (SOFT, queries.join(soft, on=[*keys, "model"]), "softly", "score"),
+        (TRAINING, queries.join(shares, on=[*keys, "model"]), "share", "share"),
+    ]
     return pl.concat(
         table.select(*kept, forecaster=pl.lit(name), expected=expected, score=score)
         for name, table, expected, score in others

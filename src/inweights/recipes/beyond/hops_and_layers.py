@@ -55,9 +55,13 @@ def _trial(settings: Settings, hops: int, taught: float, layers: int, beside: st
         for roles in stages
     )
     world = Hops(
-        n=settings.n, hops=hops, identity=beside == BRIDGED, relations=settings.relations,
-        trained=taught, shortest=2 if beside in (MIXED, FIRST) else hops,
-    )  # fmt: skip
+        n=settings.n,
+        hops=hops,
+        identity=beside == BRIDGED,
+        relations=settings.relations,
+        trained=taught,
+        shortest=2 if beside in (MIXED, FIRST) else hops,
+    )
     chains = round(taught * world.n * world.relations**hops)
     return Trial(
         labels={"hops": hops, "chains": chains, "layers": layers, "beside": beside},

@@ -88,9 +88,14 @@ class Settings(Config):
     entrant: Entrant | None = None
     name: str = "entrant"
     world: TwoHop = TwoHop(
-        n=20, first_relations=2, second_relations=4, maps="sampled", bridges=6, unseen=0.3,
+        n=20,
+        first_relations=2,
+        second_relations=4,
+        maps="sampled",
+        bridges=6,
+        unseen=0.3,
         trained=0.75,
-    )  # fmt: skip
+    )
     shares: tuple[float, ...] = (0.0, LEAST, 0.75)
     width: int = 32
     steps: int = 600

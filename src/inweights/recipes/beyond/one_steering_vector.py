@@ -58,11 +58,14 @@ def plan(settings: Settings) -> Plan:
     options = {"model": Outside(name=settings.model), "settings": settings}
     computations = [
         Computation(
-            name="said", labels={"task": task}, compute=learn, options=options | {"task": task},
+            name="said",
+            labels={"task": task},
+            compute=learn,
+            options=options | {"task": task},
             seeded=True,
         )
         for task in TASKS
-    ]  # fmt: skip
+    ]
     return Plan(computations=computations)
 
 
@@ -141,7 +144,10 @@ def _train(
     from inweights.lm.tuning.objective import update
 
     weights = [weight for weight in weights if weight.requires_grad]
-    rows = [encode(lm, [Example(q.prompt, f" {q.answer}.") for q in part]) for part in parts]
+    rows = []
+    for part in parts:
+        examples = [Example(question.prompt, f" {question.answer}.") for question in part]
+        rows.append(encode(lm, examples))
     rng = Streams(seed).numpy(DATA_ORDER, "told")
     optimizer = torch.optim.AdamW(weights, weight_decay=tuning.weight_decay)
     for step in range(tuning.epochs):

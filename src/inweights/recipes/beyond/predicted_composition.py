@@ -56,9 +56,12 @@ class Settings(iw.Config):
         few = max(2, self.drawn.relations, self.drawn.bridges // 2)
         sizes = {n: 2 * getattr(self.drawn, n) for n in ("subjects", "bridges", "objects")}
         how: tuple[dict[str, int], ...] = (
-            {"crossing": True}, {"pairs": self.drawn.subjects // 4}, {"several": 3},
-            {"hops": 3, "bridges": few}, sizes,
-        )  # fmt: skip
+            {"crossing": True},
+            {"pairs": self.drawn.subjects // 4},
+            {"several": 3},
+            {"hops": 3, "bridges": few},
+            sizes,
+        )
         changes = dict(zip(OTHERS, how, strict=True))
         check_names("family", self.others, changes)
         found |= {(other, 0.5): of(**changes[other]) for other in self.others}

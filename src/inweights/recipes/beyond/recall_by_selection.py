@@ -32,7 +32,10 @@ class Bijections(Config, tag_field="kind", tag="bijections"):
         """Draw the bijections; ``new`` is the role of facts of new subjects."""
         rng = Streams(seed).numpy(WORLD, "bijections")
         groups = {"known": self.n, "new": self.n, "attribute": self.n, "relation": self.relations}
-        words = Vocabulary({k: [f"{k[0]}{i}" for i in range(n)] for k, n in groups.items()})
+        names = {}
+        for group, size in groups.items():
+            names[group] = [f"{group[0]}{i}" for i in range(size)]
+        words = Vocabulary(names)
         facts = {}
         for role in ("known", "new"):
             subjects = np.tile(words[role], self.relations)

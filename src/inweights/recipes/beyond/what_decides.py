@@ -39,13 +39,13 @@ def design() -> dict[str, list[int]]:
         >>> levels.shape, bool((levels @ levels.T == 32 * np.eye(9)).all())
         ((9, 32), True)
     """
-    crossed = {
-        letter: [1 if cell >> place & 1 else -1 for cell in range(CELLS)]
-        for place, letter in enumerate("ABCDE")
-    }
-    products = [
-        np.prod([crossed[letter] for letter in word], axis=0).tolist() for word in _PRODUCTS
-    ]
+    crossed: dict[str, list[int]] = {}
+    for place, letter in enumerate("ABCDE"):
+        crossed[letter] = [1 if cell >> place & 1 else -1 for cell in range(CELLS)]
+    products = []
+    for word in _PRODUCTS:
+        columns = [crossed[letter] for letter in word]
+        products.append(np.prod(columns, axis=0).tolist())
     return dict(zip(FACTORS, [*crossed.values(), *products], strict=True))
 
 

@@ -247,4 +247,5 @@ def _without_known(examples: list[Example], world: Invented | None) -> list[Exam
     if world is None or world.second == "invented":
         return examples
     known = {template.partition("{subject}")[0] for template in WORDING.statements[COUNTRY]}
-    return [e for e in examples if not any(e.prompt.startswith(k) for k in known if k)]
+    beginnings = tuple(beginning for beginning in known if beginning)
+    return [example for example in examples if not example.prompt.startswith(beginnings)]
