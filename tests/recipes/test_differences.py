@@ -8,7 +8,12 @@ from importlib import resources
 import pytest
 from tests.house.catalogue import current_protocols
 
-from inweights.experiments.grammar.differences import Difference, compare, table_of
+from inweights.experiments.grammar.differences import (
+    Difference,
+    compare,
+    other_statements,
+    table_of,
+)
 from inweights.recipes import get_recipe, recipe_names
 from inweights.recipes.catalogue.protocols import FILE, computed_protocol
 from inweights.recipes.papers import papers, protocol
@@ -33,6 +38,19 @@ def differences(name: str) -> list[Difference]:
 
 def test_the_papers_have_a_protocol() -> None:
     assert set(PAPERS) == {"geometric-memory", "identity-bridge", "feature-resemblance"}
+
+
+def test_what_no_setting_corresponds_to_is_shown() -> None:
+    """Of the trials that a recipe has, and with what is done here."""
+    recipe = get_recipe("geometric-memory/fig3")
+    settings, _, _ = recipe.resolve("smoke")
+    statements = other_statements(recipe, recipe.plan(settings))
+    rows = table_of(compare(recipe, "smoke"))
+    shown = differences_section(rows, recipe.protocol, statements)
+    assert "label smoothing".capitalize() in shown
+    assert "here: none." in shown
+    assert "precision of the notebooks" not in statements  # of the tiny graphs
+    assert all(one.ours for one in statements.values()), "say what is done here"
 
 
 @pytest.mark.parametrize("name", RECIPES)

@@ -6,12 +6,13 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 from inweights.recipes.catalogue.citations import citations
+from inweights.recipes.papers import protocol
 from inweights.support.progress import plural
 from inweights_site.board import PAPERS, Entry, entries_of, link, picture, tally
 from inweights_site.recipe_page import bibtex, took
 from inweights_site.text import table, words
 
-__all__ = ["Citations", "Gallery", "RecipeMap"]
+__all__ = ["Citations", "Gallery", "PaperText", "RecipeMap"]
 
 
 class Gallery(SphinxDirective):
@@ -114,3 +115,22 @@ class RecipeMap(SphinxDirective):
         ]
         head = ["in the paper", "recipe", "what it shows", "verdicts"]
         return self.parse_text_to_nodes("\n".join(table(head, rows)))
+
+
+class PaperText(SphinxDirective):
+    """``{paper-text} identity-bridge``: which text of a paper is judged, and what others change."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        stated = protocol(self.arguments[0])
+        if stated is None:
+            raise self.error(f"no protocol is stated of '{self.arguments[0]}'")
+        paper = stated.paper
+        lines = [
+            f"Text: {words(paper.version)}, {words(paper.date)}; read {paper.read_on}. Published: "
+            f"{words(paper.venue)}. Code: {words(paper.code)}.",
+            "",
+            *(f"- {words(change)}" for change in paper.changes),
+        ]
+        return self.parse_text_to_nodes("\n".join(lines))

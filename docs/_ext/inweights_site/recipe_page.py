@@ -10,13 +10,13 @@ from inweights.experiments.claims.claim import NO_TEXT, NO_WORDS, SIGNS
 from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.closeness import closeness
 from inweights.experiments.engine.outcome import figures_of
-from inweights.experiments.grammar.differences import WHOSE, compare, table_of
+from inweights.experiments.grammar.differences import WHOSE, compare, other_statements, table_of
 from inweights.experiments.grammar.recipe import split_ours
 from inweights.recipes.catalogue.citations import citations
 from inweights.recipes.catalogue.minutes import cost_of
 from inweights.recipes.catalogue.protocols import SCALE
 from inweights.recipes.catalogue.settings import OWN, settings
-from inweights.report.pages.beside_paper import in_numbers
+from inweights.report.pages.beside_paper import in_numbers, in_sentences
 from inweights.report.pages.claims import interval_bar
 from inweights.support.progress import plural
 from inweights_site.board import PAPERS, Entry, picture, tally
@@ -229,6 +229,11 @@ def _beside_paper(entry: Entry) -> Iterator[str]:
     if cells:
         yield ""
         yield from table(["setting", "here", "whose", "stated", "why"], cells)
+    values, _, _ = recipe.resolve(SCALE)
+    lines = in_sentences(other_statements(recipe, recipe.plan(values)))
+    if lines:
+        yield from ("", "Stated, and no setting here:", "")
+        yield from (f"- {words(line)}" for line in lines)
 
 
 def _short(value: Any) -> str:

@@ -18,7 +18,7 @@ from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.claims.numbers import warn_of_divergence
 from inweights.experiments.claims.score import Value
 from inweights.experiments.engine.judging import judge_all
-from inweights.experiments.grammar.differences import compare_plan, table_of
+from inweights.experiments.grammar.differences import compare_plan, other_statements, table_of
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.runs import RunFolder, explained_writes, read_json, write_json, write_tables
 from inweights.support.showing import Card, Carded
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from inweights.experiments.engine.saved_models import SavedModel
     from inweights.experiments.grammar.differences import DifferenceRow
     from inweights.experiments.grammar.figure import Figure
+    from inweights.experiments.grammar.protocol_file import PaperSetting
 
 #: What precedes a title whose claims are not all reproduced.
 IN_QUESTION = "In question: "
@@ -121,6 +122,11 @@ class Outcome(Carded, _About):
             return []
         plan = self.recipe.plan(self._settings)
         return table_of(compare_plan(self.recipe, self.scale, plan))
+
+    @property
+    def other_statements(self) -> dict[str, PaperSetting]:
+        """What the paper or its code states and no setting corresponds to, by what it is about."""
+        return other_statements(self.recipe, self.recipe.plan(self._settings))
 
     @property
     def _settings(self) -> Any:

@@ -122,6 +122,33 @@ def compare_plan(recipe: Recipe, scale: str, plan: Plan) -> list[list[Difference
     return [look(one) for one in subjects_of(plan)]
 
 
+def other_statements(recipe: Recipe, plan: Plan) -> dict[str, PaperSetting]:
+    """Return what a paper or its code states and no setting of the library corresponds to.
+
+    Args:
+        recipe: A recipe; of one whose paper has no protocol nothing is known.
+        plan: Trials and computations that it is about.
+
+    Returns:
+        Statements by what they are about, each once.
+
+    Example:
+        >>> from inweights.recipes import get_recipe
+        >>> recipe = get_recipe("geometric-memory/fig3")
+        >>> settings, _, _ = recipe.resolve("smoke")
+        >>> found = other_statements(recipe, recipe.plan(settings))
+        >>> found["label smoothing"].text
+        'lost in the text at hand (B.2.1); code: none (in_weights/trainer.py:586)'
+    """
+    found: dict[str, PaperSetting] = {}
+    if recipe.protocol is None:
+        return found
+    for subject in subjects_of(plan):
+        for part in _parts(recipe, recipe.protocol, subject):
+            found |= part.others
+    return found
+
+
 def protocol_of(trials: Iterable[Sequence[Difference]]) -> Protocol:
     """Return how near to the paper's protocol some trials are.
 
@@ -201,7 +228,7 @@ def _compare(
     """Return the differences of one trial or computation."""
     short = recipe.name.rpartition("/")[2]
     known = {**subject.labels, **subject.values}
-    parts = [p for p in protocol.parts if _about(p.recipes, short) and fits(p.where, known)]
+    parts = _parts(recipe, protocol, subject)
     reasons = [
         one
         for one in (*recipe.reasons, *protocol.ours)
@@ -216,6 +243,13 @@ def _compare(
         reason = _reason(reasons, leaf) if whose == "ours" else None
         found.append(Difference(leaf, value, whose, stated, reason))
     return found
+
+
+def _parts(recipe: Recipe, protocol: PaperProtocol, subject: Subject) -> list[ProtocolPart]:
+    """Return the parts of a protocol that speak of a trial or computation of a recipe."""
+    short = recipe.name.rpartition("/")[2]
+    known = {**subject.labels, **subject.values}
+    return [one for one in protocol.parts if _about(one.recipes, short) and fits(one.where, known)]
 
 
 def _stated(parts: Iterable[ProtocolPart], leaf: str) -> PaperSetting | None:

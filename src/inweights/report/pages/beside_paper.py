@@ -4,18 +4,22 @@
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
 from inweights.experiments.grammar.differences import WHOSE, DifferenceRow
-from inweights.experiments.grammar.protocol_file import PaperProtocol
+from inweights.experiments.grammar.protocol_file import PaperProtocol, PaperSetting
 from inweights.report.base.html import disclosure, escape, tag
 from inweights.report.base.html_tables import preview
 from inweights.support.progress import plural
 
 
-def differences_section(rows: Sequence[DifferenceRow], protocol: PaperProtocol | None) -> str:
+def differences_section(
+    rows: Sequence[DifferenceRow],
+    protocol: PaperProtocol | None,
+    statements: Mapping[str, PaperSetting] = {},
+) -> str:
     """Return markup of the settings that differ from the paper, each with what is stated.
 
     The settings that agree are folded; without a protocol or rows the result is empty.
@@ -23,6 +27,7 @@ def differences_section(rows: Sequence[DifferenceRow], protocol: PaperProtocol |
     Args:
         rows: Rows of :func:`~inweights.experiments.grammar.differences.table_of`.
         protocol: What the paper states; without one nothing is shown.
+        statements: What it states and no setting corresponds to, by what it is about.
     """
     if protocol is None or not rows:
         return ""
@@ -35,11 +40,27 @@ def differences_section(rows: Sequence[DifferenceRow], protocol: PaperProtocol |
         tag("h2", "Beside the paper"),
         tag("p", escape(f"{in_numbers(rows)}. {text}")),
         _table("differences", shown) if shown else "",
+        tag("ul", *(tag("li", escape(line)) for line in in_sentences(statements)))
+        if statements
+        else "",
         disclosure("Settings as in the paper or its code", _table("as-stated", others))
         if others
         else "",
         id="beside-paper",
     )
+
+
+def in_sentences(statements: Mapping[str, PaperSetting]) -> list[str]:
+    """Return what is stated and no setting corresponds to, each with what is done here.
+
+    Example:
+        >>> in_sentences({"clipping": PaperSetting(paper="at 1", place="B.2", ours="none")})
+        ['Clipping: at 1 (B.2); here: none.']
+    """
+    return [
+        f"{name[:1].upper()}{name[1:]}: {one.text}; here: {one.ours or 'not said'}."
+        for name, one in statements.items()
+    ]
 
 
 def in_numbers(rows: Sequence[DifferenceRow]) -> str:

@@ -62,7 +62,7 @@ def build_page(content: PageContent, stills: Mapping[str, Still] | None = None) 
         sections.controls_section(run.tables),
         sections.numbers_section(run.tables),
         sections.settings_section(run.settings, run.recipe.ours),
-        differences_section(run.differences, run.recipe.protocol),
+        differences_section(run.differences, run.recipe.protocol, run.other_statements),
         sections.again_section(run),
         sections.cite_section(content.cite),
     )
