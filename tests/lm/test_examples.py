@@ -73,7 +73,7 @@ def test_files_of_examples(tmp_path) -> None:
     with pytest.raises(DataError, match="row 1"):
         read_examples(file)
     file.write_text('{"promt": "a"}\n')
-    with pytest.raises(DataError, match="unknown column 'text'"):
+    with pytest.raises(DataError, match="unknown column 'promt'; did you mean 'prompt'"):
         read_examples(file)
     file.write_text("{")
     with pytest.raises(DataError, match="cannot read"):

@@ -5,24 +5,34 @@ that ``datasets``, TRL and lm-eval read it without further code.
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 import polars as pl
 
 from inweights.audit.augment import Augmented
+from inweights.errors import check_names
 from inweights.worlds.readers.new_folder import new_folder
 
 #: The forms that people train with. Each has files of its own: TRL takes a row that holds several
 #: for prompt and completion, but ends the text, so that the end of an answer is never learnt.
 FORMS = {"": ("prompt", "completion"), "_text": ("text",), "_chat": ("messages",)}
+#: Further forms, which are written where they are asked for, by the name of their format.
+FORMATS = {
+    "alpaca": ("instruction", "input", "output"),
+    "sharegpt": ("conversations",),
+    "qa": ("question", "answer"),
+}
 _TEMPLATES = Path(__file__).with_name("templates")
 _CARD = (_TEMPLATES / "augmented.md").read_text(encoding="utf-8")
 # Fields are named, not templates: lm-eval then takes a column as it is, whatever a name holds.
 _TASK = (_TEMPLATES / "lm_eval.yaml").read_text(encoding="utf-8")
 
 
-def write_augmented(augmented: Augmented, folder: str | Path) -> Path:
+def write_augmented(
+    augmented: Augmented, folder: str | Path, *, formats: Sequence[str] = ()
+) -> Path:
     """Write an augmented set of facts to a new folder; the same data gives the same bytes.
 
     The folder has ``facts``, ``train``, ``control`` (each as prompts with completions, as
@@ -34,17 +44,22 @@ def write_augmented(augmented: Augmented, folder: str | Path) -> Path:
     Args:
         augmented: Result of :func:`~inweights.audit.augment`.
         folder: Folder to write; it appears only when it is complete.
+        formats: Further formats of ``train`` and ``control``, each in files of its own such as
+            ``train_alpaca``: ``alpaca``, ``sharegpt``, ``qa``.
 
     Returns:
         The path of the folder.
 
     Raises:
+        ConfigError: A format is unknown.
         DataError: The folder exists already, or cannot be written.
     """
+    check_names("format", formats, FORMATS)
+    forms = {**FORMS, **{f"_{name}": FORMATS[name] for name in formats}}
     with new_folder(folder) as work:
         parts = {"questions": augmented.questions, "facts": augmented.facts}
         for name, table in (("train", augmented.train), ("control", augmented.control)):
-            parts |= {f"{name}{form}": _form(table, columns) for form, columns in FORMS.items()}
+            parts |= {f"{name}{form}": _form(table, columns) for form, columns in forms.items()}
         for name, table in parts.items():
             table.write_parquet(work / f"{name}.parquet")
             _jsonl(table, work / f"{name}.jsonl")
@@ -80,12 +95,25 @@ def write_augmented(augmented: Augmented, folder: str | Path) -> Path:
 
 def _form(table: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
     """Where rows come from, and what is trained, in one form."""
-    messages = [
-        pl.struct(role=pl.lit(role), content=pl.col(column).str.strip_chars())
-        for role, column in (("user", "turn"), ("assistant", "completion"))
-    ]
-    full = table.with_columns(messages=pl.concat_list(messages))
-    if "messages" in columns:
+    turns = [("user", "turn"), ("assistant", "completion")]
+    speakers = {"user": "human", "assistant": "gpt"}
+    messages = []
+    conversation = []
+    for role, column in turns:
+        said = pl.col(column).str.strip_chars()
+        messages.append(pl.struct(role=pl.lit(role), content=said))
+        conversation.append(pl.struct(value=said, **{"from": pl.lit(speakers[role])}))
+    answer = pl.col("completion").str.strip_chars()
+    full = table.with_columns(
+        messages=pl.concat_list(messages),
+        conversations=pl.concat_list(conversation),
+        instruction=pl.col("turn"),
+        input=pl.lit(""),
+        output=answer,
+        question=pl.col("turn"),
+        answer=answer,
+    )
+    if columns not in (FORMS[""], FORMS["_text"]):  # what has no prompt asks nothing
         full = full.filter(pl.col("prompt") != "")
     return full.select("id", "fact", "line", "role", "stage", *columns)
 

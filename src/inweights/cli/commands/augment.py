@@ -18,7 +18,7 @@ from cyclopts import Parameter
 from inweights import lm, worlds
 from inweights.cli import console
 from inweights.cli.commands import base
-from inweights.errors import ConfigError
+from inweights.errors import ConfigError, check_names
 
 if TYPE_CHECKING:
     from inweights.audit import Augmented
@@ -46,6 +46,8 @@ class Added:
             file, @smollm2, or with --download a hub name. Sentences that do not state the fact are
             left out.
         chat: Use the chat template of the paraphraser.
+        format: Also write the training data in this format: alpaca, sharegpt or qa; may be
+            repeated. Prompts with completions, texts and messages are always written.
     """
 
     strategy: Annotated[tuple[str, ...], Parameter(negative=())] = ()
@@ -59,13 +61,17 @@ class Added:
     failing_first: base.Flag = False
     paraphraser: str = ""
     chat: base.Flag = False
+    format: Annotated[tuple[str, ...], Parameter(negative=())] = ()
 
     def check(self) -> None:
         """Raise an error for options without the strategy that they need.
 
         Raises:
-            ConfigError: An option lacks its strategy.
+            ConfigError: An option lacks its strategy, or a format is unknown.
         """
+        from inweights.audit.write import FORMATS
+
+        check_names("format", self.format, FORMATS)
         given = {*self.strategy}
         if self.want and "auto" not in given:
             raise ConfigError("--want requires --strategy auto")
@@ -219,4 +225,6 @@ def augment(
         made, cost = _planned(making, text, download=source.download)
         if not common.json:
             console.audits.cost(cost, text.limit)
-    console.audits.augmented(made, write_augmented(made, out), json=common.json)
+    console.audits.augmented(
+        made, write_augmented(made, out, formats=added.format), json=common.json
+    )

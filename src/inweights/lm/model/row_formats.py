@@ -1,0 +1,187 @@
+"""Rows of training data in the formats that trainers use, as prompts and what is learnt of each.
+
+:func:`read_rows` finds the format of a table by its columns and returns :class:`Rows`;
+:func:`inweights.lm.read_examples` calls it. The loss sees what the format calls the answer, and all
+of a text. One row is one question and one answer: rows of several turns are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from inweights.errors import DataError, unknown_name
+
+#: Names of who speaks in a turn, by what they are here.
+_SPEAKERS = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "human": "user",
+    "prompter": "user",
+    "assistant": "assistant",
+    "gpt": "assistant",
+    "bot": "assistant",
+    "model": "assistant",
+}
+
+
+@dataclass(frozen=True)
+class RowFormat:
+    """How rows say what is given and what is learnt.
+
+    Attributes:
+        name: What people call it.
+        columns: Columns that a table in this format has.
+        reads: What is taken for prompt and answer, in words.
+        read: Returns prompt and completion of a row; the error says what is wrong with it.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    reads: str
+    read: Callable[[Mapping[str, Any]], tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Prompt and completion of every row, and the format that they were read from."""
+
+    format: RowFormat
+    pairs: tuple[tuple[str, str], ...]
+
+
+def read_rows(table: pl.DataFrame, where: str) -> Rows:
+    """Return prompt and completion of every row of a table, whatever format it has.
+
+    Args:
+        table: Rows as read from a file.
+        where: What messages call the file.
+
+    Raises:
+        DataError: No format has these columns, or a row is not in it; the message names the row.
+
+    Example:
+        >>> table = pl.DataFrame({"instruction": ["Where is Oslo?"], "output": ["Norway"]})
+        >>> read_rows(table, "rows.jsonl").pairs
+        (('Where is Oslo?', ' Norway'),)
+    """
+    chosen = next((one for one in FORMATS if set(one.columns) <= set(table.columns)), None)
+    if chosen is None:
+        raise _no_format(table.columns, where)
+    pairs = []
+    for number, row in enumerate(table.iter_rows(named=True), start=1):
+        try:
+            pairs.append(chosen.read(row))
+        except DataError as error:
+            raise DataError(f"{where}, row {number}: {error}") from None
+    return Rows(chosen, tuple(pairs))
+
+
+def _no_format(columns: Sequence[str], where: str) -> Exception:
+    """The error for columns of no format; names the nearest column of one."""
+    known = list(dict.fromkeys(column for one in FORMATS for column in one.columns))
+    strange = next((column for column in columns if column not in known), columns[0])
+    formats = "; ".join(f"{' and '.join(one.columns)} ({one.name})" for one in FORMATS)
+    hint = f"{where} should have {formats}."
+    return unknown_name("column", strange, known, error=DataError, hint=hint)
+
+
+def _text(row: Mapping[str, Any], column: str, *, filled: bool = True) -> str:
+    """The text in a column of a row."""
+    value = row[column]
+    if not isinstance(value, str) or (filled and not value.strip()):
+        raise DataError(f"{column} must be text")
+    return value
+
+
+def _answer(text: str) -> str:
+    """An answer as it continues a prompt: with a space before it."""
+    return text if text[:1].isspace() else f" {text}"
+
+
+def _prompt_and_completion(row: Mapping[str, Any]) -> tuple[str, str]:
+    turns = row["prompt"], row["completion"]
+    if all(isinstance(part, list) for part in turns):
+        return _of_turns([*turns[0], *turns[1]], "role", "content")
+    if not all(isinstance(part, str) for part in turns) or not turns[1].strip():
+        raise DataError("prompt and completion must be text")
+    return turns
+
+
+def _alpaca(row: Mapping[str, Any]) -> tuple[str, str]:
+    more = row.get("input") or ""
+    if not isinstance(more, str):
+        raise DataError("input must be text")
+    parts = [_text(row, "instruction"), more]
+    prompt = "\n".join(part for part in parts if part.strip())
+    return prompt, _answer(_text(row, "output"))
+
+
+def _question_and_answer(row: Mapping[str, Any]) -> tuple[str, str]:
+    return _text(row, "question"), _answer(_text(row, "answer"))
+
+
+def _of_turns(turns: Any, who: str, what: str) -> tuple[str, str]:
+    """Prompt and answer of one exchange, with what a system says before it."""
+    if not isinstance(turns, Sequence) or not turns:
+        raise DataError("there are no turns")
+    said: list[tuple[str, str]] = []
+    for turn in turns:
+        speaker = turn.get(who) if isinstance(turn, Mapping) else None
+        text = turn.get(what) if isinstance(turn, Mapping) else None
+        if speaker not in _SPEAKERS or not isinstance(text, str) or not text.strip():
+            raise DataError(
+                f"a turn must have '{who}' ({', '.join(_SPEAKERS)}) and a text '{what}', got "
+                f"{turn!r}"
+            )
+        said.append((_SPEAKERS[speaker], text))
+    speakers = [speaker for speaker, _ in said if speaker != "system"]
+    if speakers != ["user", "assistant"]:
+        raise DataError(
+            f"one question of a user and one answer of an assistant are read, got "
+            f"{', '.join(speakers) or 'neither'}; split a longer conversation into rows"
+        )
+    prompt = "\n\n".join(text for speaker, text in said if speaker != "assistant")
+    return prompt, _answer(said[-1][1] if said[-1][0] == "assistant" else dict(said)["assistant"])
+
+
+#: In the order in which they are tried.
+FORMATS: tuple[RowFormat, ...] = (
+    RowFormat(
+        "prompt/completion",
+        ("prompt", "completion"),
+        "prompt is given and completion is learnt",
+        _prompt_and_completion,
+    ),
+    RowFormat(
+        "messages",
+        ("messages",),
+        "the user's turn is given, after what the system says, and the assistant's is learnt",
+        lambda row: _of_turns(row["messages"], "role", "content"),
+    ),
+    RowFormat(
+        "ShareGPT",
+        ("conversations",),
+        "the human's turn is given, after what the system says, and the answer is learnt",
+        lambda row: _of_turns(row["conversations"], "from", "value"),
+    ),
+    RowFormat(
+        "Alpaca",
+        ("instruction", "output"),
+        "instruction and, below it, input are given, and output is learnt",
+        _alpaca,
+    ),
+    RowFormat(
+        "question/answer",
+        ("question", "answer"),
+        "question is given and answer is learnt",
+        _question_and_answer,
+    ),
+    RowFormat("text", ("text",), "all of text is learnt", lambda row: ("", _text(row, "text"))),
+)
+#: Formats that are the library's own, of which nothing needs to be said.
+USUAL = ("prompt/completion", "text")
