@@ -1,4 +1,4 @@
-"""What the recipes of Feature Resemblance share: curricula, trainings, and where they come from."""
+"""Share what the recipes of Feature Resemblance have in common: worlds, measures, comparisons."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -16,25 +16,40 @@ NEAR = {tasks.ONE_LAYER: 0.03, tasks.GPT: 0.1}
 
 
 def measures() -> tuple[Probe, ...]:
-    """What is measured at the end of a curriculum."""
+    """Return what is measured at the end of a curriculum."""
     return iw.probes.accuracy, iw.probes.resemblance
 
 
 def world_of(course: str, n: int) -> experiments.WorldConfig:
-    """Return the world of a training task, of ``n`` tuples or chains."""
+    """Return the world of a training task.
+
+    Args:
+        course: Name of the task.
+        n: Number of tuples or chains.
+    """
     if course.startswith("two-hop"):
         return AnalogicalTwoHop(n=n, identity=course == "two-hop", maps="permutation")
     return Analogy(n=n, maps="permutation")
 
 
 def last_loss(losses: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Training loss that was recorded last, ``loss``, of every group."""
+    """Return the training loss that was recorded last, ``loss``, of every group.
+
+    Args:
+        losses: A row per run and recorded step.
+        by: Columns that name the groups.
+    """
     ordered = losses.sort("step", maintain_order=True)
     return ordered.group_by(list(by), maintain_order=True).agg(pl.col("loss").last())
 
 
 def similarities(tables: Mapping[str, pl.DataFrame], labels: Sequence[str]) -> pl.DataFrame:
-    """Return ``cosine`` of the entities and ``success`` on the conclusion, a row a trial."""
+    """Return ``cosine`` of the entities and ``success`` on the conclusion, a row per run.
+
+    Args:
+        tables: ``accuracy`` and ``resemblance``.
+        labels: Columns that name the trials.
+    """
     keys = [*labels, "seed"]
     success = compositions(tables["accuracy"]).select(*keys, success="accuracy")
     return tables["resemblance"].select(*keys, "cosine", "other").join(success, on=keys)
@@ -46,10 +61,17 @@ def compared(
     published: Iterable[tuple[Sequence[experiments.Value], float]],
     labels: Sequence[str],
 ) -> dict[str, pl.DataFrame]:
-    """Return measured similarities against what was foretold, in two ways, and published.
+    """Return measured similarities beside predicted ones, in two ways, and published ones.
 
-    Of two tables: ``predicted`` has the absolute error of both predictions, and in ``shown`` the
-    column ``what`` tells the three apart.
+    Args:
+        table: Measured: a row per run with ``cosine``.
+        foretold: Predicted: the same with ``from_facts`` and ``closed_form``.
+        published: Values of the labels, and the cosine that the paper prints.
+        labels: Columns that name the trials.
+
+    Returns:
+        Two tables: ``predicted`` has the absolute error of both predictions, and in ``shown``
+        the column ``what`` tells the three apart.
     """
     keys = [*labels, "seed"]
     printed = [
@@ -71,7 +93,13 @@ def compared(
 def near(
     similarity: experiments.Score, printed: float, tolerance: float = 0.03
 ) -> experiments.Judged:
-    """Judge whether a similarity is as printed; it cannot exceed 1."""
+    """Return a similarity with a target around the printed one, 1 at most.
+
+    Args:
+        similarity: The score.
+        printed: What the paper prints.
+        tolerance: How far from it the edges of the target are.
+    """
     high = min(1.0, round(printed + tolerance, 4))
     return similarity.within(round(printed - tolerance, 4), high)
 
@@ -85,7 +113,16 @@ def both_models(
     course: str,
     rho: float,
 ) -> list[experiments.Trial]:
-    """Return a training task on a world, for each model; its name is the label ``model``."""
+    """Return a training task on a world, for each model; its name is the label ``model``.
+
+    Args:
+        labels: Further labels.
+        world: The world.
+        one_layer: Training of the one-layer transformer.
+        gpt: Training of the GPT.
+        course: Name of the task.
+        rho: Number of copies of the similarity premise.
+    """
     return [
         experiments.Trial(
             labels={"model": name, **labels},

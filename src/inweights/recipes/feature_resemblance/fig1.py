@@ -17,6 +17,8 @@ EARLY = 4
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig1.toml`` says what each decides."""
+
     world: Labels = Labels()
     linear: DeepLinearConfig = DeepLinearConfig(width=1024, layers=7)
     rate: float = 2.0

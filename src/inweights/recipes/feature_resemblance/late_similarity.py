@@ -19,6 +19,8 @@ FAILS, SUCCEEDS = 0.05, 0.97
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``late_similarity.toml`` says what each decides."""
+
     n: int = 100
     rho: float = 3.0
     late: int = 2000

@@ -9,6 +9,8 @@ CASES = {"lengths": "length", "products": "same", "others": "other"}
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``lemma_18.toml`` says what each decides."""
+
     widths: tuple[int, ...] = (128, 384, 1024)
     layers: int = 7
     labels: int = 50

@@ -28,6 +28,8 @@ ANALOGY, HOPS = "analogy", "two hops"
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``lemmas.toml`` says what each decides."""
+
     n: int = 100
     few: int = 20
     rho: float = 5.0

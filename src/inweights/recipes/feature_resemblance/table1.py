@@ -25,6 +25,8 @@ PRINTED: dict[tuple[str, str], tuple[str, float, str]] = {
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``table1.toml`` says what each decides."""
+
     n: int = 100
     rho: float = 3.0
     one_layer: tasks.OneLayerTraining = tasks.OneLayerTraining()

@@ -11,6 +11,8 @@ from inweights.support.content import contents_of
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``table2.toml`` says what each decides."""
+
     model: str = "@smollm2"
     rows: int = 30
     training: FineTune = FineTune(

@@ -37,6 +37,8 @@ class Grid(iw.Config):
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``table3.toml`` says what each decides."""
+
     n: int = 100
     rho: float = 3.0
     training: tasks.EndToEndTraining = tasks.EndToEndTraining()

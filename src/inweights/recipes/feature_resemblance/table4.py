@@ -25,6 +25,8 @@ LOSSES = {1.0: 0.0294, 3.0: 0.0077, 5.0: 0.0039}
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``table4.toml`` says what each decides."""
+
     n: int = 100
     rhos: tuple[float, ...] = (1.0, 3.0, 5.0)
     one_layer: tasks.OneLayerTraining = tasks.OneLayerTraining(mlp=3000)

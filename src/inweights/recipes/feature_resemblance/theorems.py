@@ -12,6 +12,8 @@ from inweights.worlds.families.analogy import Analogy
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``theorems.toml`` says what each decides."""
+
     n: int = 100
     rho: float = 5.0
     checked: int = 10

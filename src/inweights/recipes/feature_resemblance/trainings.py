@@ -1,4 +1,4 @@
-"""The training tasks of Feature Resemblance, and how each model is trained on them."""
+"""Define the training tasks of Feature Resemblance, and how each model is trained on them."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -42,8 +42,15 @@ LOSSES: dict[str, tuple[float, ...]] = {
 def phase_roles(course: str, rho: float = 3.0) -> tuple[dict[str, float], ...]:
     """Return what each phase of a task trains: roles, with how often each counts (§4 to §6).
 
-    A count is a weight of the loss; weights are normalised, so that a full batch is that of the
-    multiset of ``ρ`` copies.
+    A count is a weight of the loss; weights are normalised, so that a full batch is that of
+    the multiset of ``ρ`` copies.
+
+    Args:
+        course: Name of the task.
+        rho: Number of copies of the similarity premise, at least 1.
+
+    Raises:
+        ConfigError: ``rho`` is below 1, or the task is unknown.
 
     Example:
         >>> phase_roles("joint", rho=3.0)
@@ -76,7 +83,8 @@ class OneLayerTraining(iw.Config):
     Attributes:
         model: Architecture.
         rate: ``η``.
-        attention: Steps ``T1`` of stage 1 of the first phase, which moves ``W_KQ`` and ``W_V``.
+        attention: Steps ``T1`` of stage 1 of the first phase, which moves ``W_KQ`` and
+            ``W_V``.
         mlp: Steps ``T2`` of stage 2, which moves the MLP.
         late: Steps of the second phase, which moves the MLP alone, by course; ``mlp`` where a
             course is not named.
@@ -92,11 +100,21 @@ class OneLayerTraining(iw.Config):
         check_names("course", self.late, SUCCEEDS)
 
     def curriculum(self, course: str, rho: float = 3.0) -> experiments.Curriculum:
-        """The phases of a task: both stages of its first facts, then the MLP on the second."""
+        """Return the phases of a task: both stages of its first facts, then the MLP on the second.
+
+        Args:
+            course: Name of the task.
+            rho: Number of copies of the similarity premise.
+        """
         return self.phases(phase_roles(course, rho), self.late.get(course, self.mlp))
 
     def phases(self, parts: Sequence[Mapping[str, float]], late: int) -> experiments.Curriculum:
-        """The same of any facts."""
+        """Return the same phases for any facts.
+
+        Args:
+            parts: Roles of each phase, with how often each counts.
+            late: Updates of each phase after the first.
+        """
         first, *rest = parts
         moving = [
             ("attention", "attention.*", self.attention, first),
@@ -116,7 +134,12 @@ class OneLayerTraining(iw.Config):
     def stage_one(
         self, world: experiments.WorldConfig, roles: Mapping[str, float]
     ) -> dict[str, Any]:
-        """Options of what is computed of stage 1 on facts, each as often as it counts."""
+        """Return the options of what is computed of stage 1.
+
+        Args:
+            world: The world.
+            roles: Roles of its facts, with how often each counts.
+        """
         learnt = {"model": self.model, "rate": self.rate, "steps": self.attention}
         return {"world": world, "roles": roles, **learnt}
 
@@ -127,7 +150,15 @@ class OneLayerTraining(iw.Config):
         roles: Mapping[str, float],
         **options: Any,
     ) -> experiments.Computation:
-        """The table ``foretold``: the similarity that follows from the facts of stage 1."""
+        """Return a computation of the similarity that follows from the facts of stage 1.
+
+        Args:
+            labels: Its labels in the tables.
+            world: The world.
+            roles: Roles of its facts, with how often each counts.
+            **options: Further options of
+                :func:`inweights.probes.resemblance.predicted_similarity`.
+        """
         from inweights.probes.resemblance import predicted_similarity
 
         return experiments.Computation(
@@ -158,7 +189,13 @@ class EndToEndTraining(iw.Config):
     def curriculum(
         self, course: str, rho: float = 3.0, *, frozen: bool = False
     ) -> experiments.Curriculum:
-        """The phases of a task; with ``frozen`` the value matrix is frozen in the second."""
+        """Return the phases of a task, each of all parameters.
+
+        Args:
+            course: Name of the task.
+            rho: Number of copies of the similarity premise.
+            frozen: Whether the value matrix is frozen in the second phase.
+        """
         late = ("attention.key_query", "mlp.*") if frozen else ("*",)
         parts = zip(_PHASES, phase_roles(course, rho), (("*",), late), strict=False)
         phase = partial(
@@ -191,11 +228,21 @@ class GPTTraining(iw.Config):
         check_names("course", self.losses, SUCCEEDS)
 
     def curriculum(self, course: str, rho: float = 3.0) -> experiments.Curriculum:
-        """The phases of a task; everything is trained."""
+        """Return the phases of a task; everything is trained.
+
+        Args:
+            course: Name of the task.
+            rho: Number of copies of the similarity premise.
+        """
         return self.phases(phase_roles(course, rho), self.losses[course])
 
     def phases(
         self, parts: Sequence[Mapping[str, float]], losses: Sequence[float]
     ) -> experiments.Curriculum:
-        """The same of any facts."""
+        """Return the same phases for any facts.
+
+        Args:
+            parts: Roles of each phase, with how often each counts.
+            losses: Training loss at which each phase stops.
+        """
         return iw.learners.analogy(parts, losses, rate=self.rate, steps=self.steps)

@@ -20,6 +20,8 @@ TESTS = {
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``b5.toml`` says what each decides."""
+
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()

@@ -23,6 +23,8 @@ OWN_RATE = "TinyNN, own rate"
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``c3.toml`` says what each decides."""
+
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = MODELS
     most: int | None = None

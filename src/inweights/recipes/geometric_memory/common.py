@@ -66,8 +66,8 @@ class Training(iw.Config):
     """How an architecture is trained on a graph: full batch, AdamW without weight decay.
 
     Attributes:
-        architecture: ``TinyGPT``, ``TinySSM``, ``TinyNN`` or ``associative`` (TinyNN, embeddings
-            frozen).
+        architecture: ``TinyGPT``, ``TinySSM``, ``TinyNN`` or ``associative`` (TinyNN,
+            embeddings frozen).
         rate: Peak learning rate; TinyGPT's falls as a cosine.
         steps: Number of updates.
         width: Width of the embeddings.
@@ -112,10 +112,15 @@ class Training(iw.Config):
 
 
 def training(architecture: str, shape: str, *, most: int | None = None) -> Training:
-    """Return the paper's training of an architecture on a graph, cut to ``most`` steps.
+    """Return the paper's training of an architecture on a graph.
+
+    Args:
+        architecture: Name of the architecture, such as ``TinyNN``.
+        shape: Name of the graph, such as ``grid``.
+        most: Steps are cut to this number; by default none is.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: There is no such training.
 
     Example:
         >>> training("TinyNN", "grid", most=3)
@@ -139,7 +144,17 @@ condition='ours')
 def trial(
     how: Training | Node2VecDescent, world: Graph, condition: str | None = None, **labels: Value
 ) -> Trial:
-    """Return the trial of an architecture that learns a graph; without a condition it is ours."""
+    """Return the trial of an architecture that learns a graph.
+
+    Args:
+        how: The training.
+        world: The graph.
+        condition: Under which condition; without one the trial has no label ``condition``.
+        **labels: Further labels.
+
+    Raises:
+        ConfigError: The condition is unknown.
+    """
     if condition is not None:
         labels["condition"] = condition
         if isinstance(how, Training) and (told := vocabulary_of(condition)):
@@ -157,9 +172,19 @@ def trials(
     shuffled: bool = True,
     conditions: Sequence[str] = CONDITIONS,
 ) -> list[Trial]:
-    """Return the trials of architectures on the four graphs, ``most`` steps long at most.
+    """Return the trials of architectures on the tiny graphs, one for each condition.
 
-    Labels that are not shuffled are in order, so that neighbours are side by side.
+    Args:
+        shapes: The graphs.
+        architectures: Names of the architectures.
+        most: Steps are cut to this number; by default none is.
+        descent: Settings of Node2Vec; by default the usual ones.
+        shuffled: Whether nodes are named in a drawn order; if not, neighbours are side by
+            side.
+        conditions: Names of the conditions.
+
+    Raises:
+        ConfigError: There is no such training or condition.
     """
     return [
         trial(how, Graph(shape=shape, shuffled=shuffled), condition, graph=shape, architecture=name)

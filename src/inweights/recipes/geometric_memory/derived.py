@@ -1,4 +1,4 @@
-"""Tables that the recipes of the tiny graphs derive: by condition, eigenspace and distance."""
+"""Derive tables for the recipes of the tiny graphs: by condition, eigenspace and distance."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,8 +12,13 @@ from inweights.theory.geometric_memory.spectral import COSINE_TIE
 def judged(tables: Mapping[str, pl.DataFrame], condition: str = CODE) -> dict[str, pl.DataFrame]:
     """Return the tables under one condition, on which the claims are judged, without its column.
 
-    Rows of trials without a condition stay. Where Spearman's ρ of all conditions is measured, its
-    values at the end are ``conditions``, the table of what the condition makes of the geometry.
+    Rows of trials without a condition stay. Where Spearman's ρ of all conditions is measured,
+    its values at the end are ``conditions``, the table of what the condition makes of the
+    geometry.
+
+    Args:
+        tables: Measured tables, by name.
+        condition: The condition.
     """
     rho = tables.get("correlation", pl.DataFrame())
     beside = {"conditions": rho} if "condition" in rho.columns else {}
@@ -31,6 +36,10 @@ def top_energy(energy: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
     The top eigenspaces are the first that hold two dimensions together: one space of the star
     (threefold), the grid and the cycle (twofold), two simple ones of the irregular graph.
+
+    Args:
+        energy: A row per run and eigenspace.
+        by: Columns that name the trials, ``graph`` among them.
     """
     top = pl.col("space") < pl.col("graph").replace_strict(TOP, return_dtype=pl.Int64)
     return energy.group_by([*by, "seed"], maintain_order=True).agg(
@@ -51,8 +60,12 @@ def far_correlation(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Return Spearman of cosine against hops over all pairs (``all``) and beyond neighbours.
 
     ``far`` takes the pairs that are two hops apart or more, which no fact names: what a lookup
-    cannot know. ``near`` is how far the mean cosine falls from one hop to two, ``drop`` from two to
-    more. Rows with no path, and nodes with themselves, are left out.
+    cannot know. ``near`` is how far the mean cosine falls from one hop to two, ``drop`` from
+    two to more. Rows with no path, and nodes with themselves, are left out.
+
+    Args:
+        cosines: A row per run and pair, with ``hops`` and ``cosine``.
+        by: Columns that name the trials.
     """
     far = pl.col("hops") >= 2
     cosine, hops = pl.col("cosine"), pl.col("hops")
@@ -69,6 +82,6 @@ def far_correlation(cosines: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
 
 
 def _tied(cosine: pl.Expr) -> pl.Expr:
-    """Numbers in the order of the cosines of a group, the same for those that are equally close."""
+    """Return ranks of the cosines of a group; equally close pairs share one."""
     ranks = (cosine.sort().diff().fill_null(0.0) > COSINE_TIE).cum_sum()
     return ranks.gather(cosine.arg_sort().arg_sort())

@@ -31,6 +31,8 @@ class Search(iw.Config):
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``e1.toml`` says what each decides."""
+
     star: ways.PathStarTraining = ways.PathStarTraining(nodes=4)
     search: tuple[Search, ...] = (Search(), Search(rate=2e-3))
     width: int = 96

@@ -15,6 +15,8 @@ CYCLE, STAR, COMPLETE = "cycle", "path-star", "complete bipartite"
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``e2_e3.toml`` says what each decides."""
+
     nodes: tuple[int, ...] = (17, 49, 101, 401, 1001)
     most: int = 410
     path: int = 5

@@ -11,6 +11,8 @@ from inweights.worlds.families.graph import Graph
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig1.toml`` says what each decides."""
+
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()
     most: int | None = None

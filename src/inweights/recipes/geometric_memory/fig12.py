@@ -12,6 +12,8 @@ KEYS = ["graph", "condition", "seed"]
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig12.toml`` says what each decides."""
+
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     every: int = 10
 

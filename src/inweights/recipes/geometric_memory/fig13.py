@@ -87,6 +87,8 @@ _HIDDEN = InContextTraining(
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig13.toml`` says what each decides."""
+
     stars: tuple[InContextTraining, ...] = (InContextTraining(), _THREE)
     hidden: tuple[InContextTraining, ...] = (_HIDDEN,)
     every: int = 50

@@ -26,6 +26,8 @@ _SMALL = ways.PathStarTraining(model=MambaConfig(layers=2, width=32), paths=400,
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig14_15.toml`` says what each decides."""
+
     stars: tuple[ways.PathStarTraining, ...] = (_SMALL,)
     every: int = 25
     arms: int = 30

@@ -40,6 +40,8 @@ class Tree(iw.Config):
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig16.toml`` says what each decides."""
+
     trees: tuple[Tree, ...] = (Tree(),)
     every: int = 25
 

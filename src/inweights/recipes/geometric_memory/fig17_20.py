@@ -15,6 +15,8 @@ CHANCE = "random vectors"
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig17_20.toml`` says what each decides."""
+
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     architectures: tuple[str, ...] = gm.ARCHITECTURES
     descent: gm.Node2VecDescent = gm.Node2VecDescent()

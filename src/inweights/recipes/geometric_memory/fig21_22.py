@@ -15,6 +15,8 @@ LOOKUP, GEOMETRY = "frozen", "free"
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig21_22.toml`` says what each decides."""
+
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     width: int = 512
     frozen_rate: float = 0.1

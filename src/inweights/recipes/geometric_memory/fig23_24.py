@@ -15,6 +15,8 @@ AS_DRAWN = f"{gm.NN}, as the notebook draws it"
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig23_24.toml`` says what each decides."""
+
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()
     most: int | None = None

@@ -53,6 +53,8 @@ ABLATIONS: dict[str, Ablation] = {
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig25_31.toml`` says what each decides."""
+
     ablations: tuple[str, ...] = tuple(ABLATIONS)
     n: int = 15
     width: int = 512

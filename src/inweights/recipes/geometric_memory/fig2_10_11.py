@@ -12,6 +12,8 @@ IN_WEIGHTS, IN_CONTEXT = "in weights", "in context"
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig2_10_11.toml`` says what each decides."""
+
     star: PathStar = PathStar(arms=5, nodes=5, pauses=1, task_tokens=True)
     context: InContextStar = InContextStar(arms=3, nodes=4, labels=20, trained=1000, asked=200)
     examples: int = 2

@@ -24,6 +24,8 @@ KEYS = ["graph", "condition", "taught", "seed"]
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig3.toml`` says what each decides."""
+
     later = {"own": None, "larger": ()}
 
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS

@@ -19,6 +19,8 @@ TAUGHT: tuple[Literal["both", "forward", "backward"], ...] = ("both", "forward",
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig32.toml`` says what each decides."""
+
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     most: int | None = None
     draws: int = 200

@@ -25,6 +25,8 @@ KEYS = ["graph", "edges", "task", "seed"]
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig33.toml`` says what each decides."""
+
     stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
     every: int = 20
 

@@ -14,6 +14,8 @@ KEYS = ["graph", "task", "seed"]
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig34.toml`` says what each decides."""
+
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     every: int = 10
 

@@ -14,6 +14,8 @@ NONE, FEW, MANY = "0", "2", "5"
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig35.toml`` says what each decides."""
+
     stars: tuple[ways.PathStarTraining, ...] = (
         ways.PathStarTraining(arms=600, nodes=5, leaves=64, sources=400, together=400),
     )

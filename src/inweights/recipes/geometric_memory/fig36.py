@@ -14,6 +14,8 @@ CONDITIONS = (ways.TWO_PHASE, ways.HEAD_START, ways.GEOMETRY)
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig36.toml`` says what each decides."""
+
     stars: tuple[ways.PathStarTraining, ...] = (ways.PathStarTraining(nodes=4),)
     paths: int = 400
     every: int = 10

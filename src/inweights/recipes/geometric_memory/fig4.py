@@ -13,6 +13,8 @@ KEYS = ["graph", "condition", "seed"]
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig4.toml`` says what each decides."""
+
     stars: tuple[ways.PathStarTraining, ...] = ways.STARS
     arms: int = 30
 

@@ -15,6 +15,8 @@ MODELS = (gm.GPT, gm.SSM, gm.FROZEN)
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig5.toml`` says what each decides."""
+
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     most: int | None = None
     looks: int = 25

@@ -17,6 +17,8 @@ EARLY, LATE, SLOW = "early", "late", "late, β₂ = .9995"
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig6.toml`` says what each decides."""
+
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     width: int = 512
     frozen_rate: float = 0.1

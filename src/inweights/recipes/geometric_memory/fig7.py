@@ -21,6 +21,8 @@ PLAIN_GPT = f"{gm.GPT}, ours"
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig7.toml`` says what each decides."""
+
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     widths: tuple[int, ...] = (2, 8, 17, 100, 400)
     stds: tuple[float, ...] = (0.02, 0.3, 1.0)

@@ -16,6 +16,8 @@ SHOWN = 5
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig8.toml`` says what each decides."""
+
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     descent: gm.Node2VecDescent = gm.Node2VecDescent()
     moments: tuple[int, ...] = (0, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)

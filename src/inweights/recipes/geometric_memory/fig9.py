@@ -19,6 +19,8 @@ CHANCE = "random vectors"
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig9.toml`` says what each decides."""
+
     graphs: tuple[gm.Shape, ...] = gm.GRAPHS
     steps: int = 10_000
     std: float = 0.02
@@ -98,7 +100,12 @@ on_cycle = number("cycle_margins", "margin", condition=gm.BF16)
 
 
 def looped(score: Score, model: str) -> Score:
-    """What self-edges add to a score."""
+    """Return what self-edges add to a score.
+
+    Args:
+        score: The score.
+        model: Label of the model.
+    """
     return score.at(model=model, self_edges=True) - score.at(model=model, self_edges=False)
 
 

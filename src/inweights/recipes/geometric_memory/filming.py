@@ -1,4 +1,4 @@
-"""Five architectures learn the edges of graphs and are filmed: the plan, and the pictures of it."""
+"""Film five architectures while they learn the edges of graphs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -26,7 +26,16 @@ def filmed(
     draws: int,
     conditions: Sequence[str | None] = (None,),
 ) -> Plan:
-    """Let every architecture learn every graph, and film the first seed of each."""
+    """Return a plan in which every architecture learns every graph, and the first seed is filmed.
+
+    Args:
+        graphs: The graphs, by name.
+        training: Returns the training of an architecture on a graph, by their names.
+        descent: Settings of Node2Vec.
+        looks: Number of frames.
+        draws: Number of random embeddings to which correlations are compared.
+        conditions: Names of conditions, of which the first one is filmed.
+    """
     film = partial(Measure, name="film", probe=iw.probes.snapshot, first_seed=True)
     trials, films = [], []
     for name, world in graphs.items():
@@ -47,7 +56,12 @@ def filmed(
 def pictures(
     tables: Mapping[str, pl.DataFrame], graphs: Mapping[str, Graph]
 ) -> dict[str, pl.DataFrame]:
-    """Pictures of the films, the graphs that they are of, and what claims judge."""
+    """Return the frames of the films, the graphs that they show, and what claims judge.
+
+    Args:
+        tables: Measured tables of :func:`filmed`, by name.
+        graphs: The graphs, by name.
+    """
     film = tables["film"]
     worlds = {name: graphs[name].build() for name in film["graph"].unique(maintain_order=True)}
     parts = film.partition_by(_LABELS, maintain_order=True, as_dict=True)
@@ -85,5 +99,10 @@ size = share("correlation", "size").over("graph")
 
 
 def more_geometric(more: str, less: str) -> Judged:
-    """Return the score that an architecture is more geometric than another on every graph."""
+    """Judge whether an architecture is more geometric than another on every graph.
+
+    Args:
+        more: Name of the architecture.
+        less: Name of the other one.
+    """
     return size.at(architecture=more) - size.at(architecture=less) >= 0.0

@@ -1,4 +1,4 @@
-"""What the path-star recipes share: a graph, how it is learnt, and what is looked at."""
+"""Share what the path-star recipes have in common: a graph, how it is learnt, what is measured."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -46,12 +46,17 @@ _ROLES = {"forward": EDGES[:1], "backward": EDGES[1:], "both": EDGES}
 
 
 def curves(every: int = 0) -> Measure:
-    """Accuracy on paths, token by token."""
+    """Return the measure of accuracy on paths, token by token."""
     return Measure(name="paths", probe=iw.probes.path_accuracy, every=every)
 
 
 def recall(every: int = 0, *, apart: bool = False) -> Measure:
-    """Whether the edges are known; with ``apart`` those of the root by themselves."""
+    """Return the measure of whether the edges are known.
+
+    Args:
+        every: Steps between measurements; 0 measures once, at the end.
+        apart: Whether edges of the root are measured separately.
+    """
     options = {"roles": EDGES, **({"apart": True} if apart else {})}
     return Measure(name="edges", probe=iw.probes.stepwise, options=options, every=every)
 
@@ -76,7 +81,8 @@ class PathStarTraining(iw.Config):
         schedule: How it falls: ``linear`` over the last fifth, or the paper's ``cosine`` to a
             tenth.
         precision: ``fp32`` or ``bf16``.
-        task_tokens: Whether a first token says which task it is, ``[EDGE]`` or ``[PATH]`` (B.1).
+        task_tokens: Whether a first token says which task it is, ``[EDGE]`` or ``[PATH]``
+            (B.1).
         pressure: Weight decay while edges are learnt alone; 0 for ``weight_decay``.
         settle: Further steps on edges alone at ``weight_decay``, after those under pressure.
     """
@@ -115,7 +121,14 @@ class PathStarTraining(iw.Config):
         loss: Loss = FULL,
         task: PathStar | OwnPathStar = PathStar(),  # noqa: B008
     ) -> Trial:
-        """Return a trial."""
+        """Return the trial of one way to learn the path-star.
+
+        Args:
+            labels: Its labels in the tables.
+            how: In which order, and with what frozen, edges and paths are learnt.
+            loss: Whether the loss is over whole paths or their first token.
+            task: The world, whose size is that of this training.
+        """
         own = isinstance(task, OwnPathStar)
         world = structs.replace(
             task,
@@ -130,7 +143,13 @@ class PathStarTraining(iw.Config):
         return Trial(labels=labels, world=world, model=self.model, learner=learner)
 
     def curriculum(self, how: Way, loss: Loss = FULL, roles: tuple[str, ...] = EDGES) -> Curriculum:
-        """Return the phases in which edges of these roles, and paths, are learnt."""
+        """Return the phases in which edges of some roles, and paths, are learnt.
+
+        Args:
+            how: In which order, and with what frozen, edges and paths are learnt.
+            loss: Whether the loss is over whole paths or their first token.
+            roles: Roles of the edges.
+        """
         told = tuple(f"moved_{role}" for role in roles) if how == PERMUTED else roles
         alone = [self._phase("edges", told, self.edges, self.sources, decay=self.pressure)]
         if self.settle:

@@ -20,8 +20,8 @@ class EmbMLPTraining(iw.Config):
         rate: Learning rate; with ``per_fact``, of each fact.
         steps: Number of updates.
         weight_decay: Of both matrices.
-        per_fact: Whether the rate grows with the number of facts. The loss is a mean over them, so
-            that with more facts each one pulls less.
+        per_fact: Whether the rate grows with the number of facts. The loss is a mean over
+            them, so that with more facts each one pulls less.
     """
 
     later = {"weight_decay": 0.0, "per_fact": False}
@@ -112,8 +112,19 @@ def trial(
     """Return the trial of a condition of Figure 2, labelled ``model``.
 
     ``emb-mlp``; ``gpt``: standard initialisation; ``gpt-small``: small initialisation;
-    ``gpt-tied``: standard initialisation, tied head; ``gpt-tied-decay``: and strong weight decay;
-    ``gpt-fixed``: as ``gpt``, without random offsets of positions.
+    ``gpt-tied``: standard initialisation, tied head; ``gpt-tied-decay``: and strong weight
+    decay; ``gpt-fixed``: as ``gpt``, without random offsets of positions.
+
+    Args:
+        name: Name of the condition.
+        world: The world.
+        gpt: Training of a GPT.
+        emb_mlp: Training of an Emb-MLP.
+        tied: Training of a GPT with a tied head.
+        **labels: Further labels.
+
+    Raises:
+        ConfigError: The condition is unknown.
     """
     check_names("model", [name], (*CONDITIONS, FIXED))
     how = tied if name.startswith("gpt-tied") else gpt

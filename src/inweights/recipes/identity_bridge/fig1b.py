@@ -13,6 +13,8 @@ LABELS = ("model", "relations", "told", "identity")
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig1b.toml`` says what each decides."""
+
     n: int = 20
     relations: tuple[int, ...] = (1, 2)
     told: tuple[float, ...] = (0.5,)

@@ -13,6 +13,8 @@ LABELS = ("model", "identity", "complexity")
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig2.toml`` says what each decides."""
+
     n: int = 20
     complexities: tuple[int, ...] = (1, 2, 3, 5)
     controls: tuple[int, ...] = (1,)

@@ -16,6 +16,8 @@ GPT2, UNIFORM = "GPT-2's", "uniform"
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig2_tied.toml`` says what each decides."""
+
     n: int = 20
     complexities: tuple[int, ...] = (1, 3)
     controls: tuple[int, ...] = (1,)

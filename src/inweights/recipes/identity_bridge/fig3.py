@@ -38,6 +38,8 @@ class Size(iw.Config):
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig3.toml`` says what each decides."""
+
     shown: int = 10
     sizes: tuple[Size, ...] = (
         Size(n=10, training=EmbMLPTraining(rate=1.0, steps=5000)),

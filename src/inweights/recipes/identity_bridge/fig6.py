@@ -9,6 +9,8 @@ from inweights.recipes.shared.derived import compositions, memorised, over_block
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig6.toml`` says what each decides."""
+
     n: int = 20
     complexity: int = 3
     models: tuple[str, ...] = ib.CONDITIONS[1:]
@@ -50,7 +52,13 @@ cosines, contrast = cosine("by_model", "cosine"), number("by_model", "contrast")
 
 
 def tighter(more: str, less: str, place: str) -> list[Score]:
-    """By how much one model's states are closer, and stand out more, than another's."""
+    """Return by how much one model's states are closer, and stand out more, than another's.
+
+    Args:
+        more: Label of the model.
+        less: Label of the other one.
+        place: Where in the prompt.
+    """
     both = [score.at(place=place) for score in (cosines, contrast)]
     return [score.at(model=more) - score.at(model=less) for score in both]
 

@@ -15,6 +15,8 @@ KNOWN = 0.99
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig7.toml`` says what each decides."""
+
     n: int = 20
     complexity: int = 2
     models: tuple[str, ...] = ("gpt-small", "gpt")

@@ -24,6 +24,8 @@ MIXES = {
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``fig8.toml`` says what each decides."""
+
     models: tuple[str, ...] = ("@smollm2",)
     device: str = "cpu"
     tokens: int = 1500

@@ -32,7 +32,12 @@ class Settings(iw.Config):
 
 
 def plan(settings: Settings, identity: bool) -> Plan:
-    """The optimum of every size, with or without identity; nothing is trained."""
+    """Return a plan of the optimum of every size; nothing is trained.
+
+    Args:
+        settings: Sizes and gap.
+        identity: Whether the identity facts are trained.
+    """
     sizes = dict.fromkeys([settings.n, *settings.sizes])
     trials = [
         Trial(

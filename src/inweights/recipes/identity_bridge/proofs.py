@@ -12,7 +12,13 @@ from inweights.theory.identity_bridge import proof, proof_kkt
 def computations(
     sizes: Sequence[int], small: Sequence[int], worlds: Sequence[tuple[int, int]]
 ) -> list[experiments.Computation]:
-    """Return every step at every size."""
+    """Return the computation of every step of the proofs at every size.
+
+    Args:
+        sizes: Numbers of entities.
+        small: The same for steps with random matrices.
+        worlds: Numbers of entities, and complexities, of further worlds.
+    """
     one_size: dict[str, Callable[..., pl.DataFrame]] = {
         "with": proof.with_identity,
         "without": proof.without,

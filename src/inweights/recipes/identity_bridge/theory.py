@@ -20,6 +20,8 @@ TRAININGS = {
 
 
 class Settings(iw.Config):
+    """Settings of the recipe; ``theory.toml`` says what each decides."""
+
     sizes: tuple[int, ...] = (5, 10, 100, 1000, 10_000)
     full: tuple[int, ...] = tuple(range(3, 13))
     ties: int = 20

@@ -60,7 +60,14 @@ def plan(
     training: Training,
     undecayed: float | None = None,
 ) -> experiments.Plan:
-    """Forecast every world with the decay of the training and without, and train all models."""
+    """Return a plan that predicts every world with and without decay, and trains all models.
+
+    Args:
+        worlds: Labels and config of each world.
+        training: How the models are trained.
+        undecayed: Decay of the prediction for the Emb-MLP without decay; ``None`` for program
+            (2).
+    """
     trials, computations = [], []
     for labels, world in worlds:
         computations += [
