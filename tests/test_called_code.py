@@ -101,6 +101,13 @@ def test_a_constant_that_is_no_plain_data_is_read_where_it_is_assigned(package) 
     assert hashed(one, "kept") == hashed(package(mine=column), "kept")
 
 
+def test_such_a_constant_is_followed_to_the_module_that_assigns_it(package) -> None:
+    helper = HELPER + "import polars as pl\nKEEP = pl.col('a') > 1\n"
+    mine = MINE + "from PACKAGE.helper import KEEP as KEPT\ndef kept(t):\n    return KEPT\n"
+    one, other = package(helper, mine), package(helper.replace("> 1", "> 2"), mine)
+    assert hashed(one, "kept") != hashed(other, "kept")
+
+
 def test_options_of_a_partial_count(package) -> None:
     mine = MINE + "def of(tables, column):\n    return tables[column]\n"
     module = package(mine=mine)

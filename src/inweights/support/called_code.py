@@ -123,6 +123,9 @@ class _Calls:
         key = (module.__name__, name)
         if key in self._open:
             return "itself"
+        source = _source_of(module, name)
+        if source is not None:
+            return self._assigned(*source)
         self._open.append(key)
         said = [self._said(node, vars(module), module) for node in _assignments(module, name)]
         self._open.pop()
@@ -185,7 +188,7 @@ def _imported(node: ast.AST, module: types.ModuleType) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for one in ast.walk(node):
         if isinstance(one, ast.ImportFrom):
-            source = import_module("." * one.level + (one.module or ""), module.__package__)
+            source = _imported_module(one, module)
             for alias in one.names:
                 found[alias.asname or alias.name] = getattr(source, alias.name, None)
     return found
@@ -206,6 +209,20 @@ def _path(node: ast.AST) -> tuple[str, ...]:
     if isinstance(node, ast.Attribute) and (before := _path(node.value)):
         return (*before, node.attr)
     return ()
+
+
+def _source_of(module: types.ModuleType, name: str) -> tuple[types.ModuleType, str] | None:
+    """Return the module from which a module imports a name, and its name there."""
+    for node in _tree(module).body:
+        if isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if (alias.asname or alias.name) == name:
+                    return _imported_module(node, module), alias.name
+    return None
+
+
+def _imported_module(node: ast.ImportFrom, module: types.ModuleType) -> types.ModuleType:
+    return import_module("." * node.level + (node.module or ""), module.__package__)
 
 
 def _assignments(module: types.ModuleType, name: str) -> list[ast.AST]:
