@@ -85,9 +85,9 @@ def _recipe(entry: Entry) -> str:
 
 def _search() -> Iterator[str]:
     """The filters, and the claims as data; the script of the site fills the table."""
-    choices = {
+    choices: dict[str, list[str]] = {
         "paper": list(PAPERS),
-        "verdict": list(VERDICTS),
+        "verdict": [*VERDICTS],
         "protocol": ["exact", "scaled", "substitute"],
         "version": sorted({str(claim.version) for claim in kept().claims}),
     }

@@ -39,19 +39,35 @@ def plan(settings: Settings) -> Plan:
     trials = []
     for reading in tasks.READINGS:
         parts = tasks.phase_roles(reading)
-        learners = {
-            tasks.ONE_LAYER: (one_layer.model, one_layer.phases(parts, settings.late)),
-            tasks.GPT: (gpt.model, gpt.phases(parts, gpt.losses["AS"])),
-        }
-        for name, (model, learner) in learners.items():
-            labels = {"model": name, "course": reading, "std": model.init.std}
-            trials.append(Trial(labels=labels, world=world, model=model, learner=learner))
+        trials += [
+            Trial(
+                labels={
+                    "model": tasks.ONE_LAYER,
+                    "course": reading,
+                    "std": one_layer.model.init.std,
+                },
+                world=world,
+                model=one_layer.model,
+                learner=one_layer.phases(parts, settings.late),
+            ),
+            Trial(
+                labels={"model": tasks.GPT, "course": reading, "std": gpt.model.init.std},
+                world=world,
+                model=gpt.model,
+                learner=gpt.phases(parts, gpt.losses["AS"]),
+            ),
+        ]
     for std, course in product(settings.stds, ("joint", "SA", *tasks.READINGS)):
         usual = settings.end_to_end
         model = replace(usual.model, init=iw.Init(std=std))
-        labels = {"model": END_TO_END, "course": course, "std": std}
-        learner = replace(usual, model=model).curriculum(course, settings.rho)
-        trials.append(Trial(labels=labels, world=world, model=model, learner=learner))
+        trials.append(
+            Trial(
+                labels={"model": END_TO_END, "course": course, "std": std},
+                world=world,
+                model=model,
+                learner=replace(usual, model=model).curriculum(course, settings.rho),
+            )
+        )
     return Plan(trials=trials, measures=fr.measures())
 
 

@@ -6,7 +6,7 @@ import polars as pl
 from msgspec.structs import replace
 
 import inweights as iw
-from inweights.experiments import Plan, Trial, share
+from inweights.experiments import Plan, Trial, Value, share
 from inweights.recipes.identity_bridge import common as ib
 from inweights.recipes.shared.derived import compositions, memorised
 
@@ -45,7 +45,7 @@ def _trial(settings: Settings, name: str, start: str, identity: bool, complexity
     model = replace(settings.tied.model, depth_scaled=start == GPT2)
     tied = replace(settings.tied, model=model)
     world = iw.TwoHop(n=settings.n, complexity=complexity, identity=identity)
-    labels = {"start": start, "identity": identity, "complexity": complexity}
+    labels: dict[str, Value] = {"start": start, "identity": identity, "complexity": complexity}
     return ib.trial(name, world, tied, ib.EmbMLPTraining(), tied, **labels)
 
 
@@ -59,10 +59,11 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 accuracy = share("compositions", "accuracy")
 plain, decayed = (accuracy.at(model=name) for name in ib.CONDITIONS[3:])
-first = {"identity": True, "complexity": 1, "start": GPT2}
-third = {"identity": True, "complexity": 3, "start": GPT2}
-without = {"identity": False, "complexity": 1, "start": GPT2}
-uniform = {"identity": False, "complexity": 1, "start": UNIFORM}
+Where = dict[str, Value]
+first: Where = {"identity": True, "complexity": 1, "start": GPT2}
+third: Where = {"identity": True, "complexity": 3, "start": GPT2}
+without: Where = {"identity": False, "complexity": 1, "start": GPT2}
+uniform: Where = {"identity": False, "complexity": 1, "start": UNIFORM}
 
 SCORES = {
     "c1": plain.at(**first) >= 0.9,
