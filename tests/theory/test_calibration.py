@@ -8,6 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 from tests.house.calibration import fit, held_out
+from tests.house.several_worlds import typed
+from tests.house.several_worlds import world as world_from
 
 from inweights.theory import predict
 from inweights.theory.prediction.calibration.features import (
@@ -19,7 +21,7 @@ from inweights.theory.prediction.calibration.features import (
     properties,
     query_features,
 )
-from inweights.theory.prediction.calibration.fitted import MODELS, calibration
+from inweights.theory.prediction.calibration.fitted import MODELS, Nearest, calibration
 from inweights.theory.prediction.trust import meaning, propose_training, trust
 from inweights.worlds import RandomFacts, Statements, Triples, TwoHop, World
 
@@ -246,3 +248,31 @@ def test_of_a_file_like_no_family_nothing_is_called_likely_and_training_is_propo
     families = calibration().families.values()
     errors = [f.error["GPT"] for f in families if not f.properties.get("right")]
     assert far.nearest.error["GPT"] == max(errors)
+
+
+def test_where_the_nearest_family_was_far_off_nothing_is_called_likely() -> None:
+    """Of typed worlds .67 was measured where .46 was said: more than likely and unlikely differ."""
+    vague = {name for name, one in calibration().families.items() if one.error["GPT"] > 1 / 3}
+    assert "typed" in vague
+    for name, family in calibration().families.items():
+        assert Nearest(name, 0.0, family.error).vague == (name in vague)
+    rows = typed(np.random.default_rng(7), levels=(14, 8, 10), values=3)
+    made = predict(world_from(rows, 0.5, np.random.default_rng(7)), advise=False, seconds=20)
+    assert made.nearest.name in vague or made.nearest.far
+    assert set(made.probabilities["outlook"]) == {"uncalibrated"}
+    assert "kely" not in meaning(made)
+    assert "--by training" in propose_training(made)
+
+
+def test_chains_of_three_with_several_answers_are_not_called_likely(tmp_path) -> None:
+    """No family of trained worlds has them, also where a family is near for all else."""
+    path = tmp_path / "towns.csv"
+    path.write_text(TOWNS + "oslo,near,bergen\n")
+    world = Triples(path=str(path), questions="composition,chain").build()
+    made = predict(world, advise=False)
+    vars(made)["nearest"] = Nearest("dense", 0.0, calibration().families["dense"].error)
+    table = made.queries.join(made.probabilities, on="query")
+    unfitted = (pl.col("role") == "chain") & (pl.col("right_answers") > 1)
+    assert table.filter(unfitted).height
+    assert set(table.filter(unfitted)["outlook"]) == {"uncalibrated"}
+    assert "uncalibrated" not in set(table.filter(~unfitted)["outlook"])

@@ -265,8 +265,9 @@ def _forecast(made: Audit) -> None:
                 f"{totals['chance']:.2f}, {totals['right_answers']:.1f} right answers)"
             )
         out.print(f"{totals['role']}: of {totals['queries']} {told}")
-    chained = made.forecast.probabilities.drop_nulls("GPT probability")["outlook"]
-    if len(chained) and not made.forecast.nearest.far:
+    fitted = pl.col("outlook").is_in(["likely", "open", "unlikely"])
+    chained = made.forecast.probabilities.drop_nulls("GPT probability").filter(fitted)["outlook"]
+    if len(chained):
         counts = ", ".join(f"{(chained == w).sum()} {w}" for w in ("likely", "open", "unlikely"))
         out.print(
             f"answered by a GPT trained on them: of {len(chained)} questions of two facts or more "

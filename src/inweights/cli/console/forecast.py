@@ -191,7 +191,7 @@ def _kinds(queries: pl.DataFrame, patterns: bool) -> Any:
     """
     by = ["role", "pattern"] if patterns else ["role"]
     program, words = ("follows", "tied", "fails"), ("likely", "open", "unlikely")
-    far = (queries["outlook"] == "uncalibrated").any()
+    far = not _is_fitted(queries).any()
     models = () if far else MODELS
     looked = () if far else ("likely/open\n/unlikely",)
     head = ("queries", "right\nanswers", "chance", "follow/tied/fail", *looked)
@@ -203,7 +203,8 @@ def _kinds(queries: pl.DataFrame, patterns: bool) -> Any:
             text = f"{said['asserted']} asserted, {said['open']} no answer"
             kinds.add_row(name, str(rows.height), "", "", line((text, "magenta")))
             continue
-        known = [rows[f"{model} probability"].drop_nulls().to_list() for model in models]
+        fitted = rows.filter(_is_fitted(rows))
+        known = [fitted[f"{model} probability"].drop_nulls().to_list() for model in models]
         kinds.add_row(
             name,
             str(rows.height),
@@ -213,6 +214,11 @@ def _kinds(queries: pl.DataFrame, patterns: bool) -> Any:
             *(f"{sum(own) / len(own):.2f}" if own else "" for own in known),
         )
     return kinds
+
+
+def _is_fitted(queries: pl.DataFrame) -> pl.Series:
+    """Say of each query whether it is called likely, open or unlikely."""
+    return queries["outlook"].is_in(["likely", "open", "unlikely"])
 
 
 def _guessing(rows: pl.DataFrame) -> tuple[str, str]:
@@ -225,7 +231,7 @@ def _guessing(rows: pl.DataFrame) -> tuple[str, str]:
 def _queries(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
     """The queries, by outcome: the surest assertions, and the least certain of the others."""
     proved = "lower" in queries.columns
-    fitted = () if (queries["outlook"] == "uncalibrated").any() else MODELS
+    fitted = MODELS if _is_fitted(queries).any() else ()
     trained = (f"{m} trained" for m in models)
     listed = table("", "query", "answer", "chance", "program", *fitted, *trained)
     for outlook, (mark, colour) in _MARKS.items():
@@ -233,7 +239,8 @@ def _queries(queries: pl.DataFrame, every: bool, models: list[str]) -> Any:
         rows = queries.filter(pl.col("outlook") == outlook)
         rows = rows.sort(pl.col("margin").abs(), descending=sure, maintain_order=True)
         for row in (rows if every else rows.head(_SHOWN)).iter_rows(named=True):
-            known = (row[f"{model} probability"] for model in fitted)
+            unfitted = outlook == "uncalibrated"
+            known = (None if unfitted else row[f"{model} probability"] for model in fitted)
             listed.add_row(
                 line((mark, colour)),
                 row["prompt"],

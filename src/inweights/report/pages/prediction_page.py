@@ -74,7 +74,7 @@ def _headline(rows: pl.DataFrame) -> str:
     asked = rows.height - counts.get("asserted", 0) - counts.get("open", 0)
     looks = dict(rows["outlook"].value_counts().iter_rows())
     text = f"{counts.get('follows', 0):,} of {plural(asked, 'question')} follow"
-    if "uncalibrated" not in looks:
+    if looks.keys() & {"likely", "open", "unlikely"}:
         text += (
             f"; of a GPT {looks.get('likely', 0):,} are likely, {looks.get('open', 0):,} open, "
             f"{looks.get('unlikely', 0):,} unlikely"

@@ -120,9 +120,11 @@ class Prediction:
         ``query``, for each of :data:`~.calibration.fitted.MODELS` its ``… probability``, null
         where none was fitted (queries that chain no facts), and ``outlook``: ``likely``,
         ``open`` or ``unlikely`` for a GPT, else by the verdict of the program;
-        ``uncalibrated`` where no family of trained worlds is near; queries without a right
-        answer are ``asserted`` or get ``no answer``. Where queries have several right answers,
-        no probability is below the chance of a guess.
+        ``uncalibrated`` where no family of trained worlds is near, where the fit to the nearest
+        was off by more than a third, and for chains of three facts or more with several right
+        answers, which were not fitted; queries without a right answer are ``asserted`` or get
+        ``no answer``. Where queries have several right answers, no probability is below the
+        chance of a guess.
 
         Example:
             >>> import inweights as iw
@@ -138,22 +140,31 @@ class Prediction:
                 "query", *(pl.max_horizontal(model, "chance").alias(model) for model in MODELS)
             )
         names = {model: f"{model} probability" for model in MODELS}
-        joined = self.queries.select("query", "verdict").join(
+        several = (pl.col("role") == "chain") & (pl.col("right_answers") > 1)
+        joined = self.queries.select("query", "verdict", unfitted=several).join(
             found.rename(names), on="query", how="left", maintain_order="left"
         )
+        words = [
+            self._outlook(verdict, p, unfitted=unfitted or self.nearest.vague)
+            for verdict, p, unfitted in joined.select(
+                "verdict", names["GPT"], "unfitted"
+            ).iter_rows()
+        ]
+        joined = joined.drop("unfitted")
+        return joined.drop("verdict").with_columns(outlook=pl.Series(words, dtype=pl.String))
+
+    @staticmethod
+    def _outlook(verdict: str, probability: float | None, *, unfitted: bool) -> str:
+        """What is said of a query: by its probability where there is one, else by its verdict."""
         by_program = {
             "follows": "likely",
             "tied": "open",
             "fails": "unlikely",
             "open": "no answer",
         }
-        if self.nearest.far:
-            by_program |= dict.fromkeys(("follows", "tied", "fails"), UNCALIBRATED)
-        words = [
-            ("" if self.nearest.far else outlook(p)) or by_program.get(verdict, verdict)
-            for verdict, p in joined.select("verdict", names["GPT"]).iter_rows()
-        ]
-        return joined.drop("verdict").with_columns(outlook=pl.Series(words, dtype=pl.String))
+        if unfitted and verdict in ("follows", "tied", "fails"):
+            return UNCALIBRATED
+        return outlook(probability) or by_program.get(verdict, verdict)
 
     @cached_property
     def nearest(self) -> Nearest:

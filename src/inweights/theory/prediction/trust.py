@@ -31,7 +31,7 @@ def trust(prediction: Prediction) -> str:
     """Return the expected errors of a prediction, in a few sentences."""
     near, known = prediction.nearest, calibration()
     errors = " and ".join(f"{error:.2f} ({model})" for model, error in near.error.items())
-    besides, subject = "", "The program's verdict" if near.far else "It"
+    besides, subject = "", "The program's verdict" if near.vague else "It"
     if (prediction.queries["role"] == "chain").any():
         besides = (
             f"{subject} does not apply to individual chains of three facts or more, of which "
@@ -55,6 +55,8 @@ def trust(prediction: Prediction) -> str:
             f"{len(known.families)} (nearest: '{near.name}', {near.distance:.1f} of its radius), "
             "so that how often trained networks answer them is not known without training"
         )
+    elif near.vague:
+        expected += ", which is too large to call an answer likely or unlikely"
     return (
         f"{expected}. {besides}Of a pretrained model this says little: there identities changed "
         "nothing that could be measured (+.03 ± .10)"
@@ -67,7 +69,7 @@ def meaning(prediction: Prediction) -> str:
     program = (
         "Follows, tied and fails are what the optimum of the program does, up to its certified gap."
     )
-    if prediction.nearest.far:
+    if prediction.nearest.vague:
         return program
     return (
         f"{program} Likely (p at least {LIKELY:.2f}), unlikely (at most {UNLIKELY:.2f}) and open "
@@ -80,13 +82,13 @@ def propose_training(prediction: Prediction) -> str:
     """Return advice to train small models on the facts, where the prediction is uncertain."""
     words = prediction.probabilities["outlook"]
     uncertain = (words == "open").sum() / max(len(words), 1)
-    far = prediction.nearest.far
-    if uncertain < UNCERTAIN and not far:
+    unknown = prediction.nearest.vague
+    if uncertain < UNCERTAIN and not unknown:
         return ""
     facts = len(prediction.solution.program.world.facts)
     seconds = SECONDS[0] + SECONDS[1] * facts
     why = "This prediction is uncertain"
-    if far:
+    if unknown:
         why = "How trained networks answer is not known here"
     return (
         f"{why}: --by training trains 8 replicas of each model on these "

@@ -66,6 +66,15 @@ class Nearest(msgspec.Struct, frozen=True):
         """Whether the world is unlike every family, so that the probabilities mean little."""
         return self.distance > FAR
 
+    @property
+    def vague(self) -> bool:
+        """Whether nothing can be called likely or unlikely of a world.
+
+        It is so where no family is near, and where the share of right answers of the nearest one
+        was off by more than lies between likely and unlikely.
+        """
+        return self.far or self.error["GPT"] > LIKELY - UNLIKELY
+
 
 class Calibration(msgspec.Struct, frozen=True):
     """A fit, and how well it did.
