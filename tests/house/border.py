@@ -2,7 +2,8 @@
 
 A result, one of the library's own errors, or Python's error of a call that lacks an argument is
 right. It runs in a process of its own, without the checks of shapes that the other tests have:
-``python -m tests.house.border``.
+``python -m tests.house.border``, or ``… border one`` for one wrong argument among good ones
+(:mod:`tests.house.border_good`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import torch
+from tests.house.border_good import one_wrong
 
 import inweights as iw
 from inweights.errors import InweightsError
@@ -92,11 +94,10 @@ def required(thing: Any) -> tuple[list[str], list[str]]:
     return by_place, [one.name for one in needed if one.kind is one.KEYWORD_ONLY]
 
 
-def wrong(thing: Any, make: Callable[[], Any]) -> str:
+def wrong(call: Callable[[], Any]) -> str:
     """What a call raises that is none of the library's errors; "" where all is right."""
-    by_place, by_name = required(thing)
     try:
-        thing(*(make() for _ in by_place), **{name: make() for name in by_name})
+        call()
     except InweightsError as error:
         return "" if str(error).strip() else "an error without a message"
     except Exception as error:  # noqa: BLE001  # it is what is looked for
@@ -104,20 +105,39 @@ def wrong(thing: Any, make: Callable[[], Any]) -> str:
     return ""
 
 
-def main() -> int:
-    """Print each call that went wrong; return how many did."""
+def all_wrong(thing: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield the calls of a function with one wrong value for all of its required arguments."""
+    by_place, by_name = required(thing)
+    for what, make in unusual().items():
+        yield (
+            what,
+            lambda make=make: thing(
+                *(make() for _ in by_place), **{name: make() for name in by_name}
+            ),
+        )
+
+
+def main(*words: str) -> int:
+    """Print each call that went wrong; return how many did.
+
+    Args:
+        *words: ``one``: one wrong argument among good ones, in place of all wrong alike.
+    """
     warnings.simplefilter("ignore")
-    calls = failed = 0
+    calls = failed = functions = 0
     for name, thing in public():
-        for what, make in unusual().items():
+        made = one_wrong(thing, unusual()) if "one" in words else all_wrong(thing)
+        before = calls
+        for what, call in made:
             calls += 1
-            if text := wrong(thing, make):
+            if text := wrong(call):
                 failed += 1
                 sys.stdout.write(f"{name}({what}): {text}\n")
-    sys.stdout.write(f"{calls} calls, {failed} of them wrong\n")
+        functions += calls > before
+    sys.stdout.write(f"{functions} functions, {calls} calls, {failed} of them wrong\n")
     return min(failed, 1)
 
 
 if __name__ == "__main__":
     with TemporaryDirectory() as place, chdir(place):  # some of them write files
-        raise SystemExit(main())
+        raise SystemExit(main(*sys.argv[1:]))

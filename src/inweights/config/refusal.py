@@ -138,14 +138,17 @@ def check_types(config: msgspec.Struct) -> None:
 def _converted(config: msgspec.Struct, name: str, kind: Any, value: Any) -> tuple[Any, Any]:
     """A value of Python for a field, and what a file would make of it."""
     plain = as_python(value) if kind is Any else as_number(value)
+    why: Exception
     try:
         return plain, msgspec.convert(plain, kind)
-    except msgspec.ValidationError as error:
-        why = error
+    except (msgspec.ValidationError, AttributeError) as error:
+        why = error  # an array in place of a mapping: msgspec asks for its keys
+        if isinstance(error, AttributeError):
+            why = TypeError(f"expected `object`, got `{type(value).__name__}`")
     rows = as_lists(value)
     try:
         return rows, msgspec.convert(rows, kind)
-    except msgspec.ValidationError:
+    except (msgspec.ValidationError, AttributeError):
         pass
     where = f"{config.__struct_config__.tag or type(config).__name__}.{name}"
     known = _names_of(kind)

@@ -57,6 +57,11 @@ class Model(nn.Module):
 
     _edits: Mapping[str, Edit] = {}
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls) and cls.__module__.startswith("inweights."):
+            cls.__init__ = guarded(cls.__init__)  # type: ignore[method-assign]
+
     @guarded
     def __init__(
         self, replicas: int, vocabulary: int, candidates: Sequence[int] | None = None

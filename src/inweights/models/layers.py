@@ -69,6 +69,13 @@ class Layer(nn.Module):
         return ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in own)
 
 
+def _check_sizes(**sizes: int) -> None:
+    """Refuse a size of a layer that is negative; what is no number is refused by name elsewhere."""
+    for name, size in sizes.items():
+        if size < 0:
+            raise ConfigError(f"a layer's {name} must be at least 0, got {size}")
+
+
 class Linear(Layer):
     """Affine map of each replica, ``y_r = x_r W_r + b_r``, as one batched matrix product.
 
@@ -89,6 +96,7 @@ class Linear(Layer):
         self, replicas: int, inputs: int, outputs: int, *, bias: bool = True, shrink: float = 1.0
     ) -> None:
         super().__init__()
+        _check_sizes(replicas=replicas, inputs=inputs, outputs=outputs)
         self.shrink = shrink
         self.weight = nn.Parameter(torch.empty(replicas, inputs, outputs))
         self.bias = nn.Parameter(torch.empty(replicas, outputs)) if bias else None
@@ -120,6 +128,7 @@ class LayerNorm(Layer):
     @guarded
     def __init__(self, replicas: int, width: int) -> None:
         super().__init__()
+        _check_sizes(replicas=replicas, width=width)
         self.weight = nn.Parameter(torch.empty(replicas, width))
         self.bias = nn.Parameter(torch.empty(replicas, width))
 
@@ -144,6 +153,7 @@ class Embedding(Layer):
     @guarded
     def __init__(self, replicas: int, tokens: int, width: int) -> None:
         super().__init__()
+        _check_sizes(replicas=replicas, tokens=tokens, width=width)
         self.weight = nn.Parameter(torch.empty(replicas, tokens, width))
 
     def initialise(self, draw: Draw) -> None:

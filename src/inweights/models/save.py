@@ -210,6 +210,8 @@ def join_replicas(models: Sequence[Model]) -> Model:
         >>> join_replicas(pair).replicas
         2
     """
+    if not len(models):
+        raise ConfigError("there is no model to join; give one or more")
     first = models[0]
     if any(_form(model) != _form(first) for model in models):
         raise ConfigError("models to be joined must have the same kind, size and vocabulary")

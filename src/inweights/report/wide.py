@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from inweights.errors import DataError, check_names
+from inweights.errors import DataError, check_kind, check_names
 from inweights.report.base import tidy
 
 
@@ -44,6 +44,10 @@ def pivot(
         {'identity': 1.0, 'seed': 0, 'role = identity': 1.0, 'composition': 0.9}
     """
     table = tidy.as_polars(table)
+    for option, given in (("values", values), ("on", on)):
+        check_kind(option, given, str)
+    if index is not None:
+        check_kind("index", index, list, tuple)
     check_names("column", [on, values, *(index or ())], table.columns, error=DataError)
     rows = table.filter(pl.col(values).is_not_null())
     keys = list(index) if index is not None else _conditions(rows, on)

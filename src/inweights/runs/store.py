@@ -15,6 +15,7 @@ from inweights.config import digest
 from inweights.errors import FolderError, RunError
 from inweights.runs.files import read_json
 from inweights.runs.folder import CONFIG, RunFolder
+from inweights.support.border import guarded
 from inweights.support.links import refuse_link, within
 
 
@@ -35,6 +36,7 @@ class RunStore:
         False
     """
 
+    @guarded
     def __init__(self, root: str | Path | None = None) -> None:
         self.root = default_root() if root is None else Path(root)
 

@@ -41,9 +41,18 @@ _FITTING: tuple[tuple[type | tuple[type, ...], set[str]], ...] = (
     ((list, tuple, range), {"Sequence", "Iterable", "Collection", "ArrayLike"}),
     (Mapping, {"Mapping", "dict"}),
     (int, {"int", "float"}),
-    ((str, Path), {"str", "Path", "PathLike", "StrPath"}),
+    (str, {"str", "Path", "PathLike", "StrPath", "Literal"}),
+    (Path, {"Path", "PathLike", "StrPath"}),
 )
-_ARRAYS = {"Tensor", "ndarray", "NDArray", "Float", "Int", "Bool", "Ids", "ArrayLike"}
+_ARRAYS = {
+    "Tensor", "ndarray", "NDArray", "Float", "Int", "Bool", "Ids", "Floats", "Bools", "ArrayLike",
+}  # fmt: skip
+#: Names of the library in annotations, and the types that they stand for.
+_ALIASES = {
+    "Worlds": {"World", "Sequence"},
+    "Learner": {"Curriculum", "Descent", "Optimum"},
+    "Probe": {"Callable"},
+}
 _LONGEST = 60
 
 
@@ -167,7 +176,8 @@ def _expected(kind: Any) -> str:
 
 def _fits(value: Any, expected: str) -> bool:
     """Whether a value is of a type that an annotation names."""
-    words = {*re.findall(r"[A-Za-z_]\w*", expected)}
+    words = {*re.findall(r"[A-Za-z_]\w*", _outermost(expected))}
+    words = words.union(*(_ALIASES.get(word, ()) for word in words))
     if not words or words & {"Any", "object"}:
         return True
     if value is None:
@@ -178,6 +188,13 @@ def _fits(value: Any, expected: str) -> bool:
     if own & {"ndarray", "Tensor"} and words & _ARRAYS:
         return True
     return any(isinstance(value, kinds) and names & words for kinds, names in _FITTING)
+
+
+def _outermost(expected: str) -> str:
+    """Return an annotation without what types hold: ``Sequence`` of ``Sequence[int]``."""
+    while (shorter := re.sub(r"\[[^\[\]]*\]", "", expected)) != expected:
+        expected = shorter
+    return expected
 
 
 def _shown(value: Any) -> str:

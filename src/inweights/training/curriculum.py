@@ -9,6 +9,7 @@ each other.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import msgspec
@@ -192,6 +193,10 @@ class Phase(Config):
                 force_setattr(self, name, kind(kind=given))
         several: Any = self.observers
         several = (several,) if callable(several) else several
+        if not isinstance(several, Iterable):
+            raise ConfigError(
+                f"phase '{self.name}': observers must be functions, got {several!r}; () for none"
+            )
         force_setattr(self, "observers", tuple(as_code(one, "seen") for one in several))
 
     def __post_init__(self) -> None:

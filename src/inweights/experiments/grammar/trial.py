@@ -17,6 +17,7 @@ from inweights.config import check_size, digest
 from inweights.errors import ConfigError, check_kind
 from inweights.experiments.claims.score import Value
 from inweights.experiments.grammar.labels import is_label
+from inweights.support.border import guarded
 from inweights.support.extras import check_extra
 from inweights.support.progress import plural
 from inweights.support.showing import Card, Carded
@@ -167,6 +168,7 @@ class Plan(Carded):
     measures: Sequence[Measure]
     computations: Sequence[Computation]
 
+    @guarded
     def __init__(
         self,
         *,

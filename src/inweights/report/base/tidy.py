@@ -42,7 +42,7 @@ def as_polars(table: Any) -> pl.DataFrame:
         table = table.collect()
     if not isinstance(table, pl.DataFrame):
         names = list(table) if isinstance(table, Mapping) else getattr(table, "columns", None)
-        if names is None:
+        if names is None or callable(names):
             raise DataError(
                 "expected a polars or pandas data frame or a dictionary of columns, got "
                 f"{type(table).__name__}"

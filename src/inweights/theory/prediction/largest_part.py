@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from inweights.config import check_size
 from inweights.theory.prediction.advice import bridges
 from inweights.worlds.arrays import Bool, Bools, Int
 from inweights.worlds.knowledge.parts import Components
@@ -39,6 +40,7 @@ def largest_part(world: World, facts: int) -> tuple[World, Bool[Bools, " facts"]
         >>> world, kept.sum()
         (World('two-hop', 14 tokens, 4 facts, 2 queries, seed=0), np.int64(4))
     """
+    check_size("facts", facts)
     rows, _ = next(parts_of(world, facts))
     kept = np.zeros(len(world.facts), dtype=bool)
     kept[rows] = True
