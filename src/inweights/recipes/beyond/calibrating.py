@@ -24,7 +24,11 @@ _RUN = ["seed", "model", "family"]
 
 
 def world_features(world: WorldConfig, *, seed: int = 0) -> pl.DataFrame:
-    """Return what probabilities are computed from: a row for each query of a world that chains.
+    """Return what probabilities are computed from: a row for each query that chains facts.
+
+    Args:
+        world: Config of the world.
+        seed: Root seed with which it is built.
 
     Example:
         >>> from inweights.worlds import TwoHop
@@ -75,7 +79,12 @@ def derive(tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
 
 
 def judged(known: Calibration, queries: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return queries with probabilities by the fit that has not seen their family, and scores."""
+    """Return queries with their probabilities, and scores of every predictor.
+
+    Args:
+        known: Fits, of which the one is taken that has not seen the family of a query.
+        queries: A row per query and trained model.
+    """
     parts = []
     for (family,), rows in queries.group_by("family", maintain_order=True):
         said = known.probabilities(

@@ -25,6 +25,10 @@ class Settings(iw.Config):
 def parts(told: float, *, rehearsed: bool) -> tuple[dict[str, float], dict[str, float]]:
     """Return what both phases train: some similarity with the attribution, then similarity.
 
+    Args:
+        told: How often the similarity counts in the first phase.
+        rehearsed: Whether the attribution is trained in the second phase, too.
+
     Example:
         >>> parts(0.1, rehearsed=True)
         ({'category': 1.0, 'attribution': 1.0, 'similarity': 0.1}, {'similarity': 1.0, \

@@ -86,7 +86,12 @@ mean = share("means", "degenerate").over("graph")
 
 
 def gain(score: Score, vectors: str) -> Score:
-    """ρ with the most idle tokens minus ρ with none."""
+    """Return Spearman's ρ with the most idle tokens minus ρ with none.
+
+    Args:
+        score: The score of ρ.
+        vectors: Which vectors it is of, a value of the column ``vectors``.
+    """
     some = score.at(vectors=vectors)
     return some.at(**all_of_them) - some.at(**none)
 

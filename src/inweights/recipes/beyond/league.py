@@ -31,7 +31,12 @@ HOPS = {
 
 
 def lstm(vocabulary: int, width: int = 32) -> Any:
-    """Return two layers of an LSTM, written out so that its replicas are one tensor program."""
+    """Return two layers of an LSTM, written out so that its replicas are one tensor program.
+
+    Args:
+        vocabulary: Number of tokens.
+        width: Width of its states.
+    """
     import torch
     from torch import nn
 
@@ -155,11 +160,15 @@ def _trial(settings: Settings, model: Entrant, labels: dict[str, Any]) -> Trial:
     low=0.0,
 )
 def cost(model: Any, worlds: Any) -> pl.DataFrame:
-    """Parameters of a model, and what it computes for one question of three tokens.
+    """Return the number of parameters of a model, and what it computes for one question.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: Not used; every probe takes them.
 
     Returns:
         A row for each replica: ``parameters``, and ``operations``: floating-point operations
-        of matrix products and attention, as PyTorch counts them.
+        of matrix products and attention for three tokens, as PyTorch counts them.
     """
     import torch
     from torch.utils.flop_counter import FlopCounterMode

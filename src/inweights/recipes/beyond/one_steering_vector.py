@@ -50,6 +50,7 @@ class Settings(iw.Config):
 
     @property
     def contents(self) -> dict[str, str]:
+        """Hash of the model, where its name is that of a file, folder or hub model."""
         return contents_of(self.model)
 
 
@@ -71,6 +72,12 @@ def plan(settings: Settings) -> Plan:
 
 def learn(*, model: Outside, settings: Settings, task: str, seed: int = 0) -> pl.DataFrame:
     """Train on a hidden city: LoRA in the MLP of one layer, and a vector added to its output.
+
+    Args:
+        model: A folder, a hub name in the local cache, or ``@smollm2``.
+        settings: Layer, tuning and device.
+        task: What is trained beside the hidden city, one of ``TASKS``.
+        seed: Root seed.
 
     Returns:
         Answers of each arm, as :func:`inweights.lm.ask` gives them; ``constant``, the share

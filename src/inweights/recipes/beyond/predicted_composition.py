@@ -120,7 +120,13 @@ program, soft, short = (error.at(forecaster=one) for one in (PROGRAM, SOFT, TRAI
 
 
 def above(one: str, other: str, model: str) -> experiments.Score:
-    """How much one forecaster's area is above another's; half of the bridges have identity."""
+    """Return how much one predictor's area is above another's; half of the bridges have identity.
+
+    Args:
+        one: Name of the predictor.
+        other: Name of the other one.
+        model: Label of the trained model.
+    """
     return experiments.number(
         "above", "gain", identity=0.5, model=model, pair=f"{one} above {other}"
     )

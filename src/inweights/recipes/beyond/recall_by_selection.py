@@ -102,7 +102,11 @@ def _trial(settings: Settings, world: Bijections, width: int, arm: str = SWEPT) 
     high=1.0,
 )
 def superposed(model: Any, worlds: Any) -> pl.DataFrame:
-    """How well embeddings of subjects are linear in the head's vectors of their attributes.
+    """Measure how well embeddings of subjects are linear in the head's vectors of their attributes.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: One world per replica.
 
     Returns:
         A row for each replica: ``explained``, the share of the variance of known subjects that

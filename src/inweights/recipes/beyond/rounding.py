@@ -119,7 +119,12 @@ last, plain = cosine("ends", "last"), {"change": FP32}
 
 
 def more(change: str, width: int) -> Score:
-    """Spearman at the end under a change, minus that in plain fp32."""
+    """Return Spearman's ρ at the end under a change, minus that in plain fp32.
+
+    Args:
+        change: Label of the change.
+        width: Width of the model.
+    """
     return last.at(change=change, width=width) - last.at(**plain, width=width)
 
 

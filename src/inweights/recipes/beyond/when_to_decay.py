@@ -42,7 +42,13 @@ class Settings(iw.Config):
     settle: int = 180
 
     def curriculum(self, when: str, decayed: Decayed, width: int) -> iw.Curriculum:
-        """Return the two phases, and what decays in which of them."""
+        """Return the two phases of a training.
+
+        Args:
+            when: In which of the phases weights decay, a key of ``WHEN``.
+            decayed: Which parameters decay.
+            width: Width of the model, to which the rate is inversely proportional.
+        """
         rate = self.rate * 64 / width
         learn, settle = (
             partial(
@@ -106,7 +112,13 @@ gains = cosine("gain", "gain", decayed=SPARED)
 
 
 def at(when: str, head: str = "tied", width: int = 64) -> Score:
-    """Gain in accuracy over never decaying, where norms and biases are spared."""
+    """Return the gain in accuracy over never decaying, where norms and biases are spared.
+
+    Args:
+        when: In which of the phases weights decay.
+        head: Whether the head is ``tied`` or ``untied``.
+        width: Width of the model.
+    """
     return gains.at(when=when, head=head, width=width)
 
 

@@ -134,7 +134,14 @@ both = final.over("init")
 
 
 def at(axis: str, value: str, init: str = "standard", world: str = "C = 1") -> Score:
-    """Accuracy at one value of an axis."""
+    """Return the accuracy at one value of an axis.
+
+    Args:
+        axis: Name of the axis.
+        value: The value, as its label.
+        init: Label of the initialisation.
+        world: Label of the world.
+    """
     return final.at(axis=axis, value=value, init=init, world=world)
 
 

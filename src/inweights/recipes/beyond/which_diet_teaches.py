@@ -128,7 +128,12 @@ wrong = share("wrong", "wrong").at(what="composition, held")
 
 
 def gain(what: str, condition: str) -> Score:
-    """Accuracy of a condition over that of the control."""
+    """Return the accuracy of a condition over that of the control.
+
+    Args:
+        what: Kind of question.
+        condition: Label of the condition.
+    """
     asked = accuracy.at(what=what)
     return asked.at(condition=condition) - asked.at(condition="control")
 

@@ -22,6 +22,7 @@ class Settings(iw.Config):
 
     @property
     def contents(self) -> dict[str, str]:
+        """Hash of the model, where its name is that of a file, folder or hub model."""
         return contents_of(self.model)
 
     def __post_init__(self) -> None:

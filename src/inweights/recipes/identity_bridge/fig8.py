@@ -33,6 +33,7 @@ class Settings(iw.Config):
 
     @property
     def contents(self) -> dict[str, str]:
+        """Hash of each model whose name is that of a file, folder or hub model."""
         return contents_of(*self.models)
 
 

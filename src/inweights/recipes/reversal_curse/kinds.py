@@ -108,9 +108,12 @@ def common_scores(*labels: str, **where: experiments.Value) -> dict[str, experim
 def derive(
     tables: dict[str, pl.DataFrame], labels: Sequence[str], by: Sequence[str] = ()
 ) -> dict[str, pl.DataFrame]:
-    """Accuracy on the questions; agreement with the prediction, question by question; recall.
+    """Return accuracy on the queries, agreement with the prediction, query by query, and recall.
 
-    Of the labels that tell worlds apart, agreement is kept apart ``by`` some.
+    Args:
+        tables: Measured tables, by name.
+        labels: Columns that name the worlds.
+        by: Labels by which agreement is given separately; by default it is one number.
     """
     keys = [*labels, "model", "seed"]
     predicted = tables["predicted"].select(*keys, "prompt", "verdict", foreseen="margin")

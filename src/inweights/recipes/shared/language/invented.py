@@ -141,4 +141,5 @@ class InventedSettings(iw.Config):
 
     @property
     def contents(self) -> dict[str, str]:
+        """Hash of the model, where its name is that of a file, folder or hub model."""
         return contents_of(self.model)
