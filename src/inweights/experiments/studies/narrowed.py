@@ -124,4 +124,9 @@ def _may_have(labels: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
 
 def _measured(trials: Sequence[Trial], measures: Sequence[Measure]) -> list[Trial]:
     """Return the trials of which one of the measures is taken."""
-    return [trial for trial in trials if any(measure.fits(trial) for measure in measures)]
+    return [trial for trial in trials if _is_measured(trial, measures)]
+
+
+def _is_measured(trial: Trial, measures: Sequence[Measure]) -> bool:
+    """Return whether one of the measures is taken of a trial."""
+    return any(measure.fits(trial) for measure in measures)

@@ -6,8 +6,7 @@ other. All of it is stored as the settings of the run, with every value that it 
 
 import inspect
 import re
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
@@ -18,94 +17,18 @@ from inweights.config import Config, decode, load_toml, named, to_plain
 from inweights.config.values import decode as decode_value
 from inweights.errors import ConfigError, check_names
 from inweights.experiments.claims.claim import Claim, own_claim
-from inweights.experiments.claims.score import Judged, Score, Value
+from inweights.experiments.claims.score import Judged, Score
 from inweights.experiments.claims.target import Target
 from inweights.experiments.grammar.cautions import cautions
 from inweights.experiments.grammar.figure import Figure, auto, shown_by
 from inweights.experiments.grammar.recipe import Recipe
 from inweights.experiments.grammar.seed_choice import choose_seeds
-from inweights.experiments.grammar.trial import Measure, Probe
+from inweights.experiments.studies.study_entries import ClaimEntry, FigureEntry, MeasureEntry
 from inweights.experiments.studies.sweep import Study
 from inweights.models.outside.wrapping import wrap_named
 from inweights.support.code import Code
 
 _HOME = "study"
-
-
-class MeasureEntry(Config):
-    """A :class:`Measure` in a file.
-
-    Attributes:
-        probe: The probe by name: one of the library, or ``module:function``.
-        name: Name of its table; the probe's if left out.
-        options: Keyword arguments of the probe.
-        every: Steps between measurements; 0 measures once, at the end.
-        where: Only trials whose labels have these values are measured.
-    """
-
-    probe: str
-    name: str = ""
-    options: dict[str, Any] = {}
-    every: int = 0
-    where: dict[str, Value] = {}
-
-    @property
-    def measure(self) -> Measure:
-        """The measure, with its probe."""
-        about = structs.asdict(self) | {"name": self.table, "probe": _probe(self.probe)}
-        return Measure(**about)
-
-    @property
-    def table(self) -> str:
-        """Name of its table."""
-        return self.name or self.probe.rpartition(":")[2]
-
-
-class FigureEntry(Config):
-    """A :class:`Figure` in a file; what it leaves out is chosen by the drawing.
-
-    Attributes:
-        table: Name of the table of a measure.
-        title: What the figure shows.
-        caption: How to read it.
-        kind: Name of the drawing.
-        options: Those of the drawing, such as ``x = "n"`` or ``where = {role =
-            "composition"}``.
-    """
-
-    table: str
-    title: str = ""
-    caption: str = ""
-    kind: str = "auto"
-    options: dict[str, Any] = {}
-
-
-class ClaimEntry(Config):
-    """A claim in a file: a sentence, a :class:`Score` and its target.
-
-    Attributes:
-        name: Short name, the last part of its id.
-        text: The sentence.
-        table: Table of the score.
-        column: Column of its numbers.
-        at: Values of columns in the rows that count.
-        minus: Values that differ in the rows that are subtracted.
-        each: Columns over all of whose values the claim has to hold.
-        least: Lower edge of the target.
-        most: Upper edge of the target.
-        bounds: Least and largest value that the score can have.
-    """
-
-    name: str
-    text: str
-    table: str
-    column: str
-    at: dict[str, Value] = {}
-    minus: dict[str, Value] = {}
-    each: tuple[str, ...] = ()
-    least: float | None = None
-    most: float | None = None
-    bounds: tuple[float, float] | None = None
 
 
 class StudyFile(Config):
@@ -271,27 +194,6 @@ def _values(key: str, values: Any, configs: Mapping[str, Any]) -> Any:
     fields = getattr(configs.get(key), "__struct_fields__", ())
     whole = {n: v for n, v in values.items() if n not in fields and isinstance(v, Mapping)}
     return {**values, **{name: _part(key, one) for name, one in whole.items()}}
-
-
-def _probe(name: str) -> Probe:
-    """Return a probe by its name; of another's module only where that is loaded already."""
-    from inweights import probes
-
-    module, colon, function = name.partition(":")
-    if colon:
-        found = getattr(sys.modules.get(module), function, None)
-        # A file names no function but a probe: one whose first argument is a model.
-        if not (inspect.isfunction(found) and _takes_a_model(found)):
-            raise ConfigError(f"there is no probe {name}; load its module with --plugin {module}")
-        return found
-    known = {one: getattr(probes, one) for one in probes.__all__}
-    usable: dict[str, Probe] = {one: p for one, p in known.items() if _takes_a_model(p)}
-    check_names("probe", [name], usable, hint="A probe of your own is module:function.")
-    return usable[name]
-
-
-def _takes_a_model(function: Callable[..., Any]) -> bool:
-    return [*inspect.signature(function).parameters][:1] == ["model"]
 
 
 def _claim(recipe: str, entry: ClaimEntry) -> Claim:

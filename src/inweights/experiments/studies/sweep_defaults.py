@@ -61,7 +61,8 @@ def default_model(world: Any, over: axes.Over) -> GPTConfig:
         over: What is varied.
     """
     first = trials_of(world, GPTConfig(), None, over)
-    worlds = [built.build(0) for built in {repr(t.world): t.world for t in first}.values()]
+    configs = {repr(trial.world): trial.world for trial in first}
+    worlds = [config.build(0) for config in configs.values()]
     tokens = max(len(one.vocabulary) for one in worlds)
     width = min(MAX_WIDTH, max(32, 1 << (tokens - 1).bit_length()))
     context = 8
