@@ -77,7 +77,6 @@ def check_kind(
     Args:
         what: Name of the argument, for the message.
         given: Its value.
-        kinds: Types of which it has to be one.
         *kinds: Types of which it must have one.
         error: Class of the error.
         hint: What to do, appended to the message.

@@ -12,10 +12,10 @@ import pytest
 from tests.runs.tiny import RECIPE
 
 from inweights.experiments.engine.engine import execute
+from inweights.report.base.frames import csv_text
 from inweights.report.base.html import escape, script_json
 from inweights.report.base.html_tables import preview
 from inweights.report.base.save import svg
-from inweights.report.base.tidy import csv_text
 from inweights.report.pages.export import write_export
 from inweights.runs import RunStore
 

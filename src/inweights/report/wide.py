@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from inweights.errors import DataError, check_kind, check_names
-from inweights.report.base import tidy
+from inweights.report.base import frames, tidy
 
 
 def pivot(
@@ -43,7 +43,7 @@ def pivot(
         >>> pivot(sweep, "accuracy").rows(named=True)[1]
         {'identity': 1.0, 'seed': 0, 'role = identity': 1.0, 'composition': 0.9}
     """
-    table = tidy.as_polars(table)
+    table = frames.as_polars(table)
     for option, given in (("values", values), ("on", on)):
         check_kind(option, given, str)
     if index is not None:
@@ -64,10 +64,10 @@ def pivot(
 
 def _conditions(table: pl.DataFrame, on: str) -> list[str]:
     """What was varied, and the seed: the columns up to it; all but numbers where there is none."""
-    if tidy.SEED not in table.columns:
+    if frames.SEED not in table.columns:
         numbers = [name for name in table.columns if table[name].dtype.is_float()]
         return [name for name in table.columns if name not in (on, *numbers)]
-    until = table.columns[: table.columns.index(tidy.SEED) + 1]
+    until = table.columns[: table.columns.index(frames.SEED) + 1]
     return [name for name in until if name != on]
 
 

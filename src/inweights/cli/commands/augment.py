@@ -224,7 +224,7 @@ def augment(
         )
         made, cost = _planned(making, text, download=source.download)
         if not common.json:
-            console.audits.cost(cost, text.limit)
-    console.audits.augmented(
+            console.augmented.cost(cost, text.limit)
+    console.augmented.augmented(
         made, write_augmented(made, out, formats=added.format), json=common.json
     )

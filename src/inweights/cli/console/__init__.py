@@ -10,6 +10,7 @@ from inweights.support.lazy import lazily
 
 if TYPE_CHECKING:
     from inweights.cli.console import audits as audits
+    from inweights.cli.console import augmented as augmented
     from inweights.cli.console import base as base
     from inweights.cli.console import catalogue as catalogue
     from inweights.cli.console import claims as claims
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
     from inweights.cli.console import results as results
     from inweights.cli.console.base import ask as ask
     from inweights.cli.console.base import assumed as assumed
-    from inweights.cli.console.base import by_gap as by_gap
     from inweights.cli.console.base import cores as cores
     from inweights.cli.console.base import flat as flat
-    from inweights.cli.console.base import progress as progress
-    from inweights.cli.console.base import solving as solving
     from inweights.cli.console.base import written_page as written_page
+    from inweights.cli.console.progress_display import by_gap as by_gap
+    from inweights.cli.console.progress_display import progress as progress
+    from inweights.cli.console.progress_display import solving as solving
 
 lazily(__name__)

@@ -1,4 +1,4 @@
-"""Print the results of ``inweights audit`` and ``inweights augment``."""
+"""Print the results of ``inweights audit``."""
 
 from __future__ import annotations
 
@@ -8,22 +8,18 @@ import polars as pl
 
 from inweights.audit.findings import Finding, findings
 from inweights.audit.outlook import headline, outlook
-from inweights.audit.strategies.measured import ASKED, MEASURED_ON, evidence
-from inweights.cli.console.base import listing, out, parts_of, print_json, say, table
+from inweights.cli.console.base import listing, out, parts_of, print_json, say
 from inweights.cli.console.plain import plain_forecast
-from inweights.support.progress import duration, plural
+from inweights.support.progress import plural
 from inweights.theory.prediction.trust import propose_training, trust
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from inweights.audit import Audit, Augmented, Mended
-    from inweights.lm import Cost
+    from inweights.audit import Audit, Mended
 
 #: Rows of each table that are shown.
 _SHOWN = 8
-#: What JSON says of a training set that was written, as it is.
-_COUNTED = "dropped chains alone counts words tokens plain rewritten often doubtful"
 #: Leaks in the JSON object: a dense graph of 5,000 facts has half a million. Python has them all.
 _LEAKS = 1000
 
@@ -91,121 +87,6 @@ def _mended(mended: Mended, folder: Path | None) -> None:
         f"{plural(counts['missing'], 'fact')} that others imply, turned",
         soft_wrap=True,
     )
-
-
-def augmented(made: Augmented, folder: Path, *, json: bool) -> None:
-    """Print what was written, and where.
-
-    Args:
-        made: Training data, control and questions.
-        folder: Folder they were written to.
-        json: Whether JSON is printed.
-    """
-    if json:
-        print_json(
-            {
-                "folder": str(folder),
-                "strategies": {name: evidence(name) for name in made.strategies},
-                "choices": [choice._asdict() for choice in made.choices],
-                "measured_on": MEASURED_ON,
-                **parts_of(made, _COUNTED),
-            }
-        )
-        return
-    _listed(made)
-    _questions(made)
-    _strategies(made)
-    if made.plain:
-        names = ", ".join(made.plain[:_SHOWN]) + (" …" if len(made.plain) > _SHOWN else "")
-        say(
-            ("plain words", "yellow"),
-            f" for {len(made.plain)} relation(s) without a template: {names}; add one with "
-            "--wording",
-        )
-    out.print(f"written to {folder}", soft_wrap=True)
-
-
-def cost(found: Cost | None, limit: str) -> None:
-    """Print what fine-tuning on the texts costs, before they are written.
-
-    Args:
-        found: The measured cost; None if no model was given.
-        limit: Value of ``--for``; empty if it was not given.
-    """
-    if limit:
-        out.print(f"as long as --for {limit} allows, over all epochs, without replayed text")
-    if found is None:
-        return
-    listed = table(
-        "rows", "tokens a pass", "epochs, at most", "updates", "padding", "on this machine"
-    )
-    listed.add_row(
-        f"{found.rows:,}",
-        f"{found.tokens:,}",
-        str(found.epochs),
-        f"{found.updates:,}",
-        f"{found.padding:.0%}",
-        f"about {duration(found.seconds)}, by 20 updates",
-    )
-    out.print(listed)
-
-
-def _listed(made: Augmented) -> None:
-    listed = table("rows", "number", "first one")
-    for role, rows in made.train.group_by("role", maintain_order=True):
-        listed.add_row(str(role[0]), f"{rows.height:,}", rows["text"][0])
-    for role, rows in made.questions.group_by("role", maintain_order=True):
-        first = f"{rows['prompt'][0]} … {rows['answer'][0]}"
-        listed.add_row(f"question: {role[0]}", f"{rows.height:,}", first)
-    out.print(listed)
-    for unit, cost in (("words", made.words), ("tokens", made.tokens)):
-        if cost:
-            out.print(
-                f"{cost['train']:,} {unit} in the training set; the control, facts alone, has "
-                f"{cost['control']:,}"
-            )
-    often = " to ".join(dict.fromkeys(map(str, made.often)))
-    out.print(f"a pass states each fact by itself {often} times")
-    kept, given = made.rewritten
-    if given:
-        out.print(f"of {given:,} facts rewritten by a model {kept:,} passed the check")
-
-
-def _questions(made: Augmented) -> None:
-    asked = made.questions.filter(role="composition").height
-    if made.chains > asked:
-        itself = made.facts.filter(pl.col("subject") == pl.col("object")).height
-        why = " (none through a fact of an entity about itself)" if itself else ""
-        out.print(f"of {made.chains:,} two-step questions {asked:,} are evaluated{why}")
-    told = made.questions.filter(pl.col("told").list.len() > 0).height
-    if made.doubtful:
-        out.print(
-            f"{plural(made.doubtful, 'fact begins', 'facts begin')} no chain, as the file "
-            "contradicts one: a name may mean two things (inweights audit)"
-        )
-    for count, what in (
-        (told, "stated directly in a text (column `told`)"),
-        (made.dropped, "left out: a training text contains the prompt"),
-        (made.alone, "left out: the answer is the only candidate"),
-        (
-            int(made.questions["itself"].sum()),
-            "about a subject that is the answer (column `itself`)",
-        ),
-    ):
-        if count:
-            out.print(f"{plural(count, 'question is', 'questions are')} {what}")
-
-
-def _strategies(made: Augmented) -> None:
-    for choice in made.choices:
-        taken = choice.strategy or "nothing"
-        say((f"for {ASKED[choice.asked]}: {taken}", "bold"), f": {choice.why}")
-    for name in made.strategies if not made.choices else ():
-        say((name, "bold"), f": {evidence(name)}")
-    if made.strategies:
-        say((f"measured on {MEASURED_ON}; measure your model too, against the control", "dim"))
-    else:
-        out.print("no strategy: each fact once (for strategies see docs/own-facts-measured.md)")
 
 
 def _findings(those: tuple[Finding, ...], *levels: str) -> None:

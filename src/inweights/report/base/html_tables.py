@@ -10,8 +10,9 @@ from typing import Any
 
 import polars as pl
 
+from inweights.report.base.frames import csv_text
 from inweights.report.base.html import data_uri, escape, tag
-from inweights.report.base.tidy import csv_text, plain
+from inweights.report.base.tidy import plain
 from inweights.support.progress import plural
 
 #: Rows that are shown of a table.

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from inweights.errors import DataError
 from inweights.experiments.grammar.controls import CONTROL
 from inweights.experiments.grammar.figure import shown_in
-from inweights.report.base import tidy
+from inweights.report.base import frames, tidy
 from inweights.report.base.registry import drawing
 from inweights.report.figures.lines import Lines
 from inweights.report.figures.sweeps import Sweeps
@@ -76,7 +76,7 @@ class Auto:
             DataError: A column is missing, or several could be drawn and none is declared.
         """
         table = self._rows()
-        shown = shown_in(table.columns[table.columns.index(tidy.SEED) + 1 :])
+        shown = shown_in(table.columns[table.columns.index(frames.SEED) + 1 :])
         y = self.y or (shown.value if shown else _only_number(table))
         if shown is None or y != shown.value:
             shown = None  # the declaration is about another number
@@ -127,7 +127,7 @@ class Auto:
         """The rows that are drawn, after checking the columns."""
         table = self.table
         given = {name: getattr(self, name) for name in ("x", "y", "series", "facet")}
-        given |= {tidy.SEED: tidy.SEED} | {f"where {name}": name for name in self.where or {}}
+        given |= {frames.SEED: frames.SEED} | {f"where {name}": name for name in self.where or {}}
         tidy.require("auto", table, given, numbers=("y",))
         for name, value in (self.where or {}).items():
             table = table.filter(pl.col(name) == pl.lit(value))
@@ -181,7 +181,7 @@ def _is_share(column: pl.Series) -> bool:
 
 def _only_number(table: pl.DataFrame) -> str:
     """The one column after ``seed`` that holds measured numbers; several are not chosen from."""
-    after = table.columns[table.columns.index(tidy.SEED) + 1 :]
+    after = table.columns[table.columns.index(frames.SEED) + 1 :]
     numbers = [n for n in after if table[n].dtype.is_numeric() and n not in _KEYS]
     floats = [name for name in numbers if table[name].dtype.is_float()] or numbers
     if not floats:
@@ -205,7 +205,7 @@ def _varied(table: pl.DataFrame, used: set[str]) -> tuple[list[str], list[str]]:
 
     A column that another one decides (the part of a role) is left out.
     """
-    split = table.columns.index(tidy.SEED)
+    split = table.columns.index(frames.SEED)
     varied = [n for n in table.columns[:split] if n != CONTROL and table[n].n_unique() > 1]
     named, counted = [], []
     for name in table.columns[split + 1 :]:
@@ -218,7 +218,7 @@ def _varied(table: pl.DataFrame, used: set[str]) -> tuple[list[str], list[str]]:
             counted.append(name)
     named.sort(key=lambda name: -table[name].n_unique())
     keys: list[str] = []
-    before = [*varied, *({CONTROL} & set(table.columns)), tidy.SEED]
+    before = [*varied, *({CONTROL} & set(table.columns)), frames.SEED]
     for name in (*named, *counted):
         cases = table.select(*before, *keys).n_unique() if before or keys else 1
         if table.select(*before, *keys, name).n_unique() > cases:
@@ -232,7 +232,7 @@ def _named(table: pl.DataFrame, *columns: str | None) -> dict[str, str]:
     These are numbers and truth values, and a text that is also the name of a setting: the role
     ``identity`` where ``identity`` was varied.
     """
-    settings = table.columns[: table.columns.index(tidy.SEED)]
+    settings = table.columns[: table.columns.index(frames.SEED)]
     texts: dict[str, str] = {}
     for column in columns:
         if column not in table.columns:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure as Picture
 
 from inweights.errors import ConfigError
 from inweights.experiments.grammar.figure import Figure
-from inweights.report.base import style, tidy
+from inweights.report.base import frames, style
 from inweights.report.base.paint import wrap
 from inweights.report.base.registry import DRAWINGS, Drawing, arguments, drawing, find
 from inweights.report.base.save import show_inline
@@ -98,13 +98,10 @@ def plot(kind: Any, *tables: Any, axes: Axes | None = None, **options: Any) -> P
     Args:
         kind: Name of a drawing, such as ``lines`` or ``heatmaps``; if it is left out,
             ``auto``, which chooses axes by the columns.
-        tables: What it draws: frames of polars or pandas, as a sweep or a probe returns them.
-            Replicates are told apart by a column ``seed`` or ``replica``.
         *tables: What it draws: frames of polars or pandas, as a sweep or a probe returns them.
             Replicates are distinguished by a column ``seed`` or ``replica``.
         axes: Axes of a figure of your own that ``lines`` are drawn into; they keep their frame
             and limits.
-        options: Options of the drawing.
         **options: Options of the drawing.
 
     Returns:
@@ -135,8 +132,8 @@ def plot(kind: Any, *tables: Any, axes: Axes | None = None, **options: Any) -> P
 def _drawn(
     kind: Drawing, figure: Any, tables: Mapping[str, Any], axes: Axes | None = None
 ) -> Picture:
-    frames = {name: tidy.as_polars(table) for name, table in tables.items()}
-    given = arguments(figure, kind, frames)
+    converted = {name: frames.as_polars(table) for name, table in tables.items()}
+    given = arguments(figure, kind, converted)
     with style.context():
         made = kind(*given, **figure.options)
         if axes is not None:

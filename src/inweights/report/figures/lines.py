@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from inweights.report.base import style, tidy
+from inweights.report.base import frames, style, tidy
 from inweights.report.base.legend import add_legend, handles, text_of
 from inweights.report.base.paint import text_width, wrap
 from inweights.report.base.registry import drawing
@@ -61,7 +61,7 @@ class Panel:
     y_limits: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
-        used = {"x": self.x, "y": self.y, "series": self.series, "seed": tidy.SEED}
+        used = {"x": self.x, "y": self.y, "series": self.series, "seed": frames.SEED}
         used["reference"] = self.named.get("column")
         tidy.require("lines", self.table, used, numbers=("x", "y", "reference"))
 

@@ -13,7 +13,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from inweights.report.base import style, tidy
+from inweights.report.base import frames, style, tidy
 from inweights.report.base.legend import add_legend, handles, text_of
 from inweights.report.base.paint import text_width, wrap
 from inweights.report.base.registry import drawing
@@ -63,7 +63,7 @@ class Sweeps:
 
     def __post_init__(self) -> None:
         named = {"axis": self.axis, "value": self.value, "y": self.y, "series": self.series}
-        tidy.require("sweeps", self.table, {**named, "seed": tidy.SEED}, numbers=("y",))
+        tidy.require("sweeps", self.table, {**named, "seed": frames.SEED}, numbers=("y",))
         tidy.refuse_mixed("sweeps", self.table, self.y, self.axis, self.series, along=self.value)
 
     @property

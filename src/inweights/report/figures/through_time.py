@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
 from inweights.errors import DataError
-from inweights.report.base import style, tidy
+from inweights.report.base import frames, style, tidy
 from inweights.report.base.matrix import Matrix, matrix_of, scale_of
 from inweights.report.base.paint import paint
 from inweights.report.base.registry import drawing
@@ -65,7 +65,7 @@ class ThroughTime:
     def __post_init__(self) -> None:
         groups = {"row_group": self.row_group, "column_group": self.column_group}
         for table, names, others in (
-            (self.curves, ("step", "series", "value", tidy.SEED), {}),
+            (self.curves, ("step", "series", "value", frames.SEED), {}),
             (self.matrices, ("step", "row", "column", "value"), groups),
             (self.states, ("step", "x", "y", "pair", "kind"), {"layer": self.layer}),
         ):

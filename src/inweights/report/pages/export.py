@@ -16,7 +16,7 @@ from inweights.errors import ConfigError, WriteError
 from inweights.experiments.claims.claim_result import ClaimResult
 from inweights.experiments.engine.outcome import Outcome
 from inweights.report.base import style
-from inweights.report.base.tidy import csv_text
+from inweights.report.base.frames import csv_text
 from inweights.report.figures.draw import draw
 from inweights.support.progress import plural
 from inweights.support.publish import publish_file

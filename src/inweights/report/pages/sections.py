@@ -32,7 +32,7 @@ _STILL = (
 
 
 def header(run: Outcome) -> str:
-    """Return the header of a page as markup: paper, title, summary, numbers, links to the sections."""
+    """Return the header of a page as markup: paper, title, summary, numbers, and links."""
     recipe = run.recipe
     facts = [
         ("recipe", recipe.name),

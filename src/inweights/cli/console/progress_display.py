@@ -1,0 +1,137 @@
+"""Show how far work is: a bar on a terminal, lines in a log.
+
+Commands run the library within :func:`progress`, or :func:`solving` where a solver reports its
+certified gap.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from inweights.cli.console.base import PlainConsole, err
+from inweights.cli.console.steady import steady_log
+from inweights.support.progress import duration
+
+if TYPE_CHECKING:
+    from inweights.support.progress import Progress as Report
+    from inweights.support.progress import SolverProgress
+
+#: Seconds between two lines of a log, where there is no terminal, and the share of the work.
+_LINE, _TENTH = 10.0, 0.1
+
+
+@contextmanager
+def progress(*, quiet: bool = False, about: str = "") -> Iterator[Report]:
+    """Show on the error stream how far a block is: a bar on a terminal, lines in a log.
+
+    Args:
+        quiet: Whether nothing is shown.
+        about: What the block does, printed at once; then the bar is there from the start, or a
+            log has a line every ten seconds. Empty: nothing is shown until the block reports.
+
+    Yields:
+        A function to call with what is done, all there is, and what is being done.
+    """
+    if about:
+        err.print(about)
+    if about and not err.is_terminal:
+        with steady_log(partial(err.print, soft_wrap=True), _LINE) as steady:
+            yield steady
+        return
+    if quiet or not err.is_terminal:
+        yield (lambda *_: None) if quiet else _log()
+        return
+    from rich import progress as rich
+
+    columns = (
+        rich.TextColumn("{task.description}", markup=False),
+        rich.BarColumn(bar_width=None),
+        rich.TextColumn("{task.percentage:>3.0f}%"),
+        rich.TimeElapsedColumn(),
+        rich.TextColumn("left"),
+        rich.TimeRemainingColumn(),
+    )
+    bars = rich.Progress(*columns, console=PlainConsole(stderr=True), transient=True)
+    task, all_of_it = bars.add_task("starting", total=None), 0
+
+    def report(done: int, total: int, what: str) -> None:
+        nonlocal all_of_it
+        bars.start()  # nothing is drawn for what fails before it begins
+        if total != all_of_it:  # the time left is that of this work alone
+            bars.reset(task)
+            all_of_it = total
+        bars.update(task, completed=done, total=total, description=what)
+
+    if about:
+        bars.start()
+    try:
+        yield report
+    finally:
+        if bars.live.is_started:
+            bars.stop()
+
+
+def _log(clock: Callable[[], float] = time.monotonic) -> Report:
+    """Report in lines: one after ten seconds or a tenth of the work, whichever comes later.
+
+    What is over within ten seconds says nothing.
+    """
+    began = last = start = clock()
+    share: float | None = None
+    first, all_of_it = 0.0, 0
+
+    def report(done: int, total: int, what: str) -> None:
+        nonlocal last, share, first, start, all_of_it
+        now, part = clock(), done / max(1, total)
+        if share is None or total != all_of_it:  # what was there already, or other work before
+            share = first = part
+            start, all_of_it = now, total
+        if now - last < _LINE or (part - share < _TENTH - 1e-9 and now - last < 6 * _LINE):
+            return
+        last, share = now, part
+        text = f"{100 * part:3.0f}%  {what}, {duration(now - began)}"
+        if part > first:
+            text += f", about {duration((now - start) * (1 - part) / (part - first))} left"
+        err.print(text, soft_wrap=True)
+
+    return report
+
+
+@contextmanager
+def solving(gap: float) -> Iterator[SolverProgress]:
+    """Show how far a solver's certified gap has come down to a target.
+
+    Args:
+        gap: The target.
+
+    Yields:
+        A function for the solver to call with name, iterations and gap.
+    """
+    with progress() as report:
+        yield by_gap(report, gap)
+
+
+def by_gap(report: Report, gap: float) -> SolverProgress:
+    """Return a solver's progress callback that reports the certified gap on a logarithmic scale.
+
+    Args:
+        report: Called with parts done, all parts (1,000), and a text.
+        gap: Gap at which the solver is done.
+    """
+    first = 1.0
+
+    def notify(what: str, _step: int, now: float) -> None:
+        nonlocal first
+        if not math.isfinite(now):
+            report(0, 1000, f"{what}: searching for a feasible point")
+            return
+        first = max(first, now)
+        share = math.log(max(now, gap) / first) / math.log(gap / first)
+        report(round(1000 * share), 1000, f"{what}: gap {now:.1e}")
+
+    return notify

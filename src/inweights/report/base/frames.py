@@ -1,0 +1,70 @@
+"""Accept tables of other libraries, and write tables as CSV.
+
+:func:`as_polars` is where a user's table enters the drawings, :func:`csv_text` where a table leaves
+for a spreadsheet.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from inweights.errors import DataError
+
+#: The column that tells replicates apart; what a probe returns has REPLICA instead.
+SEED = "seed"
+REPLICA = "replica"
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+
+
+def as_polars(table: Any) -> pl.DataFrame:
+    """Return a table as a polars frame, with a column ``seed`` if it has a column ``replica``.
+
+    Args:
+        table: A frame of polars or pandas, or a dictionary of columns.
+
+    Raises:
+        DataError: It is none of these.
+
+    Example:
+        >>> as_polars({"replica": [0, 1], "accuracy": [0.5, 1.0]}).columns
+        ['seed', 'replica', 'accuracy']
+    """
+    if isinstance(table, pl.LazyFrame):
+        table = table.collect()
+    if not isinstance(table, pl.DataFrame):
+        names = list(table) if isinstance(table, Mapping) else getattr(table, "columns", None)
+        if names is None or callable(names):
+            raise DataError(
+                "expected a polars or pandas data frame or a dictionary of columns, got "
+                f"{type(table).__name__}"
+            )
+        table = pl.DataFrame(
+            [pl.Series(str(name), list(table[name]), strict=False) for name in names]
+        )
+    if SEED not in table.columns and REPLICA in table.columns:
+        place = table.columns.index(REPLICA)
+        table = table.select(pl.all()).insert_column(place, table[REPLICA].alias(SEED))
+    return table
+
+
+def csv_text(table: pl.DataFrame, *, raw: bool = False) -> str:
+    """Return a table as CSV whose texts a spreadsheet does not run as formulas.
+
+    Args:
+        table: The table.
+        raw: Whether texts are written as they are; otherwise those that begin like a formula
+            get a quote before them.
+    """
+    if raw or not table.width:
+        return table.write_csv()
+    names = pl.DataFrame(_quoted(pl.Series(table.columns))).transpose()
+    texts = (c for c in table if c.dtype in (pl.String, pl.Categorical, pl.Enum))
+    rows = table.with_columns(_quoted(column) for column in texts)
+    return names.write_csv(include_header=False) + rows.write_csv(include_header=False)
+
+
+def _quoted(texts: pl.Series) -> pl.Series:
+    texts = texts.cast(pl.String)
+    runs = texts.str.contains(r"^[=+\-@\t\r]") & ~texts.str.contains(_NUMBER)
+    return ("'" + texts).zip_with(runs.fill_null(False), texts).alias(texts.name)
