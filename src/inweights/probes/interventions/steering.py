@@ -114,7 +114,7 @@ def steered(
         raise DataError(f"no prompt that the model read has the position {position!r}")
 
 
-@holds(whole=8, kept=8)
+@holds(whole=170, kept=8)
 def steer(
     model: Model,
     worlds: Worlds,
