@@ -91,6 +91,7 @@ def test_every_public_probe_is_tested_here() -> None:
     tested = (*tested, *OF_INTERCHANGES, *OF_EMBEDDINGS, *OF_KNOWN_GEOMETRY)
     # Probes of loops, of edits and of steering take options of their own, and have a file each.
     elsewhere = {"after_edits", "by_loops", "edits", "realignment", "steer", "steered"}
+    elsewhere |= {"activations", "write_activations"}
     assert {p.__name__ for p in tested} == set(probes.__all__) - elsewhere
 
 

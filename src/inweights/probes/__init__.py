@@ -5,6 +5,8 @@ polars table with a column ``replica``. A plan names probes as measures, taken d
 training; they work just as well by hand on any model.
 """
 
+from inweights.probes.activations import activations as activations
+from inweights.probes.activations import write_activations as write_activations
 from inweights.probes.alignment import alignment as alignment
 from inweights.probes.alignment import bridge_pairs as bridge_pairs
 from inweights.probes.film import render_frames as render_frames

@@ -1,0 +1,184 @@
+"""Hidden states with the names of prompts and positions, as a table or as a file.
+
+:func:`activations` returns a table, and :func:`write_activations` a safetensors file for a
+dictionary learner or another program. Shapes: ``R`` replicas, ``N`` positions of all prompts,
+``D`` width.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import torch
+from safetensors.torch import save
+from torch import Tensor
+
+from inweights.errors import DataError, RunError
+from inweights.models.base import Model
+from inweights.probes.interventions.changes import places
+from inweights.probes.needs import holds
+from inweights.probes.recall import chosen_parts
+from inweights.support.publish import publish_file
+from inweights.training.batches.worlds import Part, as_worlds, shape_groups
+from inweights.worlds.arrays import Float
+from inweights.worlds.world import Worlds
+
+#: What a row of the table, or of the file, is about.
+_ABOUT = ("part", "role", "prompt", "position", "token")
+
+
+@holds(kept=40)
+def activations(
+    model: Model,
+    worlds: Worlds,
+    *,
+    layers: Sequence[str] | None = None,
+    position: int | str | Sequence[str] | None = None,
+    parts: Sequence[Part] = ("facts", "queries"),
+) -> pl.DataFrame:
+    """Return hidden states with the names of their prompts and positions.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: One world, or one a replica.
+        layers: Names of layers; all if left out.
+        position: A number (negative ones from the end), or names of tokens; all if left out.
+        parts: ``facts``, ``queries`` or both.
+
+    Returns:
+        A row for each replica, layer, prompt and position: ``replica, layer, part, role, prompt``
+        (names of its tokens), ``position`` (from 0), ``token`` (its name), ``state``: a list of
+        ``D`` numbers.
+
+    Raises:
+        ConfigError: A layer or a part is unknown.
+        DataError: A name is no token, or no prompt has the position.
+
+    Example:
+        >>> import inweights as iw
+        >>> world = iw.TwoHop(n=3).build()
+        >>> model = iw.EmbMLPConfig(width=4).build(vocabulary=len(world.vocabulary), seeds=1)
+        >>> table = activations(model, world, layers=["sum"], position="r1")
+        >>> table.select("prompt", "position", pl.col("state").list.len()).row(0)
+        ('a1 r1', 1, 4)
+    """
+    tables = []
+    for block in _blocks(model, worlds, layers, position, parts):
+        for layer, states in block.states.items():
+            for replica, state in enumerate(states):
+                about = block.about[replica % len(block.about)]
+                rows = pl.DataFrame(about, schema=list(_ABOUT), orient="row")
+                made = pl.Series("state", state.cpu().tolist(), dtype=pl.List(pl.Float32))
+                named = rows.select(
+                    pl.lit(replica).alias("replica"), pl.lit(layer).alias("layer"), pl.all()
+                )
+                tables.append(named.with_columns(made))
+    return pl.concat(tables)
+
+
+def write_activations(
+    model: Model,
+    worlds: Worlds,
+    path: str | Path,
+    *,
+    layers: Sequence[str] | None = None,
+    position: int | str | Sequence[str] | None = None,
+    parts: Sequence[Part] = ("facts", "queries"),
+) -> Path:
+    """Write hidden states to a safetensors file, with the names of prompts and positions.
+
+    The file has a tensor ``[R, N, D]`` for each layer, under its name. Its metadata has under
+    ``rows`` a JSON list, for each of the ``N`` rows a table with ``part, role, prompt, position,
+    token``; where replicas have worlds of their own, it has such a list for each of them.
+
+    Args:
+        model: ``R`` replicas.
+        worlds: One world, or one a replica.
+        path: The file, usually ``NAME.safetensors``; replaced if it exists.
+        layers: As of :func:`activations`.
+        position: As of :func:`activations`.
+        parts: As of :func:`activations`.
+
+    Returns:
+        The path.
+
+    Raises:
+        ConfigError: A layer or a part is unknown.
+        DataError: A name is no token, or no prompt has the position.
+        RunError: The file cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> import inweights as iw
+        >>> from safetensors.torch import load_file
+        >>> world = iw.TwoHop(n=3).build()
+        >>> model = iw.EmbMLPConfig(width=4).build(vocabulary=len(world.vocabulary), seeds=2)
+        >>> path = Path(tempfile.mkdtemp()) / "states.safetensors"
+        >>> _ = write_activations(model, world, path, layers=["sum"], position=-1)
+        >>> {name: tuple(states.shape) for name, states in load_file(path).items()}
+        {'sum': (2, 12, 4)}
+    """
+    found: dict[str, list[Tensor]] = {}
+    rows: list[list[dict[str, object]]] = []
+    for block in _blocks(model, worlds, layers, position, parts):
+        for layer, states in block.states.items():
+            found.setdefault(layer, []).append(states)
+        rows = rows or [[] for _ in block.about]
+        for own, about in zip(rows, block.about, strict=True):
+            own += [dict(zip(_ABOUT, row, strict=True)) for row in about]
+    tensors = {name: torch.cat(some, 1).cpu().contiguous() for name, some in found.items()}
+    names = json.dumps(rows[0] if len(rows) == 1 else rows)
+    try:
+        publish_file(Path(path), save(tensors, {"rows": names}))
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror or error}") from None
+    return Path(path)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """States of prompts of one role and length, and what each is about, for each world."""
+
+    states: dict[str, Float[Tensor, "R n D"]]
+    about: list[list[tuple[str, str, str, int, str]]]
+
+
+@torch.no_grad()
+def _blocks(
+    model: Model,
+    worlds: Worlds,
+    layers: Sequence[str] | None,
+    position: int | str | Sequence[str] | None,
+    parts: Sequence[Part],
+) -> Iterator[_Block]:
+    """Yield the states of each role and length, at the positions that are asked for."""
+    each = as_worlds(worlds, model)
+    some = False
+    for part in chosen_parts(each[0], parts):
+        statements = getattr(each[0], part)
+        for role in statements.role_names:
+            for group in shape_groups(each, part, statements.with_role(role)):
+                tokens = group.prompts.to(model.column.device)
+                where = places(position, each, tokens)
+                own = where.reshape(-1, *where.shape[-2:])
+                if not own[0].any():
+                    continue
+                some = True
+                prompts = group.prompts.reshape(len(each), *group.prompts.shape[-2:])
+                about = []
+                for world, matrix in zip(each, prompts.tolist(), strict=True):
+                    names = world.vocabulary
+                    about.append(
+                        [
+                            (part, role, names.text(matrix[b]), t, names.names[matrix[b][t]])
+                            for b, t in own[0].nonzero().tolist()
+                        ]
+                    )
+                states = model.hidden(tokens, layers=layers, at="all")
+                yield _Block({name: state[:, own[0]] for name, state in states.items()}, about)
+    if not some:
+        raise DataError(f"no prompt of {' and '.join(parts)} has the position {position!r}")
