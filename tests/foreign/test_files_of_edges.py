@@ -133,3 +133,21 @@ def test_what_is_not_read_names_what_reads_it(
     (tmp_path / name).write_text(text)
     with pytest.raises(DataError, match=says):
         read_edges(tmp_path / name)
+
+
+@pytest.mark.parametrize("graph", [nx.karate_club_graph, nx.les_miserables_graph])
+def test_a_multiline_adjacency_list_is_known_by_its_form(graph: Any, tmp_path: Path) -> None:
+    """Its lines have two words, so that counts and braces were read as labels of edges."""
+    made = nx.relabel_nodes(graph(), str)
+    for node, name in enumerate(list(made)):
+        if " " in name:
+            made = nx.relabel_nodes(made, {name: f"n{node}"})
+    file = tmp_path / "graph.txt"
+    nx.write_multiline_adjlist(made, str(file))
+    with pytest.raises(DataError, match=r"end the name of the file in \.mladj"):
+        read_edges(file)
+    right = file.rename(tmp_path / "graph.mladj")
+    assert len(read_edges(right).links) == made.number_of_edges()
+    edges = tmp_path / "edges.txt"
+    edges.write_text("a 1\nb 2\nc 1\n", encoding="utf-8")
+    assert read_edges(edges).links == (("a", "1"), ("b", "2"), ("c", "1"))

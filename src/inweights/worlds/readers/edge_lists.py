@@ -199,6 +199,7 @@ def _plain(file: Path, text: str, *, complete: bool = True) -> EdgeList:
 
 def _table(file: Path, text: str, layout: Layout) -> EdgeList:
     """Read the edges of a table: the two columns that a header names, or the first two."""
+    _refuse_multiline(file, text)
     remarks: list[Remark] = []
     table = read_cells(file, _without_attributes(text, remarks), least=2, expected=_LABELS)
     remarks += table.remarks
@@ -218,6 +219,28 @@ def _table(file: Path, text: str, layout: Layout) -> EdgeList:
             )
         links.append((cells[places[0]], cells[places[1]]))
     return EdgeList.collect(links, remarks=remarks)
+
+
+def _refuse_multiline(file: Path, text: str) -> None:
+    """Refuse a multiline adjacency list: a label and a number, then as many lines of neighbours.
+
+    Its lines have two words each, as those of edges have. Neighbours have attributes in braces.
+    """
+    lines = [line.split() for line in text.split("\n") if line.strip() and line[0] != "#"]
+    place, neighbours = 0, 0
+    while place < len(lines):
+        if len(lines[place]) != 2 or not lines[place][1].isdecimal():
+            return
+        count = int(lines[place][1])
+        own = lines[place + 1 : place + 1 + count]
+        if len(own) < count or not all(cells[-1].endswith("}") for cells in own):
+            return
+        place, neighbours = place + 1 + count, neighbours + count
+    if neighbours:
+        raise DataError(
+            f"{file}: labels stand before numbers and as many lines of neighbours: a multiline "
+            "adjacency list, as networkx writes it; end the name of the file in .mladj"
+        )
 
 
 def _without_attributes(text: str, remarks: list[Remark]) -> str:
