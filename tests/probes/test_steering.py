@@ -55,10 +55,10 @@ def test_a_change_is_what_a_plain_hook_does(change: str) -> None:
 
     theirs = with_hook(plain, at_the_second_token, PROMPTS)
     model, batch = iw.wrap(plain), pack([PROMPTS])
-    value = 3.0 if change == "scale" else given
+    wanted: dict[str, Any] = {change: 3.0 if change == "scale" else given}
     positions: tuple[Any, ...] = ("r1", 1, -2, ["r1"], torch.tensor([[False, True, False]] * 2))
     for position in positions:
-        with iw.steered(model, WORLD, at=BLOCK, position=position, **{change: value}):
+        with iw.steered(model, WORLD, at=BLOCK, position=position, **wanted):
             ours = model(batch, at=batch.last)[0]
         torch.testing.assert_close(ours, theirs, atol=1e-6, rtol=1e-5)
     assert not torch.equal(theirs, plain(PROMPTS)[0][:, 0])
@@ -71,7 +71,8 @@ def test_hooks_see_prompts_and_positions() -> None:
     models: list[iw.Model] = [one.build(vocabulary=TOKENS, seeds=[0, 1]) for one in configs]
     models.append(iw.wrap([gpt(0, vocab_size=TOKENS), gpt(1, vocab_size=TOKENS)]))
     for model in models:
-        layer, seen = model.layer_names[0], []
+        layer = model.layer_names[0]
+        seen: list[Any] = []
 
         def see(state: Tensor, model: iw.Model = model, seen: list[Any] = seen) -> Tensor:
             assert model.reading is not None

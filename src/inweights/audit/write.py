@@ -102,7 +102,7 @@ def _form(table: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
     for role, column in turns:
         said = pl.col(column).str.strip_chars()
         messages.append(pl.struct(role=pl.lit(role), content=said))
-        conversation.append(pl.struct(value=said, **{"from": pl.lit(speakers[role])}))
+        conversation.append(pl.struct(pl.lit(speakers[role]).alias("from"), said.alias("value")))
     answer = pl.col("completion").str.strip_chars()
     full = table.with_columns(
         messages=pl.concat_list(messages),

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import torch
@@ -141,10 +142,10 @@ def write_activations(
 
 @dataclass(frozen=True)
 class _Block:
-    """States of prompts of one role and length, and what each is about, for each world."""
+    """States of prompts of one role and length; for each world the names of each row."""
 
     states: dict[str, Float[Tensor, "R n D"]]
-    about: list[list[tuple[str, str, str, int, str]]]
+    about: list[list[tuple[Any, ...]]]
 
 
 @torch.no_grad()
@@ -169,7 +170,7 @@ def _blocks(
                     continue
                 some = True
                 prompts = group.prompts.reshape(len(each), *group.prompts.shape[-2:])
-                about = []
+                about: list[list[tuple[Any, ...]]] = []
                 for world, matrix in zip(each, prompts.tolist(), strict=True):
                     names = world.vocabulary
                     about.append(
