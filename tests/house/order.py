@@ -82,7 +82,10 @@ def dealt(items: Sequence[T], hands: int, rank: Callable[[T], int | None]) -> li
         >>> dealt([5, 1, 6, 2, 7, 8], 2, lambda number: number if number < 5 else None)
         [1, 5, 6, 2, 7, 8]
     """
-    ranks = {place: found for place, item in enumerate(items) if (found := rank(item)) is not None}
+    ranks: dict[int, int] = {}
+    for place, item in enumerate(items):
+        if (its := rank(item)) is not None:
+            ranks[place] = its
     first = sorted(ranks, key=lambda place: ranks[place])
     others = iter([item for place, item in enumerate(items) if place not in ranks])
     left, found = len(items), list[T]()
