@@ -311,7 +311,7 @@ def digest(values: Any, length: int = 12) -> str:
 
 
 def _exact(values: Any) -> Any:
-    """The same values, where ``inf`` and ``nan`` are told from ``None``."""
+    """Return the same values, with ``inf`` and ``nan`` distinguished from ``None``."""
     if isinstance(values, float):
         return encode(values)
     if isinstance(values, dict):

@@ -212,7 +212,7 @@ def is_open(hint: Any) -> bool:
 
 
 def _word(hint: Any) -> Any:
-    """What JSON writes values of a type as; texts, and lists, of several types look alike."""
+    """Return what JSON writes values of a type as, which several types may have in common."""
     kind = get_origin(hint) or hint
     if kind in (int, float, bool):
         return kind

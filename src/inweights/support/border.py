@@ -45,8 +45,17 @@ _FITTING: tuple[tuple[type | tuple[type, ...], set[str]], ...] = (
     (Path, {"Path", "PathLike", "StrPath"}),
 )
 _ARRAYS = {
-    "Tensor", "ndarray", "NDArray", "Float", "Int", "Bool", "Ids", "Floats", "Bools", "ArrayLike",
-}  # fmt: skip
+    "Tensor",
+    "ndarray",
+    "NDArray",
+    "Float",
+    "Int",
+    "Bool",
+    "Ids",
+    "Floats",
+    "Bools",
+    "ArrayLike",
+}
 #: Names of the library in annotations, and the types that they stand for.
 _ALIASES = {
     "Worlds": {"World", "Sequence"},

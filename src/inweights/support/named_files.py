@@ -26,8 +26,8 @@ def files_of(options: Any) -> dict[str, str]:
     """Return the hash of each file that options name, by its name and :data:`MARK`.
 
     Args:
-        options: Keyword arguments of a function of one's own, or any value; lists and tables are
-            looked through.
+        options: Keyword arguments of a user's function, or any value; lists and tables are
+            searched.
 
     Raises:
         DataError: A file cannot be read.

@@ -205,7 +205,7 @@ class Layout:
             read: Reads with a header (``yes``), without (``no``), or decides itself (empty).
 
         Raises:
-            UnclearHeaderError: It is unclear, and nobody can be asked.
+            UnclearHeaderError: It is unclear, and there is no terminal.
         """
         from inweights.worlds.readers.tables.arrange import UnclearHeaderError
 

@@ -48,6 +48,12 @@ class PlainConsole(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
+        """Yield the segments of what is printed, with control characters shown as escapes.
+
+        Args:
+            renderable: What is printed.
+            options: Options of rich.
+        """
         for segment in super().render(renderable, options):
             if segment.control or not _CONTROL.search(segment.text):
                 yield segment

@@ -208,7 +208,7 @@ def _summary(rows: pl.DataFrame, tests: Sequence[dict[str, Any]] | None) -> None
 
 
 def _kept(now: pl.DataFrame, lost: dict[str, Any] | None) -> None:
-    """What it knew before it was told these facts."""
+    """Print what the model still knows of what it knew before the training."""
     asked = now.filter(pl.col("kind") == "question")
     if lost is None:
         say(

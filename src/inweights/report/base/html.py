@@ -112,13 +112,13 @@ def figure_card(number: int, key: str, title: str, picture: str, caption: str, *
     )
 
 
-def meta(told: Iterable[tuple[str, str]]) -> str:
+def meta(entries: Iterable[tuple[str, str]]) -> str:
     """Return markup of the names and values that stand below a title.
 
     Args:
-        told: Name and value of each entry; names are markup, values are escaped.
+        entries: Name and value of each entry; names are markup, values are escaped.
     """
-    cells = (tag("div", tag("dt", name), tag("dd", escape(value))) for name, value in told)
+    cells = (tag("div", tag("dt", name), tag("dd", escape(value))) for name, value in entries)
     return tag("dl", *cells, class_="meta")
 
 

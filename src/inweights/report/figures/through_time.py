@@ -90,7 +90,7 @@ class ThroughTime:
 
     @property
     def chosen(self) -> list[int]:
-        """The moments asked for, or the first and the last step."""
+        """The moments that are drawn: those given, or the first and the last step."""
         return list(self.moments or dict.fromkeys((self.steps[0], self.steps[-1])))
 
     @property

@@ -109,7 +109,7 @@ def _explain(made: Prediction, trained: str) -> Iterable[str]:
 
 
 def _surprises(rows: pl.DataFrame) -> str:
-    """What nobody told first; of each outcome the surest."""
+    """Return the findings as markup, unstated assertions first; of each outcome the surest."""
     items = []
     for verdict, (level, kind) in _LEVELS.items():
         of = rows.filter(pl.col("verdict") == verdict)
