@@ -19,8 +19,8 @@ import polars as pl
 import pytest
 import torch
 from hypothesis import given
+from tests.foreign.receivers import SEEN, capped, keep, key_of, look, table_of, task_of
 from tests.foreign.values_drawn import many, same, values
-from torch import Tensor, nn
 
 import inweights as iw
 from inweights.actions.plans import write_plan
@@ -29,47 +29,15 @@ from inweights.config.border import as_list
 from inweights.config.toml_text import parse_toml
 from inweights.config.values import MAX_DEPTH, decode, encode, from_json, to_json
 from inweights.errors import ConfigError
-from inweights.experiments import Measure, Outside
+from inweights.experiments import Measure
 from inweights.experiments.engine.job import from_wire, to_wire
-from inweights.experiments.engine.plan import expand_plan, tasks_of
-from inweights.experiments.engine.tasks import ComputeTask, LearnTask
+from inweights.experiments.engine.tasks import ComputeTask
 from inweights.experiments.grammar.functions import computations_of
-from inweights.experiments.grammar.trial import Plan, Trial
+from inweights.experiments.grammar.trial import Plan
 from inweights.models.save import decode_model, encode_model
-from inweights.support.sources import plain_call
 
 #: Studies of tests are too small to know their facts.
 pytestmark = pytest.mark.filterwarnings("ignore::inweights.errors.CautionWarning")
-
-SEEN: list[Any] = []
-
-
-def keep(seed: int, at: Any = None) -> dict[str, str]:
-    """Note what arrives."""
-    SEEN.append(at)
-    return {"said": repr(at)}
-
-
-def look(model: Any, worlds: Any, cap: Any = None) -> pl.DataFrame:
-    """Note what arrives, for each replica."""
-    SEEN.append(cap)
-    return pl.DataFrame({"replica": range(model.replicas), "said": repr(cap)})
-
-
-def table_of(vocabulary: int, cap: Any = None) -> nn.Module:
-    """Note what arrives, and make a module."""
-    SEEN.append(cap)
-    return nn.Embedding(vocabulary, vocabulary)
-
-
-def capped(logits: Tensor, targets: Tensor, cap: Any = None) -> Tensor:
-    """Note what arrives, and return the usual loss."""
-    SEEN.append(cap)
-    return (
-        nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
-        .view_as(targets)
-        .mean(-1)
-    )
 
 
 class Settings(Config):
@@ -105,18 +73,6 @@ class Pair:
 @pytest.fixture(autouse=True)
 def _nothing_seen() -> None:
     SEEN.clear()
-
-
-def task_of(value: Any) -> ComputeTask:
-    """The task of a study of one value."""
-    plan = Plan(computations=computations_of(keep, [[("at", value, "label")]]))
-    (task,) = tasks_of(expand_plan(plan, [0]), lambda owner, part: True)
-    assert isinstance(task, ComputeTask)
-    return task
-
-
-def key_of(value: Any) -> str:
-    return digest(plain_call(keep, {"at": value}))
 
 
 def toml_of(data: Any) -> str:
@@ -353,67 +309,6 @@ def test_members_of_an_enum_and_dataclasses_arrive(tmp_path: Path) -> None:
         from_wire({**to_wire(task_of(1)), "name": {"$member": f"{__name__}:Pair"}}, [__name__])
 
 
-@pytest.mark.parametrize("as_given", [str, Path, lambda path: Outside(name=str(path))])
-def test_a_file_that_an_option_names_counts(
-    as_given: Callable[[Path], Any], tmp_path: Path
-) -> None:
-    file = tmp_path / "bag.csv"
-    file.write_text("1", encoding="utf-8")
-
-    def read(seed: int, path: Any) -> dict[str, str]:
-        SEEN.append(path)
-        return {"said": Path(path).read_text(encoding="utf-8")}
-
-    def study() -> list[str]:
-        about: dict[str, Any] = {"seeds": 1, "runs": tmp_path, "progress": False}
-        return iw.sweep(read, over={"path": [as_given(file)]}, **about)["said"].to_list()
-
-    def keys() -> set[str]:
-        measure = Measure(name="look", probe=look, options={"cap": as_given(file)})
-        trial = Trial(
-            labels={},
-            world=iw.TwoHop(n=4),
-            model=iw.wrap(table_of, cap=as_given(file)),
-            learner=iw.Curriculum(
-                phases=(iw.Phase(loss=partial(capped, cap=as_given(file)), steps=1),)
-            ),
-        )
-        work = expand_plan(Plan(trials=[trial], measures=[measure]), [0])
-        (task,) = tasks_of(work, lambda owner, part: True)
-        assert isinstance(task, LearnTask)
-        assert any(str(file) in name for name in task.sources)
-        return {*work.runs, measure.key}
-
-    before = keys()
-    assert study() == study() == ["1"]
-    assert [as_given(file)] == SEEN
-    file.write_text("2", encoding="utf-8")
-    assert study() == ["2"]
-    assert not keys() & before
-    file.write_text("1", encoding="utf-8")
-    assert keys() == before
-
-
-def test_a_file_that_own_code_writes_is_no_input(tmp_path: Path) -> None:
-    file = tmp_path / "log.txt"
-
-    def write(seed: int, path: str) -> dict[str, int]:
-        Path(path).write_text(f"{seed}", encoding="utf-8")
-        return {"said": seed}
-
-    about: dict[str, Any] = {"runs": tmp_path, "progress": False, "over": {"path": [str(file)]}}
-    assert iw.sweep(write, seeds=[3], **about)["said"].to_list() == [3]
-    with pytest.raises(iw.errors.InweightsError, match="make the name of a file that your code"):
-        iw.sweep(write, seeds=[4], **about)
-
-
-def test_a_word_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    before = key_of("train")
-    Path("train").mkdir()
-    assert key_of("train") == before
-
-
 def test_configs_within_lists_are_written_for_the_command_line() -> None:
     given_values = {"several": (Inner(size=3),), "anything": [(1, inf), Inner()]}
     written = as_overrides(Outer(), given_values)
@@ -435,18 +330,6 @@ def test_what_own_code_changes_is_its_own(tmp_path: Path) -> None:
 
     table = iw.sweep(change, over={"at": [[1, 2]]}, seeds=3, runs=tmp_path, progress=False)
     assert table["said"].to_list() == [3, 3, 3]
-
-
-def test_a_folder_counts_with_its_name_and_a_caution_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It may be where the code writes; a study whose keys change on the way would lose its runs."""
-    monkeypatch.chdir(tmp_path)
-    before = [key_of(text) for text in ("/", "..", "data/")]
-    Path("data").mkdir()
-    Path("data", "one.txt").write_text("1", encoding="utf-8")
-    with pytest.warns(iw.errors.CautionWarning, match=r"'data/' names a folder.*Outside"):
-        assert [key_of(text) for text in ("/", "..", "data/")] == before
 
 
 def test_a_table_of_characters_is_read_as_it_is_written(tmp_path: Path) -> None:

@@ -1,0 +1,56 @@
+"""Code of others as tests use it: it notes in :data:`SEEN` what arrives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+from torch import Tensor, nn
+
+from inweights.config import digest
+from inweights.experiments.engine.plan import ComputeTask, expand_plan, tasks_of
+from inweights.experiments.grammar.functions import computations_of
+from inweights.experiments.grammar.trial import Plan
+from inweights.support.sources import plain_call
+
+SEEN: list[Any] = []
+
+
+def keep(seed: int, at: Any = None) -> dict[str, str]:
+    """Note what arrives."""
+    SEEN.append(at)
+    return {"said": repr(at)}
+
+
+def look(model: Any, worlds: Any, cap: Any = None) -> pl.DataFrame:
+    """Note what arrives, for each replica."""
+    SEEN.append(cap)
+    return pl.DataFrame({"replica": range(model.replicas), "said": repr(cap)})
+
+
+def table_of(vocabulary: int, cap: Any = None) -> nn.Module:
+    """Note what arrives, and make a module."""
+    SEEN.append(cap)
+    return nn.Embedding(vocabulary, vocabulary)
+
+
+def capped(logits: Tensor, targets: Tensor, cap: Any = None) -> Tensor:
+    """Note what arrives, and return the usual loss."""
+    SEEN.append(cap)
+    return (
+        nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
+        .view_as(targets)
+        .mean(-1)
+    )
+
+
+def task_of(value: Any) -> ComputeTask:
+    """The task of a study of one value."""
+    plan = Plan(computations=computations_of(keep, [[("at", value, "label")]]))
+    (task,) = tasks_of(expand_plan(plan, [0]), lambda owner, part: True)
+    assert isinstance(task, ComputeTask)
+    return task
+
+
+def key_of(value: Any) -> str:
+    return digest(plain_call(keep, {"at": value}))
