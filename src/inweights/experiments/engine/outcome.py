@@ -126,6 +126,8 @@ class Outcome(Carded, _About):
     @property
     def other_statements(self) -> dict[str, PaperSetting]:
         """What the paper or its code states and no setting corresponds to, by what it is about."""
+        if self.recipe.protocol is None:
+            return {}
         return other_statements(self.recipe, self.recipe.plan(self._settings))
 
     @property
